@@ -1,0 +1,114 @@
+/**
+ * Every bound in one place (reliability, section 2).
+ *
+ * Plain numbers in bytes, milliseconds or counts.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+
+/**
+ * Every bound kernai keeps.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Limits {
+  /** Bytes of one model reply. */
+  readonly replyBytes: number
+  /** Bytes of one SSE event, NDJSON line or stdio message. */
+  readonly frameBytes: number
+  /** Characters of one opening tag. */
+  readonly tagBytes: number
+  /** Milliseconds until a connection stands. */
+  readonly connectMs: number
+  /** Milliseconds until the headers of a response are there. */
+  readonly headersMs: number
+  /** Milliseconds without a byte before a stream counts as dead. */
+  readonly idleMs: number
+  /** Milliseconds one skill call may take. */
+  readonly skillMs: number
+  /** Milliseconds an interrupted skill or process gets to clean up. */
+  readonly cleanUpMs: number
+  /** Milliseconds one commit may take. */
+  readonly commitMs: number
+  /** Model calls made for one turn before giving up. */
+  readonly modelAttempts: number
+  /** The longest wait in milliseconds obeyed from Retry-After. */
+  readonly retryAfterMs: number
+  /** Empty replies in a row before the run stops. */
+  readonly emptyReplies: number
+  /** Bytes of one fetched or decompressed body. */
+  readonly fetchedBytes: number
+  /** How much larger than its compressed form a body may be. */
+  readonly decompressionRatio: number
+  /** Bytes of one skill result told to the model (AC-14). */
+  readonly resultBytes: number
+  /** Blocks dispatched from one reply. */
+  readonly blocksPerReply: number
+  /** How deep contents may nest (CP-6). */
+  readonly blockDepth: number
+  /** How deep any other JSON may nest. */
+  readonly jsonDepth: number
+  /** Events buffered for one slow consumer. */
+  readonly liveEvents: number
+  /** Bytes of media kept for one root run. */
+  readonly mediaBytes: number
+  /** Bytes a content may carry inline; more go to the media store (CP-11). */
+  readonly inlineMediaBytes: number
+  /** Redirects followed by an opt-in fetcher (S-5). */
+  readonly redirects: number
+  /** Nodes of a YAML document with its aliases expanded (S-3). */
+  readonly yamlNodes: number
+  /** Bytes of a description a foreign server gives (S-8). */
+  readonly descriptionBytes: number
+  /** Bytes of the front matter of a skill pack (AC-16). */
+  readonly frontMatterBytes: number
+  /** Bytes of a skill pack's body or file (AC-16). */
+  readonly skillFileBytes: number
+}
+
+/**
+ * The defaults.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const defaults: Limits = {
+  replyBytes: 8 * 1024 * 1024,
+  frameBytes: 10 * 1024 * 1024,
+  tagBytes: 4 * 1024,
+  connectMs: 10_000,
+  headersMs: 60_000,
+  idleMs: 60_000,
+  skillMs: 300_000,
+  cleanUpMs: 5_000,
+  commitMs: 10_000,
+  modelAttempts: 3,
+  retryAfterMs: 60_000,
+  emptyReplies: 2,
+  fetchedBytes: 20 * 1024 * 1024,
+  decompressionRatio: 100,
+  resultBytes: 200_000,
+  blocksPerReply: 256,
+  blockDepth: 32,
+  jsonDepth: 100,
+  liveEvents: 1024,
+  mediaBytes: 256 * 1024 * 1024,
+  inlineMediaBytes: 64 * 1024,
+  redirects: 3,
+  yamlNodes: 10_000,
+  descriptionBytes: 4 * 1024,
+  frontMatterBytes: 50_000,
+  skillFileBytes: 200_000
+}
+
+/**
+ * The limits in force.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const Limits: Context.Reference<Limits> = Context.Reference<Limits>("kernai/Limits", {
+  defaultValue: () => defaults
+})
