@@ -1,0 +1,196 @@
+/**
+ * Who runs: a plain value of instructions, model and rights.
+ *
+ * An agent holds no state and no connection. Its skills and protocols are a
+ * whitelist over what the registries hold; its `output` schema types the
+ * result of its runs. Instructions may be an Effect, read again at every turn.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { ExecutionBudget, SpawnBudget } from "./Budget.ts"
+import type { Generation } from "./Generation.ts"
+import * as Generations from "./Generation.ts"
+import { AgentConfigInvalid } from "./KernelError.ts"
+import type { Model } from "./Model.ts"
+import type { AnySkill } from "./Skill.ts"
+
+export {
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  AgentConfigInvalid
+}
+
+/**
+ * What prose without blocks means (BP-42): the answer of an agent that cannot
+ * act and a fault of one that can (`auto`), always the answer (`final`), or
+ * always a fault (`corrective`).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Prose = "auto" | "final" | "corrective"
+
+/**
+ * How a turn is spoken: blocks in text, or native tool calls.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type DialectName = "blocks" | "tools"
+
+/**
+ * An agent. `Output` is what its runs give, `Skills` types its events, `R` is
+ * what its instructions need.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Agent<out Output = string, out Skills extends AnySkill<unknown> = AnySkill<unknown>, out R = never> {
+  readonly name: string
+  readonly description: string | undefined
+  readonly instructions: string | Effect.Effect<string, never, R>
+  /** A model of the provider in the layer, or `<provider>/<model>` for the ModelRegistry. */
+  readonly model: Model | string
+  /** What it may call: undefined for nothing, `all`, or a list of names and skills (BP-94). */
+  readonly skills: ReadonlyArray<Skills | string> | "all" | undefined
+  /** Whether `skills` is enforced when a call runs, or only in the listing (BP-66). */
+  readonly gate: "dispatch" | "listing"
+  /** Protocols it may speak: undefined for all that are registered, else the named ones (BP-78). */
+  readonly protocols: ReadonlyArray<string> | undefined
+  /** Turns before `MaxStepsReached` (BP-40). */
+  readonly maxSteps: number
+  readonly prose: Prose
+  readonly dialect: DialectName
+  /** Calls of one reply that may run at once; results keep source order (DR-12). */
+  readonly concurrency: number
+  /** Tasks of a workflow that may run at once. */
+  readonly taskConcurrency: number
+  readonly generation: Generation
+  readonly budget: ExecutionBudget
+  /** Limits of the whole tree of runs under a root run (CP-15). */
+  readonly spawn: SpawnBudget | undefined
+  /** Tokens a prompt may take, with what is kept free for the reply (AC-9). */
+  readonly contextWindow: number | undefined
+  readonly reservedOutputTokens: number
+  /** Reads the text of the final block: `Schema.String`, or JSON of the caller's schema. */
+  readonly output: Schema.ConstraintDecoder<Output>
+  /** Whether `output` is the caller's own schema: its misfits are told to the model. */
+  readonly typed: boolean
+}
+
+/**
+ * What an agent can be made of.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<R> {
+  readonly name?: string
+  readonly description?: string
+  readonly instructions: string | Effect.Effect<string, never, R>
+  readonly model: Model | string
+  readonly gate?: "dispatch" | "listing"
+  readonly protocols?: ReadonlyArray<string>
+  readonly maxSteps?: number
+  readonly prose?: Prose
+  readonly dialect?: DialectName
+  readonly concurrency?: number
+  readonly taskConcurrency?: number
+  readonly generation?: Generation
+  readonly budget?: ExecutionBudget
+  readonly spawn?: SpawnBudget
+  readonly contextWindow?: number
+  readonly reservedOutputTokens?: number
+}
+
+/**
+ * Makes an agent.
+ *
+ * Skill values instead of names type the events of its runs; they still have to
+ * be in the registry. Values it cannot have are reported when it runs.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export function make<R = never>(
+  options: Options<R> & { readonly skills?: "all" | ReadonlyArray<string>; readonly output?: undefined }
+): Agent<string, AnySkill<unknown>, R>
+export function make<const S extends AnySkill<unknown>, R = never>(
+  options: Options<R> & { readonly skills: ReadonlyArray<S>; readonly output?: undefined }
+): Agent<string, S, R>
+export function make<Output, R = never>(
+  options: Options<R> & {
+    readonly skills?: "all" | ReadonlyArray<string>
+    readonly output: Schema.ConstraintDecoder<Output>
+  }
+): Agent<Output, AnySkill<unknown>, R>
+export function make<Output, const S extends AnySkill<unknown>, R = never>(
+  options: Options<R> & { readonly skills: ReadonlyArray<S>; readonly output: Schema.ConstraintDecoder<Output> }
+): Agent<Output, S, R>
+export function make<R>(
+  options: Options<R> & {
+    readonly skills?: "all" | ReadonlyArray<AnySkill<unknown> | string>
+    readonly output?: Schema.ConstraintDecoder<unknown> | undefined
+  }
+): Agent<unknown, AnySkill<unknown>, R> {
+  return {
+    name: options.name ?? "agent",
+    description: options.description,
+    instructions: options.instructions,
+    model: options.model,
+    skills: options.skills,
+    gate: options.gate ?? "dispatch",
+    protocols: options.protocols,
+    maxSteps: options.maxSteps ?? 10,
+    prose: options.prose ?? "auto",
+    dialect: options.dialect ?? "blocks",
+    concurrency: options.concurrency ?? 1,
+    taskConcurrency: options.taskConcurrency ?? 8,
+    generation: options.generation ?? Generations.empty,
+    budget: options.budget ?? {},
+    spawn: options.spawn,
+    contextWindow: options.contextWindow,
+    reservedOutputTokens: options.reservedOutputTokens ?? 4096,
+    output: options.output === undefined ? Schema.String : Schema.fromJsonString(options.output),
+    typed: options.output !== undefined
+  }
+}
+
+/**
+ * The names an agent lists: undefined for none, `all`, or the names.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const skillNames = (agent: Agent<unknown, AnySkill<unknown>, unknown>): "all" | ReadonlyArray<string> | undefined =>
+  agent.skills === undefined || agent.skills === "all"
+    ? agent.skills
+    : agent.skills.map((skill) => (typeof skill === "string" ? skill : skill.name))
+
+/**
+ * Finds the first value an agent cannot have (AC-22).
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): AgentConfigInvalid | undefined => {
+  const whole = (path: string, value: number, minimum: number) =>
+    Number.isSafeInteger(value) && value >= minimum
+      ? undefined
+      : new AgentConfigInvalid({ path, reason: `expected a whole number of at least ${minimum}, got ${value}` })
+  return (
+    (agent.name === "" ? new AgentConfigInvalid({ path: "name", reason: "is empty" }) : undefined) ??
+    whole("maxSteps", agent.maxSteps, 0) ??
+    whole("concurrency", agent.concurrency, 1) ??
+    whole("taskConcurrency", agent.taskConcurrency, 1) ??
+    whole("reservedOutputTokens", agent.reservedOutputTokens, 0) ??
+    (agent.contextWindow === undefined ? undefined : whole("contextWindow", agent.contextWindow, 1)) ??
+    (agent.budget.maxCostUsd !== undefined && typeof agent.model !== "string" && agent.model.price === undefined
+      ? new AgentConfigInvalid({ path: "budget.maxCostUsd", reason: `the model '${agent.model.id}' has no price` })
+      : undefined)
+  )
+}

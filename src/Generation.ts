@@ -1,0 +1,46 @@
+/**
+ * How a reply is to be generated (BP-111).
+ *
+ * A plain value: what is absent is left to the model, and what a model does
+ * not take is left out by its adapter.
+ *
+ * @since 0.1.0
+ */
+import type { Json } from "effect/Schema"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Generation {
+  readonly temperature?: number
+  /** Upper bound of the reply, in tokens. */
+  readonly maxTokens?: number
+  readonly topP?: number
+  readonly stopSequences?: ReadonlyArray<string>
+  readonly seed?: number
+  /** `budget` in tokens, `effort` as the vendor words it (`low`, `medium`, `high`). */
+  readonly thinking?: { readonly budget?: number; readonly effort?: string }
+  /** Vendor options beyond these; an adapter ignores what it does not know. */
+  readonly extra?: { readonly [key: string]: Json }
+}
+
+/**
+ * Nothing set.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const empty: Generation = {}
+
+/**
+ * Lays `over` on top of `base`; extras are merged by key.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const merge = (base: Generation, over: Generation): Generation => {
+  if (over === empty) return base
+  const extra = { ...base.extra, ...over.extra }
+  return { ...base, ...over, ...(Object.keys(extra).length > 0 ? { extra } : {}) }
+}
