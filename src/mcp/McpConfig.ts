@@ -1,0 +1,325 @@
+/**
+ * Which MCP servers there are and how each is reached.
+ *
+ * A config is YAML text or a plain value: `servers`, a mapping of names to
+ * commands or addresses. `${NAME}` is replaced in the values once they are
+ * parsed, so what a variable holds can never change the structure (W-16), and
+ * a name that is not set is an error. Commands are lists of words: no shell
+ * ever sees them (S-1). What came from a variable, a header or an environment
+ * entry is redacted.
+ *
+ * @since 0.1.0
+ */
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import { ConfigInvalid } from "../KernelError.ts"
+import { Limits } from "../Limits.ts"
+import { expander, type Fields, isFields, Reader } from "./internal/fields.ts"
+import * as Words from "./internal/words.ts"
+import * as PlainValue from "./internal/yaml.ts"
+
+export {
+  /**
+   * A config that cannot be used (BP-171).
+   *
+   * @category errors
+   * @since 0.1.0
+   */
+  ConfigInvalid
+} from "../KernelError.ts"
+
+/**
+ * How messages travel. `streamable_http` is also written `http` in a config.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Transport = "stdio" | "sse" | "streamable_http"
+
+/**
+ * The revisions of the protocol kernai speaks.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ProtocolVersion = "2024-11-05" | "2025-03-26" | "2025-06-18" | "2025-11-25" | "2026-07-28"
+
+/**
+ * What every server may say about itself, whatever its transport.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CommonSettings {
+  readonly name: string
+  /** The revision to offer first; older ones follow when the server declines it. 2025-11-25 unless told. */
+  readonly protocolVersion: ProtocolVersion
+  /** How long the server may take to be ready, and to list what it has. */
+  readonly connectTimeout: Duration.Duration
+  /** How long one call may take. */
+  readonly timeout: Duration.Duration
+  /** Take the server's word for which of its tools may be called twice (AC-15). */
+  readonly trustAnnotations: boolean
+}
+
+/**
+ * A server started as a child process.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface StdioServer extends CommonSettings {
+  readonly transport: "stdio"
+  readonly command: string
+  /** A word that holds the value of a variable is redacted. */
+  readonly args: ReadonlyArray<string | Redacted.Redacted<string>>
+  /** What the process sees of an environment, besides PATH, HOME and LANG. */
+  readonly env: ReadonlyMap<string, Redacted.Redacted<string>>
+  readonly cwd: string | undefined
+}
+
+/**
+ * How kernai introduces itself to a server's authorization server.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OAuthSettings {
+  /** A client registered by hand. Without it kernai registers itself where the server allows that. */
+  readonly clientId: string | undefined
+  readonly clientSecret: Redacted.Redacted<string> | undefined
+  /** What to ask for, when not what the server asks for. */
+  readonly scopes: ReadonlyArray<string> | undefined
+}
+
+/**
+ * A server reached by HTTP.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HttpServer extends CommonSettings {
+  readonly transport: "sse" | "streamable_http"
+  /** The transport was guessed from the address, so another may be tried. */
+  readonly inferred: boolean
+  readonly url: string
+  readonly headers: ReadonlyMap<string, Redacted.Redacted<string>>
+  readonly oauth: OAuthSettings
+}
+
+/**
+ * One server.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type McpServer = StdioServer | HttpServer
+
+/**
+ * The servers by name, in the order they were written.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface McpConfig {
+  readonly servers: ReadonlyMap<string, McpServer>
+}
+
+/**
+ * Where `${NAME}` is looked up: the ConfigProvider unless given.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly env?: { readonly [name: string]: string | undefined } | undefined
+}
+
+/**
+ * Reads YAML text.
+ *
+ * Plain YAML only: no tags, no prototype keys, no key twice, at most
+ * `Limits.yamlNodes` nodes with all aliases expanded (S-3).
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromYaml = Effect.fnUntraced(function* (text: string, options?: Options) {
+  const limits = yield* Limits
+  const document = PlainValue.parse(text, { nodes: limits.yamlNodes, depth: limits.jsonDepth })
+  if (Result.isFailure(document)) return yield* invalid("", `MCP config cannot be read: ${document.failure}`)
+  return yield* decode(document.success, options)
+})
+
+/**
+ * Reads a value of the same shape as the YAML.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromValue = Effect.fnUntraced(function* (value: unknown, options?: Options) {
+  const limits = yield* Limits
+  const document = PlainValue.plain(value, { nodes: limits.yamlNodes, depth: limits.jsonDepth })
+  if (Result.isFailure(document)) return yield* invalid("", `MCP config cannot be read: ${document.failure}`)
+  return yield* decode(document.success, options)
+})
+
+/**
+ * Says how a server is reached that does not say it itself (BP-172).
+ *
+ * An address is legacy SSE only when a whole segment of its path is `sse`, so
+ * that a host or a file that merely holds these letters is not (W-17).
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const inferTransport = (server: {
+  readonly command?: string | undefined
+  readonly url?: string | undefined
+}): Transport => {
+  if (server.command !== undefined) return "stdio"
+  const path = server.url?.replace(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#]*/, "").replace(/[?#].*$/s, "") ?? ""
+  return path.split("/").some((segment) => segment.toLowerCase() === "sse") ? "sse" : "streamable_http"
+}
+
+// ---------------------------------------------------------------- private
+
+const versions: ReadonlySet<string> = new Set<ProtocolVersion>([
+  "2024-11-05",
+  "2025-03-26",
+  "2025-06-18",
+  "2025-11-25",
+  "2026-07-28"
+])
+
+const isVersion = (text: string): text is ProtocolVersion => versions.has(text)
+
+const invalid = (path: string, reason: string) => new ConfigInvalid({ path, reason })
+
+const decode = Effect.fnUntraced(function* (document: PlainValue.Plain, options: Options | undefined) {
+  const declared = isFields(document) ? document.get("servers") : undefined
+  if (!isFields(declared) || declared.size === 0) {
+    return yield* invalid("servers", "MCP config must declare at least one server under 'servers:'")
+  }
+  const expand = yield* expander(options?.env)
+  const servers = new Map<string, McpServer>()
+  for (const [name, value] of declared) {
+    if (name === "" || name.length > 128) {
+      return yield* invalid("servers", "the name of an MCP server must have 1 to 128 characters")
+    }
+    const fields: Fields | undefined = value === null ? new Map() : isFields(value) ? value : undefined
+    if (fields === undefined) return yield* invalid(`servers.${name}`, `MCP server '${name}' must be a mapping`)
+    servers.set(name, yield* decodeServer(name, new Reader(name, fields, expand)))
+  }
+  const config: McpConfig = { servers }
+  return config
+})
+
+const decodeServer = Effect.fnUntraced(function* (
+  name: string,
+  read: Reader
+): Effect.fn.Return<McpServer, ConfigInvalid> {
+  const command = (yield* read.raw("command")) || undefined
+  const url = (yield* read.text("url"))?.value || undefined
+  const given = (yield* read.text("transport"))?.value
+  const transport = given ?? inferTransport({ command, url })
+  switch (transport) {
+    case "stdio":
+      return yield* decodeStdio(name, read, command)
+    case "sse":
+      return yield* decodeHttp(name, read, "sse", url, given === undefined)
+    case "http":
+    case "streamable_http":
+      return yield* decodeHttp(name, read, "streamable_http", url, given === undefined)
+    default:
+      return yield* read.invalid(
+        "transport",
+        `unknown MCP transport for server '${name}': ${JSON.stringify(transport)}`
+      )
+  }
+})
+
+const decodeCommon = Effect.fnUntraced(function* (name: string, read: Reader) {
+  const limits = yield* Limits
+  const version = (yield* read.text("protocolVersion"))?.value ?? "2025-11-25"
+  if (!isVersion(version)) {
+    return yield* read.invalid(
+      "protocolVersion",
+      `unknown MCP protocol version for server '${name}': ${JSON.stringify(version)}; known: ${[...versions].join(", ")}`
+    )
+  }
+  const settings: CommonSettings = {
+    name,
+    protocolVersion: version,
+    connectTimeout: yield* read.duration("connectTimeout", limits.headersMs),
+    timeout: yield* read.duration("timeout", limits.skillMs),
+    trustAnnotations: yield* read.flag("trustAnnotations")
+  }
+  return settings
+})
+
+const decodeStdio = Effect.fnUntraced(function* (name: string, read: Reader, line: string | undefined) {
+  const missing = read.invalid("command", `stdio server '${name}' missing 'command'`)
+  if (line === undefined) return yield* missing
+  // With `args` the command is one word as it stands; without, it is a line to be split (BP-171).
+  const listed = yield* read.list("args")
+  const words = listed === undefined ? Words.split(line) : [line, ...listed]
+  if (words === undefined) {
+    return yield* read.invalid("command", `the 'command' of MCP server '${name}' has a quote that is never closed`)
+  }
+  const [program, ...args] = yield* Effect.forEach(words, (word) => read.expand(word, "command"))
+  if (program === undefined || program.value === "") return yield* missing
+  if ([program, ...args].some((word) => word.value.includes("\0"))) {
+    return yield* read.invalid("command", `the 'command' of MCP server '${name}' holds a NUL character`)
+  }
+  const server: StdioServer = {
+    ...(yield* decodeCommon(name, read)),
+    transport: "stdio",
+    command: program.value,
+    args: args.map((arg) => (arg.secret ? Redacted.make(arg.value) : arg.value)),
+    env: yield* read.environment(),
+    cwd: (yield* read.text("cwd"))?.value
+  }
+  return server
+})
+
+const decodeHttp = Effect.fnUntraced(function* (
+  name: string,
+  read: Reader,
+  transport: "sse" | "streamable_http",
+  url: string | undefined,
+  inferred: boolean
+) {
+  if (url === undefined) {
+    return yield* read.invalid("url", `${transport === "sse" ? "sse" : "http"} server '${name}' missing 'url'`)
+  }
+  if (!isHttpUrl(url)) {
+    return yield* read.invalid(
+      "url",
+      `the 'url' of MCP server '${name}' must be an http or https address without a user name or password`
+    )
+  }
+  const oauth = yield* read.section("oauth")
+  const secret = yield* oauth.text("clientSecret")
+  const server: HttpServer = {
+    ...(yield* decodeCommon(name, read)),
+    transport,
+    inferred,
+    url,
+    headers: yield* read.secrets("headers"),
+    oauth: {
+      clientId: (yield* oauth.text("clientId"))?.value,
+      clientSecret: secret === undefined ? undefined : Redacted.make(secret.value),
+      scopes: yield* oauth.list("scopes")
+    }
+  }
+  return server
+})
+
+const isHttpUrl = (text: string): boolean => {
+  const url = URL.parse(text)
+  if (url === null || url.username !== "" || url.password !== "") return false
+  return url.protocol === "http:" || url.protocol === "https:"
+}

@@ -1,0 +1,6 @@
+/**
+ * MCP servers as skills and as a protocol.
+ *
+ * @since 0.1.0
+ */
+export * as McpConfig from "./McpConfig.ts"

@@ -1,0 +1,85 @@
+/**
+ * YAML and plain values from outside, made harmless before anyone looks at them (S-3).
+ *
+ * Aliases are shared by the parser and only become many when a reader walks
+ * them, so the walk here counts as it goes and stops at the limit. What comes
+ * out is data: mappings, lists, strings, numbers, booleans and null, with no
+ * tag, no key of a prototype, and nothing shared or cyclic.
+ *
+ * @since 0.1.0
+ */
+import * as Yaml from "effect/encoding/Yaml"
+import * as Result from "effect/Result"
+
+/** Plain data: what a config file may hold. */
+export type Plain = string | number | boolean | null | ReadonlyArray<Plain> | ReadonlyMap<string, Plain>
+
+/** How much a document may hold. */
+export interface Bounds {
+  readonly nodes: number
+  readonly depth: number
+}
+
+const maxBytes = 256 * 1024
+
+// The parser folds scalars with patterns that look at such a run once per character of it.
+const longRun = /[ \t]{512}|[\d_]{512}|\\{512}/
+
+/** Reads one YAML document. The failure is a sentence. */
+export const parse = (text: string, bounds: Bounds): Result.Result<Plain, string> => {
+  if (text.length > maxBytes) return Result.fail(`the document is longer than ${maxBytes} characters`)
+  if (longRun.test(text)) return Result.fail("the document holds a run of more than 511 blanks, digits or backslashes")
+  return Result.flatMap(
+    Result.try({
+      try: () => Yaml.parse(text),
+      catch: (cause) => (cause instanceof SyntaxError ? cause.message : "the document nests too deeply")
+    }),
+    (value) =>
+      Result.filterOrFail(
+        plain(value, bounds),
+        (value) => !isTagged(value, text),
+        () => "tags are not allowed"
+      )
+  )
+}
+
+/** Copies a value as plain data, or says why it is none. */
+export const plain = (value: unknown, bounds: Bounds): Result.Result<Plain, string> => {
+  let nodes = 0
+  const copy = (value: unknown, depth: number): Plain => {
+    if (++nodes > bounds.nodes) throw new Refused(`it holds more than ${bounds.nodes} nodes`)
+    if (depth > bounds.depth) throw new Refused(`it nests deeper than ${bounds.depth} levels`)
+    if (value === null || typeof value === "string" || typeof value === "boolean") return value
+    if (typeof value === "number" && Number.isFinite(value)) return value
+    if (Array.isArray(value)) return value.map((item) => copy(item, depth + 1))
+    if (typeof value !== "object") throw new Refused(`it holds a ${typeof value}`)
+    const prototype: unknown = Object.getPrototypeOf(value)
+    if (prototype !== null && prototype !== Object.prototype) throw new Refused("it holds an object that is not plain")
+    const map = new Map<string, Plain>()
+    for (const [key, item] of Object.entries(value)) {
+      if (reserved.has(key)) throw new Refused(`'${key}' is not allowed as a key`)
+      if (item !== undefined) map.set(key, copy(item, depth + 1))
+    }
+    return map
+  }
+  return Result.try({
+    try: () => copy(value, 0),
+    // A getter of the caller's value may throw anything; its text is not ours to show.
+    catch: (cause) => (cause instanceof Refused ? cause.message : "it cannot be read")
+  })
+}
+
+class Refused extends Error {}
+
+const reserved: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
+
+// The parser keeps a tag as the start of the scalar it was written before. A quoted
+// text may begin with "!" too: then the quote stands right before it in the source.
+const isTagged = (value: Plain, text: string): boolean => {
+  if (typeof value === "string") return value.startsWith("!") && !text.includes(`"!`) && !text.includes("'!")
+  if (Array.isArray(value)) return value.some((item: Plain) => isTagged(item, text))
+  if (value instanceof Map) {
+    for (const [key, item] of value) if (isTagged(key, text) || isTagged(item, text)) return true
+  }
+  return false
+}

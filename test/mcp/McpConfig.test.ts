@@ -1,0 +1,260 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Duration, Effect, Redacted } from "effect"
+import { readFileSync } from "node:fs"
+import * as Yaml from "effect/encoding/Yaml"
+import { McpConfig } from "../../src/mcp/index.ts"
+
+const vectors: {
+  readonly config: ReadonlyArray<{
+    readonly detect: { readonly command?: string; readonly url?: string }
+    readonly transport: string
+    readonly disputed?: unknown
+  }>
+  readonly env_expansion: ReadonlyArray<{
+    readonly env: { readonly [name: string]: string }
+    readonly text: string
+    readonly expanded: string
+    readonly disputed?: unknown
+  }>
+} = JSON.parse(readFileSync(new URL("../fixtures/vectors/mcp.json", import.meta.url), "utf8"))
+
+const fail = (value: unknown, env = {}) => Effect.flip(McpConfig.fromValue(value, { env }))
+const one = (settings: unknown, env = {}) =>
+  Effect.map(McpConfig.fromValue({ servers: { it: settings } }, { env }), (config) => config.servers.get("it")!)
+const reveal = (values: ReadonlyMap<string, Redacted.Redacted<string>>) =>
+  Object.fromEntries(Array.from(values, ([name, value]) => [name, Redacted.value(value)]))
+const argv = (server: McpConfig.McpServer) =>
+  server.transport === "stdio"
+    ? [server.command, ...server.args.map((arg) => (Redacted.isRedacted(arg) ? Redacted.value(arg) : arg))]
+    : []
+
+describe("McpConfig", () => {
+  it.effect("reads servers in the order they are written", () =>
+    Effect.gen(function* () {
+      const config = yield* McpConfig.fromYaml(`
+servers:
+  fs:
+    command: npx -y server-filesystem "/tmp/a b"
+    env:
+      DEBUG: 1
+    timeout: 30 seconds
+  gh:
+    url: https://example.com/mcp
+    headers: { Authorization: "Bearer \${GH_TOKEN}" }
+    trustAnnotations: true
+  old:
+    transport: http
+    url: http://127.0.0.1:1/sse
+`).pipe(Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: { GH_TOKEN: "t0k" } })))
+      assert.deepStrictEqual([...config.servers.keys()], ["fs", "gh", "old"])
+      const fs = config.servers.get("fs")
+      const gh = config.servers.get("gh")
+      assert(fs?.transport === "stdio" && gh?.transport === "streamable_http")
+      assert.deepStrictEqual(argv(fs), ["npx", "-y", "server-filesystem", "/tmp/a b"])
+      assert.deepStrictEqual(reveal(fs.env), { DEBUG: "1" })
+      assert.strictEqual(Duration.toMillis(fs.timeout), 30_000)
+      assert.deepStrictEqual(reveal(gh.headers), { Authorization: "Bearer t0k" })
+      assert.isTrue(gh.trustAnnotations)
+      assert.isTrue(gh.inferred)
+      assert.strictEqual(config.servers.get("old")?.transport, "streamable_http")
+      assert.notInclude(JSON.stringify(config.servers.get("gh")), "t0k")
+    })
+  )
+
+  describe("says what is wrong (BP-171)", () => {
+    const cases: ReadonlyArray<readonly [unknown, string]> = [
+      [null, "MCP config must declare at least one server under 'servers:'"],
+      [{}, "MCP config must declare at least one server under 'servers:'"],
+      [{ servers: {} }, "MCP config must declare at least one server under 'servers:'"],
+      [{ servers: ["fs"] }, "MCP config must declare at least one server under 'servers:'"],
+      [{ servers: { n: { transport: "stdio" } } }, "stdio server 'n' missing 'command'"],
+      [{ servers: { n: { transport: "stdio", command: " " } } }, "stdio server 'n' missing 'command'"],
+      [{ servers: { n: { transport: "sse" } } }, "sse server 'n' missing 'url'"],
+      [{ servers: { n: { transport: "http" } } }, "http server 'n' missing 'url'"],
+      [{ servers: { n: { transport: "streamable_http", url: "" } } }, "http server 'n' missing 'url'"],
+      [{ servers: { n: {} } }, "http server 'n' missing 'url'"],
+      [{ servers: { n: null } }, "http server 'n' missing 'url'"],
+      [{ servers: { n: { transport: "pigeon", command: "x" } } }, "unknown MCP transport for server 'n': \"pigeon\""],
+      [{ servers: { n: "npx x" } }, "MCP server 'n' must be a mapping"],
+      [{ servers: { n: { command: "x 'y" } } }, "the 'command' of MCP server 'n' has a quote that is never closed"],
+      [{ servers: { n: { command: "x", args: "y" } } }, "'args' of MCP server 'n' must be a list of texts"],
+      [
+        { servers: { n: { command: "x", timeout: 5 } } },
+        "'timeout' of MCP server 'n' must be a duration with its unit, as in '30 seconds'"
+      ]
+    ]
+    it.effect.each(cases)("%j", ([value, message]) =>
+      Effect.gen(function* () {
+        const error = yield* fail(value)
+        assert.strictEqual(error._tag, "ConfigInvalid")
+        assert.strictEqual(error.message, message)
+      })
+    )
+
+    it.effect.each(["file:///etc/passwd", "gopher://x", "http://u:p@host/", "host/mcp", "javascript:alert(1)"])(
+      "refuses the address %s",
+      (url) =>
+        Effect.gen(function* () {
+          const error = yield* fail({ servers: { n: { transport: "http", url } } })
+          assert.include(error.message, "must be an http or https address")
+          assert.notInclude(error.message, "u:p")
+        })
+    )
+  })
+
+  describe("infers the transport (BP-172, W-17)", () => {
+    it.each([
+      [{ command: "x" }, "stdio"],
+      [{ command: "x", url: "http://h/sse" }, "stdio"],
+      [{ url: "https://h/sse" }, "sse"],
+      [{ url: "https://h/v1/SSE/?a=b" }, "sse"],
+      [{ url: "https://assets.example/mcp" }, "streamable_http"],
+      [{ url: "https://sse.example/mcp?to=/sse" }, "streamable_http"],
+      [{ url: "https://h/assets" }, "streamable_http"]
+    ] as const)("%j is %s", (server, transport) => {
+      assert.strictEqual(McpConfig.inferTransport(server), transport)
+    })
+
+    it("agrees with the recorded library where that is not disputed", () => {
+      for (const { detect, disputed, transport } of vectors.config) {
+        if (disputed === undefined) assert.strictEqual(McpConfig.inferTransport(detect), transport)
+      }
+    })
+  })
+
+  describe("replaces variables in parsed texts only (BP-173, W-16)", () => {
+    it.effect("gives what the recorded library gives when a value holds no YAML of its own", () =>
+      Effect.gen(function* () {
+        for (const { disputed, env, expanded, text } of vectors.env_expansion) {
+          const asked = Array.from(text.matchAll(/\$\{([A-Z0-9_]+)\}/g), (match) => match[1]!)
+          if (disputed !== undefined || asked.some((name) => /^[\w./-]+$/.test(env[name] ?? "") === false)) continue
+          const { t } = Yaml.parse(text) as { t?: unknown }
+          const { t: expected } = Yaml.parse(expanded) as { t?: unknown }
+          if (typeof t !== "string") continue
+          const server = yield* one({ command: "x", args: [t] }, env)
+          assert.deepStrictEqual(argv(server), ["x", expected])
+        }
+      })
+    )
+
+    it.effect("keeps a hostile value one text (S-2)", () =>
+      Effect.gen(function* () {
+        const TOKEN = `x"\n  evil:\n    command: sh`
+        const yaml = 'servers:\n  a:\n    url: https://h/\n    headers:\n      Authorization: "Bearer ${TOKEN}"\n'
+        const config = yield* McpConfig.fromYaml(yaml, { env: { TOKEN } })
+        assert.deepStrictEqual([...config.servers.keys()], ["a"])
+        const server = config.servers.get("a")
+        assert(server?.transport === "streamable_http")
+        assert.deepStrictEqual(reveal(server.headers), { Authorization: `Bearer ${TOKEN}` })
+      })
+    )
+
+    it.effect("keeps a value with blanks and quotes one word of a command (S-1)", () =>
+      Effect.gen(function* () {
+        const server = yield* one({ command: "node ${SCRIPT} end" }, { SCRIPT: `a b"; id` })
+        assert.deepStrictEqual(argv(server), ["node", `a b"; id`, "end"])
+      })
+    )
+
+    it.effect("does not look at what was put in again", () =>
+      Effect.gen(function* () {
+        const server = yield* one({ command: "x", args: ["${A}$B${c}${D:-e}"] }, { A: "${B}", B: "no" })
+        assert.deepStrictEqual(argv(server), ["x", "${B}$B${c}${D:-e}"])
+      })
+    )
+
+    it.effect("names a variable that is not set, or set to nothing", () =>
+      Effect.gen(function* () {
+        for (const env of [{}, { UNSET: "" }]) {
+          const error = yield* fail({ servers: { n: { url: "http://h", headers: { A: "Bearer ${UNSET}" } } } }, env)
+          assert.strictEqual(error._tag, "ConfigInvalid")
+          assert.strictEqual(error.message, "'servers.n.headers.A' asks for ${UNSET}, but UNSET is not set")
+        }
+      })
+    )
+
+    it.effect("passes variables on by name", () =>
+      Effect.gen(function* () {
+        const server = yield* one({ command: "x", env: ["TOKEN"] }, { TOKEN: "t", OTHER: "o" })
+        assert(server.transport === "stdio")
+        assert.deepStrictEqual(reveal(server.env), { TOKEN: "t" })
+      })
+    )
+  })
+
+  describe("splits a command without a shell (S-1)", () => {
+    it.effect.each([
+      ["node s.js; touch pwned", ["node", "s.js;", "touch", "pwned"]],
+      ["a 'b c' \"d 'e'\" f\\ g \"\" 'h'i", ["a", "b c", "d 'e'", "f g", "", "hi"]],
+      ['a "\\"\\\\\\n$x"', ["a", '"\\\\n$x']],
+      ["a $(touch pwned) `id` > x | y & * ~", ["a", "$(touch", "pwned)", "`id`", ">", "x", "|", "y", "&", "*", "~"]]
+    ] as const)("%s", ([command, words]) =>
+      Effect.map(one({ command }), (server) => assert.deepStrictEqual(argv(server), [...words]))
+    )
+
+    it.effect("takes arguments as they stand", () =>
+      Effect.map(one({ command: "my server", args: ["$(touch pwned)", "a b", "; id", 1, true] }), (server) =>
+        assert.deepStrictEqual(argv(server), ["my server", "$(touch pwned)", "a b", "; id", "1", "true"])
+      )
+    )
+  })
+
+  describe("refuses hostile YAML (S-3)", () => {
+    let bomb = "a: &a x\n"
+    for (let level = 1; level <= 9; level++) {
+      const alias = `*${"abcdefghij"[level - 1]}`
+      bomb += `${"abcdefghij"[level]}: &${"abcdefghij"[level]} [${Array(9).fill(alias).join(",")}]\n`
+    }
+    const cases: ReadonlyArray<readonly [string, string, string]> = [
+      ["an alias bomb", bomb, "more than 10000 nodes"],
+      ["a tag", `servers: { a: { command: !!js/function "x" } }`, "tags are not allowed"],
+      ["a local tag", "servers:\n  a:\n    command: !sh x", "tags are not allowed"],
+      ["a prototype key", "servers: {__proto__: {command: sh}}", "'__proto__' is not allowed as a key"],
+      ["a constructor key", "servers: {constructor: {command: sh}}", "'constructor' is not allowed as a key"],
+      ["a key twice", "servers:\n  a:\n    command: x\n  a:\n    command: y", "Duplicate key 'a'"],
+      ["deep nesting", "[".repeat(100_000), "nests too deeply"],
+      ["a run of blanks", `servers: [a${" ".repeat(100_000)}b]`, "a run of more than"],
+      ["a run of digits", `servers: ${"1".repeat(100_000)}x`, "a run of more than"],
+      ["a run of backslashes", `servers: "x${"\\".repeat(100_000)}y\n  z"`, "a run of more than"],
+      ["too much of anything", "# x\n".repeat(100_000), "longer than"],
+      ["a document that is no YAML", "servers: [", "flow offset"]
+    ]
+    it.effect.each(cases)("%s", ([, text, reason]) =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(McpConfig.fromYaml(text))
+        assert.strictEqual(error._tag, "ConfigInvalid")
+        assert.include(error.message, reason)
+        assert.isUndefined(({} as { polluted?: unknown }).polluted)
+      })
+    )
+
+    it.effect("allows aliases, and a quoted text that begins like a tag", () =>
+      Effect.gen(function* () {
+        const config = yield* McpConfig.fromYaml(
+          "defaults: &d {A: '!x'}\nservers:\n  a: {command: x, env: *d}\n  b: {command: y, env: *d}\n"
+        )
+        assert.deepStrictEqual(
+          [...config.servers.values()].map((server) => (server.transport === "stdio" ? reveal(server.env) : {})),
+          [{ A: "!x" }, { A: "!x" }]
+        )
+      })
+    )
+
+    it.effect("refuses values that are no plain data", () =>
+      Effect.gen(function* () {
+        const cycle: { servers?: unknown } = {}
+        cycle.servers = { a: cycle }
+        const thrower = {
+          get servers() {
+            throw new Error("sk-secret")
+          }
+        }
+        for (const value of [cycle, thrower, { servers: new Map() }, { servers: { a: { command: () => "x" } } }, 1n]) {
+          const error = yield* fail(value)
+          assert.strictEqual(error._tag, "ConfigInvalid")
+          assert.notInclude(error.message, "sk-secret")
+        }
+      })
+    )
+  })
+})
