@@ -328,6 +328,39 @@ export class InvalidArguments extends Schema.TaggedError<InvalidArguments>()("In
 }
 
 /**
+ * A setting a skill asked for is not declared, or its value does not fit (BP-92).
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class SkillSettingInvalid extends Schema.TaggedError<SkillSettingInvalid>()("SkillSettingInvalid", {
+  skill: Schema.String,
+  key: Schema.String,
+  reason: Schema.String
+}) {
+  override get message() {
+    return `setting '${this.key}' of skill '${this.skill}': ${this.reason}`
+  }
+}
+
+/**
+ * A skill returned something that is no JSON, text or media (R-22).
+ *
+ * `path` leads from the returned value to the innermost fault, as in `result.items[2]`.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class SkillResultInvalid extends Schema.TaggedError<SkillResultInvalid>()("SkillResultInvalid", {
+  path: Schema.String,
+  reason: Schema.String
+}) {
+  override get message() {
+    return `the skill's result cannot be told: ${this.path} is ${this.reason}`
+  }
+}
+
+/**
  * Code files that could not be loaded. The skills of before stay registered.
  *
  * @category errors
@@ -882,6 +915,8 @@ export const KernelError = Schema.Union([
   DefinitionInvalid,
   CredentialMissing,
   InvalidArguments,
+  SkillSettingInvalid,
+  SkillResultInvalid,
   SkillFilesInvalid,
   SkillPackInvalid,
   SkillPackNotFound,
