@@ -8,7 +8,9 @@
  * @since 0.1.0
  */
 import type { Json } from "effect/Schema"
-import type { Content } from "./Content.ts"
+import * as Blocks from "./Block.ts"
+import type { Content, MediaContent } from "./Content.ts"
+import * as Contents from "./Content.ts"
 import type { Message } from "./Message.ts"
 
 /**
@@ -115,3 +117,110 @@ export const succeeded = (
  * @since 0.1.0
  */
 export const error = (name: string, message: string, recoverable = true): CallError => ({ name, message, recoverable })
+
+/**
+ * Puts results into the order of the batch; they arrive as they finish (DR-12).
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const inOrder = (
+  order: ReadonlyArray<string>,
+  results: ReadonlyArray<CallResult>
+): ReadonlyArray<CallResult> => {
+  if (results.length < 2) return results
+  const rank = new Map(order.map((id, index) => [id, index]))
+  const rankOf = (result: CallResult) => rank.get(result.toolCallId) ?? order.length
+  return results.toSorted((a, b) => rankOf(a) - rankOf(b))
+}
+
+/**
+ * The messages that tell a model what its calls gave, in source order, and what of its reply was passed over.
+ *
+ * In blocks, one user message per call (BP-72) and one for all tasks of a
+ * workflow (BP-60); in native calls, one tool message per call (AC-2). All text
+ * from outside is escaped: it cannot open, close or forge a block (BP-76).
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const render = (
+  dialect: "blocks" | "tools",
+  results: ReadonlyArray<CallResult>,
+  note?: string | undefined
+): ReadonlyArray<Message> => {
+  const tasks = results.filter((result) => result.kind === "task")
+  const messages: Array<Message> = tasks.length === 0 ? [] : [tasksMessage(tasks)]
+  for (const result of results) {
+    if (result.kind === "task") continue
+    messages.push(result.message ?? (dialect === "tools" ? toolMessage(result) : blockMessage(result)))
+  }
+  if (note !== undefined) messages.push(corrective(note))
+  return messages
+}
+
+/**
+ * A message by which the kernel corrects the model (BP-41, BP-43).
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const corrective = (text: string): Message => ({
+  role: "user",
+  content: [Contents.text(`<block type="error">${text}</block>`)]
+})
+
+/**
+ * The text of a result as one string: its text parts, or its error.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const textOf = (result: CallResult): string =>
+  result.error === undefined ? textOfParts(result.output ?? []) : `error: ${result.error.message}`
+
+const textOfParts = (parts: ReadonlyArray<Content>): string => {
+  if (parts.length === 1 && parts[0]?.type === "text") return parts[0].text
+  let text = ""
+  for (const part of parts) if (!isMedia(part)) text += part.type === "text" ? part.text : Contents.toText(part)
+  return text
+}
+
+const isMedia = (part: Content): part is MediaContent =>
+  part.type === "image" || part.type === "audio" || part.type === "video" || part.type === "document"
+
+const blockMessage = (result: CallResult): Message => {
+  if (result.error !== undefined) return { role: "user", content: [Contents.text(frame("error", result.toolName, Blocks.escape(result.error.message)))] }
+  const output = result.output ?? []
+  const text = textOfParts(output)
+  // What the kernel itself explains shows blocks on purpose; whatever it quotes is escaped where it is quoted.
+  const content: Array<Content> = [Contents.text(frame("result", result.toolName, result.kind === "builtin" ? text : Blocks.escape(text)))]
+  for (const part of output) {
+    if (!isMedia(part)) continue
+    content.push(Contents.text(mediaTag(part)), part)
+  }
+  return { role: "user", content }
+}
+
+const frame = (type: "result" | "error", name: string | null, body: string): string =>
+  name === null ? `<block type="${type}">${body}</block>` : `<block type="${type}" name="${Blocks.attribute(name)}">${body}</block>`
+
+const mediaTag = (part: MediaContent): string =>
+  `<block type="media" id="${Blocks.attribute(part.fileId ?? "")}" kind="${part.type}" mime="${Blocks.attribute(part.mediaType ?? "application/octet-stream")}"/>`
+
+const toolMessage = (result: CallResult): Message => ({
+  role: "tool",
+  content: [
+    Contents.toolResult(
+      result.toolCallId,
+      result.error === undefined ? (result.output ?? []) : [Contents.text(result.error.message)],
+      result.error !== undefined
+    )
+  ]
+})
+
+/** Written pair by pair: an object would reorder ids such as `10` and `2` (BP-58). */
+const tasksMessage = (tasks: ReadonlyArray<CallResult>): Message => {
+  const pairs = tasks.map((task) => `${JSON.stringify(task.toolName ?? "")}:${JSON.stringify(textOf(task))}`)
+  return { role: "user", content: [Contents.text(frame("result", "tasks", Blocks.escape(`{${pairs.join(",")}}`)))] }
+}

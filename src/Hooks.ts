@@ -1,0 +1,169 @@
+/**
+ * What happens next at a phase of a run (DR-8 to DR-11).
+ *
+ * A hook sees the state at its phase and may answer with a change of the run's
+ * context, a value the phase asks for, or a control: pause, finish, continue.
+ * Hooks whose name ends in a finished effect run after its commit, so that no
+ * hook can lose a result; the others gate their phase and are asked again after
+ * a pause. Observers (`onStreamPart`, `onModelRestarted`, `onPause`) change
+ * nothing.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Call, CallResult } from "./Call.ts"
+import type { Generation } from "./Generation.ts"
+import type { Json, JsonObject } from "./internal/json.ts"
+import type { ErrorInfo, RunSource, RunState, Turn } from "./RunState.ts"
+import type { Message } from "./Message.ts"
+import type { Model } from "./Model.ts"
+import type { StreamPart } from "./StreamPart.ts"
+
+/**
+ * What a hook may ask for instead of going on.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Control =
+  | { readonly type: "pause"; readonly reason: string; readonly metadata?: Json }
+  | { readonly type: "finish"; readonly reason?: string; readonly metadata?: Json }
+  /** Asks for another turn; heard by onTurnCompleted only. */
+  | { readonly type: "continue" }
+
+/**
+ * A hook's answer. The context is merged first; a control beats a value.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HookResult<out A = never> {
+  readonly context?: JsonObject
+  readonly value?: A
+  readonly control?: Control
+}
+
+/**
+ * What every hook is given. State is frozen data: changing it changes nothing.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HookArgs {
+  readonly state: RunState
+  readonly turn: Turn | undefined
+  readonly context: JsonObject
+  /** `<runId>:<revision>`: the same key when the hook runs again after a crash. */
+  readonly commitKey: string
+}
+
+/**
+ * The prompt a turn is about to be asked with.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Prepared {
+  readonly system: string | null
+  readonly messages: ReadonlyArray<Message>
+  readonly model?: Model
+  readonly generation?: Generation
+}
+
+/**
+ * A stand-in for running a call: what it gives, or why it was refused.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Review =
+  | { readonly type: "rewrite"; readonly input: Json }
+  | { readonly type: "skip"; readonly result: Pick<CallResult, "output"> | Pick<CallResult, "error"> }
+
+type Hook<Args, A, E, R> = (args: HookArgs & Args) => Effect.Effect<HookResult<A> | void, E, R>
+type Observer<Args, E, R> = (args: HookArgs & Args) => Effect.Effect<void, E, R>
+
+/**
+ * The hooks of a run, each optional.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Hooks<out E = unknown, out R = never> {
+  readonly onRunStarted?: Hook<object, never, E, R>
+  readonly onTurnStarted?: Hook<object, never, E, R>
+  readonly onTurnPrepared?: Hook<{ readonly prepared: Prepared }, Prepared, E, R>
+  readonly onModelStarted?: Hook<object, never, E, R>
+  readonly onModelRestarted?: Observer<object, E, R>
+  readonly onStreamPart?: (part: StreamPart) => Effect.Effect<void, E, R>
+  /** `raw` are the provider's parts of this reply; they are never stored (DR-27). */
+  readonly onModelCompleted?: Hook<{ readonly raw: ReadonlyArray<StreamPart> }, never, E, R>
+  readonly onToolCallsStarted?: Hook<{ readonly calls: ReadonlyArray<Call> }, ReadonlyArray<Call>, E, R>
+  readonly onToolCallStarted?: Hook<{ readonly call: Call }, Review, E, R>
+  readonly onToolCallCompleted?: Hook<{ readonly result: CallResult }, never, E, R>
+  readonly onToolCallsCompleted?: Hook<object, never, E, R>
+  readonly onTurnCompleted?: Hook<object, never, E, R>
+  readonly onRunCompleted?: Hook<{ readonly source: RunSource; readonly reason: string | undefined }, never, E, R>
+  readonly onPause?: Observer<{ readonly reason: string; readonly metadata: Json }, E, R>
+  readonly onRunFailed?: Hook<{ readonly error: ErrorInfo }, never, E, R>
+}
+
+/**
+ * The hooks of a run. None by default.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const Hooks: Context.Reference<Hooks> = Context.Reference<Hooks>("kernai/Hooks", { defaultValue: () => ({}) })
+
+/**
+ * Closes hooks over the services they need. Any failure of a hook fails the run where it stands.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = <E, R>(hooks: Hooks<E, R>): Layer.Layer<never, never, R> =>
+  Layer.effect(Hooks, Effect.map(Effect.context<R>(), (services) => close(hooks, services)))
+
+/**
+ * Gives hooks their services; those of the running fiber win.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const close = <E, R>(hooks: Hooks<E, R>, services: Context.Context<R>): Hooks => {
+  const provide = <Args extends ReadonlyArray<unknown>, A>(hook: ((...args: Args) => Effect.Effect<A, E, R>) | undefined) =>
+    hook === undefined
+      ? undefined
+      : (...args: Args): Effect.Effect<A, E> =>
+          Effect.updateContext(hook(...args), (current: Context.Context<never>) => Context.merge(services, current))
+  const closed = {
+    onRunStarted: provide(hooks.onRunStarted),
+    onTurnStarted: provide(hooks.onTurnStarted),
+    onTurnPrepared: provide(hooks.onTurnPrepared),
+    onModelStarted: provide(hooks.onModelStarted),
+    onModelRestarted: provide(hooks.onModelRestarted),
+    onStreamPart: provide(hooks.onStreamPart),
+    onModelCompleted: provide(hooks.onModelCompleted),
+    onToolCallsStarted: provide(hooks.onToolCallsStarted),
+    onToolCallStarted: provide(hooks.onToolCallStarted),
+    onToolCallCompleted: provide(hooks.onToolCallCompleted),
+    onToolCallsCompleted: provide(hooks.onToolCallsCompleted),
+    onTurnCompleted: provide(hooks.onTurnCompleted),
+    onRunCompleted: provide(hooks.onRunCompleted),
+    onPause: provide(hooks.onPause),
+    onRunFailed: provide(hooks.onRunFailed)
+  }
+  return present(closed)
+}
+
+/** Leaves out the hooks that are not there: an absent hook costs nothing. */
+const present = (hooks: { readonly [K in keyof Hooks]: Hooks[K] | undefined }): Hooks => {
+  const found: { [K in keyof Hooks]: Hooks[K] } = {}
+  return Object.assign(
+    found,
+    Object.fromEntries(Object.entries(hooks).filter(([, hook]) => hook !== undefined))
+  )
+}

@@ -1,0 +1,127 @@
+/**
+ * Wraps the model call and the calls a model makes (DR-23).
+ *
+ * A list is applied first outermost; `next` may be called any number of times
+ * and with a changed input. What a skill does wrong is a result, not a failure:
+ * a middleware that fails outside of it fails the run, and one that fails with
+ * `MiddlewareTermination` ends it on purpose (CP-16).
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Stream from "effect/Stream"
+import type { Call, CallResult } from "./Call.ts"
+import type { JsonObject } from "./internal/json.ts"
+import type { MiddlewareTermination, ProviderError } from "./KernelError.ts"
+import { ExtensionFailed } from "./KernelError.ts"
+import type { Message } from "./Message.ts"
+import type { ProviderShape, Request } from "./Provider.ts"
+import type { StreamPart } from "./StreamPart.ts"
+
+/**
+ * A model call on its way to the provider.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ModelCall {
+  readonly runId: string
+  readonly rootRunId: string
+  readonly step: number
+  readonly provider: ProviderShape
+  readonly request: Request
+}
+
+/**
+ * What a model call gives.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ModelStream = Stream.Stream<StreamPart, ProviderError | MiddlewareTermination | ExtensionFailed>
+
+/**
+ * A call on its way to its skill or protocol.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ToolRun {
+  readonly runId: string
+  readonly rootRunId: string
+  readonly step: number
+  readonly context: JsonObject
+  readonly messages: ReadonlyArray<Message>
+  readonly call: Call
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type ToolEffect = Effect.Effect<CallResult, MiddlewareTermination | ExtensionFailed>
+
+/**
+ * One layer around the calls.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Middleware {
+  readonly callModel?: (call: ModelCall, next: (call: ModelCall) => ModelStream) => ModelStream
+  readonly callTool?: (run: ToolRun, next: (run: ToolRun) => ToolEffect) => ToolEffect
+}
+
+/**
+ * The middleware of a run, first outermost. None by default.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const Middleware: Context.Reference<ReadonlyArray<Middleware>> = Context.Reference<ReadonlyArray<Middleware>>(
+  "kernai/Middleware",
+  { defaultValue: () => [] }
+)
+
+/**
+ * Adds middleware inside what is already there. Its tool effects may need services: they are closed over here.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (...middleware: ReadonlyArray<Middleware>): Layer.Layer<never> =>
+  Layer.effect(Middleware, Effect.map(Middleware, (outer) => [...outer, ...middleware]))
+
+/**
+ * Wraps tool calls by a function with services and failures of its own; any failure but a termination fails the run.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerTool = <E, R>(
+  callTool: (run: ToolRun, next: (run: ToolRun) => ToolEffect) => Effect.Effect<CallResult, E | MiddlewareTermination, R>
+): Layer.Layer<never, never, R> =>
+  Layer.effect(
+    Middleware,
+    Effect.gen(function* () {
+      const services = yield* Effect.context<R>()
+      const outer = yield* Middleware
+      const wrapped: Middleware = {
+        callTool: (run, next) =>
+          callTool(run, next).pipe(
+            Effect.updateContext((current: Context.Context<never>) => Context.merge(services, current)),
+            Effect.mapError((error) =>
+              isTermination(error) ? error : new ExtensionFailed({ extension: "callTool", detail: sentence(error) })
+            )
+          )
+      }
+      return [...outer, wrapped]
+    })
+  )
+
+const isTermination = (error: unknown): error is MiddlewareTermination =>
+  typeof error === "object" && error !== null && "_tag" in error && error._tag === "MiddlewareTermination"
+
+const sentence = (error: unknown): string => (error instanceof Error ? error.message : String(error))

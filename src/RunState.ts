@@ -1,0 +1,624 @@
+/**
+ * What a run is: a fold of its records.
+ *
+ * A record is one commit: the phase events of one transition, or a change
+ * without events (a launch, a resume). `advance` is pure and is the only way
+ * state moves, live and after a crash alike. Everything here is JSON-safe;
+ * skills, layers and fibers are never part of it (DR-2 to DR-5).
+ *
+ * @since 0.1.0
+ */
+import type { Call, CallResult } from "./Call.ts"
+import * as Calls from "./Call.ts"
+import type { Json, JsonObject } from "./internal/json.ts"
+import type { Message } from "./Message.ts"
+import type { Plan } from "./Plan.ts"
+import type { FinishReason } from "./StreamPart.ts"
+import type { PhaseEvent } from "./RunEvent.ts"
+import * as Usage from "./Usage.ts"
+
+// ---------------------------------------------------------------- models
+
+/**
+ * The last committed phase event (DR-3).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Phase =
+  | "run_started"
+  | "turn_started"
+  | "turn_prepared"
+  | "model_started"
+  | "model_completed"
+  | "tool_calls_started"
+  | "tool_call_started"
+  | "tool_call_completed"
+  | "tool_calls_completed"
+  | "turn_completed"
+
+/**
+ * Who ended a run: its host, the model, or the turn limit.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type RunSource = "caller" | "model_done" | "max_turns"
+
+/**
+ * A failure as it is kept: the tag of the error and its sentence, and its fields when it was a typed one.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ErrorInfo {
+  readonly tag: string
+  readonly message: string
+  readonly fields?: JsonObject
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Status =
+  | { readonly type: "running"; readonly phase: Phase }
+  | {
+      readonly type: "paused"
+      readonly phase: Phase
+      readonly reason: string
+      readonly metadata: Json
+      readonly createdAt: number
+    }
+  | {
+      readonly type: "completed"
+      readonly phase: Phase
+      readonly source: RunSource
+      readonly reason?: string
+      readonly metadata?: Json
+      readonly createdAt: number
+    }
+  | { readonly type: "failed"; readonly phase: Phase; readonly error: ErrorInfo; readonly createdAt: number }
+
+/**
+ * How a prompt follows from the last one: its first `base` messages are those
+ * already stored, in order, and `append` are new. The system text is told when
+ * it changed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PromptDelta {
+  readonly base: number
+  readonly append: ReadonlyArray<Message>
+  /** Absent: as before. Null: none. */
+  readonly system?: string | null
+}
+
+/**
+ * What a reply means for the run (DR-26). `corrective` is what the model is told next.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Outcome =
+  | { readonly type: "workflow"; readonly plan: Plan; readonly note?: string }
+  | { readonly type: "tools"; readonly note?: string }
+  | { readonly type: "final"; readonly text: string }
+  | { readonly type: "prose"; readonly text: string }
+  | {
+      readonly type: "corrective"
+      readonly reason: "informational" | "stall" | "cut" | "empty" | "output" | "plan" | "loop"
+      readonly corrective: string
+    }
+
+/**
+ * A hook's or a policy's change of one call at review (DR-11, DR-22): the call
+ * in its new form, or the result that stands in for running it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ToolResponseChange =
+  | { readonly type: "rewrite"; readonly call: Call }
+  | { readonly type: "skip"; readonly result: CallResult }
+
+/**
+ * A call that waits for a person (DR-22). An answer is part of the journal.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Approval {
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly input: Json
+  readonly reason: string
+  readonly answer?: ApprovalAnswer
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface ApprovalAnswer {
+  readonly toolCallId: string
+  readonly approved: boolean
+  readonly reason?: string
+  readonly by?: string
+  /** Arguments to run with instead of the asked-for ones. */
+  readonly input?: Json
+}
+
+/**
+ * One prompt, one answer and its results.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Turn {
+  readonly turnId: string
+  /** Counts from 1; the step of its events is one less. */
+  readonly turn: number
+  readonly attempt: number
+  readonly startedAt: number
+  readonly model?: string
+  readonly dialect: "blocks" | "tools"
+  readonly tools: ReadonlyArray<string>
+  readonly message?: Message
+  readonly usage: Usage.Usage | null
+  readonly finishReason?: FinishReason
+  readonly latencyMs?: number
+  readonly outcome?: Outcome
+  readonly pending: ReadonlyArray<Call>
+  readonly inFlight: ReadonlyArray<Call>
+  /** In order of arrival; `Call.inOrder` gives source order. */
+  readonly completed: ReadonlyArray<CallResult>
+  /** Ids of the batch, in source order. */
+  readonly order: ReadonlyArray<string>
+}
+
+/**
+ * The state of a run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunState {
+  readonly runId: string
+  readonly rootRunId: string
+  readonly parentRunId: string | undefined
+  readonly depth: number
+  readonly taskId: string | undefined
+  readonly agent: string
+  readonly revision: number
+  readonly status: Status
+  /** The host's own small JSON; hooks and resumes merge into it. */
+  readonly context: JsonObject
+  readonly input: ReadonlyArray<Message>
+  readonly turns: ReadonlyArray<Turn>
+  readonly currentTurn: Turn | undefined
+  /** The conversation the next prompt is built from: the last prompt and what came after it. */
+  readonly prompt: ReadonlyArray<Message>
+  readonly system: string | null
+  /** Revision of the last phase event, and of the last one whose settle hook is known to have run (DR-8). */
+  readonly phaseRevision: number
+  readonly settledRevision: number
+  readonly approvals: ReadonlyArray<Approval>
+  /** The end that onRunCompleted paused (DR-10). */
+  readonly completing: { readonly source: RunSource; readonly reason?: string; readonly metadata?: Json } | undefined
+  readonly usage: Usage.Usage
+  readonly costUsd: number
+  /** Model calls whose provider reported no usage. */
+  readonly unreportedTurns: number
+  readonly emptyReplies: number
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/**
+ * State changes that no event tells.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Delta {
+  /** The settle hook of the phase before this record has run. */
+  readonly settled?: boolean
+  /** Merged into the context. */
+  readonly context?: JsonObject
+  /** Ids that move from pending to in flight. */
+  readonly launched?: ReadonlyArray<string>
+  /** Ids that go back from in flight to pending, accepted (DR-17). */
+  readonly retried?: ReadonlyArray<string>
+  /** Results given by the caller for calls in flight (DR-17). */
+  readonly resolved?: ReadonlyArray<CallResult>
+  readonly answers?: ReadonlyArray<ApprovalAnswer>
+  /** Back to turn_started, so that the turn is prepared again (DR-19). */
+  readonly rewind?: boolean
+  readonly completing?: { readonly source: RunSource; readonly reason?: string; readonly metadata?: Json }
+  /** A larger turn or budget limit is the agent's; this tells that the run was taken up again. */
+  readonly resumed?: boolean
+}
+
+/**
+ * One commit (DR-4, DR-5).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunRecord {
+  readonly runId: string
+  readonly revision: number
+  readonly op: "phase" | "launch" | "pause" | "resume"
+  readonly events: ReadonlyArray<PhaseEvent>
+  readonly delta: Delta
+  readonly createdAt: number
+  readonly workerId: string
+}
+
+/**
+ * What a finished run gives (AC-21). Computed from its state, so a resumed run gives what an undisturbed one does.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunResult<out Output = string> {
+  readonly runId: string
+  readonly output: Output
+  readonly text: string
+  readonly usage: Usage.Usage
+  readonly costUsd: number
+  readonly turns: number
+  readonly perTurnUsage: ReadonlyArray<Usage.Usage | null>
+  readonly unreportedTurns: number
+  readonly finishReason: FinishReason
+  /** The messages of this run: its input, answers and results. */
+  readonly messages: ReadonlyArray<Message>
+  readonly toolCallsMade: ReadonlyArray<CallMade>
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface CallMade {
+  readonly toolCallId: string
+  readonly name: string | null
+  readonly input: Json
+  readonly isError: boolean
+  readonly error?: string
+  readonly durationMs: number | undefined
+  readonly turn: number
+}
+
+// ---------------------------------------------------------------- the fold
+
+/**
+ * Moves a run forward by one record. The first record makes the state.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const advance = (state: RunState | undefined, record: RunRecord): RunState => {
+  let next = state === undefined ? begin(record) : state
+  const delta = record.delta
+  // What the hook of the phase before did comes first: it was there before this record's events.
+  if (delta.context !== undefined) next = { ...next, context: { ...next.context, ...delta.context } }
+  if (delta.settled === true) next = { ...next, settledRevision: next.phaseRevision }
+  if (record.op === "resume") next = resumed(next, delta)
+  if (delta.launched !== undefined) next = { ...next, currentTurn: launched(next.currentTurn, delta.launched) }
+  if (delta.completing !== undefined) next = { ...next, completing: delta.completing }
+  for (const event of record.events) next = apply(next, event, record)
+  return { ...next, revision: record.revision, updatedAt: record.createdAt }
+}
+
+/**
+ * Folds a whole journal.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const fold = (records: Iterable<RunRecord>): RunState | undefined => {
+  let state: RunState | undefined
+  for (const record of records) state = advance(state, record)
+  return state
+}
+
+const apply = (state: RunState, event: PhaseEvent, record: RunRecord): RunState => {
+  switch (event.type) {
+    case "run_started":
+      return enter(state, "run_started", record)
+    case "turn_started":
+      return enter({ ...state, currentTurn: openTurn(event.turnId, state.turns.length + 1, event.at) }, "turn_started", record)
+    case "turn_prepared": {
+      const prompt = extend(state.prompt, event.prompt)
+      const system = event.prompt.system === undefined ? state.system : event.prompt.system
+      const turn = { model: event.model, dialect: event.dialect, tools: event.tools }
+      return enter({ ...withTurn(state, turn), prompt, system }, "turn_prepared", record)
+    }
+    case "model_started":
+    case "model_restarted":
+      return enter(withTurn(state, { attempt: event.attempt }), "model_started", record)
+    case "model_completed":
+      return enter(answered(state, event), "model_completed", record)
+    case "tool_calls_started": {
+      const batch = event.calls
+      const turn = batch === undefined ? {} : { pending: batch, order: batch.map((call) => call.toolCallId) }
+      return enter({ ...withTurn(state, turn), approvals: event.approvals ?? [] }, "tool_calls_started", record)
+    }
+    case "tool_call_started":
+      return enter({ ...state, currentTurn: reviewed(state.currentTurn, event.toolCallId, event.change) }, "tool_call_started", record)
+    case "tool_call_completed":
+      return enter(completed(state, event), "tool_call_completed", record)
+    case "tool_calls_completed": {
+      const turn = state.currentTurn
+      if (turn === undefined) return enter(state, "tool_calls_completed", record)
+      const note = turn.outcome !== undefined && "note" in turn.outcome ? turn.outcome.note : undefined
+      const messages = Calls.render(turn.dialect, Calls.inOrder(turn.order, turn.completed), note)
+      return enter({ ...state, prompt: state.prompt.concat(messages), approvals: [] }, "tool_calls_completed", record)
+    }
+    case "turn_completed": {
+      const turn = state.currentTurn
+      if (turn === undefined) return enter(state, "turn_completed", record)
+      const prompt =
+        turn.outcome?.type === "corrective" ? state.prompt.concat(Calls.corrective(turn.outcome.corrective)) : state.prompt
+      return enter({ ...state, prompt, turns: state.turns.concat(turn), currentTurn: undefined }, "turn_completed", record)
+    }
+    case "paused":
+      return {
+        ...state,
+        settledRevision: state.phaseRevision,
+        status: {
+          type: "paused",
+          phase: state.status.phase,
+          reason: event.reason,
+          metadata: event.metadata,
+          createdAt: record.createdAt
+        }
+      }
+    case "run_completed":
+      return {
+        ...state,
+        completing: undefined,
+        status: {
+          type: "completed",
+          phase: state.status.phase,
+          source: event.source,
+          ...(event.reason === undefined ? {} : { reason: event.reason }),
+          ...(event.metadata === undefined ? {} : { metadata: event.metadata }),
+          createdAt: record.createdAt
+        }
+      }
+    case "run_failed":
+      return {
+        ...state,
+        status: { type: "failed", phase: state.status.phase, error: event.error, createdAt: record.createdAt }
+      }
+  }
+}
+
+const begin = (record: RunRecord): RunState => {
+  const event = record.events[0]
+  if (event?.type !== "run_started") throw new Error(`a journal begins with run_started, not ${event?.type ?? record.op}`)
+  return {
+    runId: event.runId,
+    rootRunId: event.rootRunId,
+    parentRunId: event.parentRunId,
+    depth: event.depth,
+    taskId: event.taskId,
+    agent: event.agent,
+    revision: 0,
+    status: { type: "running", phase: "run_started" },
+    context: event.context,
+    input: event.messages,
+    turns: [],
+    currentTurn: undefined,
+    prompt: event.messages,
+    system: null,
+    phaseRevision: 0,
+    settledRevision: 0,
+    approvals: [],
+    completing: undefined,
+    usage: Usage.zero,
+    costUsd: 0,
+    unreportedTurns: 0,
+    emptyReplies: 0,
+    createdAt: record.createdAt,
+    updatedAt: record.createdAt
+  }
+}
+
+const enter = (state: RunState, phase: Phase, record: RunRecord): RunState => ({
+  ...state,
+  status: { type: "running", phase },
+  phaseRevision: record.revision
+})
+
+const openTurn = (turnId: string, turn: number, startedAt: number): Turn => ({
+  turnId,
+  turn,
+  attempt: 0,
+  startedAt,
+  dialect: "blocks",
+  tools: [],
+  usage: null,
+  pending: [],
+  inFlight: [],
+  completed: [],
+  order: []
+})
+
+const withTurn = (state: RunState, change: Partial<Turn>): RunState =>
+  state.currentTurn === undefined ? state : { ...state, currentTurn: { ...state.currentTurn, ...change } }
+
+const extend = (prompt: ReadonlyArray<Message>, delta: PromptDelta): ReadonlyArray<Message> =>
+  delta.base === prompt.length
+    ? delta.append.length === 0
+      ? prompt
+      : prompt.concat(delta.append)
+    : prompt.slice(0, delta.base).concat(delta.append)
+
+const answered = (state: RunState, event: Extract<PhaseEvent, { type: "model_completed" }>): RunState => {
+  const { calls, finishReason, latencyMs, message, model, outcome, usage } = event
+  return {
+    ...withTurn(state, {
+      message,
+      model,
+      usage,
+      finishReason,
+      latencyMs,
+      outcome,
+      pending: calls,
+      order: calls.map((call) => call.toolCallId)
+    }),
+    prompt: state.prompt.concat([message]),
+    usage: usage === null ? state.usage : Usage.add(state.usage, usage),
+    costUsd: state.costUsd + (event.costUsd ?? 0),
+    unreportedTurns: state.unreportedTurns + (usage === null ? 1 : 0),
+    emptyReplies: outcome.type === "corrective" && outcome.reason === "empty" ? state.emptyReplies + 1 : 0
+  }
+}
+
+const reviewed = (turn: Turn | undefined, toolCallId: string, change: ToolResponseChange | undefined): Turn | undefined => {
+  if (turn === undefined) return undefined
+  if (change?.type === "skip") {
+    return {
+      ...turn,
+      pending: turn.pending.filter((call) => call.toolCallId !== toolCallId),
+      completed: turn.completed.concat(change.result)
+    }
+  }
+  const accept = (call: Call): Call =>
+    call.toolCallId !== toolCallId ? call : { ...(change === undefined ? call : change.call), review: "accepted" }
+  return { ...turn, pending: turn.pending.map(accept) }
+}
+
+const launched = (turn: Turn | undefined, ids: ReadonlyArray<string>): Turn | undefined =>
+  turn === undefined
+    ? undefined
+    : {
+        ...turn,
+        pending: turn.pending.filter((call) => !ids.includes(call.toolCallId)),
+        inFlight: turn.inFlight.concat(turn.pending.filter((call) => ids.includes(call.toolCallId)))
+      }
+
+const completed = (state: RunState, event: Extract<PhaseEvent, { type: "tool_call_completed" }>): RunState => {
+  const turn = state.currentTurn
+  if (turn === undefined) return state
+  const next = {
+    ...state,
+    currentTurn: {
+      ...turn,
+      inFlight: turn.inFlight.filter((call) => call.toolCallId !== event.toolCallId),
+      completed: turn.completed.concat(event.result)
+    }
+  }
+  return event.spent === undefined
+    ? next
+    : { ...next, usage: Usage.add(next.usage, event.spent.usage), costUsd: next.costUsd + event.spent.costUsd }
+}
+
+const resumed = (state: RunState, delta: Delta): RunState => {
+  const turn = state.currentTurn
+  const answers = delta.answers ?? []
+  const approvals =
+    answers.length === 0
+      ? state.approvals
+      : state.approvals.map((approval) => {
+          const answer = answers.find((answer) => answer.toolCallId === approval.toolCallId)
+          return answer === undefined || approval.answer !== undefined ? approval : { ...approval, answer }
+        })
+  if (delta.rewind === true && turn !== undefined) {
+    return {
+      ...state,
+      approvals,
+      currentTurn: openTurn(turn.turnId, turn.turn, turn.startedAt),
+      status: { type: "running", phase: "turn_started" }
+    }
+  }
+  const retried = delta.retried ?? []
+  const resolved = delta.resolved ?? []
+  const settledIds = new Set([...retried, ...resolved.map((result) => result.toolCallId)])
+  const currentTurn =
+    turn === undefined || settledIds.size === 0
+      ? turn
+      : {
+          ...turn,
+          // Calls go back in front, in the order of the batch: they were asked for before what still waits.
+          pending: turn.inFlight.filter((call) => retried.includes(call.toolCallId)).concat(turn.pending),
+          inFlight: turn.inFlight.filter((call) => !settledIds.has(call.toolCallId)),
+          completed: turn.completed.concat(resolved)
+        }
+  return { ...state, approvals, currentTurn, status: { type: "running", phase: state.status.phase } }
+}
+
+// ---------------------------------------------------------------- getters
+
+/**
+ * The answer a completed run ended with: the text of its last turn's final block or prose.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const answer = (state: RunState): string | undefined => {
+  const outcome = state.turns.at(-1)?.outcome
+  return outcome?.type === "final" || outcome?.type === "prose" ? outcome.text : undefined
+}
+
+/**
+ * The result of a completed run, given its decoded output (AC-21).
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const result = <Output>(state: RunState, output: Output): RunResult<Output> => {
+  const turns = state.currentTurn === undefined ? state.turns : state.turns.concat(state.currentTurn)
+  return {
+    runId: state.runId,
+    output,
+    text: answer(state) ?? "",
+    usage: state.usage,
+    costUsd: state.costUsd,
+    turns: state.turns.length,
+    // Computed when asked for: most callers want the text, and a run may have thousands of turns.
+    get perTurnUsage() {
+      return turns.map((turn) => turn.usage)
+    },
+    unreportedTurns: state.unreportedTurns,
+    finishReason: turns.at(-1)?.finishReason ?? "unknown",
+    get messages() {
+      return state.input.concat(turns.flatMap(messagesOf))
+    },
+    get toolCallsMade() {
+      return turns.flatMap(callsMade)
+    }
+  }
+}
+
+/**
+ * What a turn added to the conversation.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const messagesOf = (turn: Turn): ReadonlyArray<Message> => {
+  if (turn.message === undefined) return []
+  const outcome = turn.outcome
+  if (outcome?.type === "corrective") return [turn.message, Calls.corrective(outcome.corrective)]
+  const note = outcome !== undefined && "note" in outcome ? outcome.note : undefined
+  return turn.completed.length === 0
+    ? [turn.message]
+    : [turn.message, ...Calls.render(turn.dialect, Calls.inOrder(turn.order, turn.completed), note)]
+}
+
+const callsMade = (turn: Turn): ReadonlyArray<CallMade> =>
+  Calls.inOrder(turn.order, turn.completed).map((result) => ({
+    toolCallId: result.toolCallId,
+    name: result.toolName,
+    input: result.input,
+    isError: result.error !== undefined,
+    ...(result.error === undefined ? {} : { error: result.error.message }),
+    durationMs: result.durationMs,
+    turn: turn.turn
+  }))
