@@ -1,0 +1,212 @@
+/**
+ * SQLite for effect/sql, on the database that comes with Node.
+ *
+ * One connection in WAL mode serves the whole client: statements queue for it,
+ * a transaction takes the write lock when it begins (`BEGIN IMMEDIATE`) and
+ * nests by savepoints. A lock held elsewhere is waited for without stopping the
+ * event loop, so two clients of one process may share a file. Statements run
+ * synchronously: keep them short and page through what is long.
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
+import * as Layer from "effect/Layer"
+import * as Reactivity from "effect/reactivity/Reactivity"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
+import * as Client from "effect/sql/SqlClient"
+import type { Connection } from "effect/sql/SqlConnection"
+import { classifySqliteError, SqlError, SqlSyntaxError } from "effect/sql/SqlError"
+import * as Statement from "effect/sql/Statement"
+import * as Stream from "effect/Stream"
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite"
+
+/**
+ * How a database is opened.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** A path, or `:memory:`. The folder must exist. */
+  readonly filename: string
+  /** `full` (the default) survives a power cut; `normal` may lose the last commits then, never the file. */
+  readonly synchronous?: "full" | "normal" | undefined
+  /** How long to wait for a lock held by another connection: 5 seconds unless told. */
+  readonly busyTimeout?: Duration.Input | undefined
+}
+
+/**
+ * Opens a database for the time of a scope.
+ *
+ * Values: `undefined` is NULL, a boolean 1 or 0, a Date its ISO text, a whole
+ * number an INTEGER; NaN, lists and objects are refused. An INTEGER beyond 2^53 is an error unless `SqlClient.SafeIntegers`
+ * is on. Text keeps U+0000 (though SQL's `length` stops there); a lone surrogate
+ * becomes U+FFFD, as in PostgreSQL, so encode text from outside before it is a key.
+ * `raw` of a statement without rows gives `{ changes, lastInsertRowid }`, and
+ * `stream` reads its rows at once, so its consumer may query.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = Effect.fnUntraced(function* (
+  options: Options
+): Effect.fn.Return<Client.SqlClient, SqlError, Scope.Scope | Reactivity.Reactivity> {
+  const db = yield* Effect.acquireRelease(
+    Effect.try({ try: () => new DatabaseSync(options.filename), catch: toSqlError(`open ${options.filename}`) }),
+    (db) => Effect.sync(() => db.close())
+  )
+  const isTransaction = () => db.isOpen && db.isTransaction
+
+  const schedule = Schedule.min([Schedule.exponential("1 millis"), Schedule.spaced("25 millis")]).pipe(
+    Schedule.upTo({ duration: options.busyTimeout ?? "5 seconds" })
+  )
+  // Only outside a transaction is a refused statement sure to have done nothing. Other processes do not
+  // live in a test's virtual time, so this waits by the real clock.
+  const realClock = Clock.Clock.defaultValue()
+  const waitable = (error: SqlError) => error.reason._tag === "LockTimeoutError" && !isTransaction()
+  const patiently = <A>(attempt: Effect.Effect<A, SqlError>) =>
+    Effect.catchIf(attempt, waitable, () =>
+      Effect.provideService(Effect.retry(attempt, { while: waitable, schedule }), Clock.Clock, realClock)
+    )
+
+  const pragmas = `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${options.synchronous ?? "full"}`
+  yield* patiently(Effect.try({ try: () => db.exec(pragmas), catch: toSqlError(`open ${options.filename}`) }))
+
+  const prepare = (sql: string) => {
+    const statement = db.prepare(sql)
+    // SQLite would run the first statement and drop the rest without a word.
+    if (sql.length > statement.sourceSQL.length && sql.slice(statement.sourceSQL.length).trim() !== "") {
+      throw Object.assign(new Error("more than one statement in a query"), { errcode: SQLITE_ERROR })
+    }
+    return statement
+  }
+  const cache = new Map<string, StatementSync>()
+  const prepared = (sql: string) => {
+    const statement = cache.get(sql) ?? prepare(sql)
+    cache.delete(sql)
+    cache.set(sql, statement)
+    const oldest = cache.keys().next()
+    if (cache.size > PREPARED_STATEMENTS && !oldest.done) cache.delete(oldest.value)
+    return statement
+  }
+
+  const query = <A>(sql: string, params: ReadonlyArray<unknown>, read: Read<A>, prepare = prepared) =>
+    patiently(
+      Effect.withFiber<A, SqlError>((fiber) => {
+        let operation = "prepare"
+        try {
+          const statement = prepare(sql)
+          operation = "execute"
+          statement.setReadBigInts(fiber.getRef(Client.SafeIntegers))
+          return Effect.succeed(read(statement, params.map(toInput)))
+        } catch (cause) {
+          return Effect.fail(toSqlError(operation)(cause))
+        }
+      })
+    )
+
+  const connection: Connection = {
+    execute: (sql, params, transform) => Effect.map(query(sql, params, rows), transform ?? identity),
+    executeRaw: (sql, params) => query(sql, params, raw),
+    executeValues: (sql, params) => query(sql, params, values),
+    executeValuesUnprepared: (sql, params) => query(sql, params, values, prepare),
+    executeUnprepared: (sql, params, transform) => Effect.map(query(sql, params, rows, prepare), transform ?? identity),
+    executeStream: (sql, params, transform) => Stream.fromArrayEffect(connection.execute(sql, params, transform))
+  }
+  const acquirers = Client.makeSqliteAcquirers({
+    connection: Effect.succeed(connection),
+    semaphore: Semaphore.makeUnsafe(1),
+    isTransaction
+  })
+  // A stream gives the connection back before its first row: a consumer that queries cannot wait for itself.
+  const streaming: Connection = {
+    ...connection,
+    executeStream: (sql, params, transform) =>
+      Stream.fromArrayEffect(acquirers.borrower((connection) => connection.execute(sql, params, transform)))
+  }
+  return yield* Client.make({
+    ...acquirers,
+    acquirer: Effect.succeed(streaming),
+    compiler: Statement.makeCompilerSqlite(),
+    driver: "sqlite-node",
+    spanAttributes: [["db.system.name", "sqlite"]],
+    prepareTransactionControls: true,
+    beginTransaction: "BEGIN IMMEDIATE",
+    releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`
+  })
+})
+
+/**
+ * Provides `SqlClient` on one database file, released with the layer.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options: Options): Layer.Layer<Client.SqlClient, SqlError> =>
+  Layer.effect(Client.SqlClient, make(options)).pipe(Layer.provide(Reactivity.layer))
+
+type Read<A> = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) => A
+
+const rows: Read<ReadonlyArray<object>> = (statement, params) => {
+  statement.setReturnArrays(false)
+  const rows = statement.all(...params)
+  for (const row of rows) Object.setPrototypeOf(row, Object.prototype)
+  return rows
+}
+
+const values: Read<ReadonlyArray<ReadonlyArray<unknown>>> = (statement, params) => {
+  statement.setReturnArrays(true)
+  return statement.all(...params).map((row) => (Array.isArray(row) ? row : Object.values(row)))
+}
+
+const raw: Read<unknown> = (statement, params) =>
+  statement.columns().length === 0 ? statement.run(...params) : rows(statement, params)
+
+const toInput = (value: unknown, index: number): SQLInputValue => {
+  switch (typeof value) {
+    case "string":
+    case "bigint":
+      return value
+    case "number":
+      if (Number.isNaN(value)) break
+      // Node binds every number as REAL, and SQLite would write 5 into a TEXT column as '5.0'.
+      return Number.isSafeInteger(value) && !Object.is(value, -0) ? BigInt(value) : value
+    case "boolean":
+      return value ? 1n : 0n
+    case "undefined":
+      return null
+  }
+  if (value === null || value instanceof Uint8Array) return value
+  if (value instanceof Date) return value.toISOString()
+  const kind = typeof value === "number" ? "NaN" : Array.isArray(value) ? "array" : typeof value
+  throw new TypeError(`parameter ${index + 1} is no SQLite value: ${kind}`)
+}
+
+/** How many statements stay prepared; the least recently used goes first. */
+const PREPARED_STATEMENTS = 256
+
+const SQLITE_ERROR = 1
+const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
+const SQLITE_CONSTRAINT_UNIQUE = 2067
+const SQLITE_CONSTRAINT_ROWID = 2579
+
+const toSqlError =
+  (operation: string) =>
+  (cause: unknown): SqlError => {
+    const message = cause instanceof Error ? cause.message : String(cause)
+    if (!(cause instanceof Error && "errcode" in cause)) {
+      return new SqlError({ reason: classifySqliteError(cause, { message, operation }) })
+    }
+    if (cause.errcode === SQLITE_ERROR && operation === "prepare") {
+      return new SqlError({ reason: new SqlSyntaxError({ cause, message, operation }) })
+    }
+    // The classifier reads `errno`, and knows one of the three codes of a key that is taken.
+    const taken = cause.errcode === SQLITE_CONSTRAINT_PRIMARYKEY || cause.errcode === SQLITE_CONSTRAINT_ROWID
+    const numbered = Object.assign(cause, { errno: taken ? SQLITE_CONSTRAINT_UNIQUE : cause.errcode })
+    return new SqlError({ reason: classifySqliteError(numbered, { message, operation }) })
+  }
