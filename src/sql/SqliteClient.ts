@@ -36,7 +36,7 @@ export interface Options {
   readonly filename: string
   /** `full` (the default) survives a power cut; `normal` may lose the last commits then, never the file. */
   readonly synchronous?: "full" | "normal" | undefined
-  /** How long to wait for a lock held by another connection: 5 seconds unless told. */
+  /** How long to wait for a lock held by another connection: 5 seconds unless told. A transaction that begins waits uninterrupted. */
   readonly busyTimeout?: Duration.Input | undefined
 }
 
@@ -44,11 +44,12 @@ export interface Options {
  * Opens a database for the time of a scope.
  *
  * Values: `undefined` is NULL, a boolean 1 or 0, a Date its ISO text, a whole
- * number an INTEGER; NaN, lists and objects are refused. An INTEGER beyond 2^53 is an error unless `SqlClient.SafeIntegers`
- * is on. Text keeps U+0000 (though SQL's `length` stops there); a lone surrogate
- * becomes U+FFFD, as in PostgreSQL, so encode text from outside before it is a key.
- * `raw` of a statement without rows gives `{ changes, lastInsertRowid }`, and
- * `stream` reads its rows at once, so its consumer may query.
+ * number an INTEGER; NaN, lists and objects are refused. An INTEGER beyond 2^53
+ * is an error unless `SqlClient.SafeIntegers` is on. Text keeps U+0000 (though
+ * SQL's `length` stops there); a lone surrogate becomes U+FFFD, as in
+ * PostgreSQL, so encode text from outside before it is a key. `raw` of a
+ * statement without rows gives `{ changes, lastInsertRowid }`, and `stream`
+ * reads its rows at once, so its consumer may query.
  *
  * @category constructors
  * @since 0.1.0
