@@ -1,7 +1,9 @@
 /**
- * Every bound in one place (reliability, section 2).
+ * Every bound in one place.
  *
- * Plain numbers in bytes, milliseconds or counts.
+ * Plain numbers in bytes, milliseconds or counts. Whoever reads something from
+ * outside, waits or repeats takes its bound from here, so that one layer
+ * changes them all: `Layer.succeed(Limits.Limits, { ...Limits.defaults, skillMs: 5_000 })`.
  *
  * @since 0.1.0
  */
@@ -50,6 +52,8 @@ export interface Limits {
   readonly blockDepth: number
   /** How deep any other JSON may nest. */
   readonly jsonDepth: number
+  /** Objects and lists one JSON value may hold. */
+  readonly jsonNodes: number
   /** Events buffered for one slow consumer. */
   readonly liveEvents: number
   /** Bytes of media kept for one root run. */
@@ -93,6 +97,7 @@ export const defaults: Limits = {
   blocksPerReply: 256,
   blockDepth: 32,
   jsonDepth: 100,
+  jsonNodes: 1_000_000,
   liveEvents: 1024,
   mediaBytes: 256 * 1024 * 1024,
   inlineMediaBytes: 64 * 1024,

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { JsonObject } from "./internal/contentType.ts"
+import type { JsonObject } from "./internal/json.ts"
 
 /** What a medium is for the model (BP-115). */
 export type Kind = "image" | "audio" | "video" | "document"

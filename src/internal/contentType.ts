@@ -7,35 +7,49 @@
  *
  * @since 0.1.0
  */
-import type * as Schema from "effect/Schema"
+import type { Json, JsonObject } from "./json.ts"
 
-/** Any JSON value. */
-export type Json = Schema.Json
-
-/** A JSON object. */
-export type JsonObject = { readonly [key: string]: Json }
-
-/** Plain text. */
+/**
+ * Plain text.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Text {
   readonly type: "text"
   readonly text: string
 }
 
-/** Source code. */
+/**
+ * Source code.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Code {
   readonly type: "code"
   readonly code: string
   readonly language?: string
 }
 
-/** A JSON object, with the name of its schema if it has one. */
+/**
+ * A JSON object, with the name of its schema if it has one.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Data {
   readonly type: "data"
   readonly data: JsonObject
   readonly schemaId?: string
 }
 
-/** What went wrong, told to the model or the user. */
+/**
+ * What went wrong, told to the model or the user.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ErrorContent {
   readonly type: "error"
   readonly errorType: string
@@ -44,7 +58,12 @@ export interface ErrorContent {
   readonly details?: JsonObject
 }
 
-/** Where a medium comes from. Reading `data` gives a copy each time (CP-4). */
+/**
+ * Where a medium comes from. Reading `data` gives a copy each time (CP-4).
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface MediaFields {
   readonly url?: string
   readonly data?: Uint8Array
@@ -53,32 +72,62 @@ export interface MediaFields {
   readonly mediaType?: string
 }
 
-/** A picture, with exactly one source. */
+/**
+ * A picture, with exactly one source.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Image extends MediaFields {
   readonly type: "image"
 }
 
-/** A sound, with at least one source. */
+/**
+ * A sound, with at least one source.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Audio extends MediaFields {
   readonly type: "audio"
   readonly transcript?: string
 }
 
-/** A film, with at least one source. */
+/**
+ * A film, with at least one source.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Video extends MediaFields {
   readonly type: "video"
 }
 
-/** A file, with exactly one source. */
+/**
+ * A file, with exactly one source.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Document extends MediaFields {
   readonly type: "document"
   readonly filename?: string
 }
 
-/** The four parts that carry a medium. */
+/**
+ * The four parts that carry a medium.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type MediaContent = Image | Audio | Video | Document
 
-/** A call the model makes. `arguments` is the model's own data, never renamed (CP-17). */
+/**
+ * A call the model makes. `arguments` is the model's own data, never renamed (CP-17).
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ToolUse {
   readonly type: "tool_use"
   readonly callId: string
@@ -86,7 +135,12 @@ export interface ToolUse {
   readonly arguments: JsonObject
 }
 
-/** What a call gave. */
+/**
+ * What a call gave.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ToolResult {
   readonly type: "tool_result"
   readonly callId: string
@@ -94,7 +148,12 @@ export interface ToolResult {
   readonly isError: boolean
 }
 
-/** What the model thought (CP-9). `origin` and `signature` are the provider's own, kept for replay to it. */
+/**
+ * What the model thought (CP-9). `origin` and `signature` are the provider's own, kept for replay to it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Thinking {
   readonly type: "thinking"
   readonly content: string
@@ -104,7 +163,12 @@ export interface Thinking {
   readonly signature?: Json
 }
 
-/** An interactive page (CP-5). Model and text form see only `text`. */
+/**
+ * An interactive page (CP-5). Model and text form see only `text`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface UiResource {
   readonly type: "ui_resource"
   /** `ui://` and a name. */
@@ -116,21 +180,38 @@ export interface UiResource {
   readonly mimeType?: string
 }
 
-/** A part of a type registered in `BlockTypes` (CP-8); `value` is what its schema decoded. */
+/**
+ * A part of a type registered in `BlockTypes` (CP-8): kept verbatim, and read by its schema.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Custom {
   readonly type: "custom"
   readonly wireType: string
+  readonly raw: JsonObject
+  /** What the schema decoded; narrow it with `Schema.is`. */
   readonly value: unknown
 }
 
-/** A part of a type nobody registered, kept verbatim (CP-7). */
+/**
+ * A part of a type nobody registered, kept verbatim (CP-7).
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Unknown {
   readonly type: "unknown"
   readonly wireType: string
   readonly raw: JsonObject
 }
 
-/** One part of a message. */
+/**
+ * One part of a message.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Content =
   | Text
   | Code

@@ -1,0 +1,140 @@
+/**
+ * Content types of the application's own (CP-8).
+ *
+ * A registered type decodes to `Custom`: the wire form verbatim, and beside it
+ * what the schema read. So data stored before the registration reads as the new
+ * type after it, and data stored with it can be read without.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
+import type * as Scope from "effect/Scope"
+import type { Content, Custom, Json } from "./Content.ts"
+import * as Codec from "./internal/contentCodec.ts"
+import * as Shape from "./internal/contentShape.ts"
+import * as Snapshot from "./internal/snapshot.ts"
+import { BlockTypeConflict, BlockValidationError, DefinitionInvalid } from "./KernelError.ts"
+
+export {
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  BlockTypeConflict
+}
+
+/**
+ * A schema of one content type: an object whose `type` is a literal.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type TypeSchema<A = unknown> = Schema.ConstraintCodec<A, { readonly type: string }>
+
+/**
+ * The content types the application knows beside the built-in ones.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class BlockTypes extends Context.Service<
+  BlockTypes,
+  {
+    /** Registers a type until the scope closes. The same schema again is no change; another one fails. */
+    readonly register: (schema: TypeSchema) => Effect.Effect<void, BlockTypeConflict | DefinitionInvalid, Scope.Scope>
+    /** Reads a wire form with the types registered at this moment. */
+    readonly decode: (input: unknown) => Effect.Effect<Content, BlockValidationError>
+    /** The codec, built from the types registered at the moment it is used. */
+    readonly content: Schema.Codec<Content, Json>
+  }
+>()("kernai/BlockTypes") {}
+
+/**
+ * A content of an application's type.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const custom = <A>(schema: TypeSchema<A>, value: A): Result.Result<Custom, BlockValidationError> =>
+  Schema.encodeUnknownResult(schema)(value).pipe(
+    Result.mapError(Shape.faultOf),
+    Result.flatMap((wire) => Snapshot.take(wire)),
+    Result.flatMap((raw) =>
+      Codec.isObject(raw)
+        ? Result.succeed(Object.freeze<Custom>({ type: "custom", wireType: String(raw["type"]), raw, value }))
+        : Result.fail({ path: "", reason: "expected an object" })
+    ),
+    Result.mapError((fault) => new BlockValidationError(fault))
+  )
+
+/**
+ * Registers types for as long as the layer lives.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (
+  ...schemas: ReadonlyArray<TypeSchema>
+): Layer.Layer<BlockTypes, BlockTypeConflict | DefinitionInvalid> =>
+  Layer.effect(
+    BlockTypes,
+    Effect.gen(function* () {
+      const types = make()
+      yield* Effect.forEach(schemas, types.register, { discard: true })
+      return types
+    })
+  )
+
+interface Registration {
+  readonly schema: TypeSchema
+  readonly decode: ReturnType<Codec.Lookup>
+  holders: number
+}
+
+const make = (): BlockTypes["Service"] => {
+  const registrations = new Map<string, Registration>()
+  const lookup: Codec.Lookup = (type) => registrations.get(type)?.decode
+
+  const hold = Effect.fnUntraced(function* (schema: TypeSchema) {
+    const type = typeOf(schema)
+    if (type === undefined) {
+      return yield* new DefinitionInvalid({ name: "content type", reason: "its schema has no literal `type`" })
+    }
+    const known = registrations.get(type)
+    if (Shape.find(type) !== undefined || (known !== undefined && known.schema !== schema)) {
+      return yield* new BlockTypeConflict({ type })
+    }
+    if (known === undefined) registrations.set(type, { schema, decode: decoder(schema), holders: 1 })
+    else known.holders += 1
+    return type
+  })
+
+  const release = (type: string) => {
+    const registration = registrations.get(type)
+    if (registration !== undefined && --registration.holders === 0) registrations.delete(type)
+  }
+
+  return BlockTypes.of({
+    register: (schema) =>
+      Effect.asVoid(Effect.acquireRelease(hold(schema), (type) => Effect.sync(() => release(type)))),
+    decode: (input) => Effect.suspend(() => Effect.fromResult(Codec.decode(input, lookup))),
+    content: Codec.schema(lookup)
+  })
+}
+
+const decoder = (schema: TypeSchema): Registration["decode"] => {
+  const decode = Schema.decodeUnknownResult(schema)
+  return (raw) => Result.mapError(decode(raw), Shape.faultOf)
+}
+
+const typeOf = (schema: TypeSchema): string | undefined => {
+  const ast = SchemaAST.toEncoded(schema.ast)
+  if (!SchemaAST.isObjects(ast)) return undefined
+  const type = ast.propertySignatures.find((property) => property.name === "type")?.type
+  return type !== undefined && SchemaAST.isLiteral(type) && typeof type.literal === "string" ? type.literal : undefined
+}
