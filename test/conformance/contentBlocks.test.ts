@@ -70,12 +70,12 @@ const at = (content: unknown, pointer: string): unknown =>
     .map(JsonPointer.unescapeToken)
     .reduce<unknown>((value, token) => Reflect.get(Object(value), token), content)
 
-const check = (
-  decode: (wire: unknown) => Result.Result<Content.Content, Content.BlockValidationError>,
+const check = Effect.fnUntraced(function* (
+  decode: (wire: unknown) => Effect.Effect<Content.Content, Content.BlockValidationError>,
   { wire, expect }: Vector
-) => {
+) {
   const before = JSON.stringify(wire)
-  const result = decode(wire)
+  const result = yield* Effect.result(decode(wire))
   if (expect.error !== undefined) {
     assert.isTrue(Result.isFailure(result), "expected a failure")
     if (Result.isFailure(result)) {
@@ -86,7 +86,7 @@ const check = (
     const content = Result.getOrThrow(result)
     if (expect.canonical !== undefined) {
       assert.deepStrictEqual(Content.encode(content), expect.canonical)
-      const again = Result.getOrThrow(decode(expect.canonical))
+      const again = yield* decode(expect.canonical)
       assert.deepStrictEqual(Content.encode(again), expect.canonical)
       assert.isTrue(Equal.equals(content, again))
       assert.strictEqual(Hash.hash(content), Hash.hash(again))
@@ -100,7 +100,7 @@ const check = (
   }
   assert.strictEqual(JSON.stringify(wire), before, "the input was changed")
   assert.isUndefined(Reflect.get({}, "polluted"))
-}
+})
 
 const understood = ({ id, expect }: Vector): boolean => {
   const strange = [
@@ -115,10 +115,9 @@ const understood = ({ id, expect }: Vector): boolean => {
 describe("content-blocks.json", () => {
   for (const vector of file.vectors) {
     if (!understood(vector)) continue
-    it(`${vector.id}: ${vector.title}`, () => {
-      check((wire) => Content.decode(wire), vector)
-      tally.ran()
-    })
+    it.effect(`${vector.id}: ${vector.title}`, () =>
+      check((wire) => Effect.fromResult(Content.decode(wire)), vector).pipe(Effect.tap(() => Effect.sync(tally.ran)))
+    )
   }
 
   for (const vector of file.registration ?? []) {
@@ -143,7 +142,7 @@ describe("content-blocks.json", () => {
           assert.isTrue(Result.isFailure(registered) && registered.failure._tag === "BlockTypeConflict")
         } else {
           assert.isTrue(Result.isSuccess(registered))
-          check((wire) => Effect.runSync(Effect.result(types.decode(wire))), vector)
+          yield* check(types.decode, vector)
         }
         tally.ran()
       }).pipe(Effect.provide(BlockTypes.layer()))
