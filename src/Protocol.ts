@@ -1,0 +1,94 @@
+/**
+ * An external system a model addresses by a block type of its own (BP-77).
+ *
+ * Where a skill has an input with a shape, a protocol has a language: its
+ * handler is given the whole block and answers with text, with any JSON, or
+ * with a message that is taken as it is.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import type { Block } from "./Block.ts"
+import { DefinitionInvalid } from "./KernelError.ts"
+import type { CallScope, Effects } from "./Skill.ts"
+
+export {
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  DefinitionInvalid
+}
+
+/**
+ * A protocol. A handler that answers with a `Message` speaks for itself; null is no text.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AnyProtocol<out R = never> {
+  /** The block type it answers to. */
+  readonly name: string
+  /** What `/protocols` tells the model. */
+  readonly documentation: string | null
+  readonly effects: Effects
+  readonly handle: (block: Block, scope: CallScope) => Effect.Effect<unknown, unknown, R>
+}
+
+/**
+ * What a protocol needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Services<P> = P extends AnyProtocol<infer R> ? R : never
+
+/**
+ * Makes a protocol. Its `effects` are `write` unless said otherwise.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <A, E, R = never>(
+  name: string,
+  options: {
+    readonly documentation?: string | null
+    readonly effects?: Effects
+    readonly handle: (block: Block, scope: CallScope) => Effect.Effect<A, E, R>
+  }
+): AnyProtocol<R> => ({
+  name,
+  documentation: options.documentation ?? null,
+  effects: options.effects ?? "write",
+  handle: options.handle
+})
+
+/**
+ * Block types with a meaning of their own: no protocol can have them (BP-81).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const reserved: ReadonlySet<string> = new Set([
+  "block",
+  "command",
+  "error",
+  "final",
+  "json",
+  "media",
+  "plan",
+  "result"
+])
+
+/**
+ * Tells why a name cannot be a protocol's, if so.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const problem = (name: string): DefinitionInvalid | undefined => {
+  if (reserved.has(name)) return new DefinitionInvalid({ name, reason: "the name is reserved" })
+  return /^[A-Za-z0-9_-]{1,64}$/.test(name)
+    ? undefined
+    : new DefinitionInvalid({ name, reason: "a name has 1 to 64 letters, digits, '_' or '-'" })
+}

@@ -1,0 +1,388 @@
+/**
+ * A local ability a model can use: a name, a Schema for its input, an Effect that does it.
+ *
+ * `make` ties the three together, so that `execute` only ever sees decoded
+ * input and the layer it is registered in asks for what it needs. `effects`
+ * says once what a call does to the world: it decides resume, retry and
+ * approval. Input is checked before anything runs, and a misfit is told to the
+ * model in words it can act on (BP-87).
+ *
+ * @since 0.1.0
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import type * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import type { Json, JsonObject } from "./internal/json.ts"
+import { faultOf } from "./internal/skillFault.ts"
+import * as Input from "./internal/skillInput.ts"
+import * as Outputs from "./internal/skillOutput.ts"
+import * as Settings from "./internal/skillSettings.ts"
+import { CredentialMissing, InvalidArguments, SkillResultInvalid, SkillSettingInvalid } from "./KernelError.ts"
+import type { Kind, Media } from "./Media.ts"
+import type { Capability } from "./Model.ts"
+
+export {
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  CredentialMissing,
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  InvalidArguments,
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  SkillResultInvalid,
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  SkillSettingInvalid
+}
+
+/**
+ * What a call does to the world: nothing (`read`), the same however often it
+ * is made (`idempotent`), or something each time (`write`, unless said).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Effects = "read" | "idempotent" | "write"
+
+/**
+ * Where a skill comes from (AC-12).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Source = "native" | "mcp" | "skill-pack"
+
+/**
+ * Hints for hosts and screens, with the meaning of effect/ai's tool annotations (AC-15).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Annotations {
+  readonly title?: string
+  readonly readonly: boolean
+  readonly destructive: boolean
+  readonly idempotent: boolean
+  readonly openWorld: boolean
+}
+
+/**
+ * Where a call happens: what the kernel tells a skill or a protocol.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CallScope {
+  readonly runId: string
+  readonly rootRunId: string
+  /** The same over retries and resumes: use it as idempotency key. */
+  readonly callId: string
+  readonly step: number
+  readonly depth: number
+  readonly taskId: string | undefined
+  /** The host's own state of the run (BP-153). */
+  readonly runContext: Json
+}
+
+/**
+ * What `execute` is given beside its input (BP-91).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SkillContext extends CallScope, Settings.Settings {}
+
+/**
+ * A skill as registry and kernel see it: input closed over, services still open.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AnySkill<out R = never> {
+  readonly name: string
+  readonly description: string
+  readonly effects: Effects
+  readonly annotations: Annotations
+  /** What the model must be able to take (BP-90). */
+  readonly requires: ReadonlyArray<Capability>
+  /** What the results may hold; information only. */
+  readonly produces: ReadonlyArray<Kind>
+  readonly source: Source
+  /** Milliseconds one call may take; `Limits` decides when absent. */
+  readonly timeLimit?: number
+  /** JSON Schema (2020-12) of the input, always an object. Computed when first read. */
+  readonly inputSchema: JsonObject
+  /** The entry in `/skills` (BP-94). Computed when first read. */
+  readonly listing: string
+  /** Reads the text of a command block as parameters; never fails (BP-68). */
+  readonly parameters: (text: string) => JsonObject
+  /** Decodes, then executes: the one place where the input's type is known. */
+  readonly call: (input: JsonObject, scope: CallScope) => Effect.Effect<unknown, unknown, R>
+}
+
+/**
+ * A skill that remembers the types it was made with.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Made<out Name extends string, in out Input, out Output, out R> extends AnySkill<R> {
+  readonly name: Name
+  readonly "~kernai/Skill": {
+    readonly _Input: (_: Input) => Input
+    readonly _Output: (_: never) => Output
+  }
+}
+
+/**
+ * Reads the types back from a skill.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export declare namespace SkillTypes {
+  /** What the skill needs. */
+  type Services<S> = S extends AnySkill<infer R> ? R : never
+  /** Its name, literally. */
+  type Name<S> = S extends { readonly name: infer N extends string } ? N : string
+  /** What `execute` is given. */
+  type Input<S> = S extends Made<string, infer I, infer _O, infer _R> ? I : unknown
+  /** What `execute` returns. */
+  type Output<S> = S extends Made<string, infer _I, infer O, infer _R> ? O : unknown
+}
+
+/**
+ * What every skill is made of, whatever its input.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly description: string
+  readonly effects?: Effects
+  readonly annotations?: Partial<Annotations>
+  readonly requires?: ReadonlyArray<Capability>
+  readonly produces?: ReadonlyArray<Kind>
+  readonly config?: { readonly [key: string]: Settings.ConfigSpec }
+  readonly credentials?: { readonly [key: string]: Settings.CredentialSpec }
+  /** Milliseconds one call may take. */
+  readonly timeLimit?: number
+  readonly source?: Source
+}
+
+/**
+ * What a skill returned, as the model and the journal will hold it: contents in
+ * order, media still to be stored (BP-74), metadata for the host alone (BP-75),
+ * and the value as JSON, which `skill_result` tells.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Output = Outputs.Output
+
+/**
+ * Text, media and metadata together, as a skill may return them (BP-154).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type SkillResult = Outputs.SkillResult
+
+/**
+ * Makes a skill.
+ *
+ * The fields of an input struct are what the model writes. An input that is no
+ * object schema (`Schema.String`) becomes the single input `input`. The model
+ * writes JSON, so every field is read through its JSON form: a `Schema.Date`
+ * from an ISO text. `execute` returns text, media, `result(…)`, contents, a
+ * list of these, null for nothing, or any JSON.
+ *
+ * @example
+ * import { Effect, Schema } from "effect"
+ * import { Skill } from "kernai"
+ *
+ * const shout = Skill.make("shout", {
+ *   description: "Say it louder",
+ *   input: Schema.Struct({ text: Schema.String }),
+ *   effects: "read",
+ *   execute: ({ text }) => Effect.succeed(text.toUpperCase())
+ * })
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <const Name extends string, S extends Schema.Constraint, A, E, R = never>(
+  name: Name,
+  options: Options & {
+    readonly input: S
+    readonly execute: (input: S["Type"], context: SkillContext) => Effect.Effect<A, E, R>
+  }
+): Made<Name, S["Type"], A, R | S["DecodingServices"]> => {
+  const input = Input.fromSchema(options.input)
+  const contextOf = contexts(name, options)
+  return assemble(name, options, input, (params, scope) =>
+    Effect.flatMap(
+      Effect.mapError(input.decode(params), (issue) => faultOf({ skill: name, input, params, issue })),
+      (value) => options.execute(value, contextOf(scope))
+    )
+  )
+}
+
+/**
+ * Makes a skill whose input is described by JSON Schema alone: what a foreign
+ * source offers. The input reaches `execute` as it is; the peer checks it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const dynamic = <const Name extends string, A, E, R = never>(
+  name: Name,
+  options: Options & {
+    readonly inputSchema: JsonObject
+    readonly execute: (input: JsonObject, context: SkillContext) => Effect.Effect<A, E, R>
+  }
+): Made<Name, JsonObject, A, R> => {
+  const contextOf = contexts(name, options)
+  return assemble(name, options, Input.fromJsonSchema(options.inputSchema), (params, scope) =>
+    Effect.suspend(() => options.execute(params, contextOf(scope)))
+  )
+}
+
+/**
+ * Text with media and metadata, for a skill to return (BP-154).
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const result: (
+  text?: string,
+  more?: { readonly media?: Media | ReadonlyArray<Media>; readonly metadata?: JsonObject }
+) => SkillResult = Outputs.result
+
+/**
+ * Takes what a skill returned apart (BP-72, BP-73). What JSON cannot hold is
+ * refused with its path (R-22).
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const toOutput: (value: unknown) => Result.Result<Output, SkillResultInvalid> = Outputs.toOutput
+
+/**
+ * Tells whether a value is a skill made by `make` or `dynamic`.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isSkill = (value: unknown): value is AnySkill<unknown> =>
+  typeof value === "object" && value !== null && "~kernai/Skill" in value
+
+/**
+ * Who knows the credentials of skills. The default reads the variable
+ * `KERNAI_SKILL_<SKILL>_<KEY>` through the ConfigProvider (BP-93).
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const CredentialResolver: Context.Reference<Settings.CredentialResolver> = Settings.CredentialResolver
+
+/**
+ * Who knows the configuration of skills. The default reads the variable
+ * `KERNAI_SKILL_<SKILL>_<KEY>` through the ConfigProvider (BP-93).
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const ConfigResolver: Context.Reference<Settings.ConfigResolver> = Settings.ConfigResolver
+
+/**
+ * Credentials given in code: by key, or by skill and key (BP-93).
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerCredentials = (values: Settings.SettingRecord<Redacted.Redacted<string>>): Layer.Layer<never> => {
+  const find = Settings.lookUp(values, (value): value is Redacted.Redacted<string> => Redacted.isRedacted(value))
+  return Layer.succeed(CredentialResolver, { resolve: (skill, key) => Effect.sync(() => find(skill, key)) })
+}
+
+/**
+ * Configuration given in code, as text: by key, or by skill and key (BP-93).
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (values: Settings.SettingRecord<string>): Layer.Layer<never> => {
+  const find = Settings.lookUp(values, (value): value is string => typeof value === "string")
+  return Layer.succeed(ConfigResolver, { resolve: (skill, key) => Effect.sync(() => find(skill, key)) })
+}
+
+/** Adds the settings a skill may ask for to where it runs. */
+const contexts = (name: string, options: Options): ((scope: CallScope) => SkillContext) => {
+  const settings = Settings.make(name, options.config ?? {}, options.credentials ?? {})
+  return (scope) => ({ ...scope, ...settings() })
+}
+
+const assemble = <Name extends string, I, A, R>(
+  name: Name,
+  options: Options,
+  input: Input.Input,
+  call: AnySkill<R>["call"]
+): Made<Name, I, A, R> => {
+  const listing = Input.lazy(() => entry(name, options, input))
+  const effects = options.effects ?? "write"
+  return {
+    "~kernai/Skill": { _Input: (_) => _, _Output: (_) => _ },
+    name,
+    description: options.description,
+    effects,
+    annotations: {
+      readonly: effects === "read",
+      destructive: effects === "write",
+      idempotent: effects !== "write",
+      openWorld: true,
+      ...options.annotations
+    },
+    requires: options.requires ?? [],
+    produces: options.produces ?? [],
+    source: options.source ?? "native",
+    ...(options.timeLimit === undefined ? {} : { timeLimit: options.timeLimit }),
+    get inputSchema() {
+      return input.schema()
+    },
+    get listing() {
+      return listing()
+    },
+    parameters: input.parameters,
+    call
+  }
+}
+
+/** The entry of a skill in the listing: names, types and defaults, never resolved values (BP-94). */
+const entry = (name: string, options: Options, input: Input.Input): string => {
+  const names = input.names()
+  const config = Object.entries(options.config ?? {}).map(
+    ([key, spec]) => `${key} (${spec.type ?? "string"})${spec.default == null ? "" : ` default: ${spec.default}`}`
+  )
+  const credentials = Object.entries(options.credentials ?? {}).map(([key, spec]) =>
+    spec.required === true ? `${key} (required)` : key
+  )
+  return [
+    options.description === "" ? `- ${name}` : `- ${name}: ${options.description}`,
+    ...(names.length === 0 ? [] : [`Inputs: ${Input.summary(input)}`, `Usage: ${Input.usage(name, names)}`]),
+    ...(config.length === 0 ? [] : [`Config: ${config.join(", ")}`]),
+    ...(credentials.length === 0 ? [] : [`Credentials: ${credentials.join(", ")}`])
+  ].join("\n  ")
+}

@@ -1,0 +1,270 @@
+/**
+ * All skills by name, whatever their source (AC-12).
+ *
+ * Every registration is scoped and whole: its skills appear together, are
+ * replaced together and leave when its scope closes. Readers look at one
+ * immutable snapshot, so nobody ever sees half a reload. A skill keeps the
+ * services of the place it was registered in; what the run brings wins.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import { closeOver } from "./internal/closeOver.ts"
+import { DefinitionInvalid, ToolNameConflict } from "./KernelError.ts"
+import type { Model } from "./Model.ts"
+import type { AnySkill, SkillTypes, Source } from "./Skill.ts"
+
+export {
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  DefinitionInvalid,
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  ToolNameConflict
+}
+
+/**
+ * Skills that belong together: a server, a store, a folder.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SkillSource<out R = never> {
+  readonly source: Source
+  readonly skills: ReadonlyArray<AnySkill<R>>
+}
+
+/**
+ * A registered source. It lives as long as the scope it was registered in.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Registration<in R = never> {
+  /** Puts other skills in the place of all of the source's, at once or not at all. */
+  readonly replace: (skills: ReadonlyArray<AnySkill<R>>) => Effect.Effect<void, ToolNameConflict | DefinitionInvalid>
+}
+
+/**
+ * What a registry does.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Shape {
+  /** Adds a skill until the scope closes. */
+  readonly register: <R>(
+    skill: AnySkill<R>
+  ) => Effect.Effect<void, ToolNameConflict | DefinitionInvalid, R | Scope.Scope>
+  /** Adds the skills of a source until the scope closes; the source can replace them as a whole. */
+  readonly registerSource: <R = never>(
+    source: SkillSource<R>
+  ) => Effect.Effect<Registration<R>, ToolNameConflict | DefinitionInvalid, R | Scope.Scope>
+  /** The skill of exactly this name. */
+  readonly find: (name: string) => Option.Option<AnySkill>
+  /** Every skill: native ones as registered, then by MCP server, then of skill packs. */
+  readonly all: Effect.Effect<ReadonlyArray<AnySkill>>
+}
+
+/**
+ * The skills a run can call.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class SkillRegistry extends Context.Service<SkillRegistry, Shape>()("kernai/SkillRegistry") {}
+
+/**
+ * A registry of these skills; it needs what they need.
+ *
+ * A name given twice fails with `ToolNameConflict`. A name no skill may have is
+ * a mistake in code and dies with `DefinitionInvalid`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export function layer<const Skills extends ReadonlyArray<AnySkill<unknown>>>(
+  ...skills: Skills
+): Layer.Layer<SkillRegistry, ToolNameConflict, SkillTypes.Services<Skills[number]>>
+export function layer(
+  ...skills: ReadonlyArray<AnySkill<unknown>>
+): Layer.Layer<SkillRegistry, ToolNameConflict, unknown> {
+  return Layer.effect(
+    SkillRegistry,
+    Effect.gen(function* () {
+      const registry = make()
+      for (const source of sources) {
+        const group = { source, skills: skills.filter((skill) => skill.source === source) }
+        yield* Effect.catchTag(registry.registerSource(group), "DefinitionInvalid", Effect.die)
+      }
+      return registry
+    })
+  )
+}
+
+/**
+ * Who asks: what decides which skills are there for them (AC-18).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Access {
+  /** The agent's list: undefined for nothing (BP-94). */
+  readonly agentSkills: "all" | ReadonlyArray<string> | undefined
+  /** The model must be able to take what a skill requires. */
+  readonly model?: Model | undefined
+  /** The host's own list, over every agent (BP-65). */
+  readonly allowed?: ReadonlyArray<string> | undefined
+}
+
+/**
+ * Tells why a skill is not there for who asks: `is not allowed`, `requires vision`.
+ *
+ * One rule for the listing and for the call, so that what is hidden cannot be
+ * called by guessing its name (S-15).
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const allowed = (skill: AnySkill, access: Access): string | undefined => {
+  const { agentSkills, model } = access
+  if (agentSkills === undefined || (agentSkills !== "all" && !agentSkills.includes(skill.name))) return "is not allowed"
+  if (access.allowed !== undefined && !access.allowed.includes(skill.name)) return "is not allowed"
+  if (model === undefined || skill.requires.length === 0) return undefined
+  const missing = skill.requires.filter((capability) => !model.capabilities.includes(capability))
+  return missing.length === 0 ? undefined : `requires ${missing.join(", ")}`
+}
+
+/**
+ * The skills that are there for who asks, in the order of the agent's list (BP-94).
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const visible = (skills: ReadonlyArray<AnySkill>, access: Access): ReadonlyArray<AnySkill> => {
+  const { agentSkills } = access
+  if (agentSkills === undefined) return []
+  const byName = agentSkills === "all" ? undefined : new Map(skills.map((skill) => [skill.name, skill]))
+  const listed = agentSkills === "all" ? skills : agentSkills.flatMap((name) => byName?.get(name) ?? [])
+  return listed.filter((skill) => allowed(skill, access) === undefined)
+}
+
+/**
+ * The text of `/skills`: what a model is told of these skills (BP-94).
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const listing = (skills: ReadonlyArray<AnySkill>, model?: Model): string => {
+  const shown = visible(skills, { agentSkills: "all", model })
+  return shown.length === 0 ? "No skills available." : shown.map((skill) => skill.listing).join("\n")
+}
+
+interface Group {
+  readonly source: Source
+  readonly skills: ReadonlyArray<AnySkill>
+}
+
+interface Snapshot {
+  readonly groups: ReadonlyArray<Group>
+  readonly all: ReadonlyArray<AnySkill>
+  readonly byName: ReadonlyMap<string, AnySkill>
+}
+
+const sources: ReadonlyArray<Source> = ["native", "mcp", "skill-pack"]
+
+const snapshot = (groups: ReadonlyArray<Group>): Snapshot => {
+  const all = sources.flatMap((source) =>
+    groups.filter((group) => group.source === source).flatMap((group) => group.skills)
+  )
+  return { groups, all, byName: new Map(all.map((skill) => [skill.name, skill])) }
+}
+
+const make = (): Shape => {
+  let now = snapshot([])
+
+  /** Puts `next` in the place of `previous`, or adds it. */
+  const swap = (previous: Group | undefined, next: Group) =>
+    Effect.suspend((): Effect.Effect<Group, ToolNameConflict | DefinitionInvalid> => {
+      const others = now.groups.filter((group) => group !== previous)
+      const names = new Map(others.flatMap((group) => group.skills.map((skill) => [skill.name, group.source])))
+      for (const { name } of next.skills) {
+        if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
+          return Effect.fail(new DefinitionInvalid({ name, reason: "a name has 1 to 64 letters, digits, '_' or '-'" }))
+        }
+        const existing = names.get(name)
+        if (existing !== undefined) return Effect.fail(new ToolNameConflict({ name, existing, incoming: next.source }))
+        names.set(name, next.source)
+      }
+      const place = previous === undefined ? -1 : now.groups.indexOf(previous)
+      now = snapshot(place === -1 ? [...others, next] : now.groups.with(place, next))
+      return Effect.succeed(next)
+    })
+
+  const registerSource = <R = never>(source: SkillSource<R>) =>
+    Effect.gen(function* () {
+      const provide = closeOver(yield* Effect.context<R>())
+      const group = (skills: ReadonlyArray<AnySkill<R>>): Group => ({
+        source: source.source,
+        skills: skills.map((skill) => close(skill, source.source, provide))
+      })
+      const mine: { group: Group | undefined } = { group: undefined }
+      const put = (skills: ReadonlyArray<AnySkill<R>>) =>
+        Effect.map(
+          Effect.suspend(() => swap(mine.group, group(skills))),
+          (next) => {
+            mine.group = next
+          }
+        )
+      yield* Effect.acquireRelease(put(source.skills), () =>
+        Effect.sync(() => {
+          now = snapshot(now.groups.filter((group) => group !== mine.group))
+          mine.group = undefined
+        })
+      )
+      const registration: Registration<R> = {
+        // A source whose scope closed has no place to put anything.
+        replace: (skills) => Effect.suspend(() => (mine.group === undefined ? Effect.void : put(skills)))
+      }
+      return registration
+    })
+
+  return {
+    register: (skill) => Effect.asVoid(registerSource({ source: skill.source, skills: [skill] })),
+    registerSource,
+    find: (name) => Option.fromUndefinedOr(now.byName.get(name)),
+    all: Effect.sync(() => now.all)
+  }
+}
+
+/** The same skill with nothing left to need. */
+const close = <R>(
+  skill: AnySkill<R>,
+  source: Source,
+  provide: <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E>
+): AnySkill => ({
+  name: skill.name,
+  description: skill.description,
+  effects: skill.effects,
+  annotations: skill.annotations,
+  requires: skill.requires,
+  produces: skill.produces,
+  source,
+  ...(skill.timeLimit === undefined ? {} : { timeLimit: skill.timeLimit }),
+  get inputSchema() {
+    return skill.inputSchema
+  },
+  get listing() {
+    return skill.listing
+  },
+  parameters: skill.parameters,
+  call: (input, scope) => provide(skill.call(input, scope))
+})

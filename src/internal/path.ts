@@ -1,0 +1,12 @@
+/**
+ * Paths into a value, as people write them.
+ *
+ * @since 0.1.0
+ */
+
+/** `tickets[1].priority` */
+export const pathText = (path: ReadonlyArray<PropertyKey>): string =>
+  path.reduce<string>(
+    (text, key) => (typeof key === "number" ? `${text}[${key}]` : text === "" ? String(key) : `${text}.${String(key)}`),
+    ""
+  )
