@@ -1,0 +1,155 @@
+/**
+ * Requests and their answers over one two-way line of JSON-RPC messages.
+ *
+ * An answer reaches only the request whose id it carries, once: foreign,
+ * repeated and early answers are dropped (S-18). Server requests are declined,
+ * except `ping`. A request that was refused before anything was sent fails as
+ * an expired session, so that a caller knows it may be sent again; one that was
+ * cut off fails as a transport error, and nobody knows what became of it.
+ *
+ * @since 0.1.0
+ */
+import type * as McpClient from "effect/ai/McpClient"
+import { ClosedError, LimitError, McpClientError, ProtocolError, TransportError } from "effect/ai/McpClientError"
+import * as McpSchema from "effect/ai/McpSchema"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { parseJson } from "../../internal/untrusted.ts"
+import type { Limits } from "../../Limits.ts"
+
+/** What a transport is told to do besides carrying requests. */
+export interface Listener {
+  /** Called for every notification; must not block. */
+  readonly onNotification: (method: string) => void
+}
+
+/** One line to a server. */
+export interface Exchange {
+  readonly request: McpClient.Transport["request"]
+  readonly notify: McpClient.Transport["notify"]
+  /** Takes one message, or one batch, as it came. */
+  readonly receive: (text: string) => Effect.Effect<void, McpClientError>
+  /** Ends the line; whatever is under way fails with the error. */
+  readonly close: (error: McpClientError) => Effect.Effect<void>
+  readonly isOpen: () => boolean
+}
+
+/** Opens a line over a function that sends one encoded message. */
+export const make = (options: {
+  readonly send: (text: string) => Effect.Effect<void, McpClientError>
+  readonly listener: Listener
+  readonly limits: Limits
+}): Exchange => {
+  const { frameBytes, jsonDepth } = options.limits
+  const pending = new Map<McpSchema.RequestId, Deferred.Deferred<McpSchema.JsonRpcResponse, McpClientError>>()
+  let closed = false
+
+  const send = (message: McpSchema.JsonRpcMessage) =>
+    Effect.flatMap(encode(message, frameBytes), (text) => options.send(text))
+
+  const close = (error: McpClientError) =>
+    Effect.suspend(() => {
+      closed = true
+      const waiting = [...pending.values()]
+      pending.clear()
+      return Effect.forEach(waiting, (answer) => Deferred.fail(answer, error), { discard: true })
+    })
+
+  const take = Effect.fnUntraced(function* (value: unknown) {
+    const decoded = decodeMessage(value)
+    if (Option.isNone(decoded)) return yield* broken("the server sent something that is no JSON-RPC message")
+    const message = decoded.value
+    if (isRequest(message)) return yield* send(reply(message))
+    if (isNotification(message)) return options.listener.onNotification(message.method)
+    // An error that names no request may be the answer to any of them.
+    if (message.id === undefined || message.id === null) return yield* broken("the server could not read a message")
+    const answer = pending.get(message.id)
+    if (answer === undefined) return
+    pending.delete(message.id)
+    yield* Deferred.succeed(answer, message)
+  })
+
+  return {
+    isOpen: () => !closed,
+    close,
+    notify: (message) => (closed ? Effect.fail(notSent) : send(message)),
+    receive: Effect.fnUntraced(function* (text) {
+      const value = parseJson(text, jsonDepth)
+      if (Result.isFailure(value)) return yield* broken(`the server sent unreadable JSON: ${value.failure}`)
+      const messages: ReadonlyArray<unknown> = Array.isArray(value.success) ? value.success : [value.success]
+      for (const message of messages) yield* take(message)
+    }),
+    request: Effect.fnUntraced(function* (message) {
+      if (closed) return yield* notSent
+      const answer = yield* Deferred.make<McpSchema.JsonRpcResponse, McpClientError>()
+      pending.set(message.id, answer)
+      return yield* send(message).pipe(
+        Effect.andThen(Deferred.await(answer)),
+        Effect.onInterrupt(() =>
+          // The protocol forbids cancelling the first request.
+          message.method === "initialize" || !pending.has(message.id)
+            ? Effect.void
+            : Effect.ignore(send(cancelled(message.id)))
+        ),
+        Effect.ensuring(Effect.sync(() => pending.delete(message.id)))
+      )
+    })
+  }
+}
+
+/** The line broke while something was under way. The cause is for `errorCode` only: it may hold secrets. */
+export const lost = (description: string, cause?: unknown) =>
+  new McpClientError({ reason: new TransportError({ description, cause }) })
+
+/** Nothing was sent: the line was closed before. */
+export const notSent = new McpClientError({ reason: new ClosedError({ sessionExpired: true }) })
+
+/** A message is larger than a frame may be. */
+export const tooLarge = (limit: number) =>
+  new McpClientError({ reason: new LimitError({ description: `a message exceeds ${limit} bytes` }) })
+
+/** The server does not keep to the protocol. */
+export const broken = (description: string) => new McpClientError({ reason: new ProtocolError({ description }) })
+
+/** The server answered with an error. */
+export const refused = (error: { readonly code: number; readonly message: string; readonly data?: unknown }) =>
+  new McpClientError({ reason: new ProtocolError({ code: error.code, description: error.message, data: error.data }) })
+
+/** What a server's own request gets: kernai offers no sampling, no elicitation, no roots. */
+export const reply = (request: McpSchema.JsonRpcRequest): McpSchema.JsonRpcResponse =>
+  request.method === "ping"
+    ? { jsonrpc: "2.0", id: request.id, result: {} }
+    : {
+        jsonrpc: "2.0",
+        id: request.id,
+        error: { code: McpSchema.METHOD_NOT_FOUND_ERROR_CODE, message: `Method not found: ${request.method}` }
+      }
+
+/** Reads a message, if it is one. */
+export const decodeMessage: (value: unknown) => Option.Option<McpSchema.JsonRpcMessage> = Schema.decodeUnknownOption(
+  McpSchema.JsonRpcMessage
+)
+
+export const isRequest = (message: McpSchema.JsonRpcMessage): message is McpSchema.JsonRpcRequest =>
+  "method" in message && "id" in message && message.id !== undefined
+
+export const isNotification = (message: McpSchema.JsonRpcMessage): message is McpSchema.JsonRpcNotification =>
+  "method" in message && !isRequest(message)
+
+const cancelled = (requestId: McpSchema.RequestId): McpSchema.JsonRpcNotification => ({
+  jsonrpc: "2.0",
+  method: "notifications/cancelled",
+  params: { requestId }
+})
+
+const encode = Effect.fnUntraced(function* (message: McpSchema.JsonRpcMessage, limit: number) {
+  const text = yield* Effect.try({
+    try: () => JSON.stringify(message),
+    catch: () => broken("the request is no JSON")
+  })
+  if (text.length > limit) return yield* tooLarge(limit)
+  return text
+})

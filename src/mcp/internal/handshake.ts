@@ -1,0 +1,98 @@
+/**
+ * Agreeing on a revision of the protocol.
+ *
+ * A client offers one and the server answers with the one it will speak, so
+ * most old servers are met in one step. effect's client insists on what it
+ * offered: the transport here offers what we choose and tells the client that
+ * it was accepted. All revisions that have a handshake are read with the
+ * newest one's schemas, which take everything the older ones say.
+ *
+ * @since 0.1.0
+ */
+import type * as McpClient from "effect/ai/McpClient"
+import { McpClientError, UnsupportedError } from "effect/ai/McpClientError"
+import type * as McpSchema from "effect/ai/McpSchema"
+import * as Effect from "effect/Effect"
+import { isRecord, own } from "../../internal/untrusted.ts"
+import type { ProtocolVersion } from "../McpConfig.ts"
+
+/** What was offered, and what came of it. */
+export interface Handshake {
+  readonly offer: ProtocolVersion
+  version: ProtocolVersion | undefined
+  capabilities: Readonly<Record<string, unknown>>
+}
+
+/** All revisions, newest first. */
+export const ladder: ReadonlyArray<ProtocolVersion> = [
+  "2026-07-28",
+  "2025-11-25",
+  "2025-06-18",
+  "2025-03-26",
+  "2024-11-05"
+]
+
+export const make = (offer: ProtocolVersion): Handshake => ({ offer, version: undefined, capabilities: {} })
+
+/** A transport whose first request agrees on a revision. */
+export const over = (inner: McpClient.Transport, handshake: Handshake): McpClient.Transport => ({
+  ...inner,
+  request: (message, tool) => {
+    if (message.method === "server/discover") {
+      return Effect.tap(inner.request(message, tool), (response) =>
+        Effect.sync(() => {
+          handshake.version = handshake.offer
+          handshake.capabilities = capabilitiesOf(response.result)
+        })
+      )
+    }
+    if (message.method !== "initialize") return inner.request(message, tool)
+    const offer = { ...message, params: { ...message.params, protocolVersion: handshake.offer } }
+    return Effect.flatMap(inner.request(offer, tool), (response) => {
+      const result: unknown = response.result
+      if (!isRecord(result)) return Effect.succeed(response)
+      const version = ladder.find((known) => known === own(result, "protocolVersion"))
+      if (version === undefined || version === "2026-07-28") return Effect.fail(unknownVersion)
+      handshake.version = version
+      handshake.capabilities = capabilitiesOf(result)
+      const agreed: McpSchema.JsonRpcResponse = {
+        jsonrpc: "2.0",
+        id: message.id,
+        result: { ...result, protocolVersion: inner.protocol.protocolVersion }
+      }
+      return Effect.succeed(agreed)
+    })
+  }
+})
+
+/** May an older revision be welcome where this one was not? */
+export const declines = (error: McpClientError): boolean => {
+  switch (error.reason._tag) {
+    case "UnsupportedError":
+      return true
+    case "ProtocolError":
+      return error.reason.code !== undefined
+    case "HttpError":
+      return error.reason.status === 400
+    default:
+      return false
+  }
+}
+
+/** Does the server say that it knows only the revision that has no handshake? */
+export const wantsNewest = (error: McpClientError): boolean => {
+  if (error.reason._tag !== "ProtocolError" && error.reason._tag !== "HttpError") return false
+  const supported = isRecord(error.reason.data) ? own(error.reason.data, "supported") : undefined
+  return error.reason.code === methodNotFound || (Array.isArray(supported) && supported.includes("2026-07-28"))
+}
+
+const methodNotFound = -32601
+
+const unknownVersion = new McpClientError({
+  reason: new UnsupportedError({ description: "the server speaks no revision of the protocol that kernai knows" })
+})
+
+const capabilitiesOf = (result: unknown): Readonly<Record<string, unknown>> => {
+  const capabilities = isRecord(result) ? own(result, "capabilities") : undefined
+  return isRecord(capabilities) ? capabilities : {}
+}

@@ -1,0 +1,162 @@
+/**
+ * A session that is replaced when it dies, and the rule for asking twice.
+ *
+ * Whoever uses a session holds it open: a session that others still use is
+ * retired, not closed, so that the failure of one request never decides the
+ * fate of another.
+ *
+ * @since 0.1.0
+ */
+import { isMcpClientError, type McpClientError } from "effect/ai/McpClientError"
+import type * as McpSchema from "effect/ai/McpSchema"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import * as Semaphore from "effect/Semaphore"
+import type { McpError } from "../../KernelError.ts"
+import type { McpServer } from "../McpConfig.ts"
+import type { Session } from "./session.ts"
+import * as Verdict from "./verdict.ts"
+
+/** A list as it was read, until it is known to have changed. */
+export class Kept<A> {
+  private value: A | undefined
+  private revision = 0
+
+  isKept(): boolean {
+    return this.value !== undefined
+  }
+
+  forget(): void {
+    this.value = undefined
+    this.revision++
+  }
+
+  /** What is kept, or what the effect reads. A list that changes while it is read is not kept. */
+  orRead<E>(read: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Effect.suspend(() => {
+      if (this.value !== undefined) return Effect.succeed(this.value)
+      const revision = this.revision
+      return Effect.tap(read, (value) =>
+        Effect.sync(() => {
+          if (revision === this.revision) this.value = value
+        })
+      )
+    })
+  }
+}
+
+/** A server's lists as they were read over one session. */
+export interface Lists {
+  readonly tools: Kept<ReadonlyArray<McpSchema.Tool>>
+  readonly resources: Kept<ReadonlyArray<McpSchema.Resource>>
+  readonly resourceTemplates: Kept<ReadonlyArray<McpSchema.ResourceTemplate>>
+  readonly prompts: Kept<ReadonlyArray<McpSchema.Prompt>>
+}
+
+/** One session in use, and what was learned over it. */
+export interface Held {
+  readonly session: Session
+  readonly lists: Lists
+}
+
+/**
+ * Uses the session of the moment, connecting first if there is none. When the body was cut off,
+ * `mayRepeat` tells whether it may run again on another session.
+ */
+export type Use = <A>(
+  operation: string,
+  mayRepeat: () => boolean,
+  body: (held: Held) => Effect.Effect<A, McpClientError | McpError>
+) => Effect.Effect<A, McpError>
+
+interface Entry extends Held {
+  users: number
+  retired: boolean
+}
+
+/** Makes `use` out of a way to connect. */
+export const make = (options: {
+  readonly server: McpServer
+  /** Opens a session whose notifications concern the lists. */
+  readonly open: (lists: Lists) => Effect.Effect<Session, McpClientError | McpError>
+  readonly onConnect: Effect.Effect<void>
+  /** Tries to get another token; true when there is one. */
+  readonly renew: (challenge: string) => Effect.Effect<boolean, McpError>
+}): Use => {
+  const { server } = options
+  const gate = Semaphore.makeUnsafe(1)
+  let current: Entry | undefined
+  let connectedBefore = false
+
+  const live = () => (current !== undefined && current.session.isOpen() ? current : undefined)
+
+  const retire = (entry: Entry) =>
+    Effect.suspend(() => {
+      if (current === entry) current = undefined
+      entry.retired = true
+      return entry.users === 0 ? entry.session.close : Effect.void
+    })
+
+  const leave = (entry: Entry) =>
+    Effect.suspend(() => {
+      entry.users--
+      return entry.retired && entry.users === 0 ? entry.session.close : Effect.void
+    })
+
+  const connect = Effect.gen(function* () {
+    const known = live()
+    if (known !== undefined) return known
+    if (current !== undefined) yield* retire(current)
+    const lists: Lists = {
+      tools: new Kept(),
+      resources: new Kept(),
+      resourceTemplates: new Kept(),
+      prompts: new Kept()
+    }
+    // A server that was just restarted may need a moment until it answers again.
+    const session = yield* Effect.retry(options.open(lists), {
+      while: (error) => connectedBefore && isMcpClientError(error) && Verdict.fateOf(error) !== "answered",
+      schedule: Schedule.exponential("100 millis"),
+      times: 3
+    })
+    current = { session, lists, users: 0, retired: false }
+    connectedBefore = true
+    yield* options.onConnect
+    return current
+  }).pipe(gate.withPermits(1))
+
+  return Effect.fnUntraced(function* <A>(
+    operation: string,
+    mayRepeat: () => boolean,
+    body: (held: Held) => Effect.Effect<A, McpClientError | McpError>
+  ) {
+    // Once for a session that is gone, once for a token that is.
+    for (let again = 2; ; again--) {
+      let entry: Entry | undefined
+      const attempt = yield* Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(restore(connect), (held) => {
+          entry = held
+          held.users++
+          return Effect.ensuring(restore(body(held)), leave(held))
+        })
+      ).pipe(Effect.result)
+      if (attempt._tag === "Success") return attempt.success
+      const error = attempt.failure
+      if (!isMcpClientError(error)) return yield* error
+
+      const challenge = Verdict.challengeOf(error)
+      if (challenge !== undefined) {
+        if (again > 0 && (yield* options.renew(challenge))) continue
+        return yield* Verdict.tell(server, operation, error)
+      }
+      if (entry === undefined) return yield* Verdict.unreachable(server, error)
+
+      const fate = Verdict.fateOf(error)
+      if (fate === "answered") return yield* Verdict.tell(server, operation, error)
+      if (error.reason._tag !== "HttpError" || fate === "refused") yield* retire(entry)
+      const harmless = fate === "refused" || mayRepeat()
+      if (!harmless) return yield* Verdict.unknownOutcome(server, operation, error)
+      if (again === 0) return yield* Verdict.tell(server, operation, error)
+    }
+  })
+}

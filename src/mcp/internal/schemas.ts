@@ -1,0 +1,42 @@
+/**
+ * Tools whose schemas point outside themselves are not offered: kernai fetches
+ * nothing to understand a tool (S-18).
+ *
+ * @since 0.1.0
+ */
+import type * as McpSchema from "effect/ai/McpSchema"
+import * as Effect from "effect/Effect"
+import { isRecord } from "../../internal/untrusted.ts"
+
+/** The tools that explain themselves; the others are named in the log. */
+export const usableTools = Effect.fnUntraced(function* (server: string, tools: ReadonlyArray<McpSchema.Tool>) {
+  const usable = tools.filter((tool) => isSelfContained(tool.inputSchema) && isSelfContained(tool.outputSchema))
+  if (usable.length < tools.length) {
+    const names = tools.filter((tool) => !usable.includes(tool)).map((tool) => JSON.stringify(tool.name))
+    yield* Effect.logWarning(`MCP server '${server}': schemas refer to other documents, tools left out:`, ...names)
+  }
+  return usable
+})
+
+/** Does a JSON Schema refer only to itself? Not when it is too large to tell. */
+export const isSelfContained = (schema: unknown): boolean => {
+  const waiting = [schema]
+  for (let seen = 0; waiting.length > 0; seen++) {
+    if (seen > maxNodes) return false
+    const node = waiting.pop()
+    if (Array.isArray(node)) waiting.push(...node)
+    if (!isRecord(node)) continue
+    for (const [key, value] of Object.entries(node)) {
+      if (reference.has(key) && typeof value === "string" && !value.startsWith("#")) return false
+      if (!data.has(key)) waiting.push(value)
+    }
+  }
+  return true
+}
+
+const maxNodes = 100_000
+
+const reference: ReadonlySet<string> = new Set(["$ref", "$dynamicRef", "$recursiveRef"])
+
+// What stands here is an example of a value, not a schema.
+const data: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"])

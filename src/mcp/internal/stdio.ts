@@ -1,0 +1,148 @@
+/**
+ * A server as a child process: newline-delimited JSON-RPC on its standard streams.
+ *
+ * The process leads a group of its own. When the scope closes, its input is
+ * closed, then the group is asked to end, then killed: after
+ * `Limits.cleanUpMs` neither it nor a grandchild is left (R-15). It sees the
+ * variables it was given, and PATH, HOME and LANG (S-1).
+ *
+ * @since 0.1.0
+ */
+import type { McpClientError } from "effect/ai/McpClientError"
+import type * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as ChildProcess from "effect/process/ChildProcess"
+import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import * as Queue from "effect/Queue"
+import type * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { Limits } from "../../Limits.ts"
+import type { StdioServer } from "../McpConfig.ts"
+import * as Exchange from "./exchange.ts"
+
+/** Starts a server for the time of the scope. */
+export const open = Effect.fnUntraced(function* (
+  server: StdioServer,
+  listener: Exchange.Listener
+): Effect.fn.Return<Exchange.Exchange, McpClientError, ChildProcessSpawner | Scope.Scope> {
+  const limits = yield* Limits
+  // Most servers end by themselves when their input does; the rest of the time is for those that do not.
+  const grace = limits.cleanUpMs / 5
+  const spawner = yield* ChildProcessSpawner
+  const process = yield* spawner.spawn(command(server, limits.cleanUpMs - grace)).pipe(
+    // The platform's message shows the command line; its kind says enough.
+    Effect.mapError((error) => Exchange.lost(`'${server.command}' cannot be started (${error.reason._tag})`))
+  )
+
+  const outbox = yield* Queue.bounded<string, Cause.Done>(64)
+  const line = Exchange.make({
+    send: (text) => Effect.asVoid(Queue.offer(outbox, `${text}\n`)),
+    listener,
+    limits
+  })
+  const drained = yield* Deferred.make<void>()
+
+  yield* Stream.fromQueue(outbox).pipe(
+    Stream.encodeText,
+    Stream.run(process.stdin),
+    Effect.catch(() => line.close(Exchange.lost("the server closed its input"))),
+    Effect.forkScoped
+  )
+  yield* Stream.runDrain(process.stderr).pipe(Effect.ignore, Effect.forkScoped)
+  const splitter = new Splitter(limits.frameBytes)
+  yield* process.stdout.pipe(
+    Stream.decodeText(),
+    Stream.runForEach((chunk) => receive(line, splitter, chunk)),
+    Effect.catch((error) =>
+      line.close(error._tag === "McpClientError" ? error : Exchange.lost("the server's output cannot be read"))
+    ),
+    Effect.ensuring(Deferred.succeed(drained, undefined)),
+    Effect.forkScoped
+  )
+  const exited = process.exitCode.pipe(
+    Effect.map((code) => `the server exited with code ${code}`),
+    Effect.orElseSucceed(() => "the server was killed")
+  )
+  // What was written just before the exit is read before requests fail, unless a grandchild holds the pipe.
+  yield* Effect.raceFirst(Deferred.await(drained), Effect.asVoid(exited)).pipe(
+    Effect.andThen(
+      Effect.timeoutOption(
+        Effect.tap(exited, () => Deferred.await(drained)),
+        grace
+      )
+    ),
+    Effect.map(Option.getOrElse(() => "the server closed its output")),
+    Effect.flatMap((description) => line.close(Exchange.lost(description))),
+    Effect.forkScoped
+  )
+
+  yield* Effect.addFinalizer(() =>
+    line
+      .close(Exchange.lost("the connection was closed"))
+      .pipe(Effect.andThen(Queue.end(outbox)), Effect.andThen(Effect.timeoutOption(exited, grace)))
+  )
+  return line
+})
+
+const inherited = ["PATH", "HOME", "LANG"] as const
+
+const command = (server: StdioServer, forceKillAfter: number) => {
+  const env: Record<string, string | Redacted.Redacted<string>> = {}
+  for (const name of inherited) {
+    const value = globalThis.process.env[name]
+    if (value !== undefined) env[name] = value
+  }
+  for (const [name, value] of server.env) env[name] = value
+  return ChildProcess.make(server.command, [...server.args], {
+    env,
+    extendEnv: false,
+    shell: false,
+    detached: globalThis.process.platform !== "win32",
+    cwd: server.cwd,
+    killSignal: "SIGTERM",
+    forceKillAfter
+  })
+}
+
+const receive = Effect.fnUntraced(function* (line: Exchange.Exchange, splitter: Splitter, chunk: string) {
+  for (const text of splitter.push(chunk)) {
+    // Servers that print to their standard output by mistake are common, and harmless.
+    if (text.startsWith("{") || text.startsWith("[")) yield* line.receive(text)
+  }
+  if (splitter.isOverfull) return yield* Exchange.tooLarge(splitter.limit)
+})
+
+/** Cuts text into lines, holding back the last one. */
+class Splitter {
+  readonly limit: number
+  private held: Array<string> = []
+  private size = 0
+
+  constructor(limit: number) {
+    this.limit = limit
+  }
+
+  get isOverfull(): boolean {
+    return this.size > this.limit
+  }
+
+  push(chunk: string): ReadonlyArray<string> {
+    const lines: Array<string> = []
+    let start = 0
+    for (let end = chunk.indexOf("\n"); end !== -1; end = chunk.indexOf("\n", start)) {
+      this.held.push(chunk.slice(start, end))
+      lines.push(this.held.join("").trim())
+      this.held = []
+      this.size = 0
+      start = end + 1
+    }
+    if (start < chunk.length) {
+      this.held.push(chunk.slice(start))
+      this.size += chunk.length - start
+    }
+    return lines
+  }
+}

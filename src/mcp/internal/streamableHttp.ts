@@ -1,0 +1,98 @@
+/**
+ * The one-endpoint transport: effect's, and beside it the stream on which a
+ * server tells that its lists changed.
+ *
+ * @since 0.1.0
+ */
+import * as McpClient from "effect/ai/McpClient"
+import type { McpClientError } from "effect/ai/McpClientError"
+import * as McpProtocol from "effect/ai/McpProtocol"
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import { parseJson } from "../../internal/untrusted.ts"
+import { Limits } from "../../Limits.ts"
+import type { HttpServer } from "../McpConfig.ts"
+import * as Exchange from "./exchange.ts"
+import type { Handshake } from "./handshake.ts"
+import * as Http from "./http.ts"
+
+/** A transport, and what follows the server's own stream until it is interrupted or the server has none. */
+export interface StreamableHttp {
+  readonly transport: McpClient.Transport
+  readonly listen: Effect.Effect<void>
+}
+
+/** Prepares the transport for the time of the scope. */
+export const open = Effect.fnUntraced(function* (
+  server: HttpServer,
+  base: HttpClient.HttpClient,
+  listener: Exchange.Listener,
+  handshake: Handshake
+): Effect.fn.Return<StreamableHttp, McpClientError, Scope.Scope> {
+  const limits = yield* Limits
+  const modern = handshake.offer === "2026-07-28"
+  let session: string | undefined
+  const client = base.pipe(
+    HttpClient.mapRequest((request) => (modern ? request : withVersion(request, handshake))),
+    HttpClient.tap((response) =>
+      Effect.sync(() => {
+        session ??= response.headers["mcp-session-id"]
+      })
+    )
+  )
+  const transport = yield* McpClient.http({
+    url: server.url,
+    protocol: modern ? McpProtocol.v2026_07_28 : McpProtocol.v2025_11_25,
+    maxMessageBytes: limits.frameBytes
+  }).pipe(Effect.provideService(HttpClient.HttpClient, client))
+
+  const withSession = (request: HttpClientRequest.HttpClientRequest) =>
+    session === undefined ? request : HttpClientRequest.setHeader(request, "mcp-session-id", session)
+
+  const answer = (text: string) => {
+    const message = Option.flatMap(Result.getSuccess(parseJson(text, limits.jsonDepth)), Exchange.decodeMessage)
+    if (Option.isNone(message)) return Effect.void
+    if (Exchange.isNotification(message.value)) {
+      listener.onNotification(message.value.method)
+      return Effect.void
+    }
+    if (!Exchange.isRequest(message.value)) return Effect.void
+    const post = HttpClientRequest.post(server.url).pipe(
+      withSession,
+      HttpClientRequest.setHeader("accept", "application/json, text/event-stream"),
+      HttpClientRequest.bodyJsonUnsafe(Exchange.reply(message.value))
+    )
+    return Effect.ignore(Effect.scoped(HttpClient.withScope(client).execute(post)))
+  }
+
+  // A stream that ends or breaks is opened again; a server that refuses to open one has none.
+  const follow = Effect.gen(function* () {
+    const get = HttpClientRequest.get(server.url).pipe(
+      withSession,
+      HttpClientRequest.setHeader("accept", "text/event-stream")
+    )
+    const response = yield* HttpClient.withScope(client).execute(get)
+    if (response.status !== 200 || !Http.isEventStream(response)) return false
+    yield* Effect.ignore(Http.forEachEvent(response, limits.frameBytes, (event) => answer(event.data)))
+    return true
+  }).pipe(
+    Effect.scoped,
+    Effect.orElseSucceed(() => false)
+  )
+
+  return {
+    transport,
+    listen: Effect.asVoid(Effect.repeat(follow, { while: (open) => open, schedule: Schedule.spaced("1 second") }))
+  }
+})
+
+// Before the handshake the header could only be wrong, and servers refuse a wrong one.
+const withVersion = (request: HttpClientRequest.HttpClientRequest, handshake: Handshake) =>
+  handshake.version === undefined
+    ? HttpClientRequest.removeHeader(request, "mcp-protocol-version")
+    : HttpClientRequest.setHeader(request, "mcp-protocol-version", handshake.version)
