@@ -1,0 +1,118 @@
+/**
+ * Hands what happens to one consumer, without ever making it wait to happen.
+ *
+ * `offer` is synchronous: it stores, and wakes the consumer once if it sleeps.
+ * The consumer gets everything stored so far as one array. When more than
+ * `limit` is stored, the oldest values that need not be kept are dropped; the
+ * ones `keep` says yes to never are (R-23).
+ *
+ * @since 0.1.0
+ */
+import type * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type * as Pull from "effect/Pull"
+import * as Stream from "effect/Stream"
+
+/** A mailbox with one consumer. */
+export interface Mailbox<in out A, in out E = never> {
+  /** Stores a value. Does nothing once the mailbox has ended. */
+  readonly offer: (value: A) => void
+  /** Ends it: the consumer gets what is stored, then the end. */
+  readonly end: () => void
+  /** Ends it with a cause: the consumer gets what is stored, then the cause. */
+  readonly fail: (cause: Cause.Cause<E>) => void
+  /** Everything stored, as soon as there is something. */
+  readonly take: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E>
+  /** `take`, again and again. */
+  readonly stream: Stream.Stream<A, E>
+  /** Whether the next value that need not be kept drops one: a good moment for a producer to yield. */
+  readonly isFull: () => boolean
+  /** How many values were dropped so far. */
+  readonly dropped: () => number
+}
+
+/** Makes a mailbox. `limit` is a number of values, `keep` tells which are never dropped. */
+export const make = <A, E = never>(options: {
+  readonly limit: number
+  readonly keep: (value: A) => boolean
+}): Mailbox<A, E> => {
+  const { keep, limit } = options
+  let stored: Array<A> = []
+  let bound = slack(limit)
+  let lost = 0
+  let wake: (() => void) | undefined
+  let exit: Effect.Effect<never, E | Cause.Done> | undefined
+
+  const trim = (): void => {
+    let excess = stored.length - limit
+    if (excess <= 0) return
+    const before = stored.length
+    stored = stored.filter((value) => {
+      if (excess === 0 || keep(value)) return true
+      excess -= 1
+      return false
+    })
+    lost += before - stored.length
+  }
+
+  const notify = (): void => {
+    const sleeping = wake
+    wake = undefined
+    sleeping?.()
+  }
+
+  const offer = (value: A): void => {
+    if (exit !== undefined) return
+    stored.push(value)
+    if (stored.length > bound) {
+      trim()
+      bound = slack(Math.max(limit, stored.length))
+    }
+    if (wake !== undefined) notify()
+  }
+
+  const close = (reason: Effect.Effect<never, E | Cause.Done>): void => {
+    if (exit !== undefined) return
+    exit = reason
+    notify()
+  }
+
+  const drain = (): Arr.NonEmptyReadonlyArray<A> | undefined => {
+    trim()
+    const values = stored
+    if (!isNonEmpty(values)) return undefined
+    stored = []
+    bound = slack(limit)
+    return values
+  }
+
+  const take: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E> = Effect.withFiber((fiber) => {
+    const values = drain()
+    if (values !== undefined) return Effect.succeed(values)
+    if (exit !== undefined) return exit
+    return Effect.callback((resume) => {
+      // Through the dispatcher: the consumer runs when the producer yields, and finds all that came until then.
+      const own = () => fiber.currentDispatcher.scheduleTask(() => resume(take), 0)
+      wake = own
+      return Effect.sync(() => {
+        if (wake === own) wake = undefined
+      })
+    })
+  })
+
+  return {
+    offer,
+    end: () => close(Cause.done()),
+    fail: (cause) => close(Effect.failCause(cause)),
+    take,
+    stream: Stream.fromPull(Effect.succeed(take)),
+    isFull: () => stored.length >= limit,
+    dropped: () => lost
+  }
+}
+
+/** Trimming a quarter at a time costs a few looks per value; trimming one by one would cost the whole buffer each time. */
+const slack = (size: number): number => size + (size >> 2)
+
+const isNonEmpty = <A>(values: Array<A>): values is Arr.NonEmptyArray<A> => values.length > 0
