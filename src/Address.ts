@@ -1,19 +1,192 @@
 /**
  * Routing addresses: who a message is for, and what it is about (CP-12).
  *
+ * An address prints as `[namespace/]type/key`; the namespace is left out exactly
+ * when it is `default`. Parsing and printing are each other's inverse, nothing is
+ * trimmed or normalised, and equal addresses are equal values.
+ *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+import * as SchemaIssue from "effect/SchemaIssue"
+import { InvalidAddress } from "./KernelError.ts"
 
-/** Parts of an agent's address. */
+export {
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  InvalidAddress
+}
+
+/**
+ * One part of an address: 1 to 255 characters, no `/`, no white space, no control character.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Segment = Schema.String.check(
+  Schema.isPattern(/^[^/\s\p{Cc}]{1,255}$/u, { expected: "an address segment" })
+)
+
+/**
+ * The address of an agent: it outlives any process the agent runs in.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class AgentId extends Schema.Class<AgentId>("kernai/AgentId")({
+  type: Segment,
+  key: Segment,
+  namespace: Segment
+}) {
+  /** Makes an address from its parts. */
+  static readonly of = (parts: AgentIdParts): Result.Result<AgentId, InvalidAddress> =>
+    checked(parts.namespace, parts.type, parts.key, (namespace, type, key) => new AgentId({ namespace, type, key }))
+
+  /** Reads `[namespace/]type/key`. */
+  static readonly parse = (input: string): Result.Result<AgentId, InvalidAddress> =>
+    split(input, (namespace, type, key) => new AgentId({ namespace, type, key }))
+
+  /** A new address of a type, drawn from `Random`. */
+  static readonly generate = (type: string, namespace?: string): Effect.Effect<AgentId, InvalidAddress> =>
+    Effect.flatMap(randomKey, (key) =>
+      Effect.fromResult(AgentId.of({ type, key, ...(namespace === undefined ? {} : { namespace }) }))
+    )
+
+  /** Prints the address. */
+  override toString(): string {
+    return print(this.namespace, this.type, this.key)
+  }
+}
+
+/**
+ * The address of what is told about something; `source` says about what.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class TopicId extends Schema.Class<TopicId>("kernai/TopicId")({
+  type: Segment,
+  source: Segment,
+  namespace: Segment
+}) {
+  /** Makes an address from its parts. */
+  static readonly of = (parts: TopicIdParts): Result.Result<TopicId, InvalidAddress> =>
+    checked(
+      parts.namespace,
+      parts.type,
+      parts.source ?? unnamed,
+      (namespace, type, source) => new TopicId({ namespace, type, source })
+    )
+
+  /** Reads `[namespace/]type/source`. The source is never left out. */
+  static readonly parse = (input: string): Result.Result<TopicId, InvalidAddress> =>
+    split(input, (namespace, type, source) => new TopicId({ namespace, type, source }))
+
+  /** Every event of every run in a tree (CP-13). */
+  static readonly progress = (rootRunId: string, namespace?: string): Result.Result<TopicId, InvalidAddress> =>
+    TopicId.of({ type: "agent.progress", source: rootRunId, ...(namespace === undefined ? {} : { namespace }) })
+
+  /** The stream parts of one agent (CP-13). */
+  static readonly stream = (agent: AgentId): TopicId =>
+    new TopicId({ type: "agent.stream", source: agent.key, namespace: agent.namespace })
+
+  /** Prints the address. */
+  override toString(): string {
+    return print(this.namespace, this.type, this.source)
+  }
+}
+
+/**
+ * What an agent's address is made of.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface AgentIdParts {
   readonly type: string
   readonly key: string
   readonly namespace?: string
 }
 
-/** Parts of a topic's address. */
+/**
+ * What a topic's address is made of.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface TopicIdParts {
   readonly type: string
   readonly source?: string
   readonly namespace?: string
 }
+
+/**
+ * An agent's address as its text.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const AgentIdFromString: Schema.Codec<AgentId, string> = /*#__PURE__*/ fromString(AgentId, AgentId.parse)
+
+/**
+ * A topic's address as its text.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const TopicIdFromString: Schema.Codec<TopicId, string> = /*#__PURE__*/ fromString(TopicId, TopicId.parse)
+
+const unnamed = "default"
+
+const isSegment = Schema.is(Segment)
+
+const print = (namespace: string, type: string, key: string): string =>
+  namespace === unnamed ? `${type}/${key}` : `${namespace}/${type}/${key}`
+
+type Make<A> = (namespace: string, type: string, key: string) => A
+
+function checked<A>(namespace = unnamed, type: string, key: string, make: Make<A>): Result.Result<A, InvalidAddress> {
+  return [namespace, type, key].every(isSegment)
+    ? Result.succeed(make(namespace, type, key))
+    : invalid(print(namespace, type, key))
+}
+
+// No address is longer than three segments: the rest of a hostile input is not repeated.
+function invalid(input: string): Result.Result<never, InvalidAddress> {
+  return Result.fail(new InvalidAddress({ input: input.slice(0, 800) }))
+}
+
+function split<A>(input: string, make: Make<A>): Result.Result<A, InvalidAddress> {
+  const parts = input.split("/", 4)
+  const [namespace, type, key] = parts.length === 2 ? [unnamed, ...parts] : parts
+  return parts.length > 3 || type === undefined || key === undefined
+    ? invalid(input)
+    : checked(namespace, type, key, make)
+}
+
+function fromString<A extends { readonly toString: () => string }, E>(
+  schema: Schema.Codec<A, E>,
+  parse: (input: string) => Result.Result<A, InvalidAddress>
+): Schema.Codec<A, string> {
+  return Schema.String.pipe(
+    Schema.decodeTo(Schema.toType(schema), {
+      decode: SchemaGetter.transformEffect((input: string) =>
+        Effect.fromResult(
+          Result.mapError(parse(input), (error) => new SchemaIssue.InvalidValue({ message: error.message }))
+        )
+      ),
+      encode: SchemaGetter.transform((address: A) => address.toString())
+    })
+  )
+}
+
+const randomKey = Effect.map(
+  Effect.all(Array.from({ length: 4 }, () => Random.nextIntBetween(0, 0xffff_ffff))),
+  (words) => words.map((word) => word.toString(16).padStart(8, "0")).join("")
+)

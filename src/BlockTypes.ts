@@ -17,6 +17,7 @@ import type * as Scope from "effect/Scope"
 import type { Content, Custom, Json } from "./Content.ts"
 import * as Codec from "./internal/contentCodec.ts"
 import * as Shape from "./internal/contentShape.ts"
+import * as Fault from "./internal/fault.ts"
 import * as Snapshot from "./internal/snapshot.ts"
 import { BlockTypeConflict, BlockValidationError, DefinitionInvalid } from "./KernelError.ts"
 
@@ -62,7 +63,7 @@ export class BlockTypes extends Context.Service<
  */
 export const custom = <A>(schema: TypeSchema<A>, value: A): Result.Result<Custom, BlockValidationError> =>
   Schema.encodeUnknownResult(schema)(value).pipe(
-    Result.mapError(Shape.faultOf),
+    Result.mapError(Fault.ofSchema),
     Result.flatMap((wire) => Snapshot.take(wire)),
     Result.flatMap((raw) =>
       Codec.isObject(raw)
@@ -129,7 +130,7 @@ const make = (): BlockTypes["Service"] => {
 
 const decoder = (schema: TypeSchema): Registration["decode"] => {
   const decode = Schema.decodeUnknownResult(schema)
-  return (raw) => Result.mapError(decode(raw), Shape.faultOf)
+  return (raw) => Result.mapError(decode(raw), Fault.ofSchema)
 }
 
 const typeOf = (schema: TypeSchema): string | undefined => {

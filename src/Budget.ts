@@ -1,10 +1,36 @@
 /**
  * What a run may spend, and how many runs it may start (CP-15).
  *
+ * Pure rules over plain numbers; the counters live in the run. A call that was
+ * made may overshoot, so the limit is checked twice: `beforeCall` refuses when
+ * nothing is left, `afterCall` when more was used than allowed.
+ *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+import { BudgetExhaustedError, SpawnDenied } from "./KernelError.ts"
 
-/** Limits of one run and its children; an absent one is no limit. */
+export {
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  BudgetExhaustedError,
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  SpawnDenied
+}
+
+/**
+ * Limits of one run and its children; an absent one is no limit.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ExecutionBudget {
   readonly maxTokens?: number
   readonly maxCostUsd?: number
@@ -14,14 +40,184 @@ export interface ExecutionBudget {
   readonly deadlineMs?: number
 }
 
-/** Limits of a whole tree of runs; the root counts as one agent at depth 0. */
+/**
+ * Limits of a whole tree of runs; the root counts as one agent, at depth 0.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface SpawnBudget {
   readonly maxAgents: number
   readonly maxDepth: number
 }
 
-/** What was used so far, children included. */
+/**
+ * What was used so far, children included.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Spent {
   readonly tokens: number
   readonly costUsd: number
+}
+
+/**
+ * No limit at all.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const unlimited: ExecutionBudget = {}
+
+/**
+ * The limits of a tree that names none: 50 agents, one level below the root.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const spawnDefaults: SpawnBudget = { maxAgents: 50, maxDepth: 1 }
+
+/**
+ * Nothing spent.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const nothing: Spent = { tokens: 0, costUsd: 0 }
+
+/**
+ * The codec of an execution budget: `max_tokens`, `max_cost_usd`, `max_turns`, `deadline_s`.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const ExecutionBudget: Schema.Codec<ExecutionBudget, EncodedExecutionBudget> = /*#__PURE__*/ (() => {
+  const Milliseconds = Schema.Finite.pipe(
+    Schema.decodeTo(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)), {
+      decode: SchemaGetter.transform((seconds: number) => Math.round(seconds * 1000)),
+      encode: SchemaGetter.transform((milliseconds: number) => milliseconds / 1000)
+    })
+  )
+  return Schema.Struct({
+    maxTokens: Schema.optionalKey(Schema.Natural),
+    maxCostUsd: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))),
+    maxTurns: Schema.optionalKey(Schema.Natural),
+    deadlineMs: Schema.optionalKey(Milliseconds)
+  }).pipe(
+    Schema.encodeKeys({
+      maxTokens: "max_tokens",
+      maxCostUsd: "max_cost_usd",
+      maxTurns: "max_turns",
+      deadlineMs: "deadline_s"
+    })
+  )
+})()
+
+/**
+ * An execution budget on the wire.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface EncodedExecutionBudget {
+  readonly max_tokens?: number
+  readonly max_cost_usd?: number
+  readonly max_turns?: number
+  readonly deadline_s?: number
+}
+
+/**
+ * The codec of a spawn budget: `max_agents`, `max_depth`, with their defaults.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const SpawnBudget: Schema.Codec<SpawnBudget, { readonly max_agents?: number; readonly max_depth?: number }> =
+  /*#__PURE__*/ (() =>
+    Schema.Struct({
+      maxAgents: Schema.Natural.pipe(Schema.withDecodingDefaultKey(Effect.succeed(spawnDefaults.maxAgents))),
+      maxDepth: Schema.Natural.pipe(Schema.withDecodingDefaultKey(Effect.succeed(spawnDefaults.maxDepth)))
+    }).pipe(Schema.encodeKeys({ maxAgents: "max_agents", maxDepth: "max_depth" })))()
+
+/**
+ * Both spendings together.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const add = (self: Spent, that: Spent): Spent => ({
+  tokens: self.tokens + that.tokens,
+  costUsd: self.costUsd + that.costUsd
+})
+
+/**
+ * What is left in each limited dimension, never below zero.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const remaining = (
+  budget: ExecutionBudget,
+  spent: Spent
+): { readonly tokens?: number; readonly costUsd?: number } => ({
+  ...(budget.maxTokens === undefined ? {} : { tokens: Math.max(0, budget.maxTokens - spent.tokens) }),
+  ...(budget.maxCostUsd === undefined ? {} : { costUsd: Math.max(0, budget.maxCostUsd - spent.costUsd) })
+})
+
+/**
+ * Why the next model call may not be made: a limit is used up.
+ *
+ * `spent` includes what calls in flight have reserved, so that parallel calls
+ * cannot all take the last tokens.
+ *
+ * @category checks
+ * @since 0.1.0
+ */
+export const beforeCall = (budget: ExecutionBudget, spent: Spent): BudgetExhaustedError | undefined =>
+  exhausted(budget, spent, (used, limit) => used >= limit)
+
+/**
+ * Why the run may not go on after a model call: more was used than a limit allows.
+ *
+ * @category checks
+ * @since 0.1.0
+ */
+export const afterCall = (budget: ExecutionBudget, spent: Spent): BudgetExhaustedError | undefined =>
+  exhausted(budget, spent, (used, limit) => used > limit)
+
+/**
+ * Why a run may not spawn another one.
+ *
+ * @category checks
+ * @since 0.1.0
+ */
+export const beforeSpawn = (
+  budget: SpawnBudget,
+  tree: {
+    readonly parentRun: string
+    /** Depth of the parent: the root's is 0. */
+    readonly depth: number
+    /** Runs alive in the tree, the root among them. */
+    readonly agents: number
+  }
+): SpawnDenied | undefined => {
+  if (tree.depth >= budget.maxDepth) return new SpawnDenied({ parentRun: tree.parentRun, limit: budget.maxDepth })
+  if (tree.agents >= budget.maxAgents) return new SpawnDenied({ parentRun: tree.parentRun, limit: budget.maxAgents })
+  return undefined
+}
+
+const exhausted = (
+  budget: ExecutionBudget,
+  spent: Spent,
+  isOver: (used: number, limit: number) => boolean
+): BudgetExhaustedError | undefined => {
+  const { maxTokens, maxCostUsd } = budget
+  if (maxTokens !== undefined && isOver(spent.tokens, maxTokens)) {
+    return new BudgetExhaustedError({ dimension: "tokens", used: spent.tokens, limit: maxTokens })
+  }
+  if (maxCostUsd !== undefined && isOver(spent.costUsd, maxCostUsd)) {
+    return new BudgetExhaustedError({ dimension: "cost", used: spent.costUsd, limit: maxCostUsd })
+  }
+  return undefined
 }

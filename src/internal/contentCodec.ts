@@ -8,20 +8,19 @@
  */
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
-import * as JsonPointer from "effect/JsonPointer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
-import * as SchemaIssue from "effect/SchemaIssue"
 import { BlockValidationError } from "../KernelError.ts"
 import * as Limits from "../Limits.ts"
 import * as Shape from "./contentShape.ts"
 import type { Content, Custom, Unknown } from "./contentType.ts"
+import * as Fault from "./fault.ts"
 import type { Json, JsonObject } from "./json.ts"
 import * as Snapshot from "./snapshot.ts"
 
 /** Reads a registered type, or knows nothing of it. */
-export type Lookup = (type: string) => ((raw: JsonObject) => Result.Result<unknown, Snapshot.Fault>) | undefined
+export type Lookup = (type: string) => ((raw: JsonObject) => Result.Result<unknown, Fault.Fault>) | undefined
 
 /** Reads a wire form. */
 export const decode = (
@@ -55,7 +54,7 @@ export const schema = (lookup: Lookup): Schema.Codec<Content, Json> =>
   Schema.Json.pipe(
     Schema.decodeTo(Schema.declare(isContent, { identifier: "Content", expected: "a content" }), {
       decode: SchemaGetter.transformEffect((input) =>
-        Effect.fromResult(Result.mapError(decode(input, lookup), (error) => issueOf(error)))
+        Effect.fromResult(Result.mapError(decode(input, lookup), Fault.toIssue))
       ),
       encode: SchemaGetter.transform(encode)
     })
@@ -89,7 +88,7 @@ export const isContent = (value: unknown): value is Content =>
 
 // ---------------------------------------------------------------- reading
 
-type Decoded = Result.Result<Content, Snapshot.Fault>
+type Decoded = Result.Result<Content, Fault.Fault>
 
 interface Reading {
   readonly depth: number
@@ -142,7 +141,7 @@ const readAll = (
   parts: ReadonlyArray<Json>,
   path: string,
   reading: Reading
-): Result.Result<ReadonlyArray<Content>, Snapshot.Fault> => {
+): Result.Result<ReadonlyArray<Content>, Fault.Fault> => {
   const out: Array<Content> = []
   for (const [index, part] of parts.entries()) {
     const content = read(part, `${path}/${index}`, reading)
@@ -154,20 +153,15 @@ const readAll = (
 
 // ---------------------------------------------------------------- helpers
 
-const issueOf = (error: BlockValidationError): SchemaIssue.Issue =>
-  new SchemaIssue.Pointer(
-    error.path.split("/").slice(1).map(JsonPointer.unescapeToken),
-    new SchemaIssue.InvalidValue({ message: error.reason })
-  )
-
-const fault = (path: string, reason: string): Result.Result<never, Snapshot.Fault> => Result.fail({ path, reason })
+const fault = (path: string, reason: string): Result.Result<never, Fault.Fault> => Result.fail({ path, reason })
 
 const within =
   (path: string) =>
-  (inner: Snapshot.Fault): Snapshot.Fault => ({ ...inner, path: path + inner.path })
+  (inner: Fault.Fault): Fault.Fault => ({ ...inner, path: path + inner.path })
 
 /** Is this a JSON object? */
-export const isObject = (json: Json): json is JsonObject => typeof json === "object" && json !== null && !Array.isArray(json)
+export const isObject = (json: Json): json is JsonObject =>
+  typeof json === "object" && json !== null && !Array.isArray(json)
 
 // Contents hold JSON, bytes and contents, and nothing else: their constructors and the decoder saw to it.
 const isJson = (value: unknown): value is Json => value !== undefined && typeof value !== "function"

@@ -10,16 +10,15 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
-import * as SchemaIssue from "effect/SchemaIssue"
+import * as Fault from "./fault.ts"
 import type { JsonObject } from "./json.ts"
-import * as Snapshot from "./snapshot.ts"
 
 /** One known type. */
 export interface Shape {
   /** Wire names of the fields its type names. */
   readonly names: ReadonlySet<string>
   /** Checks a wire form: defaults filled in, absent optional fields left out, bytes decoded. */
-  readonly decode: (raw: JsonObject) => Result.Result<{ readonly [name: string]: unknown }, Snapshot.Fault>
+  readonly decode: (raw: JsonObject) => Result.Result<{ readonly [name: string]: unknown }, Fault.Fault>
 }
 
 /** The shape of a known type. */
@@ -32,13 +31,6 @@ export const fieldName = (name: string, shape: Shape): string =>
 
 /** The wire name a field came from. */
 export const wireName = (field: string): string => wireNames.get(field) ?? (isOurs(field) ? field.slice(1) : field)
-
-/** The first thing a schema found wrong, with its path. */
-export const faultOf = (error: Schema.SchemaError): Snapshot.Fault => {
-  const [first] = SchemaIssue.makeFormatterStandardSchemaV1()(error.issue).issues
-  const path = (first?.path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment))
-  return { path: Snapshot.pointer(path), reason: first?.message ?? "invalid" }
-}
 
 let table: ReadonlyMap<string, Shape> | undefined
 
@@ -64,7 +56,11 @@ const make = (): ReadonlyMap<string, Shape> => {
     ["document", shape({ ...media, filename: optional.text }, oneSource)],
     [
       "tool_use",
-      shape({ call_id: Schema.String, tool_name: Schema.String, arguments: withDefault(JsonObjectShape, Object.freeze({})) })
+      shape({
+        call_id: Schema.String,
+        tool_name: Schema.String,
+        arguments: withDefault(JsonObjectShape, Object.freeze({}))
+      })
     ],
     // The parts inside are read one by one, by the codec.
     [
@@ -99,7 +95,7 @@ const shape = (fields: Fields, rule: Rule = () => undefined): Shape => {
   const decode = Schema.decodeUnknownResult(schema)
   return {
     names: new Set(["type", ...Object.keys(fields)]),
-    decode: (raw) => Result.mapError(decode(raw), faultOf)
+    decode: (raw) => Result.mapError(decode(raw), Fault.ofSchema)
   }
 }
 
@@ -111,7 +107,7 @@ const withDefault = <S extends Schema.Constraint>(schema: S, value: S["Encoded"]
   Schema.withDecodingDefaultKey<S>(Effect.succeed(value))(schema)
 
 // What is read here is JSON already: the codec takes a snapshot first.
-const JsonObjectShape = Schema.declare(
+const JsonObjectShape = /*#__PURE__*/ Schema.declare(
   (value): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value),
   { expected: "an object" }
 )
@@ -123,9 +119,10 @@ const isCanonical = (text: string): boolean =>
     ? "AQgw".includes(text.charAt(text.length - 3))
     : !text.endsWith("=") || "AEIMQUYcgkosw048".includes(text.charAt(text.length - 2)))
 
-const Bytes = Schema.String.check(Schema.makeFilter(isCanonical, { expected: "canonical Base64" })).pipe(
-  Schema.decodeTo(Schema.Uint8Array, { decode: SchemaGetter.decodeBase64(), encode: SchemaGetter.encodeBase64() })
-)
+const Bytes = /*#__PURE__*/ (() =>
+  Schema.String.check(Schema.makeFilter(isCanonical, { expected: "canonical Base64" })).pipe(
+    Schema.decodeTo(Schema.Uint8Array, { decode: SchemaGetter.decodeBase64(), encode: SchemaGetter.encodeBase64() })
+  ))()
 
 const sources = (value: { readonly [name: string]: unknown }): number =>
   ["url", "data", "file_id"].filter((name) => value[name] !== undefined && value[name] !== null).length
@@ -136,7 +133,7 @@ const someSource: Rule = (value) => (sources(value) > 0 ? undefined : "expected 
 
 // ---------------------------------------------------------------- names
 
-const wireNames: ReadonlyMap<string, string> = new Map([
+const wireNames: ReadonlyMap<string, string> = /*#__PURE__*/ new Map([
   ["schemaId", "schema_id"],
   ["errorType", "error_type"],
   ["fileId", "file_id"],
@@ -149,6 +146,8 @@ const wireNames: ReadonlyMap<string, string> = new Map([
   ["mimeType", "mime_type"]
 ])
 
-const fieldNames: ReadonlyMap<string, string> = new Map(Array.from(wireNames, ([field, wire]) => [wire, field]))
+const fieldNames: ReadonlyMap<string, string> = /*#__PURE__*/ new Map(
+  /*#__PURE__*/ Array.from(wireNames, ([field, wire]) => [wire, field])
+)
 
 const isOurs = (name: string): boolean => wireNames.has(name.replace(/^~+/, ""))

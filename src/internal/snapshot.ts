@@ -7,24 +7,13 @@
  *
  * @since 0.1.0
  */
-import * as JsonPointer from "effect/JsonPointer"
 import * as Result from "effect/Result"
 import * as Limits from "../Limits.ts"
+import { type Fault, pointer } from "./fault.ts"
 import type { Json } from "./json.ts"
-
-/** Where a value stops being JSON, and why. */
-export interface Fault {
-  /** A JSON pointer from the value. */
-  readonly path: string
-  readonly reason: string
-}
 
 /** How deep and how large a copy may get. */
 export type Bounds = Pick<Limits.Limits, "jsonDepth" | "jsonNodes">
-
-/** A JSON pointer to a path of keys and indexes. */
-export const pointer = (path: ReadonlyArray<PropertyKey>): string =>
-  path.map((token) => `/${JsonPointer.escapeToken(String(token))}`).join("")
 
 /**
  * Copies a value as frozen JSON.
