@@ -11,6 +11,7 @@
  */
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
+import { defineBytes } from "./internal/bytes.ts"
 import * as Codec from "./internal/contentCodec.ts"
 import * as Text from "./internal/contentText.ts"
 import type * as Type from "./internal/contentType.ts"
@@ -282,6 +283,26 @@ export const uiForm: (content: Content) => Content = Text.uiForm
 export const extras: (content: Content) => JsonObject = Codec.extras
 
 /**
+ * The same result with other parts.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withContent = (result: Type.ToolResult, content: ReadonlyArray<Content>): Type.ToolResult =>
+  Object.freeze({ ...result, content: Object.freeze(content.slice()) })
+
+/**
+ * The same medium, named by its id in a store instead of carrying its bytes (CP-11).
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withReference = (content: Type.MediaContent, fileId: string): Type.MediaContent => {
+  const { data: _bytes, ...rest } = content
+  return Object.freeze({ ...rest, fileId })
+}
+
+/**
  * Tells a content from any other value.
  *
  * @category guards
@@ -300,6 +321,6 @@ export const isMedia = (content: Content): content is Type.MediaContent =>
 
 // Bytes cannot be frozen, so they are copied in and out.
 const sealed = <A extends Type.MediaFields>(content: A): A => {
-  if (content.data !== undefined) Codec.defineBytes(content, "data", content.data)
+  if (content.data !== undefined) defineBytes(content, "data", content.data)
   return Object.freeze(content)
 }

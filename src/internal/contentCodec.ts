@@ -13,6 +13,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import { BlockValidationError } from "../KernelError.ts"
 import * as Limits from "../Limits.ts"
+import { defineBytes } from "./bytes.ts"
 import * as Shape from "./contentShape.ts"
 import type { Content, Custom, Unknown } from "./contentType.ts"
 import * as Fault from "./fault.ts"
@@ -70,12 +71,6 @@ export const extras = (content: Content): JsonObject => {
     if (!shape.names.has(name) && isJson(value)) Snapshot.define(out, name, value)
   }
   return Object.freeze(out)
-}
-
-/** Puts bytes on a content so that nobody can change them: copied in now, copied out at each read (CP-4). */
-export const defineBytes = (target: object, key: string, bytes: Uint8Array): void => {
-  const own = bytes.slice()
-  Object.defineProperty(target, key, { get: () => own.slice(), enumerable: true, configurable: true })
 }
 
 /** Is this a content? Its tag answers: the fields were checked where it was made. */

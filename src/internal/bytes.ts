@@ -1,0 +1,14 @@
+/**
+ * Bytes that nobody can change (CP-4).
+ *
+ * A byte array cannot be frozen, so it is copied when it is put in and again at
+ * each read.
+ *
+ * @since 0.1.0
+ */
+
+/** Puts bytes on an object as a field that gives a copy. */
+export const defineBytes = (target: object, key: string, bytes: Uint8Array): void => {
+  const own = bytes.slice()
+  Object.defineProperty(target, key, { get: () => own.slice(), enumerable: true, configurable: true })
+}
