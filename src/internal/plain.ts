@@ -1,0 +1,65 @@
+/**
+ * Any value as JSON that can be shown, whatever it is.
+ *
+ * For telling, not for storing: nothing is refused, and what is no JSON becomes
+ * a word in brackets. Bytes are never copied, a getter that throws harms nobody,
+ * and the size is bounded.
+ *
+ * @since 0.1.0
+ */
+import { defaults } from "../Limits.ts"
+import type { Json } from "./json.ts"
+
+/** Copies a value as JSON; `text` is applied to every string that is a value. */
+export const plain = (value: unknown, text: (text: string) => string = same): Json =>
+  copy(value, { text, above: [], left: maxNodes })
+
+interface Walk {
+  readonly text: (text: string) => string
+  readonly above: Array<object>
+  left: number
+}
+
+const maxNodes = 100_000
+
+const same = (text: string): string => text
+
+const copy = (value: unknown, walk: Walk): Json => {
+  switch (typeof value) {
+    case "string":
+      return walk.text(value)
+    case "boolean":
+      return value
+    case "number":
+      return Number.isFinite(value) ? value : String(value)
+    case "bigint":
+      return String(value)
+    case "object":
+      return value === null ? null : nested(value, walk)
+    default:
+      return `[${typeof value}]`
+  }
+}
+
+const nested = (value: object, walk: Walk): Json => {
+  if (walk.above.includes(value)) return "[cycle]"
+  if (walk.above.length >= defaults.jsonDepth || walk.left-- <= 0) return "[more]"
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`
+  walk.above.push(value)
+  try {
+    if (Array.isArray(value)) return value.map((item) => copy(item, walk))
+    if (value instanceof Error) return walk.text(`${value.name}: ${value.message}`)
+    if (value instanceof Map || value instanceof Set) return Array.from(value, (item) => copy(item, walk))
+    if ("toJSON" in value && typeof value.toJSON === "function") return copy(value.toJSON(), walk)
+    // fromEntries defines own properties, so a key like __proto__ is plain data (S-10).
+    return Object.fromEntries(
+      Object.entries(value)
+        .filter(([, item]) => item !== undefined)
+        .map(([key, item]) => [key, copy(item, walk)])
+    )
+  } catch {
+    return "[unreadable]"
+  } finally {
+    walk.above.pop()
+  }
+}

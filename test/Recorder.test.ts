@@ -1,0 +1,459 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Console, Effect, Layer } from "effect"
+import { TestConsole } from "effect/testing"
+import * as Content from "../src/Content.ts"
+import { jsonObject } from "../src/internal/json.ts"
+import type { Message } from "../src/Message.ts"
+import * as Recorder from "../src/Recorder.ts"
+import type { RunEvent } from "../src/RunEvent.ts"
+import { chunk, event, message, phase } from "./support/runEvents.ts"
+
+/** The rows of BP-99: what is told, and what is written down for it. */
+const rows: ReadonlyArray<readonly [RunEvent, unknown]> = [
+  [
+    event({ type: "messages_sent", messages: [message("user", "hi")] }),
+    { base: 0, append: [{ role: "user", content: [{ type: "text", text: "hi" }] }] }
+  ],
+  [
+    event({
+      type: "llm_response",
+      content: "<b",
+      latencyMs: 12,
+      usage: { inputTokens: 2, cachedTokens: 1, outputTokens: 3, reasoningTokens: 0 }
+    }),
+    { content: "<b", latency_ms: 12, prompt_tokens: 2, completion_tokens: 3, total_tokens: 5 }
+  ],
+  [
+    event({
+      type: "blocks_parsed",
+      blocks: [
+        { type: "command", name: "add", content: "{}" },
+        { type: "final", name: null, content: "" }
+      ]
+    }),
+    [
+      { type: "command", content: "{}", name: "add" },
+      { type: "final", content: "" }
+    ]
+  ],
+  [event({ type: "plan_rejected", reason: "cyclic", raw: "{}" }), { reason: "cyclic", raw: "{}" }],
+  [event({ type: "plan", content: "first this" }), "first this"],
+  [event({ type: "json", content: "{}" }), "{}"],
+  [event({ type: "builtin_result", command: "/tasks", result: "[]" }), { command: "/tasks", result: "[]" }],
+  [event({ type: "builtin_error", command: "/x", error: "Unknown command '/x'" }), { command: "/x", error: "unknown" }],
+  [event({ type: "skill_execute", skill: "add", callId: "t.0", input: { b: 2 } }), { skill: "add", params: { b: 2 } }],
+  [
+    event({ type: "skill_result", skill: "add", callId: "t.0", output: [1, null], durationMs: 4, metadata: {} }),
+    { skill: "add", result: [1, null], duration_ms: 4 }
+  ],
+  [
+    event({ type: "skill_error", skill: null, callId: "t.0", error: "Command block missing skill name" }),
+    { skill: null, error: "no skill name in command block" }
+  ],
+  [
+    event({ type: "skill_error", skill: "nope", callId: "t.0", error: "Skill 'nope' not found" }),
+    { skill: "nope", error: "not found" }
+  ],
+  [
+    event({ type: "skill_error", skill: "rm", callId: "t.0", error: "Skill 'rm' is not allowed" }),
+    { skill: "rm", error: "not allowed" }
+  ],
+  [event({ type: "skill_error", skill: "boom", callId: "t.0", error: "kaboom" }), { skill: "boom", error: "kaboom" }],
+  [
+    event({ type: "protocol_execute", protocol: "mcp", callId: "t.0", request: " {} " }),
+    { protocol: "mcp", request: " {} " }
+  ],
+  [
+    event({ type: "protocol_result", protocol: "mcp", callId: "t.0", result: "[]", durationMs: 3 }),
+    { protocol: "mcp", result: "[]", duration_ms: 3 }
+  ],
+  [
+    event({ type: "protocol_error", protocol: "mcp", callId: "t.0", error: "Protocol 'mcp' is not allowed" }),
+    { protocol: "mcp", error: "not allowed" }
+  ],
+  [
+    event({ type: "protocol_error", protocol: "mcp", callId: "t.0", error: "gone", durationMs: 1 }),
+    { protocol: "mcp", error: "gone", duration_ms: 1 }
+  ],
+  [
+    event({
+      type: "workflow_start",
+      goal: "g",
+      strategy: "mixed",
+      tasks: [{ id: "a", input: "x", parallel: true, dependsOn: ["b"], status: "pending" }]
+    }),
+    {
+      goal: "g",
+      strategy: "mixed",
+      tasks: [{ id: "a", input: "x", parallel: true, depends_on: ["b"], status: "pending" }]
+    }
+  ],
+  [
+    event({ type: "task_start", id: "a", input: "x", dependsOn: ["b"] }),
+    { task_id: "a", input: "x", depends_on: ["b"] }
+  ],
+  [
+    event({ type: "task_complete", id: "a", result: "done", durationMs: 9 }),
+    { task_id: "a", result: "done", duration_ms: 9 }
+  ],
+  [
+    event({ type: "task_error", id: "a", error: "error: x", durationMs: 9 }),
+    { task_id: "a", error: "error: x", duration_ms: 9 }
+  ],
+  [
+    event({
+      type: "workflow_complete",
+      results: [
+        ["10", "x"],
+        ["2", "y"],
+        ["__proto__", "z"]
+      ],
+      durationMs: 9
+    }),
+    {
+      results: [
+        ["10", "x"],
+        ["2", "y"],
+        ["__proto__", "z"]
+      ],
+      duration_ms: 9
+    }
+  ],
+  [event({ type: "workflow_error", error: "stuck", durationMs: 9 }), { error: "stuck", duration_ms: 9 }],
+  [event({ type: "informational_only", kinds: ["plan"] }), { kinds: ["plan"] }],
+  [event({ type: "no_blocks_stall", prosePreview: "hello", kinds: [] }), { prose_preview: "hello" }],
+  [event({ type: "result", text: "" }), ""]
+]
+
+const recorded = (events: ReadonlyArray<RunEvent>, options?: Recorder.Options) => {
+  const memory = Recorder.memory(options)
+  for (const event of events) memory.record(event)
+  return memory
+}
+
+const response = (step: number, tokens: number | undefined, taskId?: string) =>
+  event(
+    {
+      type: "llm_response",
+      content: "",
+      latencyMs: 1,
+      usage: tokens === undefined ? null : { inputTokens: tokens, cachedTokens: 0, outputTokens: 1, reasoningTokens: 0 }
+    },
+    { step, taskId, depth: taskId === undefined ? 0 : 1 }
+  )
+
+const sent = (step: number, messages: ReadonlyArray<Message>, runId = "run") =>
+  event({ type: "messages_sent", messages }, { step, runId })
+
+const appended = (memory: Recorder.Memory) => memory.forEvent("messages_sent").map(({ data }) => jsonObject(data))
+
+describe("Recorder.project", () => {
+  for (const [index, [event, data]] of rows.entries()) {
+    it(`writes ${event.type} as the table says (BP-99, row ${index + 1})`, () => {
+      const entry = Recorder.project(event)
+      assert.strictEqual(entry?.event, event.type)
+      assert.deepStrictEqual(entry?.data, data)
+    })
+  }
+
+  it("says where and when: step, depth, task, and an ISO time with milliseconds and offset (BP-98)", () => {
+    const at = Date.UTC(2026, 10, 21, 9, 8, 7, 6)
+    const entry = Recorder.project(event({ type: "plan", content: "x" }, { step: 3, depth: 1, taskId: "t1", at }))
+    assert.deepStrictEqual(entry, {
+      runId: "run",
+      step: 3,
+      depth: 1,
+      taskId: "t1",
+      event: "plan",
+      data: "x",
+      timestamp: "2026-11-21T09:08:07.006+00:00"
+    })
+  })
+
+  it("leaves out pieces of a stream always, and phases unless asked for", () => {
+    const part: RunEvent = event({
+      type: "stream_part",
+      turnId: "t",
+      turn: 1,
+      attempt: 1,
+      part: { type: "text-end", id: "0" }
+    })
+    for (const piece of [chunk("a"), event({ type: "block_content", text: "a" }), part]) {
+      assert.isUndefined(Recorder.project(piece, { phases: true }))
+    }
+    assert.isUndefined(Recorder.project(phase(3)))
+    assert.deepStrictEqual(Recorder.project(phase(3), { phases: true })?.data, { revision: 3, turn_id: "turn-3" })
+  })
+})
+
+describe("Recorder.memory", () => {
+  it("answers by event, step and task, and gives copies (BP-100)", () => {
+    const memory = recorded([
+      event({ type: "plan", content: "b" }, { step: 2 }),
+      event({ type: "json", content: "a" }, { step: 0 }),
+      event({ type: "plan", content: "c" }, { step: 2, depth: 1, taskId: "t1" })
+    ])
+    assert.deepStrictEqual(
+      memory.forEvent("plan").map((entry) => entry.data),
+      ["b", "c"]
+    )
+    assert.deepStrictEqual(
+      memory.forStep(2).map((entry) => entry.data),
+      ["b", "c"]
+    )
+    assert.deepStrictEqual(
+      memory.forStep(2, null).map((entry) => entry.data),
+      ["b"]
+    )
+    assert.deepStrictEqual(memory.steps(), [0, 2])
+    assert.deepStrictEqual(JSON.parse(memory.toJson()), memory.entries())
+    assert.include(memory.toJson(), "\n  {")
+    const before = memory.entries()
+    memory.clear()
+    assert.lengthOf(before, 3)
+    assert.deepStrictEqual(memory.entries(), [])
+  })
+
+  it("gives the classic entries alone and in order, whatever stands between them", () => {
+    const events = rows.flatMap(([event], index) => [chunk("x"), event, phase(index)])
+    events.push(event({ type: "blocks_ignored", kinds: ["final"], reason: "a plan stands alone" }))
+    const memory = recorded(events, { phases: true })
+    assert.deepStrictEqual(
+      memory.classic().map((entry) => entry.event),
+      rows.map(([event]) => event.type)
+    )
+    assert.lengthOf(memory.entries(), rows.length * 2 + 1)
+  })
+
+  it("adds up the tokens that were reported, and says null, not zero, where none were (BP-102)", () => {
+    const memory = recorded([response(0, 10), response(1, undefined), response(0, 5, "t1"), response(0, 7, "root")])
+    assert.deepStrictEqual(memory.tokens(), { prompt_tokens: 22, completion_tokens: 3, total_tokens: 25 })
+    const none = { prompt_tokens: null, completion_tokens: null, total_tokens: null }
+    assert.deepStrictEqual(memory.tokensPerStep().get(1), none)
+    assert.strictEqual(memory.tokensPerStep().get(0)?.prompt_tokens, 22)
+    assert.deepStrictEqual(
+      Array.from(memory.tokensPerTask(), ([task, { prompt_tokens }]) => [task, prompt_tokens]),
+      [
+        ["root", 10],
+        ["t1", 5],
+        ["task root", 7]
+      ]
+    )
+    assert.deepStrictEqual(recorded([]).tokens(), none)
+  })
+
+  it("writes of a conversation what is new, for each run on its own (W-29)", () => {
+    const [question, answer, result] = [message("user", "q"), message("assistant", "a"), message("user", "r")]
+    const memory = recorded([
+      sent(0, [message("system", "rules"), question]),
+      sent(0, [message("system", "rules"), question], "other"),
+      sent(1, [message("system", "rules"), question, answer, result]),
+      sent(2, [message("system", "new rules"), question, answer, result])
+    ])
+    assert.deepStrictEqual(
+      appended(memory).map((data) => [data["base"], Array.isArray(data["append"]) ? data["append"].length : 0]),
+      [
+        [0, 2],
+        [0, 2],
+        [2, 2],
+        [0, 4]
+      ]
+    )
+  })
+
+  it("stays linear in the turns of a run", () => {
+    const messages: Array<Message> = [message("user", "q")]
+    const memory = Recorder.memory()
+    for (let step = 0; step < 200; step++) {
+      memory.record(sent(step, [message("system", "rules"), ...messages]))
+      messages.push(message("assistant", "a"), message("user", "r"))
+    }
+    const written = appended(memory).reduce((sum, data) => sum + JSON.stringify(data["append"]).length, 0)
+    assert.isBelow(written, 200 * 150)
+  })
+
+  it("keeps media by reference and what a provider hid to itself (W-29, CP-9)", () => {
+    const bytes = new Uint8Array(5_000)
+    const content: ReadonlyArray<Content.Content> = [
+      { type: "image", data: bytes, mediaType: "image/png" },
+      { type: "audio", fileId: "media_1" },
+      { type: "thinking", content: "secret thought", redacted: true },
+      { type: "tool_result", callId: "c", isError: false, content: [{ type: "image", data: bytes }] }
+    ]
+    const [data] = appended(recorded([sent(0, [{ role: "user", content }])]))
+    assert.isBelow(JSON.stringify(data).length, 500)
+    assert.notInclude(JSON.stringify(data), "secret thought")
+    assert.deepStrictEqual(data?.["append"], [
+      {
+        role: "user",
+        content: [
+          { type: "image", media_type: "image/png", bytes: 5_000 },
+          { type: "audio", file_id: "media_1" },
+          Content.encode(Content.uiForm(content[2] ?? Content.text(""))),
+          { type: "tool_result", call_id: "c", is_error: false, content: [{ type: "image", bytes: 5_000 }] }
+        ]
+      }
+    ])
+  })
+
+  it("takes out what must not be kept, in every text of every entry (W-31)", () => {
+    const redact = (text: string) => text.replaceAll("sk-SECRET", "[key]")
+    const secret = `line one\n"sk-SECRET"`
+    const memory = recorded(
+      [
+        event({ type: "plan", content: secret }),
+        event({ type: "skill_execute", skill: "login", callId: "t.0", input: { deep: [{ key: secret }] } }),
+        sent(0, [message("user", secret)]),
+        event({ type: "run_failed", revision: 1, error: { tag: "ProviderError", message: secret } })
+      ],
+      { redact, phases: true }
+    )
+    assert.lengthOf(memory.entries(), 4)
+    assert.notInclude(memory.toJson(), "SECRET")
+    assert.include(memory.toJson(), "[key]")
+  })
+
+  it("survives values that are no JSON, and a redaction that throws (R-22, R-23)", () => {
+    const cycle: { self?: unknown; when: Date; big: bigint } = { when: new Date(0), big: 10n }
+    cycle.self = cycle
+    const hostile = {
+      get broken() {
+        throw new Error("no")
+      }
+    }
+    const memory = recorded(
+      [cycle, hostile, undefined, Number.NaN, () => 1].map((output) =>
+        event({ type: "skill_result", skill: "odd", callId: "t.0", output, durationMs: 1 })
+      )
+    )
+    assert.deepStrictEqual(
+      memory.entries().map(({ data }) => jsonObject(data)["result"]),
+      [
+        { when: "1970-01-01T00:00:00.000Z", big: "10", self: "[cycle]" },
+        "[unreadable]",
+        "[undefined]",
+        "NaN",
+        "[function]"
+      ]
+    )
+    const broken = recorded([event({ type: "plan", content: "x" })], {
+      redact: () => {
+        throw new Error("no")
+      }
+    })
+    assert.deepStrictEqual(broken.entries(), [])
+  })
+})
+
+describe("Recorder.composite", () => {
+  it("tells all, in order, and the first answers; one that fails keeps nothing from the others (BP-101, R-23)", () => {
+    const told: Array<string> = []
+    const broken: Recorder.Sink = {
+      record: () => {
+        told.push("broken")
+        throw new Error("disk full")
+      }
+    }
+    const last: Recorder.Sink = { record: () => told.push("last") }
+    const sink = Recorder.composite(Recorder.memory(), broken, last)
+    sink.record(event({ type: "plan", content: "x" }))
+    assert.deepStrictEqual(told, ["broken", "last"])
+    assert.lengthOf(sink.entries(), 1)
+  })
+})
+
+describe("Recorder.lines", () => {
+  const logged = (events: ReadonlyArray<RunEvent>, debug = false) => {
+    const out: Array<string> = []
+    const sink = Recorder.lines((line) => out.push(line), { debug })
+    for (const event of events) sink.record(event)
+    return out
+  }
+
+  it("writes a level and key=value pairs, debug lines only when asked for (BP-156)", () => {
+    const events = [
+      sent(0, [message("user", "q")]),
+      response(0, 3),
+      event({ type: "block_start", blockType: "final", name: null }),
+      event({ type: "skill_execute", skill: "add", callId: "t.0", input: { a: "private" } }),
+      event({ type: "skill_result", skill: "add", callId: "t.0", output: "private", durationMs: 7 }),
+      event({ type: "skill_error", skill: "add", callId: "t.1", error: "no such city" }),
+      event({ type: "final", text: "private" }, { step: 2 })
+    ]
+    assert.deepStrictEqual(logged(events), [
+      "[Kernai] INFO event=skill.execute run=run step=0 skill=add call=t.0",
+      "[Kernai] INFO event=skill.result run=run step=0 skill=add call=t.0 duration_ms=7",
+      `[Kernai] ERROR event=skill.error run=run step=0 skill=add call=t.1 error="no such city"`,
+      "[Kernai] INFO event=agent.complete run=run step=2 steps=3"
+    ])
+    assert.deepStrictEqual(logged(events, true).slice(0, 3), [
+      "[Kernai] DEBUG event=llm.request run=run step=0 messages=1",
+      "[Kernai] DEBUG event=llm.response run=run step=0 latency_ms=1 prompt_tokens=3 completion_tokens=1",
+      "[Kernai] DEBUG event=block.detected run=run step=0 type=final"
+    ])
+  })
+
+  it("quotes values so that none can forge a field or a line (W-30, S-19)", () => {
+    const hostile = `x" level=ok\n[Kernai] INFO event=forged \\ \u001b]52;c;\u0007 \u202e \u2028 \u{e0041} \ud800 é`
+    const [line, ...more] = logged([event({ type: "skill_error", skill: "null", callId: "12", error: hostile })])
+    assert.deepStrictEqual(more, [])
+    assert.strictEqual(
+      line,
+      `[Kernai] ERROR event=skill.error run=run step=0 skill="null" call="12" error="x\\" level=ok\\n[Kernai] INFO event=forged ` +
+        `\\\\ \\u{1b}]52;c;\\u{7} \\u{202e} \\u{2028} \\u{e0041} \\u{d800} é"`
+    )
+    assert.notMatch(line ?? "", /\p{Cc}/u)
+  })
+
+  it("cuts long values", () => {
+    const [line] = logged([event({ type: "skill_error", skill: "x", callId: "t", error: "y".repeat(1_000_000) })])
+    assert.isBelow(line?.length ?? 0, 1_200)
+  })
+})
+
+describe("Recorder layers", () => {
+  const tell = (events: ReadonlyArray<RunEvent>) =>
+    Effect.map(Recorder.Recorder, (sink) => events.forEach((event) => sink?.record(event)))
+  const plan = event({ type: "plan", content: "x" })
+
+  it.effect("tell nobody by default", () => Effect.map(Recorder.Recorder, (sink) => assert.isUndefined(sink)))
+
+  it.effect("give the recorder and its answers together", () =>
+    Effect.gen(function* () {
+      yield* tell([plan])
+      const recording = yield* Recorder.Recording
+      assert.lengthOf(recording.entries(), 1)
+    }).pipe(Effect.provide(Recorder.layerMemory()))
+  )
+
+  it.effect("add to what is recorded already, and write through the Console", () =>
+    Effect.gen(function* () {
+      const out = yield* TestConsole.logLines
+      assert.deepStrictEqual(out, [])
+      yield* tell([event({ type: "skill_execute", skill: "add", callId: "t.0", input: {} })])
+      const recording = yield* Recorder.Recording
+      assert.lengthOf(recording.entries(), 1)
+      assert.deepStrictEqual(yield* TestConsole.logLines, [
+        "[Kernai] INFO event=skill.execute run=run step=0 skill=add call=t.0"
+      ])
+    }).pipe(Effect.provide(Recorder.layerLogger().pipe(Layer.provideMerge(Recorder.layerMemory()))))
+  )
+
+  it.effect("keep a failing sink from the run, and may be given to a fiber alone (R-23)", () =>
+    Effect.gen(function* () {
+      yield* tell([plan])
+      const memory = Recorder.memory()
+      yield* Effect.provideService(tell([plan]), Recorder.Recorder, memory)
+      assert.lengthOf(memory.entries(), 1)
+      yield* Console.log("done")
+    }).pipe(
+      Effect.provide(
+        Recorder.layer({
+          record: () => {
+            throw new Error("disk full")
+          }
+        })
+      )
+    )
+  )
+})
