@@ -15,12 +15,13 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as Latch from "effect/Latch"
-import type * as Option from "effect/Option"
+import * as Option from "effect/Option"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { McpError } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
+import { notSent } from "./internal/exchange.ts"
 import * as Http from "./internal/http.ts"
 import * as Lifeline from "./internal/lifeline.ts"
 import { usableTools } from "./internal/schemas.ts"
@@ -140,8 +141,13 @@ export const make = Effect.fnUntraced(function* (
   const scope = yield* Effect.scope
   const spawner = yield* ChildProcessSpawner
   const baseClient = yield* HttpClient.HttpClient
-  const accessToken = options?.credentials?.accessToken ?? Effect.succeedNone
+  const credentials = options?.credentials
   const changes = new Changes()
+  const teller = new Verdict.Teller(server)
+
+  const accessToken = Effect.tap(credentials?.accessToken ?? Effect.succeedNone, (token) =>
+    Effect.sync(() => Option.isSome(token) && teller.learn(Redacted.value(token.value)))
+  )
 
   const open = (lists: Lifeline.Lists) => {
     const header = server.transport === "stdio" ? undefined : Http.badHeader(server)
@@ -156,10 +162,11 @@ export const make = Effect.fnUntraced(function* (
     )
   }
   const use = Lifeline.make({
-    server,
+    teller,
+    scope,
     open,
     onConnect: Effect.sync(() => changes.add("tools", "resources", "prompts")),
-    renew: options?.credentials?.renew ?? (() => Effect.succeed(false))
+    renew: credentials?.renew ?? (() => Effect.succeed(false))
   })
 
   const tools = ({ lists, session }: Lifeline.Held) =>
@@ -200,9 +207,13 @@ export const make = Effect.fnUntraced(function* (
       const call = Effect.fnUntraced(function* (held: Lifeline.Held) {
         isSent = false
         const tool = yield* findTool(held, name)
-        if (tool === undefined) return yield* Verdict.notFound(server, `tool not found: ${name} (server=${server.name})`)
+        if (tool === undefined) return yield* teller.notFound(`tool not found: ${name} (server=${server.name})`)
         if (options?.accepts?.(tool) === false) {
-          return yield* Verdict.notFound(server, `tool '${name}' of MCP server '${server.name}' has changed`)
+          return yield* teller.notFound(`tool '${name}' of MCP server '${server.name}' has changed`)
+        }
+        if (!repeatable) {
+          yield* readArrivals
+          if (!held.session.isOpen()) return yield* notSent
         }
         isSent = true
         return yield* held.session.client.callTool(
@@ -224,6 +235,16 @@ export const make = Effect.fnUntraced(function* (
 })
 
 const always = () => true
+
+// A server that was killed has closed its line, but that is only known once the event loop has read it:
+// looked at now, it is a restart; after the write, nobody could tell whether the server still got it.
+const readArrivals = Effect.repeat(
+  Effect.callback<void>((resume) => {
+    const turn = setImmediate(() => resume(Effect.void))
+    return Effect.sync(() => clearImmediate(turn))
+  }),
+  { times: 2 }
+)
 
 const forget = (lists: Lifeline.Lists, changes: Changes, method: string): void => {
   switch (method) {

@@ -4,3 +4,4 @@
  * @since 0.1.0
  */
 export * as McpConfig from "./McpConfig.ts"
+export * as McpConnection from "./McpConnection.ts"

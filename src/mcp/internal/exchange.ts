@@ -32,6 +32,8 @@ export interface Exchange {
   readonly notify: McpClient.Transport["notify"]
   /** Takes one message, or one batch, as it came. */
   readonly receive: (text: string) => Effect.Effect<void, McpClientError>
+  /** Takes no further request; those under way may still be answered. */
+  readonly refuse: Effect.Effect<void>
   /** Ends the line; whatever is under way fails with the error. */
   readonly close: (error: McpClientError) => Effect.Effect<void>
   readonly isOpen: () => boolean
@@ -50,13 +52,18 @@ export const make = (options: {
   const send = (message: McpSchema.JsonRpcMessage) =>
     Effect.flatMap(encode(message, frameBytes), (text) => options.send(text))
 
+  const refuse = Effect.sync(() => {
+    closed = true
+  })
   const close = (error: McpClientError) =>
-    Effect.suspend(() => {
-      closed = true
-      const waiting = [...pending.values()]
-      pending.clear()
-      return Effect.forEach(waiting, (answer) => Deferred.fail(answer, error), { discard: true })
-    })
+    Effect.andThen(
+      refuse,
+      Effect.suspend(() => {
+        const waiting = [...pending.values()]
+        pending.clear()
+        return Effect.forEach(waiting, (answer) => Deferred.fail(answer, error), { discard: true })
+      })
+    )
 
   const take = Effect.fnUntraced(function* (value: unknown) {
     const decoded = decodeMessage(value)
@@ -74,6 +81,7 @@ export const make = (options: {
 
   return {
     isOpen: () => !closed,
+    refuse,
     close,
     notify: (message) => (closed ? Effect.fail(notSent) : send(message)),
     receive: Effect.fnUntraced(function* (text) {

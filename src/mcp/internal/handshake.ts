@@ -14,7 +14,7 @@ import { McpClientError, UnsupportedError } from "effect/ai/McpClientError"
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
 import { isRecord, own } from "../../internal/untrusted.ts"
-import type { ProtocolVersion } from "../McpConfig.ts"
+import type { McpServer, ProtocolVersion } from "../McpConfig.ts"
 
 /** What was offered, and what came of it. */
 export interface Handshake {
@@ -23,14 +23,42 @@ export interface Handshake {
   capabilities: Readonly<Record<string, unknown>>
 }
 
+/** What kernai calls itself. */
+export const clientInfo = { name: "kernai", version: "0.1.0" } as const
+
+/** What every request carries since the revision without a handshake. */
+export const requestMeta = (protocolVersion: ProtocolVersion): { readonly _meta?: Readonly<Record<string, unknown>> } =>
+  protocolVersion === "2026-07-28"
+    ? {
+        _meta: {
+          "io.modelcontextprotocol/protocolVersion": protocolVersion,
+          "io.modelcontextprotocol/clientInfo": clientInfo,
+          "io.modelcontextprotocol/clientCapabilities": {}
+        }
+      }
+    : {}
+
+/** Since then changes are told to those who ask for them, as long as the answer to this stays open. */
+export const subscription: McpSchema.JsonRpcRequest = {
+  jsonrpc: "2.0",
+  id: "changes",
+  method: "subscriptions/listen",
+  params: {
+    ...requestMeta("2026-07-28"),
+    notifications: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
+  }
+}
+
 /** All revisions, newest first. */
-export const ladder: ReadonlyArray<ProtocolVersion> = [
-  "2026-07-28",
-  "2025-11-25",
-  "2025-06-18",
-  "2025-03-26",
-  "2024-11-05"
-]
+const ladder: ReadonlyArray<ProtocolVersion> = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]
+
+/** What to offer, in order: the revision to begin with and the older ones, and when all are declined the newest. */
+export const offers = (server: McpServer): ReadonlyArray<ProtocolVersion> => {
+  const older = ladder.slice(ladder.indexOf(server.protocolVersion))
+  // The newest never knew the older HTTP transport.
+  if (server.transport === "sse") return older.filter((version) => version !== "2026-07-28")
+  return server.protocolVersion === "2026-07-28" ? older : [...older, "2026-07-28"]
+}
 
 export const make = (offer: ProtocolVersion): Handshake => ({ offer, version: undefined, capabilities: {} })
 
@@ -78,15 +106,6 @@ export const declines = (error: McpClientError): boolean => {
       return false
   }
 }
-
-/** Does the server say that it knows only the revision that has no handshake? */
-export const wantsNewest = (error: McpClientError): boolean => {
-  if (error.reason._tag !== "ProtocolError" && error.reason._tag !== "HttpError") return false
-  const supported = isRecord(error.reason.data) ? own(error.reason.data, "supported") : undefined
-  return error.reason.code === methodNotFound || (Array.isArray(supported) && supported.includes("2026-07-28"))
-}
-
-const methodNotFound = -32601
 
 const unknownVersion = new McpClientError({
   reason: new UnsupportedError({ description: "the server speaks no revision of the protocol that kernai knows" })

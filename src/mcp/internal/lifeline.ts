@@ -10,10 +10,11 @@
 import { isMcpClientError, type McpClientError } from "effect/ai/McpClientError"
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { McpError } from "../../KernelError.ts"
-import type { McpServer } from "../McpConfig.ts"
 import type { Session } from "./session.ts"
 import * as Verdict from "./verdict.ts"
 
@@ -76,17 +77,25 @@ interface Entry extends Held {
 
 /** Makes `use` out of a way to connect. */
 export const make = (options: {
-  readonly server: McpServer
+  readonly teller: Verdict.Teller
+  readonly scope: Scope.Scope
   /** Opens a session whose notifications concern the lists. */
   readonly open: (lists: Lists) => Effect.Effect<Session, McpClientError | McpError>
   readonly onConnect: Effect.Effect<void>
   /** Tries to get another token; true when there is one. */
   readonly renew: (challenge: string) => Effect.Effect<boolean, McpError>
 }): Use => {
-  const { server } = options
+  const { teller } = options
   const gate = Semaphore.makeUnsafe(1)
   let current: Entry | undefined
+  let closing = Effect.void
   let connectedBefore = false
+
+  // Nobody waits for a session to end but the next one, so that two never run side by side.
+  const close = (entry: Entry) =>
+    Effect.map(Effect.forkIn(Effect.uninterruptible(entry.session.close), options.scope), (fiber) => {
+      closing = Effect.asVoid(Fiber.await(fiber))
+    })
 
   const live = () => (current !== undefined && current.session.isOpen() ? current : undefined)
 
@@ -94,19 +103,20 @@ export const make = (options: {
     Effect.suspend(() => {
       if (current === entry) current = undefined
       entry.retired = true
-      return entry.users === 0 ? entry.session.close : Effect.void
+      return entry.users === 0 ? close(entry) : Effect.void
     })
 
   const leave = (entry: Entry) =>
     Effect.suspend(() => {
       entry.users--
-      return entry.retired && entry.users === 0 ? entry.session.close : Effect.void
+      return entry.retired && entry.users === 0 ? close(entry) : Effect.void
     })
 
   const connect = Effect.gen(function* () {
     const known = live()
     if (known !== undefined) return known
     if (current !== undefined) yield* retire(current)
+    yield* closing
     const lists: Lists = {
       tools: new Kept(),
       resources: new Kept(),
@@ -147,16 +157,16 @@ export const make = (options: {
       const challenge = Verdict.challengeOf(error)
       if (challenge !== undefined) {
         if (again > 0 && (yield* options.renew(challenge))) continue
-        return yield* Verdict.tell(server, operation, error)
+        return yield* teller.tell(operation, error)
       }
-      if (entry === undefined) return yield* Verdict.unreachable(server, error)
+      if (entry === undefined) return yield* teller.unreachable(error)
 
       const fate = Verdict.fateOf(error)
-      if (fate === "answered") return yield* Verdict.tell(server, operation, error)
+      if (fate === "answered") return yield* teller.tell(operation, error)
       if (error.reason._tag !== "HttpError" || fate === "refused") yield* retire(entry)
       const harmless = fate === "refused" || mayRepeat()
-      if (!harmless) return yield* Verdict.unknownOutcome(server, operation, error)
-      if (again === 0) return yield* Verdict.tell(server, operation, error)
+      if (!harmless) return yield* teller.unknownOutcome(operation, error)
+      if (again === 0) return yield* teller.tell(operation, error)
     }
   })
 }

@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Exchange from "./exchange.ts"
+import * as Handshake from "./handshake.ts"
 
 /** A transport that refuses a list larger than a limit, however many pages it has. */
 export const bounded = (inner: McpClient.Transport, limit: number): McpClient.Transport => {
@@ -35,7 +36,6 @@ export const bounded = (inner: McpClient.Transport, limit: number): McpClient.Tr
 /** All resource templates. A server that knows no such list has none. */
 export const resourceTemplates = (
   transport: McpClient.Transport,
-  client: { readonly name: string; readonly version: string },
   timeout: Duration.Duration
 ): Effect.Effect<ReadonlyArray<McpSchema.ResourceTemplate>, McpClientError> => {
   let nextId = 1
@@ -49,7 +49,10 @@ export const resourceTemplates = (
         // effect's client counts its requests; a text can be no number of its.
         id: `templates-${nextId++}`,
         method: "resources/templates/list",
-        params: { ...(cursor === undefined ? {} : { cursor }), ...modernMeta(transport, client) }
+        params: {
+          ...(cursor === undefined ? {} : { cursor }),
+          ...Handshake.requestMeta(transport.protocol.protocolVersion)
+        }
       })
       if (response.error !== undefined) {
         if (response.error.code === McpSchema.METHOD_NOT_FOUND_ERROR_CODE) return []
@@ -79,14 +82,3 @@ const maxItems = 10_000
 const decodeTemplates = Schema.decodeUnknownOption(McpSchema.ListResourceTemplatesResult)
 
 const tooMuch = (description: string) => new McpClientError({ reason: new LimitError({ description }) })
-
-const modernMeta = (transport: McpClient.Transport, client: { readonly name: string; readonly version: string }) =>
-  transport.protocol.protocolVersion === "2026-07-28"
-    ? {
-        _meta: {
-          "io.modelcontextprotocol/protocolVersion": transport.protocol.protocolVersion,
-          "io.modelcontextprotocol/clientInfo": client,
-          "io.modelcontextprotocol/clientCapabilities": {}
-        }
-      }
-    : {}

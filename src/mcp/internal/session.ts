@@ -52,22 +52,19 @@ export const open = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Session, McpClientError, ChildProcessSpawner | Scope.Scope> {
   let declined: McpClientError | undefined
-  for (const offer of Handshake.ladder.slice(Handshake.ladder.indexOf(server.protocolVersion))) {
+  for (const offer of Handshake.offers(server)) {
     const attempt = yield* Effect.result(connect(server, offer, options))
     if (Result.isSuccess(attempt)) return attempt.success
     const error = attempt.failure
     const older = legacySse(server, error)
     if (older !== undefined) return yield* connect(older, offer, options)
-    if (!Handshake.declines(error)) return yield* error
-    if (server.protocolVersion !== "2026-07-28" && Handshake.wantsNewest(error)) {
-      return yield* connect(server, "2026-07-28", options)
-    }
+    if (!Handshake.declines(error)) return yield* declined ?? error
     declined ??= error
   }
-  return yield* (
-    declined ?? new McpClientError({ reason: new UnsupportedError({ description: "no revision to offer" }) })
-  )
+  return yield* declined ?? nothingToOffer
 })
+
+const nothingToOffer = new McpClientError({ reason: new UnsupportedError({ description: "no revision to offer" }) })
 
 const connect = Effect.fnUntraced(function* (server: McpServer, offer: ProtocolVersion, options: Options) {
   const scope = yield* Scope.fork(yield* Effect.scope)
@@ -86,7 +83,7 @@ const attempt = Effect.fnUntraced(function* (
   const { isOpen, listen, transport } = yield* openTransport(server, handshake, options)
   const limits = yield* Limits
   const agreeing = Listing.bounded(Handshake.over(transport, handshake), limits.fetchedBytes)
-  const client = yield* McpClient.make({ name, version, timeout: server.connectTimeout }).pipe(
+  const client = yield* McpClient.make({ ...Handshake.clientInfo, timeout: server.connectTimeout }).pipe(
     Effect.provideService(McpClient.Transport, agreeing)
   )
   if (tellsOfChanges(handshake.capabilities)) yield* Effect.forkScoped(listen)
@@ -96,16 +93,13 @@ const attempt = Effect.fnUntraced(function* (
     capabilities: handshake.capabilities,
     listResourceTemplates:
       "resources" in handshake.capabilities
-        ? Listing.resourceTemplates(agreeing, { name, version }, server.connectTimeout)
+        ? Listing.resourceTemplates(agreeing, server.connectTimeout)
         : Effect.succeed([]),
     isOpen,
     close
   }
   return session
 })
-
-const name = "kernai"
-const version = "0.1.0"
 
 const openTransport = Effect.fnUntraced(function* (
   server: McpServer,
@@ -125,14 +119,19 @@ const openTransport = Effect.fnUntraced(function* (
 })
 
 const overLine = (line: Exchange.Exchange, handshake: Handshake.Handshake) => {
+  const modern = handshake.offer === "2026-07-28"
   const transport: McpClient.Transport = {
     "~effect/ai/McpClient/Transport": "~effect/ai/McpClient/Transport",
-    protocol: handshake.offer === "2026-07-28" ? McpProtocol.v2026_07_28 : McpProtocol.v2025_11_25,
+    protocol: modern ? McpProtocol.v2026_07_28 : McpProtocol.v2025_11_25,
     request: line.request,
     notify: line.notify,
     isCallable: () => true
   }
-  return { transport, isOpen: line.isOpen, listen: Effect.void }
+  return {
+    transport,
+    isOpen: line.isOpen,
+    listen: modern ? Effect.ignore(line.request(Handshake.subscription)) : Effect.void
+  }
 }
 
 const tellsOfChanges = (capabilities: Readonly<Record<string, unknown>>): boolean =>

@@ -59,7 +59,7 @@ export const open = Effect.fnUntraced(function* (
     Effect.catch((error) =>
       line.close(error._tag === "McpClientError" ? error : Exchange.lost("the server's output cannot be read"))
     ),
-    Effect.ensuring(Deferred.succeed(drained, undefined)),
+    Effect.ensuring(Effect.andThen(line.refuse, Deferred.succeed(drained, undefined))),
     Effect.forkScoped
   )
   const exited = process.exitCode.pipe(

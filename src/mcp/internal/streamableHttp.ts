@@ -18,7 +18,7 @@ import { parseJson } from "../../internal/untrusted.ts"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer } from "../McpConfig.ts"
 import * as Exchange from "./exchange.ts"
-import type { Handshake } from "./handshake.ts"
+import * as Handshake from "./handshake.ts"
 import * as Http from "./http.ts"
 
 /** A transport, and what follows the server's own stream until it is interrupted or the server has none. */
@@ -32,7 +32,7 @@ export const open = Effect.fnUntraced(function* (
   server: HttpServer,
   base: HttpClient.HttpClient,
   listener: Exchange.Listener,
-  handshake: Handshake
+  handshake: Handshake.Handshake
 ): Effect.fn.Return<StreamableHttp, McpClientError, Scope.Scope> {
   const limits = yield* Limits
   const modern = handshake.offer === "2026-07-28"
@@ -71,12 +71,18 @@ export const open = Effect.fnUntraced(function* (
   }
 
   // A stream that ends or breaks is opened again; a server that refuses to open one has none.
+  const ask = modern
+    ? HttpClientRequest.post(server.url).pipe(
+        HttpClientRequest.setHeaders({
+          accept: "application/json, text/event-stream",
+          "mcp-protocol-version": handshake.offer,
+          "mcp-method": Handshake.subscription.method
+        }),
+        HttpClientRequest.bodyJsonUnsafe(Handshake.subscription)
+      )
+    : HttpClientRequest.get(server.url).pipe(HttpClientRequest.setHeader("accept", "text/event-stream"))
   const follow = Effect.gen(function* () {
-    const get = HttpClientRequest.get(server.url).pipe(
-      withSession,
-      HttpClientRequest.setHeader("accept", "text/event-stream")
-    )
-    const response = yield* HttpClient.withScope(client).execute(get)
+    const response = yield* HttpClient.withScope(client).execute(withSession(ask))
     if (response.status !== 200 || !Http.isEventStream(response)) return false
     yield* Effect.ignore(Http.forEachEvent(response, limits.frameBytes, (event) => answer(event.data)))
     return true
@@ -91,8 +97,6 @@ export const open = Effect.fnUntraced(function* (
   }
 })
 
-// Before the handshake the header could only be wrong, and servers refuse a wrong one.
-const withVersion = (request: HttpClientRequest.HttpClientRequest, handshake: Handshake) =>
-  handshake.version === undefined
-    ? HttpClientRequest.removeHeader(request, "mcp-protocol-version")
-    : HttpClientRequest.setHeader(request, "mcp-protocol-version", handshake.version)
+// A server that refuses a revision by its header is offered the next one, as if it had declined.
+const withVersion = (request: HttpClientRequest.HttpClientRequest, handshake: Handshake.Handshake) =>
+  HttpClientRequest.setHeader(request, "mcp-protocol-version", handshake.version ?? handshake.offer)

@@ -39,32 +39,58 @@ export const fateOf = ({ reason }: McpClientError): Fate => {
 export const challengeOf = ({ reason }: McpClientError): string | undefined =>
   reason._tag === "HttpError" && reason.status === 401 ? (reason.wwwAuthenticate ?? "") : undefined
 
-/** Tells the caller. `operation` is what was asked for, in the protocol's words. */
-export const tell = (server: McpServer, operation: string, error: McpClientError): McpError => {
-  const [reason, detail] = describe(server, operation, error)
-  return new McpError({ server: server.name, reason, detail: mask(server, detail) })
-}
+/** Puts failures of one server into words. */
+export class Teller {
+  readonly server: McpServer
+  private readonly secrets: Set<string>
 
-/** The server could not be connected to: nothing was asked of it yet. */
-export const unreachable = (server: McpServer, error: McpClientError): McpError => {
-  const told = tell(server, "initialize", error)
-  return told.reason === "disconnected" ? new McpError({ ...told, reason: "connect" }) : told
-}
+  constructor(server: McpServer) {
+    this.server = server
+    this.secrets = new Set(secretsOf(server))
+  }
 
-/** Something of the server's is not there. */
-export const notFound = (server: McpServer, detail: string) =>
-  new McpError({ server: server.name, reason: "not_found", detail })
+  /** Another text that must never be told: an access token, as it is used. */
+  learn(secret: string): void {
+    if (this.secrets.size < maxSecrets) this.secrets.add(secret)
+  }
 
-/** A call that changes something was cut off: it is not repeated, and this says so. */
-export const unknownOutcome = (server: McpServer, operation: string, error: McpClientError): McpError =>
-  new McpError({
-    server: server.name,
-    reason: "outcome_unknown",
-    detail: mask(
-      server,
-      `${operation} was cut off before MCP server '${server.name}' answered (${describe(server, operation, error)[1]}); it may have been done, and was not repeated`
+  /** `operation` is what was asked for, in the protocol's words. */
+  tell(operation: string, error: McpClientError): McpError {
+    return this.make(...describe(this.server, operation, error))
+  }
+
+  /** The server could not be connected to: nothing was asked of it yet. */
+  unreachable(error: McpClientError): McpError {
+    const [reason, detail] = describe(this.server, "initialize", error)
+    return this.make(reason === "disconnected" ? "connect" : reason, detail)
+  }
+
+  /** Something of the server's is not there. */
+  notFound(detail: string): McpError {
+    return this.make("not_found", detail)
+  }
+
+  /** A call that changes something was cut off: it is not repeated, and this says so. */
+  unknownOutcome(operation: string, error: McpClientError): McpError {
+    const [, cause] = describe(this.server, operation, error)
+    return this.make(
+      "outcome_unknown",
+      `${operation} was cut off before MCP server '${this.server.name}' answered (${cause}); it may have been done, and was not repeated`
     )
-  })
+  }
+
+  private make(reason: McpError["reason"], detail: string): McpError {
+    return new McpError({ server: this.server.name, reason, detail: this.mask(detail) })
+  }
+
+  private mask(text: string): string {
+    let masked = text
+    for (const secret of [...this.secrets].sort((a, b) => b.length - a.length)) {
+      masked = masked.replaceAll(secret, "<redacted>")
+    }
+    return masked.length > maxDetail ? `${masked.slice(0, maxDetail)}…` : masked
+  }
+}
 
 const describe = (
   server: McpServer,
@@ -137,22 +163,17 @@ const errorCode = (error: unknown): string | undefined => {
   return undefined
 }
 
-const mask = (server: McpServer, text: string): string => {
-  let masked = text.length > maxDetail ? `${text.slice(0, maxDetail)}…` : text
-  for (const secret of secretsOf(server)) masked = masked.replaceAll(secret, "<redacted>")
-  return masked
-}
-
 const maxDetail = 4096
+const maxSecrets = 1024
 
 // Short values are no secrets, and masking them would only garble the text.
 const secretsOf = (server: McpServer): ReadonlyArray<string> => {
-  const values = [...(server.transport === "stdio" ? server.env : server.headers).values()]
-  const words = server.transport === "stdio" ? server.args : []
-  const args = words.flatMap((word) => (Redacted.isRedacted(word) ? [word] : []))
-  return [...values, ...args]
-    .map((value) => Redacted.value(value))
+  const redacted =
+    server.transport === "stdio"
+      ? [...server.env.values(), ...server.args.filter((word) => Redacted.isRedacted(word))]
+      : [...server.headers.values()]
+  const query = server.transport === "stdio" ? [] : [...new URL(server.url).searchParams.values()]
+  return [...redacted.map((value) => Redacted.value(value)), ...query]
     .flatMap((value) => [value, ...value.split(/\s+/)])
     .filter((value) => value.length >= 8)
-    .sort((a, b) => b.length - a.length)
 }

@@ -1,0 +1,367 @@
+import { NodeHttpServer } from "@effect/platform-node"
+import { assert, describe, layer } from "@effect/vitest"
+import { Cause, Effect, Exit, Fiber, Layer, Redacted, Schema } from "effect"
+import { McpProtocol, McpServer, Tool, Toolkit } from "effect/ai"
+import { HttpRouter } from "effect/http"
+import { spawn } from "node:child_process"
+import * as fs from "node:fs"
+import * as http from "node:http"
+import * as path from "node:path"
+import { inspect } from "node:util"
+import * as Support from "../support/mcp/connect.ts"
+import * as Http from "../support/mcp/httpServer.ts"
+
+/** server-everything over HTTP, on a port of its own choice. */
+const everything = (mode: "sse" | "streamableHttp") =>
+  Effect.acquireRelease(
+    Effect.gen(function* () {
+      const port = yield* Effect.scoped(
+        Effect.map(
+          Http.serve(() => {}),
+          (server) => server.port
+        )
+      )
+      const child = spawn(process.execPath, [Support.everythingScript, mode], {
+        env: { PATH: process.env["PATH"], PORT: `${port}` },
+        stdio: ["ignore", "pipe", "pipe"]
+      })
+      yield* Effect.callback<void>((resume) => {
+        const listening = (text: Buffer) => /listening on|running on/.test(`${text}`) && resume(Effect.void)
+        child.stdout.on("data", listening)
+        child.stderr.on("data", listening)
+      })
+      return { child, url: `http://127.0.0.1:${port}${mode === "sse" ? "/sse" : "/mcp"}` }
+    }),
+    ({ child }) => Effect.sync(() => child.kill("SIGKILL"))
+  )
+
+layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("McpConnection", (it) => {
+  describe("reaches real servers", () => {
+    const usesEverything = Effect.fnUntraced(function* (settings: { readonly [key: string]: unknown }) {
+      const connection = yield* Support.connect(settings)
+      const info = yield* connection.info
+      assert.strictEqual(info.protocolVersion, "2025-11-25")
+      assert.strictEqual(info.name, "mcp-servers/everything")
+      assert.strictEqual(Support.textOf(yield* connection.callTool("echo", { message: "hi" })), "Echo: hi")
+      assert.isAbove((yield* connection.tools).length, 8)
+      assert.isAbove((yield* connection.resources).length, 1)
+      assert.isAbove((yield* connection.resourceTemplates).length, 1)
+      const prompt = yield* connection.getPrompt("args-prompt", { city: "Oslo" })
+      assert.include(JSON.stringify(prompt.messages), "Oslo")
+      const [resource] = yield* connection.resources
+      assert.lengthOf((yield* connection.readResource(resource!.uri)).contents, 1)
+      const image = yield* connection.callTool("get-tiny-image", {})
+      const picture = image.content.find((content) => content.type === "image")
+      assert.instanceOf(picture?.data, Uint8Array)
+      const structured = yield* connection.callTool("get-structured-content", { location: "Chicago" })
+      assert.hasAllKeys(structured.structuredContent, ["temperature", "conditions", "humidity"])
+      const misfit = yield* connection.callTool("get-sum", { a: "no" })
+      assert.isTrue(misfit.isError)
+      const unknown = yield* Effect.flip(connection.callTool("no-such-tool", {}))
+      assert.strictEqual(unknown.message, "tool not found: no-such-tool (server=it)")
+    })
+
+    it.effect("server-everything over stdio", () => usesEverything(Support.node(Support.everythingScript, "stdio")))
+
+    it.effect("server-everything over Streamable HTTP", () =>
+      Effect.flatMap(everything("streamableHttp"), ({ url }) => usesEverything({ url }))
+    )
+
+    it.effect("server-everything over the older HTTP transport", () =>
+      Effect.flatMap(everything("sse"), ({ url }) => usesEverything({ url }))
+    )
+
+    it.effect("server-filesystem, which reads what it wrote", () =>
+      Effect.gen(function* () {
+        const folder = fs.realpathSync(path.dirname(yield* Support.sideFile))
+        const connection = yield* Support.connect(Support.node(Support.filesystemScript, folder))
+        const file = path.join(folder, "note.txt")
+        yield* connection.callTool("write_file", { path: file, content: "ok</block>" })
+        assert.strictEqual(Support.textOf(yield* connection.callTool("read_text_file", { path: file })), "ok</block>")
+        const outside = yield* connection.callTool("read_text_file", { path: "/etc/passwd" })
+        assert.isTrue(outside.isError)
+      })
+    )
+
+    it.effect.each([
+      ["sdk-1-0", "2024-11-05"],
+      ["sdk-1-12", "2025-03-26"]
+    ] as const)("a server on %s, which speaks %s", ([sdk, version]) =>
+      Effect.gen(function* () {
+        const old = new URL("../support/mcp/old.mjs", import.meta.url).pathname
+        const connection = yield* Support.connect(Support.node(old, sdk))
+        assert.strictEqual((yield* connection.info).protocolVersion, version)
+        assert.strictEqual(Support.textOf(yield* connection.callTool("echo", { text: "hi" })), `${sdk}: hi`)
+      })
+    )
+
+    it.effect("a server of 2026-07-28, when told to, and when it knows nothing older", () =>
+      Effect.gen(function* () {
+        const Add = Tool.make("add", {
+          parameters: Schema.Struct({ a: Schema.Finite, b: Schema.Finite }),
+          success: Schema.Finite
+        })
+        const tools = Toolkit.make(Add)
+        const port = yield* Effect.scoped(
+          Effect.map(
+            Http.serve(() => {}),
+            (server) => server.port
+          )
+        )
+        yield* McpServer.toolkit(tools).pipe(
+          Layer.provide(tools.toLayer({ add: ({ a, b }) => Effect.succeed(a + b) })),
+          Layer.provide(
+            McpServer.layerHttp({ name: "new", version: "1", path: "/mcp", protocols: [McpProtocol.v2026_07_28] })
+          ),
+          (routes) => HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }),
+          Layer.provide(NodeHttpServer.layer(() => http.createServer(), { port, host: "127.0.0.1" })),
+          Layer.build
+        )
+        for (const settings of [{}, { protocolVersion: "2026-07-28" }]) {
+          const connection = yield* Support.connect({ url: `http://127.0.0.1:${port}/mcp`, ...settings })
+          assert.strictEqual((yield* connection.info).protocolVersion, "2026-07-28")
+          assert.strictEqual(Support.textOf(yield* connection.callTool("add", { a: 1, b: 2 })), "3")
+          assert.deepStrictEqual(yield* connection.resourceTemplates, [])
+        }
+      })
+    )
+  })
+
+  describe("over Streamable HTTP", () => {
+    for (const unknownSession of [404, 400] as const) {
+      it.effect(`connects again when the server was restarted and answers ${unknownSession}, writing once`, () =>
+        Effect.gen(function* () {
+          const notebook = new Http.Notebook()
+          notebook.unknownSession = unknownSession
+          const first = yield* Http.serve(Http.mcp(notebook))
+          const connection = yield* Support.connect({ url: first.url() })
+          assert.strictEqual(Support.textOf(yield* connection.callTool("write", {})), "1")
+          yield* connection.awaitChanges
+          yield* first.stop
+          notebook.sessions.clear()
+          notebook.tools.push("new")
+          yield* Http.serve(Http.mcp(notebook), first.port)
+          assert.strictEqual(Support.textOf(yield* connection.callTool("write", {})), "2")
+          assert.strictEqual(notebook.written, 2)
+          assert.include([...(yield* connection.awaitChanges)], "tools")
+          assert.include(
+            (yield* connection.tools).map((tool) => tool.name),
+            "new"
+          )
+        })
+      )
+    }
+
+    it.effect("does not repeat a write whose answer was cut off, but repeats what may be repeated (S-18, R-2)", () =>
+      Effect.gen(function* () {
+        const notebook = new Http.Notebook()
+        const server = yield* Http.serve(Http.mcp(notebook))
+        const connection = yield* Support.connect({ url: server.url() })
+        const error = yield* Effect.flip(connection.callTool("cut", {}))
+        assert.strictEqual(error.reason, "outcome_unknown")
+        assert.strictEqual(notebook.written, 1)
+        yield* connection.callTool("read", {}, { repeatable: true })
+        assert.strictEqual(notebook.reads, 2)
+      })
+    )
+
+    it.effect("takes no answer that belongs to another request, and none that is too large", () =>
+      Effect.gen(function* () {
+        const server = yield* Http.serve(Http.mcp(new Http.Notebook()))
+        const connection = yield* Support.connect({ url: server.url() })
+        assert.strictEqual((yield* Effect.flip(connection.callTool("wrong", {}))).reason, "protocol")
+        assert.strictEqual((yield* Effect.flip(connection.callTool("bomb", {}))).reason, "limit_exceeded")
+      })
+    )
+
+    it.effect("hears that a list changed, and leaves no stream, session or socket behind (R-15)", () =>
+      Effect.gen(function* () {
+        const notebook = new Http.Notebook()
+        const server = yield* Http.serve(Http.mcp(notebook))
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const connection = yield* Support.connect({ url: server.url() })
+            yield* connection.tools
+            yield* connection.awaitChanges
+            yield* Support.until(() => notebook.streams.size === 1)
+            notebook.tools.push("more")
+            notebook.changed()
+            assert.deepStrictEqual([...(yield* connection.awaitChanges)], ["tools"])
+            assert.lengthOf(yield* connection.tools, notebook.tools.length)
+          })
+        )
+        yield* Support.until(() => notebook.streams.size === 0)
+        assert.strictEqual(notebook.deleted, 1)
+      })
+    )
+
+    it.effect("agrees on the revision the server names, and says so in every later request", () =>
+      Effect.gen(function* () {
+        const server = yield* Http.serve(Http.mcp(new Http.Notebook()))
+        const connection = yield* Support.connect({ url: server.url() })
+        assert.strictEqual((yield* connection.info).protocolVersion, "2025-06-18")
+        yield* connection.callTool("write", {})
+        const [first, ...later] = server.seen.map((request) => request.headers["mcp-protocol-version"])
+        assert.strictEqual(first, "2025-11-25")
+        assert.deepStrictEqual([...new Set(later)], ["2025-06-18"])
+      })
+    )
+
+    it.effect("says that a server is not there, and finds it once it is", () =>
+      Effect.gen(function* () {
+        const notebook = new Http.Notebook()
+        const gone = yield* Effect.scoped(Http.serve(Http.mcp(notebook)))
+        const connection = yield* Support.connect({ url: gone.url() })
+        const error = yield* Effect.flip(connection.callTool("write", {}))
+        assert.strictEqual(error.reason, "connect")
+        assert.strictEqual(error.message, "MCP server 'it' cannot be reached (ECONNREFUSED)")
+        yield* Http.serve(Http.mcp(notebook), gone.port)
+        assert.strictEqual(Support.textOf(yield* connection.callTool("write", {})), "1")
+      })
+    )
+
+    it.effect("follows no redirect, so no key reaches another server", () =>
+      Effect.gen(function* () {
+        const other = yield* Http.serve((_, response) => Http.json(response, 200, {}))
+        for (const status of [301, 302, 307, 308]) {
+          const server = yield* Http.serve((_, response) =>
+            response.writeHead(status, { location: other.url("/steal") }).end()
+          )
+          const connection = yield* Support.connect({ url: server.url(), headers: { "x-key": "sk-SECRET-0123456789" } })
+          const error = yield* Effect.flip(connection.info)
+          assert.strictEqual(error.reason, "remote")
+        }
+        assert.lengthOf(other.seen, 0)
+      })
+    )
+
+    it.effect("keeps keys out of every error (S-7)", () =>
+      Effect.gen(function* () {
+        const secret = "sk-SECRET-0123456789abcdef"
+        const echo = (status: number) =>
+          Effect.map(
+            Http.serve((request, response) =>
+              Http.json(response, status, {
+                jsonrpc: "2.0",
+                id: null,
+                error: { code: -32000, message: `invalid key ${request.headers.authorization}`, data: request.headers }
+              })
+            ),
+            (server) => server.url()
+          )
+        const gone = (yield* Effect.scoped(Http.serve(() => {}))).url()
+        const urls = [yield* echo(401), yield* echo(403), yield* echo(400), yield* echo(500), gone]
+        for (const url of urls) {
+          for (const value of [secret, `${secret}\u2028`, `${secret}\nx`]) {
+            const connection = yield* Support.connect(
+              { url, headers: { authorization: "Bearer ${KEY}" } },
+              { env: { KEY: value } }
+            )
+            const exit = yield* Effect.exit(connection.callTool("write", {}))
+            assert(Exit.isFailure(exit))
+            const shown = [
+              inspect(exit, { depth: 20 }),
+              JSON.stringify(exit),
+              Cause.pretty(exit.cause),
+              inspect(connection)
+            ]
+            for (const text of shown) assert.notInclude(text, secret)
+          }
+        }
+      })
+    )
+
+    it.effect("says that a sign-in is needed, and goes on when a new token is there", () =>
+      Effect.gen(function* () {
+        const notebook = new Http.Notebook()
+        const small = Http.mcp(notebook)
+        let valid = "first"
+        const server = yield* Http.serve((request, response) =>
+          request.headers.authorization === `Bearer ${valid}`
+            ? small(request, response)
+            : Http.json(response, 401, {}, { "www-authenticate": 'Bearer resource_metadata="http://x/"' })
+        )
+        const stranger = yield* Support.connect({ url: server.url() })
+        assert.strictEqual((yield* Effect.flip(stranger.tools)).reason, "needs_sign_in")
+
+        let token = "none"
+        const challenges: Array<string> = []
+        const connection = yield* Support.connect(
+          { url: server.url() },
+          {
+            credentials: {
+              accessToken: Effect.sync(() => Redacted.make(token)).pipe(Effect.asSome),
+              renew: (challenge) =>
+                Effect.sync(() => {
+                  challenges.push(challenge)
+                  token = valid
+                  return true
+                })
+            }
+          }
+        )
+        assert.strictEqual(Support.textOf(yield* connection.callTool("write", {})), "1")
+        valid = "second"
+        assert.strictEqual(Support.textOf(yield* connection.callTool("write", {})), "2")
+        assert.deepStrictEqual(challenges, Array(2).fill('Bearer resource_metadata="http://x/"'))
+      })
+    )
+
+    it.effect("tells the server when a call is given up, and returns at once", () =>
+      Effect.gen(function* () {
+        const notebook = new Http.Notebook()
+        const small = Http.mcp(notebook)
+        const waiting: Array<number> = []
+        const server = yield* Http.serve((request, response) => {
+          const message = request.body === "" ? {} : JSON.parse(request.body)
+          if (message.method === "tools/call") waiting.push(message.id)
+          else small(request, response)
+        })
+        const connection = yield* Support.connect({ url: server.url() })
+        const call = yield* Effect.forkChild(connection.callTool("write", {}))
+        yield* Support.until(() => waiting.length === 1)
+        yield* Fiber.interrupt(call)
+        const cancelled = server.seen
+          .map((request) => (request.body === "" ? {} : JSON.parse(request.body)))
+          .filter((message) => message.method === "notifications/cancelled")
+        assert.deepStrictEqual(
+          cancelled.map((message) => message.params.requestId),
+          waiting
+        )
+      })
+    )
+  })
+
+  describe("over the older HTTP transport", () => {
+    it.effect("posts to no other origin than the configured one", () =>
+      Effect.gen(function* () {
+        const other = yield* Http.serve((_, response) => Http.json(response, 202, {}))
+        for (const endpoint of [other.url("/steal"), "http://127.1:1/", "javascript:alert(1)", "//evil.example/"]) {
+          const server = yield* Http.serve((_, response) => {
+            response.writeHead(200, { "content-type": "text/event-stream" })
+            response.write(`event: endpoint\ndata: ${endpoint}\n\n`)
+          })
+          const connection = yield* Support.connect({ url: server.url("/sse") })
+          const error = yield* Effect.flip(connection.info)
+          assert.strictEqual(error.reason, "protocol")
+          assert.include(error.message, "another origin")
+        }
+        assert.lengthOf(other.seen, 0)
+      })
+    )
+
+    it.effect("is tried when an address turns out to be of that kind", () =>
+      Effect.gen(function* () {
+        const server = yield* Http.serve((request, response) => {
+          if (request.method !== "GET") return void response.writeHead(405).end()
+          response.writeHead(200, { "content-type": "text/event-stream" })
+          response.write("event: endpoint\ndata: http://other.example/\n\n")
+        })
+        const guessed = yield* Support.connect({ url: server.url() })
+        assert.include((yield* Effect.flip(guessed.info)).message, "another origin")
+        const told = yield* Support.connect({ url: server.url(), transport: "http" })
+        assert.include((yield* Effect.flip(told.info)).message, "HTTP status 405")
+      })
+    )
+  })
+})

@@ -1,0 +1,183 @@
+/**
+ * An MCP server on standard streams that misbehaves on demand.
+ *
+ * The first argument is a mode, for what happens before or besides calls; the
+ * tools are what can go wrong in one call. It needs no package, so it starts fast.
+ */
+import { spawn } from "node:child_process"
+import { appendFileSync } from "node:fs"
+import { createInterface } from "node:readline"
+
+const [mode = "", side = ""] = process.argv.slice(2)
+const write = (text) => process.stdout.write(`${text}\n`)
+const send = (message) => write(JSON.stringify({ jsonrpc: "2.0", ...message }))
+const note = (text) => side !== "" && appendFileSync(side, `${text}\n`)
+const text = (text) => ({ content: [{ type: "text", text }] })
+const tool = (name, more) => ({ name, inputSchema: { type: "object" }, ...more })
+
+let added = 0
+let asked = 0
+const questions = new Map()
+
+const tools = {
+  say: (id, { text: said }) => send({ id, result: text(said) }),
+  foreign: (id) => {
+    for (const other of [id + 1, id + 2, `${id}`, -id, "kernai-1", null])
+      send({ id: other ?? 999, result: text("forged") })
+    send({ id, result: text("mine") })
+    send({ id, result: text("again") })
+  },
+  sampling: (id) => {
+    const question = `q${asked++}`
+    questions.set(question, (answer) => send({ id, result: text(JSON.stringify(answer)) }))
+    send({ id: question, method: "sampling/createMessage", params: { messages: [], maxTokens: 1 } })
+  },
+  // A question under the id of the call it belongs to is no answer to it.
+  clash: (id) => {
+    questions.set(id, () => send({ id, result: text("mine") }))
+    send({ id, method: "roots/list" })
+  },
+  chatter: (id) => {
+    write("listening on nothing")
+    write("")
+    process.stdout.write("\r\n  \n")
+    send({ id, result: text("still here") })
+  },
+  flood: (id) => {
+    for (let index = 0; index < 5_000; index++) send({ method: "notifications/tools/list_changed" })
+    send({ id, result: text("flooded") })
+  },
+  batch: (id) =>
+    write(
+      JSON.stringify([
+        { jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 1, progress: 1 } },
+        { jsonrpc: "2.0", id, result: text("one of two") }
+      ])
+    ),
+  cut: (id) => {
+    const line = JSON.stringify({ jsonrpc: "2.0", id, result: text("é世界") })
+    const bytes = Buffer.from(`${line}\n`)
+    let at = 0
+    const next = () => {
+      if (at < bytes.length) process.stdout.write(bytes.subarray(at, ++at), () => setImmediate(next))
+    }
+    next()
+  },
+  weird: (id) => send({ id, result: { content: [{ type: "hologram", data: "x" }] } }),
+  empty: (id) => send({ id, result: null }),
+  proto: (id) =>
+    write(
+      `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}},"__proto__":{"polluted":1}}}`
+    ),
+  refuse: (id) => send({ id, error: { code: -32000, message: `no: ${process.env.SECRET ?? ""}` } }),
+  fail: (id) => send({ id, result: { ...text("bad path"), isError: true } }),
+  env: (id) => send({ id, result: text(JSON.stringify(process.env)) }),
+  argv: (id) => send({ id, result: text(JSON.stringify(process.argv.slice(2))) }),
+  wait: (id) => note(`waiting ${id}`),
+  write: (id) => {
+    note("written")
+    send({ id, result: text("done") })
+  },
+  writeAndDie: () => {
+    note("written")
+    process.exit(1)
+  },
+  die: () => process.kill(process.pid, "SIGKILL"),
+  add: (id) => {
+    added++
+    send({ method: "notifications/tools/list_changed" })
+    send({ id, result: text("added") })
+  },
+  broken: () => write(`{"jsonrpc": "2.0", oops`),
+  deep: (id) =>
+    write(
+      `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"x":${"[".repeat(200)}${"]".repeat(200)}}}}`
+    ),
+  huge: () => process.stdout.write("x".repeat(11 * 1024 * 1024)),
+  uncorrelated: () => send({ id: null, error: { code: -32700, message: "Parse error" } })
+}
+
+const listed = () => {
+  const all = Object.keys(tools).map((name) => tool(name))
+  for (let index = 0; index < added; index++) all.push(tool(`added${index}`))
+  if (mode === "refs") {
+    all.push(
+      tool("remote", { inputSchema: { type: "object", properties: { a: { $ref: "http://evil.example/x" } } } }),
+      tool("relative", { inputSchema: { type: "object", $defs: { a: { $ref: "other.json" } } } }),
+      tool("output", { outputSchema: { type: "object", allOf: [{ $dynamicRef: "https://evil.example/y" }] } }),
+      tool("local", {
+        inputSchema: {
+          type: "object",
+          properties: { $ref: { $ref: "#/$defs/a" } },
+          $defs: { a: { const: { $ref: "http://data" } } }
+        }
+      })
+    )
+  }
+  return { tools: all }
+}
+
+const methods = {
+  initialize: (id, params) => {
+    if (mode === "silent") return
+    if (mode === "dead") process.exit(3)
+    if (mode === "early") for (let later = 1; later < 10; later++) send({ id: id + later, result: listed() })
+    note(`offered ${params.protocolVersion}`)
+    if (mode === "strict" && params.protocolVersion !== "2024-11-05") {
+      return send({
+        id,
+        error: { code: -32602, message: "Unsupported protocol version", data: { supported: ["2024-11-05"] } }
+      })
+    }
+    send({
+      id,
+      result: {
+        protocolVersion: mode === "future" ? "2099-01-01" : params.protocolVersion,
+        capabilities: { tools: { listChanged: true }, resources: {} },
+        serverInfo: { name: "hostile", version: "0" }
+      }
+    })
+  },
+  "tools/list": (id, params) => {
+    note("tools/list")
+    if (mode === "loop") return send({ id, result: { ...listed(), nextCursor: "same" } })
+    if (mode === "endless") return send({ id, result: { tools: [tool("a")], nextCursor: String(Math.random()) } })
+    if (mode === "bloated") {
+      const description = "x".repeat(6 * 1024 * 1024)
+      return send({ id, result: { tools: [tool("a", { description })], nextCursor: String(Math.random()) } })
+    }
+    if (mode === "pages") {
+      const all = listed().tools
+      const at = Number(params?.cursor ?? 0)
+      return send({
+        id,
+        result: { tools: all.slice(at, at + 10), ...(at + 10 < all.length ? { nextCursor: `${at + 10}` } : {}) }
+      })
+    }
+    send({ id, result: listed() })
+  },
+  "tools/call": (id, params) => tools[params.name](id, params.arguments ?? {}),
+  "resources/templates/list": (id, params) => {
+    const templates = ["a", "b", "c"].map((name) => ({ name, uriTemplate: `x://${name}/{id}` }))
+    const at = Number(params?.cursor ?? 0)
+    send({ id, result: { resourceTemplates: [templates[at]], ...(at < 2 ? { nextCursor: `${at + 1}` } : {}) } })
+  },
+  ping: (id) => send({ id, result: {} })
+}
+
+if (mode === "stubborn") {
+  // Neither it nor its child ends when asked to.
+  const deaf = "process.on('SIGTERM', () => {}); process.on('SIGHUP', () => {}); setInterval(() => {}, 1000)"
+  process.on("SIGTERM", () => note("SIGTERM"))
+  setInterval(() => {}, 1000)
+  const child = spawn(process.execPath, ["-e", deaf], { stdio: "ignore" })
+  note(`pids ${process.pid} ${child.pid}`)
+} else note(`pids ${process.pid}`)
+
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { error, id, method, params, result } = JSON.parse(line)
+  if (method === undefined) questions.get(id)?.(error ?? result)
+  else if (method === "notifications/cancelled") note(`cancelled ${params.requestId}`)
+  else if (id !== undefined && methods[method] !== undefined) methods[method](id, params)
+  else if (id !== undefined) send({ id, error: { code: -32601, message: `Method not found: ${method}` } })
+})
