@@ -1,0 +1,275 @@
+/**
+ * Runs the tasks of a plan, each as soon as what it waits for is done.
+ *
+ * Every running task has a fiber of its own, never more than `concurrency` at
+ * once; a waiting task costs nothing. A task that fails, dies or is interrupted
+ * stops nobody: its exit is its result, and the tasks that wait for it see it.
+ * Whatever finishes first, results come in the order of BP-58. Interrupting the
+ * run interrupts every task and waits for all of them (R-18).
+ *
+ * What a task is, and who is told about it, is the caller's: `runTask` says.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scheduler from "effect/Scheduler"
+import type * as Semaphore from "effect/Semaphore"
+import * as taskGraph from "./internal/taskGraph.ts"
+import { DeadlockError } from "./KernelError.ts"
+import * as Plan from "./Plan.ts"
+
+// ---------------------------------------------------------------- errors
+
+export {
+  /**
+   * Tasks that can never start: a validated plan has none (BP-59).
+   *
+   * @category errors
+   * @since 0.1.0
+   */
+  DeadlockError
+} from "./KernelError.ts"
+
+// ---------------------------------------------------------------- models
+
+/**
+ * How a task ended, under its id.
+ *
+ * A list of these keeps its order and takes any id, `10` and `__proto__`
+ * included; `new Map(results)` looks them up.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type TaskResult<A, E = never> = readonly [id: string, exit: Exit.Exit<A, E>]
+
+/**
+ * Runs one task, given how the tasks it depends on ended, in the order of `dependsOn`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type RunTask<A, E = never, R = never> = (
+  task: Plan.Task,
+  dependencies: ReadonlyArray<TaskResult<A, E>>
+) => Effect.Effect<A, E, R>
+
+/**
+ * What a run may be told beside its plan.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<A, E = never> {
+  /** Tasks that run at once. Default: 8. */
+  readonly concurrency?: number | "unbounded"
+  /**
+   * A limit shared with others, on top of `concurrency`: a task takes one permit while it runs.
+   *
+   * Do not run a plan with the same semaphore inside a task: once every permit
+   * is held by a task that waits for another, nothing moves.
+   */
+  readonly semaphore?: Semaphore.Semaphore
+  /** Results of an earlier, broken run of the same plan: these tasks do not run again. */
+  readonly finished?: ReadonlyMap<string, Exit.Exit<A, E>>
+  /**
+   * Believe the statuses of the plan: tasks that are done have no result, and those that are running never end.
+   * Default: false, every task starts pending (BP-54).
+   */
+  readonly keepStatus?: boolean
+}
+
+// ---------------------------------------------------------------- running
+
+/**
+ * Runs a plan and gives one result per task, in the order of `Plan.completionOrder`.
+ *
+ * Sequential tasks exclude each other and run in that order too, beside
+ * whatever parallel task is ready (BP-57). Tasks that can never start fail the
+ * run with a `DeadlockError`, after all others have ended (BP-59).
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const run = <A, E, R>(
+  plan: Plan.Plan,
+  runTask: RunTask<A, E, R>,
+  options: Options<A, E> = {}
+): Effect.Effect<ReadonlyArray<TaskResult<A, E>>, DeadlockError, R> =>
+  Effect.contextWith((context: Context.Context<R>) =>
+    Effect.withFiber((fiber) => {
+      const fork = Effect.runForkWith(Context.add(context, Scheduler.Scheduler, oneDispatcher(fiber)))
+      const tasks = options.keepStatus === true ? plan : Plan.pending(plan)
+      return Effect.callback((resume) => {
+        const execution = new Execution(tasks, runTask, options, fork, resume)
+        execution.pump()
+        return execution.stop
+      })
+    })
+  )
+
+// ---------------------------------------------------------------- one run
+
+/**
+ * What one run keeps in mind. Tasks are positions in the plan, always inside it: hence the `!`.
+ *
+ * A ready queue feeds at most `limit` fibers. The end of a fiber counts down
+ * the tasks that wait for it and pumps the queue again.
+ */
+class Execution<A, E, R> {
+  readonly plan: Plan.Plan
+  readonly runTask: RunTask<A, E, R>
+  readonly options: Options<A, E>
+  readonly fork: (effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>
+  readonly resume: (effect: Effect.Effect<ReadonlyArray<TaskResult<A, E>>, DeadlockError>) => void
+  readonly limit: number
+  readonly graph: taskGraph.TaskGraph
+  readonly order: ReadonlyArray<number>
+  readonly results: Array<TaskResult<A, E> | undefined>
+  /** Of the tasks that run now. */
+  readonly fibers: Array<Fiber.Fiber<A, E> | undefined>
+  running = 0
+  /** Tasks that may start, from `head` on. */
+  readonly ready: Array<number>
+  head = 0
+  /** Sequential tasks in their order, from `turn` on. */
+  readonly sequence: ReadonlyArray<number>
+  turn = 0
+  sequenceBusy = false
+  pumping = false
+  stopped = false
+  onIdle: (() => void) | undefined = undefined
+
+  constructor(
+    plan: Plan.Plan,
+    runTask: RunTask<A, E, R>,
+    options: Options<A, E>,
+    fork: (effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>,
+    resume: (effect: Effect.Effect<ReadonlyArray<TaskResult<A, E>>, DeadlockError>) => void
+  ) {
+    const { concurrency = defaultConcurrency } = options
+    this.plan = plan
+    this.runTask = runTask
+    this.options = options
+    this.fork = fork
+    this.resume = resume
+    this.limit = concurrency === "unbounded" ? Infinity : concurrency >= 1 ? concurrency : 1
+    this.graph = taskGraph.make(plan.tasks, (task) => Plan.isParallel(plan.strategy, task))
+    this.order = taskGraph.completionOrder(this.graph)
+    this.fibers = plan.tasks.map(() => undefined)
+    this.results = plan.tasks.map(() => undefined)
+    this.sequence = this.graph.waves.flatMap((wave) => wave.sequential)
+    // Nothing waits for the parallel tasks of the first wave but a free place.
+    this.ready = Array.from(this.graph.waves[0]?.parallel ?? [])
+    this.offerSequential()
+  }
+
+  /** Starts what may start. */
+  pump(): void {
+    // A task that ends at once comes back here: the loop below goes on with it, so the stack does not grow.
+    if (this.pumping) return
+    this.pumping = true
+    while (!this.stopped && this.running < this.limit) {
+      const position = this.ready[this.head]
+      if (position === undefined) break
+      this.head++
+      this.launch(position)
+    }
+    this.pumping = false
+    if (this.running > 0) return
+    if (this.stopped) this.onIdle?.()
+    else this.finish()
+  }
+
+  launch(position: number): void {
+    const task = this.plan.tasks[position]!
+    const { finished, semaphore } = this.options
+    this.running++
+    const known = finished?.get(task.id)
+    if (known !== undefined) return this.settle(position, known)
+    const effect = Effect.suspend(() => this.runTask(task, this.dependenciesOf(position)))
+    const fiber = this.fork(semaphore === undefined ? effect : semaphore.withPermit(effect))
+    this.fibers[position] = fiber
+    fiber.addObserver((exit) => {
+      this.fibers[position] = undefined
+      this.settle(position, exit)
+      this.pump()
+    })
+    // The task itself interrupted the run, before its fiber was known.
+    if (this.stopped) fiber.interruptUnsafe()
+  }
+
+  settle(position: number, exit: Exit.Exit<A, E>): void {
+    const { dependents, unmet } = this.graph
+    this.running--
+    this.results[position] = [this.plan.tasks[position]!.id, exit]
+    for (let at = dependents.starts[position]!; at < dependents.starts[position + 1]!; at++) {
+      const dependent = dependents.positions[at]!
+      if (--unmet[dependent]! === 0 && this.isParallel(dependent)) this.ready.push(dependent)
+    }
+    if (!this.isParallel(position)) this.sequenceBusy = false
+    this.offerSequential()
+  }
+
+  /** The next sequential task, once the one before has ended: their order is the plan's, not that of readiness. */
+  offerSequential(): void {
+    const position = this.sequence[this.turn]
+    if (position === undefined || this.sequenceBusy || this.graph.unmet[position]! > 0) return
+    this.sequenceBusy = true
+    this.turn++
+    this.ready.push(position)
+  }
+
+  isParallel(position: number): boolean {
+    return Plan.isParallel(this.plan.strategy, this.plan.tasks[position]!)
+  }
+
+  dependenciesOf(position: number): ReadonlyArray<TaskResult<A, E>> {
+    const { starts, positions } = this.graph.dependencies
+    const results: Array<TaskResult<A, E>> = []
+    for (let at = starts[position]!; at < starts[position + 1]!; at++) {
+      const result = this.results[positions[at]!]
+      if (result !== undefined) results.push(result)
+    }
+    return results
+  }
+
+  finish(): void {
+    const stuck = this.graph.stuck.map((position) => this.plan.tasks[position]!.id)
+    this.resume(
+      stuck.length > 0
+        ? Effect.fail(new DeadlockError({ tasks: stuck }))
+        : Effect.succeed(this.order.map((position) => this.results[position]!))
+    )
+  }
+
+  /** Interrupts what runs and waits for it, also for a task that was just being started. */
+  readonly stop: Effect.Effect<void> = Effect.suspend(() => {
+    this.stopped = true
+    return Effect.andThen(
+      Fiber.interruptAll(this.fibers.filter((fiber) => fiber !== undefined)),
+      Effect.callback<void>((resume) => {
+        if (this.running === 0) return resume(Effect.void)
+        this.onIdle = () => resume(Effect.void)
+      })
+    )
+  })
+}
+
+const defaultConcurrency = 8
+
+/**
+ * The scheduler of a fiber, with the fiber's own queue for everyone: tasks that
+ * give way together come back together, in one turn of the event loop.
+ */
+const oneDispatcher = (parent: Fiber.Fiber<unknown, unknown>): Scheduler.Scheduler => {
+  const scheduler = parent.getRef(Scheduler.Scheduler)
+  return {
+    executionMode: scheduler.executionMode,
+    shouldYield: (fiber) => scheduler.shouldYield(fiber),
+    makeDispatcher: () => parent.currentDispatcher
+  }
+}

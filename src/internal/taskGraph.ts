@@ -1,0 +1,166 @@
+/**
+ * The dependencies of a plan, followed once.
+ *
+ * Tasks are positions in the plan, links between them short lists of positions:
+ * a graph of any size is a handful of arrays. `waves` says when a task runs
+ * (BP-57), `stuck` what never can. Every walk is a loop over a queue, never a
+ * recursion, so a chain of any length costs no more than a flat list (W-11).
+ *
+ * @since 0.1.0
+ */
+
+/** What the graph needs to know of a task. */
+export interface TaskLike {
+  readonly id: string
+  readonly dependsOn: ReadonlyArray<string>
+  readonly status: "pending" | "running" | "done"
+}
+
+/** One list of positions per task, laid end to end. */
+export interface Links {
+  /** Where the list of a task begins; it ends where the next one begins. */
+  readonly starts: Int32Array
+  readonly positions: Int32Array
+}
+
+/** The positions that run in one wave, each list in plan order. */
+export interface Wave {
+  readonly parallel: Array<number>
+  readonly sequential: Array<number>
+}
+
+/** A plan, followed. */
+export interface TaskGraph {
+  /** For each task its `dependsOn` as positions, -1 for an id nobody has. */
+  readonly dependencies: Links
+  /** For each task those that wait for it, once for each time they name it. */
+  readonly dependents: Links
+  /** For each task how many of its dependencies are not done. The scheduler counts them down. */
+  readonly unmet: Int32Array
+  readonly waves: ReadonlyArray<Wave>
+  /** What is not done and can never start, in plan order (BP-59). */
+  readonly stuck: ReadonlyArray<number>
+}
+
+/** Links the tasks and sorts them into waves. */
+export const make = <T extends TaskLike>(tasks: ReadonlyArray<T>, isParallel: (task: T) => boolean): TaskGraph => {
+  const positions = positionsById(tasks)
+  const dependencies = follow(tasks, positions)
+  const dependents = reverse(dependencies)
+  const unmet = countUnmet(tasks, positions, dependencies)
+  const wave = reach(dependents, unmet)
+  const waves: Array<Wave> = []
+  const stuck: Array<number> = []
+  for (let position = 0; position < tasks.length; position++) {
+    const task = tasks[position]!
+    const number = wave[position]!
+    if (number !== unreached) {
+      while (waves.length <= number) waves.push({ parallel: [], sequential: [] })
+      waves[number]![isParallel(task) ? "parallel" : "sequential"].push(position)
+    } else if (task.status !== "done") stuck.push(position)
+  }
+  return { dependencies, dependents, unmet, waves, stuck }
+}
+
+/** The positions in the order their results are told (BP-58). */
+export const completionOrder = (graph: TaskGraph): ReadonlyArray<number> =>
+  graph.waves.flatMap(({ parallel, sequential }) => [...parallel, ...sequential])
+
+/** Positions that wait for each other in a circle, when what is stuck is stuck because of one. */
+export const circle = (graph: TaskGraph): ReadonlyArray<number> => {
+  const stuck = new Set(graph.stuck)
+  const path = new Set<number>()
+  let at = graph.stuck[0]
+  while (at !== undefined && !path.has(at)) {
+    path.add(at)
+    at = list(graph.dependencies, at).find((position) => stuck.has(position))
+  }
+  const walked = Array.from(path)
+  return at === undefined ? [] : walked.slice(walked.indexOf(at))
+}
+
+/** The list of one task. */
+export const list = ({ starts, positions }: Links, of: number): Int32Array =>
+  positions.subarray(starts[of], starts[of + 1])
+
+// Positions index arrays made for them, so every `!` states what holds by construction.
+
+const unreached = -1
+
+/** More than any number of dependencies: never counted down to zero. */
+const never = 1_000_000_000
+
+/** The first task of an id has it. */
+const positionsById = (tasks: ReadonlyArray<TaskLike>): ReadonlyMap<string, number> => {
+  const positions = new Map<string, number>()
+  for (let task = tasks.length - 1; task >= 0; task--) positions.set(tasks[task]!.id, task)
+  return positions
+}
+
+const follow = (tasks: ReadonlyArray<TaskLike>, positionOf: ReadonlyMap<string, number>): Links => {
+  const starts = new Int32Array(tasks.length + 1)
+  for (let task = 0; task < tasks.length; task++) starts[task + 1] = starts[task]! + tasks[task]!.dependsOn.length
+  const positions = new Int32Array(starts[tasks.length]!)
+  let at = 0
+  for (const { dependsOn } of tasks) {
+    for (const id of dependsOn) positions[at++] = positionOf.get(id) ?? -1
+  }
+  return { starts, positions }
+}
+
+/** Who waits for whom, from who is waited for by whom. */
+const reverse = ({ starts, positions }: Links): Links => {
+  const size = starts.length - 1
+  const reversed = new Int32Array(size + 1)
+  for (let at = 0; at < positions.length; at++) if (positions[at]! >= 0) reversed[positions[at]! + 1]! += 1
+  for (let at = 0; at < size; at++) reversed[at + 1]! += reversed[at]!
+  const next = reversed.slice()
+  const waiting = new Int32Array(reversed[size]!)
+  for (let task = 0; task < size; task++) {
+    for (let at = starts[task]!; at < starts[task + 1]!; at++) {
+      const position = positions[at]!
+      if (position >= 0) waiting[next[position]!++] = task
+    }
+  }
+  return { starts: reversed, positions: waiting }
+}
+
+const countUnmet = (
+  tasks: ReadonlyArray<TaskLike>,
+  positionOf: ReadonlyMap<string, number>,
+  { starts, positions }: Links
+): Int32Array => {
+  const unmet = new Int32Array(tasks.length)
+  for (let task = 0; task < tasks.length; task++) unmet[task] = starts[task + 1]! - starts[task]!
+  if (positionOf.size === tasks.length && tasks.every(isPending)) return unmet
+  for (let task = 0; task < tasks.length; task++) {
+    // A second task of the same id would replace the first one's result: it never starts.
+    if (!isPending(tasks[task]!) || positionOf.get(tasks[task]!.id) !== task) unmet[task] = never
+    for (let at = starts[task]!; at < starts[task + 1]!; at++) {
+      if (tasks[positions[at]!]?.status === "done") unmet[task]! -= 1
+    }
+  }
+  return unmet
+}
+
+const isPending = (task: TaskLike) => task.status === "pending"
+
+/** The wave of each task, found by counting down a copy of `unmet` as if everything ran. */
+const reach = ({ starts, positions }: Links, unmet: Int32Array): Int32Array => {
+  const wave = new Int32Array(unmet.length).fill(unreached)
+  const earliest = new Int32Array(unmet.length)
+  const left = unmet.slice()
+  const queue = new Int32Array(unmet.length)
+  let end = 0
+  for (let task = 0; task < unmet.length; task++) if (left[task] === 0) queue[end++] = task
+  for (let next = 0; next < end; next++) {
+    const task = queue[next]!
+    const number = (wave[task] = earliest[task]!)
+    for (let at = starts[task]!; at < starts[task + 1]!; at++) {
+      const dependent = positions[at]!
+      if (earliest[dependent]! <= number) earliest[dependent] = number + 1
+      if (--left[dependent]! === 0) queue[end++] = dependent
+    }
+  }
+  return wave
+}
