@@ -73,8 +73,9 @@ export const Message: Schema.Codec<Message, Encoded> = /*#__PURE__*/ (() => {
     name: Schema.optionalKey(Schema.String),
     metadata: Schema.optionalKey(Schema.JsonObject)
   })
+  // The type side is declared, not a struct: a struct would be rebuilt, and its copy would not be frozen.
   return Fields.pipe(
-    Schema.decodeTo(Schema.toType(Fields), {
+    Schema.decodeTo(Schema.declare(isMessage, { expected: "a message" }), {
       decode: SchemaGetter.transform((message: Message) => freeze(message)),
       encode: SchemaGetter.transform((message: Message) => message)
     })
@@ -189,6 +190,23 @@ export const encode = (message: Message): Content.JsonObject => ({
   ...(message.name === undefined ? {} : { name: message.name }),
   ...(message.metadata === undefined ? {} : { metadata: message.metadata })
 })
+
+/**
+ * Tells a message from any other value, by its role and list of parts.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export function isMessage(value: unknown): value is Message {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "role" in value &&
+    "content" in value &&
+    Array.isArray(value.content) &&
+    value.content.every(Content.isContent)
+  )
+}
 
 function partsOf(content: Input | null): ReadonlyArray<Content.Content> {
   if (content === null) return []

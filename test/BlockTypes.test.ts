@@ -1,0 +1,71 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Result, Schema, Scope } from "effect"
+import * as BlockTypes from "../src/BlockTypes.ts"
+import * as Content from "../src/Content.ts"
+
+class Chart extends Schema.Class<Chart>("Chart")({ type: Schema.tag("chart"), series: Schema.Array(Schema.Finite) }) {}
+const OtherChart = Schema.Struct({ type: Schema.Literal("chart"), title: Schema.String })
+const Text = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
+const Untagged = Schema.Struct({ type: Schema.String })
+
+const wire = { type: "chart", series: [1, 2], later: { x: null } }
+const toolResult = { type: "tool_result", call_id: "c", content: [wire], is_error: false }
+
+describe("BlockTypes", () => {
+  it.effect("decodes a registered type to what its schema reads, also inside a result, and writes it back whole", () =>
+    Effect.gen(function* () {
+      const types = yield* BlockTypes.BlockTypes
+      const content = yield* types.decode(toolResult)
+      const chart = content.type === "tool_result" ? content.content[0] : undefined
+      assert.isTrue(chart?.type === "custom" && chart.value instanceof Chart && chart.value.series[1] === 2)
+      assert.deepStrictEqual(Content.encode(content), toolResult)
+      assert.deepStrictEqual(yield* Schema.encodeEffect(types.content)(content), toolResult)
+      assert.deepStrictEqual(Content.encode(Result.getOrThrow(Content.decode(toolResult))), toolResult)
+    }).pipe(Effect.provide(BlockTypes.layer(Chart)))
+  )
+
+  it.effect("names the fault inside a registered type with its whole path (CP-6)", () =>
+    Effect.gen(function* () {
+      const types = yield* BlockTypes.BlockTypes
+      const bad = { type: "tool_result", call_id: "c", content: [{ type: "chart", series: [1, "2"] }] }
+      const error = yield* Effect.flip(types.decode(bad))
+      assert.strictEqual(error.path, "/content/0/series/1")
+    }).pipe(Effect.provide(BlockTypes.layer(Chart)))
+  )
+
+  it.effect("refuses a built-in type, a second schema for one type and a schema without a type (CP-8)", () =>
+    Effect.gen(function* () {
+      const types = yield* BlockTypes.BlockTypes
+      for (const schema of [Text, OtherChart]) {
+        const error = yield* Effect.flip(types.register(schema))
+        assert.deepStrictEqual(error._tag, "BlockTypeConflict")
+      }
+      const untagged = yield* Effect.flip(types.register(Untagged))
+      assert.strictEqual(untagged._tag, "DefinitionInvalid")
+      yield* types.register(Chart)
+    }).pipe(Effect.provide(BlockTypes.layer(Chart)))
+  )
+
+  it.effect("forgets a type when the last scope that registered it closes, and reads it as unknown then", () =>
+    Effect.gen(function* () {
+      const types = yield* BlockTypes.BlockTypes
+      const scopes = [yield* Scope.make(), yield* Scope.make()] as const
+      for (const scope of scopes) yield* Scope.provide(types.register(Chart), scope)
+      const seen: Array<string> = []
+      const look = Effect.map(types.decode(wire), (content) => seen.push(content.type))
+      yield* look
+      yield* Scope.close(scopes[0], Exit.void)
+      yield* look
+      yield* Scope.close(scopes[1], Exit.void)
+      yield* look
+      assert.deepStrictEqual(seen, ["custom", "custom", "unknown"])
+      yield* types.register(OtherChart)
+    }).pipe(Effect.provide(BlockTypes.layer()))
+  )
+
+  it("makes a content of an application's type from a value", () => {
+    const content = Result.getOrThrow(BlockTypes.custom(Chart, new Chart({ series: [3] })))
+    assert.deepStrictEqual(Content.encode(content), { type: "chart", series: [3] })
+    assert.isTrue(content.value instanceof Chart)
+  })
+})

@@ -1,0 +1,54 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import * as Budget from "../src/Budget.ts"
+
+const tree = { parentRun: "r", depth: 0, agents: 1 }
+
+describe("Budget", () => {
+  it("lets a call use the last token, refuses the one after it, and stops at one too many (CP-15)", () => {
+    const budget = { maxTokens: 100 }
+    const spent = (tokens: number) => ({ tokens, costUsd: 0 })
+    assert.isUndefined(Budget.beforeCall(budget, spent(99)))
+    assert.isUndefined(Budget.afterCall(budget, spent(100)))
+    assert.deepStrictEqual(
+      Budget.beforeCall(budget, spent(100)),
+      new Budget.BudgetExhaustedError({ dimension: "tokens", used: 100, limit: 100 })
+    )
+    assert.deepStrictEqual(
+      Budget.afterCall(budget, spent(101)),
+      new Budget.BudgetExhaustedError({ dimension: "tokens", used: 101, limit: 100 })
+    )
+  })
+
+  it("limits the cost apart from the tokens, and nothing that is not limited (CP-15)", () => {
+    const spent = { tokens: 1e9, costUsd: 0.5 }
+    assert.strictEqual(Budget.afterCall({ maxCostUsd: 0.4 }, spent)?.dimension, "cost")
+    assert.isUndefined(Budget.beforeCall(Budget.unlimited, spent))
+    assert.strictEqual(Budget.beforeCall({ maxTokens: 0 }, Budget.nothing)?.used, 0)
+  })
+
+  it("says what is left, never less than nothing", () => {
+    assert.deepStrictEqual(Budget.remaining({ maxTokens: 10 }, { tokens: 25, costUsd: 1 }), { tokens: 0 })
+    assert.deepStrictEqual(Budget.remaining({ maxCostUsd: 3 }, { tokens: 25, costUsd: 1 }), { costUsd: 2 })
+  })
+
+  it("counts the root as an agent and denies what is too many or too deep (CP-15)", () => {
+    const budget = { maxAgents: 2, maxDepth: 1 }
+    assert.isUndefined(Budget.beforeSpawn(budget, tree))
+    assert.strictEqual(Budget.beforeSpawn(budget, { ...tree, agents: 2 })?.limit, 2)
+    assert.strictEqual(Budget.beforeSpawn(budget, { ...tree, depth: 1 })?.limit, 1)
+    assert.isUndefined(Budget.beforeSpawn(Budget.spawnDefaults, { ...tree, agents: 49 }))
+    assert.isDefined(Budget.beforeSpawn(Budget.spawnDefaults, { ...tree, agents: 50 }))
+  })
+
+  it("reads and writes its wire form, seconds for the deadline (CP-15, CP-17)", () => {
+    const wire = { max_tokens: 5, max_cost_usd: 0.25, max_turns: 3, deadline_s: 1.001 }
+    const budget = Schema.decodeSync(Budget.ExecutionBudget)(wire)
+    assert.deepStrictEqual(budget, { maxTokens: 5, maxCostUsd: 0.25, maxTurns: 3, deadlineMs: 1001 })
+    assert.deepStrictEqual(Schema.encodeSync(Budget.ExecutionBudget)(budget), wire)
+    assert.deepStrictEqual(Schema.decodeSync(Budget.SpawnBudget)({}), { maxAgents: 50, maxDepth: 1 })
+    for (const bad of [{ max_tokens: -1 }, { deadline_s: -1 }, { max_cost_usd: Infinity }, { max_turns: 1.5 }]) {
+      assert.throws(() => Schema.decodeSync(Budget.ExecutionBudget)(bad))
+    }
+  })
+})

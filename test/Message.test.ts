@@ -1,0 +1,64 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Equal, Result, Schema } from "effect"
+import * as Content from "../src/Content.ts"
+import * as Message from "../src/Message.ts"
+
+const image = Content.image({ fileId: "media_1", mediaType: "image/png" })
+
+describe("Message", () => {
+  it("takes a string, a part or a list of both, and always holds a list (AC-2, BP-150)", () => {
+    assert.deepStrictEqual(Message.user("hi").content, [Content.text("hi")])
+    assert.deepStrictEqual(Message.user(image).content, [image])
+    assert.deepStrictEqual(Message.assistant(["a", image]).content, [Content.text("a"), image])
+    assert.deepStrictEqual(Message.make("user", null).content, [])
+  })
+
+  it("joins its text and names its media, without what was thought (BP-150)", () => {
+    const message = Message.assistant(["a", Content.thinking("hm"), image, "b", Content.data({ n: 1 })])
+    assert.strictEqual(Message.text(message), 'a[image:media_1]b{"n":1}')
+    assert.deepStrictEqual(Message.media(message), [image])
+    assert.isTrue(Message.hasMedia(message))
+    assert.isFalse(Message.hasMedia(Message.user("x")))
+  })
+
+  it("is frozen with all its parts, and equal by value", () => {
+    const make = () =>
+      Message.make("tool", [Content.toolResult("c", "ok")], { name: "n", metadata: { deep: { a: 1 } } })
+    const message = make()
+    assert.isTrue(Equal.equals(message, make()))
+    assert.isTrue(Object.isFrozen(message) && Object.isFrozen(message.content))
+    assert.isTrue(Object.isFrozen(message.metadata) && Object.isFrozen(message.metadata?.["deep"]))
+  })
+
+  it("reads and writes its wire form, contents of unknown types included (CP-7)", () => {
+    const wire = {
+      role: "assistant",
+      content: [
+        { type: "text", text: "a" },
+        { type: "later", nothing: null }
+      ],
+      name: "n",
+      metadata: { keepMe: 1, and_me: null }
+    }
+    const message = Result.getOrThrow(Message.decode(wire))
+    assert.deepStrictEqual(Message.encode(message), wire)
+    assert.deepStrictEqual<unknown>(Schema.encodeSync(Message.Message)(message), wire)
+    assert.isTrue(Object.isFrozen(message))
+    assert.deepStrictEqual(Result.getOrThrow(Message.decode({ role: "user", content: "hi" })), Message.user("hi"))
+    assert.deepStrictEqual(Result.getOrThrow(Message.decode({ role: "user", content: null })).content, [])
+  })
+
+  it("names where a message is wrong (CP-2)", () => {
+    const faults: ReadonlyArray<readonly [unknown, string]> = [
+      [{ role: "robot", content: "x" }, "/role"],
+      [{ role: "user" }, "/content"],
+      [{ role: "user", content: [{ type: "text", text: "" }, { type: "text" }] }, "/content/1/text"],
+      [{ role: "user", content: "x", name: 1 }, "/name"],
+      ["hi", ""]
+    ]
+    for (const [wire, path] of faults) {
+      const result = Message.decode(wire)
+      assert.strictEqual(Result.isFailure(result) ? result.failure.path : "no fault", path, JSON.stringify(wire))
+    }
+  })
+})
