@@ -186,7 +186,7 @@ export const memory = (options?: Options): Memory => {
 }
 
 /**
- * Asks entries from anywhere: a file read back, for instance.
+ * Asks entries from anywhere: the lines of a file, for instance.
  *
  * @category constructors
  * @since 0.1.0
@@ -234,6 +234,14 @@ export const lines = (write: (line: string) => void, options?: { readonly debug?
     }
   })
 }
+
+/**
+ * Milliseconds of the Clock as an entry tells them: ISO 8601 with milliseconds and offset (BP-98).
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const timestamp = (at: number): string => new Date(at).toISOString().replace("Z", "+00:00")
 
 /**
  * The same sink, unable to fail: what it throws is dropped (R-23).
@@ -304,7 +312,7 @@ const entryOf = (event: RunEvent, base: number, options: Options | undefined): E
     taskId: event.taskId ?? null,
     event: event.type,
     data: options?.redact === undefined ? data : plain(data, options.redact),
-    timestamp: new Date(event.at).toISOString().replace("Z", "+00:00")
+    timestamp: timestamp(event.at)
   }
 }
 

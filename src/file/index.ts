@@ -1,0 +1,6 @@
+/**
+ * Files: recordings, skill files and packs, stores.
+ *
+ * @since 0.1.0
+ */
+export * as JsonLinesRecorder from "./JsonLinesRecorder.ts"

@@ -1,0 +1,177 @@
+import { NodeFileSystem } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { ByteSize, Effect, Exit, Fiber, FileSystem, Option, PlatformError, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import * as JsonLinesRecorder from "../../src/file/JsonLinesRecorder.ts"
+import { jsonObject } from "../../src/internal/json.ts"
+import * as Limits from "../../src/Limits.ts"
+import * as Recorder from "../../src/Recorder.ts"
+import { chunk, event, phase } from "../support/runEvents.ts"
+
+const plan = (content: string) => event({ type: "plan", content })
+
+const linesOf = (text: string): ReadonlyArray<Recorder.Entry> =>
+  text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line))
+
+const inFolder = <A, E>(
+  test: (file: string, files: FileSystem.FileSystem) => Effect.Effect<A, E, FileSystem.FileSystem>
+) =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const folder = yield* files.makeTempDirectoryScoped()
+    return yield* test(`${folder}/run.jsonl`, files)
+  }).pipe(Effect.provide(NodeFileSystem.layer))
+
+/** An empty file whose writes do what the test says. */
+const fakeFile = (writeAll: (text: string) => Effect.Effect<void, PlatformError.PlatformError>) => {
+  const unused = Effect.die("not used here")
+  const info: FileSystem.File.Info = {
+    type: "File",
+    mtime: Option.none(),
+    atime: Option.none(),
+    birthtime: Option.none(),
+    dev: 0n,
+    ino: Option.none(),
+    mode: 0o600,
+    nlink: Option.none(),
+    uid: Option.none(),
+    gid: Option.none(),
+    rdev: Option.none(),
+    size: ByteSize.zero,
+    blksize: Option.none(),
+    blocks: Option.none()
+  }
+  const file: FileSystem.File = {
+    [FileSystem.FileTypeId]: FileSystem.FileTypeId,
+    stat: Effect.succeed(info),
+    seek: () => unused,
+    sync: unused,
+    read: () => unused,
+    readAlloc: () => unused,
+    truncate: () => unused,
+    write: () => unused,
+    writeAll: (bytes) => writeAll(new TextDecoder().decode(bytes))
+  }
+  return FileSystem.layerNoop({ open: () => Effect.succeed(file) })
+}
+
+const full = PlatformError.systemError({ _tag: "WriteZero", module: "FileSystem", method: "writeAll" })
+
+describe("JsonLinesRecorder", () => {
+  it.effect("writes every entry as a line before the scope closes, in order, after what was there", () =>
+    inFolder((file, files) =>
+      Effect.gen(function* () {
+        for (const content of ["first", "second"]) {
+          const sink = Recorder.Recorder
+          yield* Effect.provide(
+            Effect.map(sink, (sink) => {
+              for (const event of [plan(content), chunk("x"), phase(1), plan(`${content}\nagain`)]) sink?.record(event)
+            }),
+            JsonLinesRecorder.layer(file)
+          )
+        }
+        const written = yield* files.readFileString(file)
+        assert.isTrue(written.endsWith("}\n"))
+        assert.deepStrictEqual(
+          linesOf(written).map((entry) => entry.data),
+          ["first", "first\nagain", "second", "second\nagain"]
+        )
+        assert.deepStrictEqual(Recorder.queries(linesOf(written)).steps(), [0])
+        assert.strictEqual((yield* files.stat(file)).mode & 0o777, 0o600)
+      })
+    )
+  )
+
+  it.effect("ends a line that a crash cut off, so that it spoils no other", () =>
+    inFolder((file, files) =>
+      Effect.gen(function* () {
+        yield* files.writeFileString(file, `{"event":"pla`)
+        const sink = Effect.map(JsonLinesRecorder.make(file), (sink) => sink.record(plan("whole")))
+        yield* Effect.scoped(sink)
+        const [torn, whole] = (yield* files.readFileString(file)).split("\n")
+        assert.strictEqual(torn, `{"event":"pla`)
+        assert.strictEqual(JSON.parse(whole ?? "").data, "whole")
+      })
+    )
+  )
+
+  it.effect("redacts what it writes (W-31)", () =>
+    inFolder((file, files) =>
+      Effect.gen(function* () {
+        const redact = (text: string) => text.replaceAll(/sk-\w+/g, "[key]")
+        const sink = Effect.map(JsonLinesRecorder.make(file, { redact }), (sink) => sink.record(plan(`"sk-SECRET"`)))
+        yield* Effect.scoped(sink)
+        const written = yield* files.readFileString(file)
+        assert.notInclude(written, "SECRET")
+        assert.strictEqual(linesOf(written)[0]?.data, `"[key]"`)
+      })
+    )
+  )
+
+  it.effect("says how many entries a slow disk cost (R-23)", () =>
+    Effect.gen(function* () {
+      const written: Array<string> = []
+      yield* Effect.gen(function* () {
+        const sink = yield* JsonLinesRecorder.make("run.jsonl", { limit: 2 })
+        for (const content of ["a", "b", "c", "d", "e"]) sink.record(plan(content))
+      }).pipe(Effect.scoped, Effect.provide(fakeFile((text) => Effect.sync(() => written.push(text)))))
+      const lines = linesOf(written.join(""))
+      assert.deepStrictEqual(
+        lines.map((entry) => [entry.event, entry.data]),
+        [
+          ["entries_lost", { count: 3 }],
+          ["plan", "d"],
+          ["plan", "e"]
+        ]
+      )
+    })
+  )
+
+  it.effect("goes on after a disk that was full, and counts what is missing", () =>
+    Effect.gen(function* () {
+      const written: Array<string> = []
+      let isFull = true
+      yield* Effect.gen(function* () {
+        const sink = yield* JsonLinesRecorder.make("run.jsonl")
+        sink.record(plan("a"))
+        sink.record(plan("b"))
+        yield* Effect.yieldNow
+        yield* Effect.yieldNow
+        isFull = false
+        sink.record(plan("c"))
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(
+          fakeFile((text) =>
+            Effect.suspend(() => {
+              if (isFull) return Effect.fail(full)
+              written.push(text)
+              return Effect.void
+            })
+          )
+        )
+      )
+      const [lost, kept] = linesOf(written.join(""))
+      assert.deepStrictEqual(jsonObject(lost?.data)["count"], 2)
+      assert.strictEqual(kept?.data, "c")
+      assert.isTrue(written[0]?.startsWith("\n"))
+    })
+  )
+
+  it.effect("does not keep a scope open for a disk that no longer answers", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const sink = yield* JsonLinesRecorder.make("run.jsonl").pipe(
+        Effect.provide(fakeFile(() => Effect.never)),
+        Scope.provide(scope)
+      )
+      sink.record(plan("a"))
+      const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
+      yield* TestClock.adjust(Limits.defaults.cleanUpMs)
+      yield* Fiber.join(closing)
+    })
+  )
+})
