@@ -81,7 +81,7 @@ export class UsageInvalid extends Schema.TaggedError<UsageInvalid>()("UsageInval
  */
 export class LimitExceeded extends Schema.TaggedError<LimitExceeded>()("LimitExceeded", {
   limit: Schema.String,
-  value: Schema.Number
+  value: Schema.Finite
 }) {
   override get message() {
     return `${this.limit} exceeds its limit of ${this.value}`
@@ -177,7 +177,7 @@ export class ProviderError extends Schema.TaggedError<ProviderError>()("Provider
   detail: Schema.String,
   status: Schema.optionalKey(Schema.Int),
   /** Milliseconds since the epoch before which trying again is useless. */
-  retryAt: Schema.optionalKey(Schema.Number),
+  retryAt: Schema.optionalKey(Schema.Finite),
   /** How many calls were made before giving up. */
   attempts: Schema.optionalKey(Schema.Int)
 }) {
@@ -346,7 +346,7 @@ export class SkillSettingInvalid extends Schema.TaggedError<SkillSettingInvalid>
 /**
  * A skill returned something that is no JSON, text or media (R-22).
  *
- * `path` leads from the returned value to the innermost fault, as in `result.items[2]`.
+ * `path` is a JSON pointer from the returned value to the innermost fault.
  *
  * @category errors
  * @since 0.1.0
@@ -356,7 +356,7 @@ export class SkillResultInvalid extends Schema.TaggedError<SkillResultInvalid>()
   reason: Schema.String
 }) {
   override get message() {
-    return `the skill's result cannot be told: ${this.path} is ${this.reason}`
+    return `the skill's result cannot be told: at '${this.path}', ${this.reason}`
   }
 }
 
@@ -426,8 +426,8 @@ export class SkillFileNotFound extends Schema.TaggedError<SkillFileNotFound>()("
  */
 export class FileTooLarge extends Schema.TaggedError<FileTooLarge>()("FileTooLarge", {
   path: Schema.String,
-  bytes: Schema.Number,
-  limit: Schema.Number
+  bytes: Schema.Finite,
+  limit: Schema.Finite
 }) {
   override get message() {
     return `'${this.path}' holds ${this.bytes} bytes, ${this.limit} are allowed`
@@ -592,8 +592,8 @@ export class OutputInvalid extends Schema.TaggedError<OutputInvalid>()("OutputIn
  */
 export class BudgetExhaustedError extends Schema.TaggedError<BudgetExhaustedError>()("BudgetExhaustedError", {
   dimension: Schema.Literals(["tokens", "cost"]),
-  used: Schema.Number,
-  limit: Schema.Number
+  used: Schema.Finite,
+  limit: Schema.Finite
 }) {
   override get message() {
     return `budget exhausted: ${this.used} of ${this.limit} ${this.dimension === "tokens" ? "tokens" : "USD"} used`
@@ -732,7 +732,7 @@ export class RunBusy extends Schema.TaggedError<RunBusy>()("RunBusy", {
   runId: Schema.String,
   workerId: Schema.String,
   /** Milliseconds since the epoch. */
-  expiresAt: Schema.Number
+  expiresAt: Schema.Finite
 }) {
   override get message() {
     return `run '${this.runId}' is held by worker '${this.workerId}'`
@@ -888,6 +888,20 @@ export class HandlerError extends Schema.TaggedError<HandlerError>()("HandlerErr
   }
 }
 
+/**
+ * An agent's address is taken. It is free again when the scope that registered it closes.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class AgentIdConflict extends Schema.TaggedError<AgentIdConflict>()("AgentIdConflict", {
+  agentId: Schema.String
+}) {
+  override get message() {
+    return `agent '${this.agentId}' is already registered`
+  }
+}
+
 // ---------------------------------------------------------------- the union
 
 /**
@@ -950,7 +964,8 @@ export const KernelError = Schema.Union([
   AgentCrashError,
   ReplayDiverged,
   AgentNotFoundError,
-  HandlerError
+  HandlerError,
+  AgentIdConflict
 ])
 /**
  * @category models

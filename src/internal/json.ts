@@ -10,3 +10,10 @@ export type Json = Schema.Json
 
 /** A JSON object. */
 export type JsonObject = { readonly [key: string]: Json }
+
+/** The value as a JSON object; anything else counts as an empty one. */
+export const jsonObject = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
+
+/** Tells whether a value that is known to be JSON is an object. */
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)

@@ -13,9 +13,6 @@ import { isRecord, own } from "./untrusted.ts"
 /** How far references and nesting are followed before a type is just `any`. */
 const maxDepth = 8
 
-/** Is this parsed JSON an object? */
-export const isJsonObject = (value: unknown): value is JsonObject => isRecord(value)
-
 /** The schema behind `$ref`s. */
 export const resolve = (schema: unknown, root: JsonObject): Record<string, unknown> => {
   let current = schema
@@ -99,7 +96,8 @@ const detailed = (schema: unknown, root: JsonObject, depth: number): string => {
   const here = resolve(schema, root)
   if (names[0] === "array") {
     const items = own(here, "items")
-    return isRecord(items) ? `array<${detailed(items, root, depth + 1)}>` : "array"
+    const element = isRecord(items) ? detailed(items, root, depth + 1) : "any"
+    return element === "any" ? "array" : `array<${element}>`
   }
   if (names[0] === "object") {
     const parts = properties(here).map(([name, part]) => `${name}: ${detailed(part, root, depth + 1)}`)

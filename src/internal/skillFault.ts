@@ -70,7 +70,9 @@ const sentence = (misfit: Misfit, { issue, path }: Fault, where: string): string
     return `Expected ${subject} to be ${expected.join(" or ")}, got ${got}.`
   }
   const message = format(issue).issues[0]?.message ?? "it does not fit"
-  if (!message.startsWith("Expected ")) return `Invalid ${subject} for skill '${misfit.skill}': ${message}`
+  if (!message.startsWith("Expected ")) {
+    return `Invalid ${where === "" ? "parameters" : where} for skill '${misfit.skill}': ${message}`
+  }
   const got = value === undefined ? "" : `, got ${shown(value)}`
   return `Expected ${subject} to be ${message.slice("Expected ".length)}${got}.`
 }

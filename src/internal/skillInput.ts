@@ -16,7 +16,8 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import { defaults } from "../Limits.ts"
 import type { Json, JsonObject } from "./json.ts"
-import { isJsonObject, properties, required, resolve, typeName } from "./jsonSchema.ts"
+import { isJsonObject, jsonObject } from "./json.ts"
+import { properties, required, resolve, typeName } from "./jsonSchema.ts"
 import { parseJson, strip } from "./untrusted.ts"
 
 /** The name of the only input of a skill whose schema is no object, and of text nobody claimed (BP-68). */
@@ -110,7 +111,7 @@ const withoutOverflow = (text: string): JsonObject => {
   const value: Json = JSON.parse(text, (_, value: Json) =>
     typeof value === "number" && !Number.isFinite(value) ? (value > 0 ? "Infinity" : "-Infinity") : value
   )
-  return isJsonObject(value) ? value : {}
+  return jsonObject(value)
 }
 
 type Shape = "object" | "none" | "single"
@@ -126,7 +127,7 @@ const shapeOf = (ast: SchemaAST.AST): Shape => {
 const jsonSchema = (schema: Schema.Constraint, shape: Shape): JsonObject => {
   const document = Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" })
   const definitions = { $defs: document.definitions }
-  const root = resolve(document.schema, isJsonObject(definitions) ? definitions : {})
+  const root = resolve(document.schema, jsonObject(definitions))
   const body =
     shape === "none"
       ? { type: "object", properties: {} }
@@ -134,7 +135,7 @@ const jsonSchema = (schema: Schema.Constraint, shape: Shape): JsonObject => {
         ? { type: "object", properties: { [fallback]: document.schema }, required: [fallback] }
         : withDefaults(asObject(root, definitions), schema)
   const whole = Object.keys(document.definitions).length === 0 ? body : { ...body, ...definitions }
-  return isJsonObject(whole) ? whole : {}
+  return jsonObject(whole)
 }
 
 /** Vendors want one object at the root: the members of a union become one, with what all of them need. */
@@ -143,7 +144,7 @@ const asObject = (root: Record<string, unknown>, definitions: Record<string, unk
   if (!Array.isArray(union)) {
     return root["type"] === "object" ? { properties: {}, ...root } : { type: "object", properties: {} }
   }
-  const members = union.map((member) => resolve(member, isJsonObject(definitions) ? definitions : {}))
+  const members = union.map((member) => resolve(member, jsonObject(definitions)))
   const parts = new Map<string, Array<unknown>>()
   for (const member of members) {
     for (const [name, part] of properties(member)) parts.set(name, [...(parts.get(name) ?? []), part])

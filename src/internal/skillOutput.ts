@@ -7,15 +7,16 @@
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
+import * as Contents from "../Content.ts"
 import { SkillResultInvalid } from "../KernelError.ts"
 import type { Media } from "../Media.ts"
+import { isMedia, toJson } from "../Media.ts"
 import { toText } from "./contentText.ts"
 import type { Content } from "./contentType.ts"
+import type { Fault } from "./fault.ts"
 import type { Json, JsonObject } from "./json.ts"
-import type { Fault } from "./jsonValue.ts"
-import { toJson, toJsonObject } from "./jsonValue.ts"
-import { pathText } from "./path.ts"
-import { isRecord } from "./untrusted.ts"
+import { isJsonObject } from "./json.ts"
+import * as Snapshot from "./snapshot.ts"
 
 /** Text with media and metadata. */
 export interface SkillResult {
@@ -46,84 +47,73 @@ export const result = (
 
 /** Takes a returned value apart. */
 export const toOutput = (value: unknown): Result.Result<Output, SkillResultInvalid> => {
+  const path: Array<number> = []
   try {
-    return Result.mapError(read(value), refused)
+    return Result.mapError(read(value, path), refused)
   } catch {
-    return Result.fail(refused({ path: [], reason: "unreadable: it throws" }))
+    // A value that throws when looked at (a proxy, a getter) is no result; what it throws may hold anything.
+    return Result.fail(refused({ path: path.map((index) => `/${index}`).join(""), reason: "cannot be read" }))
   }
 }
 
-const refused = (fault: Fault) =>
-  new SkillResultInvalid({ path: pathText(["result", ...fault.path]), reason: fault.reason })
+const refused = (fault: Fault) => new SkillResultInvalid({ path: fault.path.slice(0, 200), reason: fault.reason })
 
-const read = (value: unknown): Result.Result<Output, Fault> => {
+const read = (value: unknown, path: Array<number>): Result.Result<Output, Fault> => {
   if (typeof value === "string") return Result.succeed(told(value))
-  if (value === null) return Result.succeed({ content: [textOf("")], media: [], value: null })
-  if (isSkillResult(value)) return rich(value)
-  if (Array.isArray(value)) return list(value)
-  return one(value)
+  if (value === null) return Result.succeed({ content: [Contents.text("")], media: [], value: null })
+  return Array.isArray(value) ? list(value, path) : one(value)
 }
 
-const told = (text: string): Output => ({ content: [textOf(text)], media: [], value: text })
-
-const textOf = (text: string): Content => ({ type: "text", text })
-
-const rich = (value: SkillResult): Result.Result<Output, Fault> => {
-  if (Object.keys(value.metadata).length === 0) return Result.succeed({ ...told(value.text), media: value.media })
-  const metadata = toJsonObject(value.metadata)
-  return Result.isFailure(metadata)
-    ? Result.fail({ ...metadata.failure, path: ["metadata", ...metadata.failure.path] })
-    : Result.succeed({ ...told(value.text), media: value.media, metadata: metadata.success })
-}
+const told = (text: string): Output => ({ content: [Contents.text(text)], media: [], value: text })
 
 /** Strings and media are kept, others by their text form (BP-73). */
-const list = (values: ReadonlyArray<unknown>): Result.Result<Output, Fault> => {
+const list = (values: ReadonlyArray<unknown>, path: Array<number>): Result.Result<Output, Fault> => {
   const content: Array<Content> = []
   const media: Array<Media> = []
-  const told: Array<Json> = []
+  const value: Array<Json> = []
   for (let index = 0; index < values.length; index++) {
-    const value = values[index]
-    const part = isSkillResult(value)
-      ? rich(value)
-      : typeof value === "string" || value === null
-        ? read(value)
-        : one(value)
-    if (Result.isFailure(part)) return Result.fail({ ...part.failure, path: [index, ...part.failure.path] })
+    path.push(index)
+    const part = element(values[index])
+    if (Result.isFailure(part)) {
+      return Result.fail({ path: `/${index}${part.failure.path}`, reason: part.failure.reason })
+    }
     content.push(...part.success.content)
     media.push(...part.success.media)
-    told.push(part.success.value)
+    value.push(part.success.value)
+    path.pop()
   }
-  return Result.succeed({ content, media, value: told })
+  return Result.succeed({ content, media, value })
 }
 
+const element = (value: unknown): Result.Result<Output, Fault> =>
+  typeof value === "string" || value === null ? read(value, []) : one(value)
+
 const one = (value: unknown): Result.Result<Output, Fault> => {
-  if (isMedia(value)) return Result.succeed({ content: [], media: [value], value: mediaValue(value) })
+  if (isSkillResult(value)) return rich(value)
+  if (isMedium(value)) return Result.succeed({ content: [], media: [value], value: toJson(value) })
   if (isContent(value)) return Result.succeed({ content: [value], media: [], value: toText(value) })
-  return Result.map(toJson(value), (json) => ({
-    content: [typeof json === "object" && isRecord(json) ? { type: "data", data: json } : textOf(JSON.stringify(json))],
+  return Result.map(Snapshot.take(value), (json) => ({
+    content: [isJsonObject(json) ? Contents.data(json) : Contents.text(JSON.stringify(json))],
     media: [],
     value: json
   }))
 }
 
-/** A medium as events tell it: never its bytes. */
-const mediaValue = (media: Media): Json => ({
-  kind: media.kind,
-  mimeType: media.mimeType,
-  ...(media.id === undefined ? {} : { id: media.id })
-})
+const rich = (value: SkillResult): Result.Result<Output, Fault> => {
+  const output = { ...told(value.text), media: value.media }
+  return Result.flatMap(Snapshot.take(value.metadata), (metadata) =>
+    isJsonObject(metadata)
+      ? Result.succeed(Object.keys(metadata).length === 0 ? output : { ...output, metadata })
+      : Result.fail({ path: "", reason: "is not an object" })
+  ).pipe(Result.mapError((fault) => ({ path: `/metadata${fault.path}`, reason: fault.reason })))
+}
 
-const isSkillResult = (value: unknown): value is SkillResult => isRecord(value) && value["~kernai/SkillResult"] === true
+const isSkillResult = (value: unknown): value is SkillResult =>
+  typeof value === "object" && value !== null && "~kernai/SkillResult" in value
 
-const kinds: ReadonlySet<unknown> = new Set(["image", "audio", "video", "document"])
-
-const isMedia = (value: unknown): value is Media =>
-  isRecord(value) &&
-  kinds.has(value["kind"]) &&
-  typeof value["mimeType"] === "string" &&
-  isRecord(value["source"]) &&
-  typeof value["source"]["_tag"] === "string" &&
-  isRecord(value["metadata"])
+/** JSON may have fields of the same names; only a medium's source has a tag. */
+const isMedium = (value: unknown): value is Media =>
+  isMedia(value) && typeof value.source === "object" && value.source !== null && "_tag" in value.source
 
 const types: ReadonlySet<unknown> = new Set<Content["type"]>([
   "text",
@@ -144,4 +134,4 @@ const types: ReadonlySet<unknown> = new Set<Content["type"]>([
 
 /** Contents are frozen by their constructors: other JSON that has a `type` of its own stays JSON. */
 const isContent = (value: unknown): value is Content =>
-  isRecord(value) && Object.isFrozen(value) && types.has(value["type"])
+  typeof value === "object" && value !== null && "type" in value && types.has(value.type) && Object.isFrozen(value)

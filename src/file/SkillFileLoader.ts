@@ -1,0 +1,133 @@
+/**
+ * Skills from a folder of code files, loaded with `import` and watched.
+ *
+ * Every `.ts`, `.mts`, `.js` and `.mjs` file of the folder is a skill file,
+ * except those whose names begin with `_` or `.`, tests and type declarations.
+ * A changed file is imported afresh, an unchanged one is not: what a file keeps
+ * in module variables lives until it is edited. Modules it imports itself are
+ * loaded once by the runtime and stay as they are. The code runs with all the
+ * rights of the process.
+ *
+ * @since 0.1.0
+ */
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Hash from "effect/Hash"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import { Limits } from "../Limits.ts"
+import type { FileSource, SkillFile, SkillFiles } from "../SkillFiles.ts"
+import { layer as layerOf, SkillFilesInvalid } from "../SkillFiles.ts"
+import type { SkillRegistry } from "../SkillRegistry.ts"
+
+/**
+ * Which folder, and how long to wait until it is quiet.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly directory: string
+  /** Default 100 ms. */
+  readonly debounce?: Duration.Input
+}
+
+/**
+ * The files of a folder, for `SkillFiles.layer`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const source = (directory: string): Effect.Effect<FileSource, never, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const known = new Map<string, Loaded>()
+
+    const load = Effect.fnUntraced(function* (name: string) {
+      const file = path.join(directory, name)
+      const { mtime } = yield* fs.stat(file)
+      const saved = Option.match(mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
+      // The time alone misses two saves within its precision; the text alone would keep a failure of elsewhere.
+      const version = `${saved}-${Hash.string(yield* fs.readFileString(file))}`
+      const before = known.get(name)
+      if (before?.version === version) return before
+      const url = yield* path.toFileUrl(path.resolve(file))
+      url.searchParams.set("v", version)
+      const exports = yield* importModule(url.href)
+      return { file: name, version, exports }
+    })
+
+    const loadAll = Effect.gen(function* () {
+      const names = (yield* fs.readDirectory(directory)).filter(isSkillFile).toSorted()
+      const problems: Array<{ readonly file: string; readonly reason: string }> = []
+      const loaded: Array<Loaded> = []
+      for (const name of names) {
+        const result = yield* Effect.result(load(name))
+        if (result._tag === "Success") loaded.push(result.success)
+        else problems.push({ file: name, reason: result.failure.message })
+      }
+      if (problems.length > 0) return yield* new SkillFilesInvalid({ problems })
+      known.clear()
+      for (const file of loaded) known.set(file.file, file)
+      return loaded
+    })
+
+    return {
+      load: Effect.catchTag(loadAll, "PlatformError", (error) =>
+        Effect.fail(new SkillFilesInvalid({ problems: [{ file: directory, reason: error.message }] }))
+      ),
+      changes: fs.watch(directory).pipe(
+        Stream.tapError((error) => Effect.logWarning(`watching ${directory} failed: ${error.message}`)),
+        // A folder that was moved away may come back.
+        Stream.retry(Schedule.spaced("1 second")),
+        Stream.orDie
+      )
+    }
+  })
+
+/**
+ * Registers the skills of a folder and follows its changes.
+ *
+ * What the skills need cannot be seen in types: name it as `R`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = <R = never>(
+  options: Options
+): Layer.Layer<SkillFiles, SkillFilesInvalid, SkillRegistry | FileSystem.FileSystem | Path.Path | R> =>
+  Layer.unwrap(
+    Effect.map(source(options.directory), (files) =>
+      layerOf<R>(files, options.debounce === undefined ? {} : { debounce: options.debounce })
+    )
+  )
+
+interface Loaded extends SkillFile {
+  readonly version: string
+}
+
+const isSkillFile = (name: string): boolean =>
+  /\.m?[jt]s$/.test(name) && !/^[._]/.test(name) && !/\.(?:d|test|spec)\.m?[jt]s$/.test(name)
+
+/** Runs a module. One that never finishes loading is given up. */
+const importModule = (url: string) =>
+  Effect.flatMap(Limits, (limits) =>
+    Effect.tryPromise({
+      try: (): Promise<{ readonly [name: string]: unknown }> => import(url),
+      catch: (error) => new ImportFailed(error instanceof Error ? error.message : String(error))
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: limits.skillMs,
+        orElse: () => Effect.fail(new ImportFailed(`did not load within ${limits.skillMs} ms`))
+      })
+    )
+  )
+
+class ImportFailed extends Error {
+  readonly _tag = "ImportFailed"
+}

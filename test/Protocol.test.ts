@@ -1,0 +1,29 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Protocol from "../src/Protocol.ts"
+
+describe("Protocol", () => {
+  it("is undocumented and a write protocol unless said otherwise", () => {
+    const plain = Protocol.make("a2a", { handle: () => Effect.succeed("ok") })
+    assert.deepStrictEqual([plain.documentation, plain.effects], [null, "write"])
+    const told = Protocol.make("a2a", {
+      documentation: "Talk to agents",
+      effects: "read",
+      handle: () => Effect.succeed("ok")
+    })
+    assert.deepStrictEqual([told.documentation, told.effects], ["Talk to agents", "read"])
+  })
+
+  it("cannot have a block type that means something else (BP-81)", () => {
+    for (const name of ["command", "final", "plan", "json", "result", "error", "media", "block"]) {
+      assert.strictEqual(Protocol.problem(name)?.reason, "the name is reserved")
+    }
+  })
+
+  it("cannot have a name a tag could not carry", () => {
+    for (const name of ["", "  ", 'a"b', "a b", "a>b", "a\nb", "a".repeat(65)]) {
+      assert.instanceOf(Protocol.problem(name), Protocol.DefinitionInvalid, JSON.stringify(name))
+    }
+    for (const name of ["mcp", "a2a", "home-assistant", "X_1"]) assert.isUndefined(Protocol.problem(name))
+  })
+})

@@ -1,0 +1,81 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Exit, Layer, Option, Scope } from "effect"
+import * as Protocol from "../src/Protocol.ts"
+import * as ProtocolRegistry from "../src/ProtocolRegistry.ts"
+import { scope } from "./support/skillSpec.ts"
+
+class Peer extends Context.Service<Peer, { readonly answer: string }>()("test/Peer") {}
+const Mood = Context.Reference<string>("test/ProtocolMood", { defaultValue: () => "default" })
+
+const echo = (name: string) => Protocol.make(name, { handle: (block) => Effect.succeed(block.content) })
+const asking = Protocol.make("peer", {
+  documentation: "Ask the peer",
+  effects: "read",
+  handle: (block) =>
+    Effect.gen(function* () {
+      return `${block.content}: ${(yield* Peer).answer}, ${yield* Mood}`
+    })
+})
+
+const ask = (name: string, content: string) =>
+  ProtocolRegistry.ProtocolRegistry.use((registry) =>
+    Option.match(registry.find(name), {
+      onNone: () => Effect.succeed("nobody"),
+      onSome: (protocol) => protocol.handle({ type: name, name: null, content }, scope)
+    })
+  )
+
+describe("ProtocolRegistry", () => {
+  it.effect("finds protocols by exactly their name, and nobody for null (BP-81)", () =>
+    Effect.gen(function* () {
+      const registry = yield* ProtocolRegistry.ProtocolRegistry
+      assert.isTrue(registry.isRegistered("b"))
+      for (const name of [null, "B", "b ", "constructor", "__proto__"]) assert.isFalse(registry.isRegistered(name))
+      assert.deepStrictEqual(yield* registry.names, ["b", "a"])
+      assert.strictEqual(yield* ask("a", "hi"), "hi")
+    }).pipe(Effect.provide(ProtocolRegistry.layer(echo("b"), echo("a"))))
+  )
+
+  it.effect("fails when a name is given twice", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(ProtocolRegistry.layer(echo("a"), echo("a")))))
+      assert.strictEqual(error._tag, "ToolNameConflict")
+      const registry = yield* ProtocolRegistry.ProtocolRegistry
+      assert.strictEqual((yield* Effect.flip(registry.register(echo("a"))))._tag, "ToolNameConflict")
+      assert.strictEqual((yield* Effect.flip(registry.register(echo("final"))))._tag, "DefinitionInvalid")
+      assert.deepStrictEqual(yield* registry.names, ["a"])
+    }).pipe(Effect.provide(ProtocolRegistry.layer(echo("a"))))
+  )
+
+  it.effect("removes a protocol when its scope closes, and the name is free again", () =>
+    Effect.gen(function* () {
+      const registry = yield* ProtocolRegistry.ProtocolRegistry
+      const inner = yield* Scope.make()
+      yield* Scope.provide(registry.register(echo("late")), inner)
+      assert.strictEqual(yield* ask("late", "hi"), "hi")
+      yield* Scope.close(inner, Exit.void)
+      assert.strictEqual(yield* ask("late", "hi"), "nobody")
+      yield* registry.register(echo("late"))
+      assert.deepStrictEqual(yield* registry.names, ["a", "late"])
+    }).pipe(Effect.provide(ProtocolRegistry.layer(echo("a"))))
+  )
+
+  it.effect("keeps the services of the layer, and lets what the run brings win", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* ask("peer", "q"), "q: 42, default")
+      assert.strictEqual(yield* Effect.provideService(ask("peer", "q"), Mood, "busy"), "q: 42, busy")
+      const registry = yield* ProtocolRegistry.ProtocolRegistry
+      const [protocol] = yield* registry.all
+      assert.deepStrictEqual([protocol?.documentation, protocol?.effects], ["Ask the peer", "read"])
+    }).pipe(Effect.provide(ProtocolRegistry.layer(asking).pipe(Layer.provide(Layer.succeed(Peer, { answer: "42" })))))
+  )
+
+  it("shows an agent all protocols without a list, none with an empty one (BP-78)", () => {
+    const protocols = [echo("a"), echo("b")]
+    const names = (listed: ReadonlyArray<string> | undefined) =>
+      ProtocolRegistry.visible(protocols, listed).map((protocol) => protocol.name)
+    assert.deepStrictEqual(names(undefined), ["a", "b"])
+    assert.deepStrictEqual(names([]), [])
+    assert.deepStrictEqual(names(["b", "unknown"]), ["b"])
+  })
+})

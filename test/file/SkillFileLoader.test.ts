@@ -1,0 +1,120 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, FileSystem, Layer, Option, Path, Stream } from "effect"
+import * as SkillFileLoader from "../../src/file/SkillFileLoader.ts"
+import * as SkillFiles from "../../src/SkillFiles.ts"
+import * as SkillRegistry from "../../src/SkillRegistry.ts"
+import { scope } from "../support/skillSpec.ts"
+
+/** Files stand outside the project, so they name what they import by URL. */
+const effect = import.meta.resolve("effect")
+const skill = import.meta.resolve("../../src/Skill.ts")
+
+const code = (name: string, answer: string) => `
+import { Effect, Schema } from "${effect}"
+import * as Skill from "${skill}"
+const answer: string = ${JSON.stringify(answer)}
+export default Skill.make("${name}", {
+  description: "",
+  input: Schema.Struct({}),
+  execute: () => Effect.succeed(answer)
+})
+`
+
+const setUp = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const directory = yield* fs.makeTempDirectoryScoped()
+  const write = (name: string, text: string) => fs.writeFileString(path.join(directory, name), text)
+  const remove = (name: string) => fs.remove(path.join(directory, name))
+  const load = Effect.map(Layer.build(SkillFileLoader.layer({ directory, debounce: "20 millis" })), (context) =>
+    Context.get(context, SkillFiles.SkillFiles)
+  )
+  const registry = yield* SkillRegistry.SkillRegistry
+  const names = Effect.map(registry.all, (skills) => skills.map((skill) => skill.name))
+  const answer = (name: string) =>
+    Option.match(registry.find(name), {
+      onNone: () => Effect.succeed("not found"),
+      onSome: (skill) => skill.call({}, scope)
+    })
+  return { write, remove, load, names, answer }
+})
+
+const live = Layer.merge(SkillRegistry.layer(), NodeServices.layer)
+
+describe("SkillFileLoader", () => {
+  it.live("loads skill files and leaves helpers, tests and declarations alone", () =>
+    Effect.gen(function* () {
+      const folder = yield* setUp
+      yield* folder.write("b.ts", code("b", "b"))
+      yield* folder.write("a.mjs", code("a", "a").replace(": string", ""))
+      for (const other of ["_helper.ts", ".hidden.ts", "a.test.ts", "a.d.ts", "README.md", "a.json"]) {
+        yield* folder.write(other, "this is no code")
+      }
+      yield* folder.load
+      assert.deepStrictEqual(yield* folder.names, ["a", "b"])
+      assert.strictEqual(yield* folder.answer("b"), "b")
+    }).pipe(Effect.provide(live))
+  )
+
+  it.live("imports a changed file afresh, as often as it changes", () =>
+    Effect.gen(function* () {
+      const folder = yield* setUp
+      yield* folder.write("a.ts", code("a", "one"))
+      const files = yield* folder.load
+      for (const text of ["two", "six", "ten"]) {
+        yield* folder.write("a.ts", code("a", text))
+        yield* files.reload
+        assert.strictEqual(yield* folder.answer("a"), text)
+      }
+    }).pipe(Effect.provide(live))
+  )
+
+  it.live("watches the folder: a saved, a new and a removed file", () =>
+    Effect.gen(function* () {
+      const folder = yield* setUp
+      yield* folder.write("a.ts", code("a", "one"))
+      const files = yield* folder.load
+      const until = (skills: ReadonlyArray<string>) =>
+        files.changes.pipe(
+          Stream.filter((status) => status.skills.join() === skills.join()),
+          Stream.runHead,
+          Effect.timeout("10 seconds")
+        )
+      yield* folder.write("b.ts", code("b", "b"))
+      yield* until(["a", "b"])
+      yield* folder.remove("a.ts")
+      yield* until(["b"])
+      assert.strictEqual(yield* folder.answer("a"), "not found")
+    }).pipe(Effect.provide(live))
+  )
+
+  it.live("keeps the skills of before when a file throws, does not parse or exports nothing (W-32)", () =>
+    Effect.gen(function* () {
+      const folder = yield* setUp
+      yield* folder.write("a.ts", code("a", "one"))
+      const files = yield* folder.load
+      for (const broken of ["throw new Error('on load')", "export default {", "export const x = 1"]) {
+        yield* folder.write("a.ts", code("a", "half"))
+        yield* folder.write("b.ts", broken)
+        const error = yield* Effect.flip(files.reload)
+        assert.deepStrictEqual(
+          error.problems.map((problem) => problem.file),
+          ["b.ts"]
+        )
+        assert.strictEqual(yield* folder.answer("a"), "one")
+      }
+      yield* folder.remove("b.ts")
+      yield* files.reload
+      assert.strictEqual(yield* folder.answer("a"), "half")
+    }).pipe(Effect.provide(live))
+  )
+
+  it.live("fails when the folder is not there", () =>
+    Effect.gen(function* () {
+      const missing = SkillFileLoader.layer({ directory: "/nowhere/at/all" })
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(missing)))
+      assert.instanceOf(error, SkillFiles.SkillFilesInvalid)
+    }).pipe(Effect.provide(live))
+  )
+})
