@@ -1,0 +1,196 @@
+/**
+ * Told once, heard by whoever follows (CP-13); and messages from agent to agent.
+ *
+ * One subscription to `agent.progress/<root run id>` hears every event of a
+ * whole tree of runs in the order it happened. Publishing is synchronous and
+ * never waits: a slow subscriber loses stream parts, never phase events, and a
+ * failing one changes nothing (R-23).
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { AgentId, TopicId } from "./Address.ts"
+import type { Mailbox } from "./internal/mailbox.ts"
+import * as Mailboxes from "./internal/mailbox.ts"
+import { AgentIdConflict, AgentNotFoundError, HandlerError } from "./KernelError.ts"
+import * as Limits from "./Limits.ts"
+import type { Message } from "./Message.ts"
+import type { RunEvent } from "./RunEvent.ts"
+import { isStreamed } from "./RunEvent.ts"
+
+export {
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  AgentIdConflict,
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  AgentNotFoundError,
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  HandlerError
+}
+
+/**
+ * What an agent does with a message. Its answer, if it gives one, goes back to the sender.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Handler<E = unknown, R = never> = (message: Message) => Effect.Effect<Message | undefined | void, E, R>
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Shape {
+  /**
+   * Tells an event to those who follow its topics. Who runs is named by `from`: its namespace is
+   * that of both topics, its key that of `agent.stream`.
+   */
+  readonly publish: (event: RunEvent, from?: AgentId) => void
+  /**
+   * Follows a topic from the moment the stream is run until its scope closes. It does not end by itself.
+   *
+   * At most `Limits.liveEvents` are buffered: then the oldest stream parts are dropped.
+   */
+  readonly subscribe: (topic: TopicId) => Stream.Stream<RunEvent>
+  /** Receives an agent's messages until the scope closes. An address has one receiver. */
+  readonly register: <E, R>(
+    agentId: AgentId,
+    handler: Handler<E, R>
+  ) => Effect.Effect<void, AgentIdConflict, R | Scope.Scope>
+  /** Gives a message to its agent and waits for what it answers; the handler runs in the sender's fiber. */
+  readonly send: (
+    agentId: AgentId,
+    message: Message
+  ) => Effect.Effect<Message | undefined, AgentNotFoundError | HandlerError>
+}
+
+/**
+ * Events by topic, messages by address.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class EventBus extends Context.Service<EventBus, Shape>()("kernai/EventBus") {}
+
+/**
+ * Makes a bus within this process. Its subscriptions end with the scope.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make: Effect.Effect<Shape, never, Scope.Scope> = Effect.gen(function* () {
+  const topics = new Map<string, Set<Mailbox<RunEvent>>>()
+  const handlers = new Map<string, Handler>()
+
+  const tell = (topic: string, event: RunEvent): void => {
+    const followers = topics.get(topic)
+    if (followers !== undefined) for (const mailbox of followers) mailbox.offer(event)
+  }
+
+  const publish = (event: RunEvent, from?: AgentId): void => {
+    if (topics.size === 0) return
+    tell(key(from?.namespace, progress, event.rootRunId), event)
+    if (from !== undefined && isStreamed(event)) tell(key(from.namespace, stream, from.key), event)
+  }
+
+  const follow = (topic: string, mailbox: Mailbox<RunEvent>): void => {
+    const followers = topics.get(topic)
+    if (followers === undefined) topics.set(topic, new Set([mailbox]))
+    else followers.add(mailbox)
+  }
+
+  const leave = (topic: string, mailbox: Mailbox<RunEvent>): void => {
+    const followers = topics.get(topic)
+    if (followers?.delete(mailbox) === true && followers.size === 0) topics.delete(topic)
+  }
+
+  const subscribe = (topic: TopicId): Stream.Stream<RunEvent> => {
+    const name = key(topic.namespace, topic.type, topic.source)
+    const subscription = Effect.flatMap(Limits.Limits, ({ liveEvents }) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          const mailbox = Mailboxes.make<RunEvent>({ limit: liveEvents, keep: isKept })
+          follow(name, mailbox)
+          return mailbox
+        }),
+        (mailbox) => Effect.sync(() => leave(name, mailbox))
+      )
+    )
+    return Stream.unwrap(Effect.map(subscription, (mailbox) => mailbox.stream))
+  }
+
+  const register = Effect.fnUntraced(function* <E, R>(agentId: AgentId, handler: Handler<E, R>) {
+    const address = agentId.toString()
+    const services = yield* Effect.context<R>()
+    const closed: Handler = (message) =>
+      Effect.updateContext(handler(message), (current: Context.Context<never>) => Context.merge(services, current))
+    yield* Effect.acquireRelease(
+      Effect.suspend(() => {
+        if (handlers.has(address)) return Effect.fail(new AgentIdConflict({ agentId: address }))
+        handlers.set(address, closed)
+        return Effect.void
+      }),
+      () => Effect.sync(() => handlers.delete(address))
+    )
+  })
+
+  const send = Effect.fnUntraced(function* (agentId: AgentId, message: Message) {
+    const address = agentId.toString()
+    const handler = handlers.get(address)
+    if (handler === undefined) return yield* new AgentNotFoundError({ agentId: address })
+    const answer = yield* Effect.catchCause(handler(message), (cause) =>
+      Effect.fail(new HandlerError({ agentId: address, detail: detailOf(cause) }))
+    )
+    return answer === undefined ? undefined : answer
+  })
+
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      for (const followers of topics.values()) for (const mailbox of followers) mailbox.end()
+      topics.clear()
+    })
+  )
+  return { publish, subscribe, register, send }
+})
+
+/**
+ * A bus within this process.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerMemory: Layer.Layer<EventBus> = Layer.effect(EventBus, make)
+
+// ---------------------------------------------------------------- helpers
+
+const progress = "agent.progress"
+const stream = "agent.stream"
+
+// An event whose run id is no address segment still reaches those who spell it the same way.
+const key = (namespace = "default", type: string, source: string): string => `${namespace}/${type}/${source}`
+
+const isKept = (event: RunEvent): boolean => !isStreamed(event)
+
+/** A defect may hold anything; only what a handler failed with on purpose is repeated (S-7). */
+const detailOf = (cause: Cause.Cause<unknown>): string => {
+  for (const reason of cause.reasons) {
+    if (Cause.isFailReason(reason)) {
+      const { error } = reason
+      return error instanceof Error ? error.message : typeof error === "string" ? error : "it failed"
+    }
+  }
+  return Cause.hasDies(cause) ? "an unexpected defect" : "it was interrupted"
+}

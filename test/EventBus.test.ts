@@ -1,0 +1,212 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Exit, Fiber, Layer, Schema, Scope, Stream } from "effect"
+import * as Address from "../src/Address.ts"
+import * as EventBus from "../src/EventBus.ts"
+import * as Limits from "../src/Limits.ts"
+import type { RunEvent } from "../src/RunEvent.ts"
+import { chunk, event, message, phase } from "./support/runEvents.ts"
+
+const progress = (rootRunId: string, namespace?: string) =>
+  Effect.fromResult(Address.TopicId.progress(rootRunId, namespace))
+const agent = (address: string) => Effect.fromResult(Address.AgentId.parse(address))
+
+/** Collects a topic until the phase of revision 99. */
+const follow = Effect.fnUntraced(function* (topic: Address.TopicId) {
+  const bus = yield* EventBus.EventBus
+  return yield* Effect.forkChild(
+    bus.subscribe(topic).pipe(
+      Stream.takeUntil((event) => "revision" in event && event.revision === 99),
+      Stream.map(label),
+      Stream.runCollect
+    ),
+    { startImmediately: true }
+  )
+})
+
+class ShopClosed extends Schema.TaggedError<ShopClosed>()("ShopClosed", {}) {
+  override get message() {
+    return "the shop is closed"
+  }
+}
+
+const label = (event: RunEvent): string =>
+  event.type === "text_chunk" ? event.text : "revision" in event ? `${event.runId}:${event.revision}` : event.type
+
+describe("EventBus topics", () => {
+  it.effect("show a whole tree of runs in the order it happened, in one subscription (CP-13)", () =>
+    Effect.gen(function* () {
+      const bus = yield* EventBus.EventBus
+      const following = yield* follow(yield* progress("run"))
+      const child = { runId: "run/t1", depth: 1, taskId: "t1" }
+      bus.publish(phase(1))
+      bus.publish(event({ type: "task_start", id: "t1", input: "x", dependsOn: [] }))
+      bus.publish(chunk("a", child))
+      bus.publish(phase(7, child))
+      bus.publish(phase(2, { runId: "other", rootRunId: "other" }))
+      bus.publish(phase(99))
+      assert.deepStrictEqual(yield* Fiber.join(following), ["run:1", "task_start", "a", "run/t1:7", "run:99"])
+    }).pipe(Effect.provide(EventBus.layerMemory))
+  )
+
+  it.effect("give the stream parts of one agent alone, under its key (CP-13)", () =>
+    Effect.gen(function* () {
+      const bus = yield* EventBus.EventBus
+      const ada = yield* agent("react/ada")
+      const bob = yield* agent("react/bob")
+      const following = yield* Effect.forkChild(
+        bus.subscribe(Address.TopicId.stream(ada)).pipe(Stream.take(2), Stream.map(label), Stream.runCollect),
+        { startImmediately: true }
+      )
+      bus.publish(chunk("a"), ada)
+      bus.publish(phase(1), ada)
+      bus.publish(chunk("b"), bob)
+      bus.publish(chunk("nobody"))
+      bus.publish(chunk("c"), ada)
+      assert.deepStrictEqual(yield* Fiber.join(following), ["a", "c"])
+    }).pipe(Effect.provide(EventBus.layerMemory))
+  )
+
+  it.effect("keep namespaces apart (CP-13)", () =>
+    Effect.gen(function* () {
+      const bus = yield* EventBus.EventBus
+      const here = yield* follow(yield* progress("run"))
+      const there = yield* follow(yield* progress("run", "prod"))
+      const from = yield* agent("prod/react/ada")
+      bus.publish(chunk("here"))
+      bus.publish(chunk("there"), from)
+      bus.publish(phase(99))
+      bus.publish(phase(99), from)
+      assert.deepStrictEqual(yield* Fiber.join(here), ["here", "run:99"])
+      assert.deepStrictEqual(yield* Fiber.join(there), ["there", "run:99"])
+    }).pipe(Effect.provide(EventBus.layerMemory))
+  )
+
+  it.effect("cost a slow subscriber stream parts, never phases, and cost the others nothing (R-23)", () =>
+    Effect.gen(function* () {
+      const bus = yield* EventBus.EventBus
+      const topic = yield* progress("run")
+      const slow = yield* Effect.provideService(follow(topic), Limits.Limits, { ...Limits.defaults, liveEvents: 3 })
+      const fast = yield* follow(topic)
+      for (let revision = 1; revision <= 3; revision++) {
+        for (const text of ["a", "b", "c", "d"]) bus.publish(chunk(`${text}${revision}`))
+        bus.publish(phase(revision))
+      }
+      bus.publish(phase(99))
+      assert.deepStrictEqual(yield* Fiber.join(slow), ["run:1", "run:2", "run:3", "run:99"])
+      assert.lengthOf(yield* Fiber.join(fast), 16)
+    }).pipe(Effect.provide(EventBus.layerMemory))
+  )
+
+  it.effect("are left by a subscriber that fails or is interrupted, and end with the bus", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const services = yield* Layer.buildWithScope(EventBus.layerMemory, scope)
+      const bus = Context.get(services, EventBus.EventBus)
+      const topic = yield* progress("run")
+      const failing = yield* Effect.forkChild(
+        Effect.exit(Stream.runForEach(bus.subscribe(topic), () => Effect.fail("broken"))),
+        { startImmediately: true }
+      )
+      const idle = yield* Effect.forkChild(Stream.runDrain(bus.subscribe(topic)), { startImmediately: true })
+      const open = yield* Effect.forkChild(Stream.runCollect(bus.subscribe(topic)), { startImmediately: true })
+      bus.publish(phase(1))
+      assert.isTrue(Exit.isFailure(yield* Fiber.join(failing)))
+      yield* Fiber.interrupt(idle)
+      bus.publish(phase(2))
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual((yield* Fiber.join(open)).map(label), ["run:1", "run:2"])
+    })
+  )
+})
+
+describe("EventBus messages", () => {
+  it.effect("go to the agent of that address and bring back its answer", () =>
+    Effect.gen(function* () {
+      const bus = yield* EventBus.EventBus
+      const ada = yield* agent("react/ada")
+      const bob = yield* agent("react/bob")
+      yield* bus.register(ada, (question) => Effect.succeed({ ...question, role: "assistant", name: "ada" }))
+      const heard: Array<string> = []
+      yield* bus.register(bob, ({ role }) => Effect.sync(() => void heard.push(role)))
+      assert.deepStrictEqual(yield* bus.send(ada, message("user", "hi")), {
+        ...message("assistant", "hi"),
+        name: "ada"
+      })
+      assert.isUndefined(yield* bus.send(bob, message("user", "hi")))
+      assert.deepStrictEqual(heard, ["user"])
+    }).pipe(Effect.scoped, Effect.provide(EventBus.layerMemory))
+  )
+
+  it.effect("to nobody fail with the address (CP-16)", () =>
+    Effect.gen(function* () {
+      const bus = yield* EventBus.EventBus
+      const error = yield* Effect.flip(bus.send(yield* agent("prod/react/ada"), message("user", "hi")))
+      assert.deepStrictEqual(error, new EventBus.AgentNotFoundError({ agentId: "prod/react/ada" }))
+    }).pipe(Effect.provide(EventBus.layerMemory))
+  )
+
+  it.effect("say what a handler failed with, but not what a defect holds (CP-16, S-7)", () =>
+    Effect.gen(function* () {
+      const bus = yield* EventBus.EventBus
+      const failing = yield* agent("react/failing")
+      const dying = yield* agent("react/dying")
+      yield* bus.register(failing, () => Effect.fail(new ShopClosed()))
+      yield* bus.register(dying, () => Effect.die(new Error("Bearer sk-SECRET-0123456789abcdef")))
+      const hi = message("user", "hi")
+      assert.strictEqual(
+        (yield* Effect.flip(bus.send(failing, hi))).message,
+        "the handler of 'react/failing' failed: the shop is closed"
+      )
+      const error = yield* Effect.flip(bus.send(dying, hi))
+      assert.deepStrictEqual(
+        error,
+        new EventBus.HandlerError({ agentId: "react/dying", detail: "an unexpected defect" })
+      )
+      assert.notInclude(JSON.stringify(error), "SECRET")
+    }).pipe(Effect.scoped, Effect.provide(EventBus.layerMemory))
+  )
+
+  it.effect("are received by one handler at a time, as long as its scope is open", () =>
+    Effect.gen(function* () {
+      const bus = yield* EventBus.EventBus
+      const ada = yield* agent("react/ada")
+      const answer = (text: string) => bus.register(ada, () => Effect.succeed(message("assistant", text)))
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* answer("first")
+          const error = yield* Effect.flip(answer("second"))
+          assert.deepStrictEqual(error, new EventBus.AgentIdConflict({ agentId: "react/ada" }))
+          assert.deepStrictEqual(yield* bus.send(ada, message("user", "?")), message("assistant", "first"))
+        })
+      )
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          yield* answer("third")
+          assert.deepStrictEqual(yield* bus.send(ada, message("user", "?")), message("assistant", "third"))
+        })
+      )
+      assert.strictEqual((yield* Effect.flip(bus.send(ada, message("user", "?"))))._tag, "AgentNotFoundError")
+    }).pipe(Effect.provide(EventBus.layerMemory))
+  )
+
+  it.effect("are interrupted with their sender, and keep the services of their handler", () =>
+    Effect.gen(function* () {
+      class Shop extends Context.Service<Shop, { readonly name: string }>()("test/Shop") {}
+      const bus = yield* EventBus.EventBus
+      const ada = yield* agent("react/ada")
+      const bob = yield* agent("react/bob")
+      let stopped = false
+      yield* bus.register(ada, () => Effect.onInterrupt(Effect.never, () => Effect.sync(() => (stopped = true))))
+      yield* Effect.provideService(
+        bus.register(bob, () => Effect.map(Shop, ({ name }) => message("assistant", name))),
+        Shop,
+        { name: "corner" }
+      )
+      const sending = yield* Effect.forkChild(bus.send(ada, message("user", "?")), { startImmediately: true })
+      yield* Fiber.interrupt(sending)
+      assert.isTrue(stopped)
+      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(sending)))
+      assert.deepStrictEqual(yield* bus.send(bob, message("user", "?")), message("assistant", "corner"))
+    }).pipe(Effect.scoped, Effect.provide(EventBus.layerMemory))
+  )
+})
