@@ -22,6 +22,8 @@ import * as Snapshot from "./internal/snapshot.ts"
  */
 export const Kind = /*#__PURE__*/ Schema.Literals(["image", "audio", "video", "document"])
 /**
+ * One of `image`, `audio`, `video`, `document`.
+ *
  * @category models
  * @since 0.1.0
  */

@@ -22,6 +22,8 @@ import { BlockValidationError } from "./KernelError.ts"
  */
 export const Role = /*#__PURE__*/ Schema.Literals(["system", "user", "assistant", "tool"])
 /**
+ * One of `system`, `user`, `assistant`, `tool`.
+ *
  * @category models
  * @since 0.1.0
  */

@@ -159,6 +159,8 @@ export const isSame = (self: Model, that: Model): boolean =>
 export const textOnly: Model = { id: "text-only", capabilities: ["text"] }
 
 /**
+ * Anthropic's Claude Opus 4.
+ *
  * @category catalogue
  * @since 0.1.0
  */
@@ -172,6 +174,8 @@ export const claudeOpus4: Model = {
 }
 
 /**
+ * Anthropic's Claude Sonnet 4.
+ *
  * @category catalogue
  * @since 0.1.0
  */
@@ -185,12 +189,16 @@ export const claudeSonnet4: Model = {
 }
 
 /**
+ * Anthropic's Claude Sonnet 4.5.
+ *
  * @category catalogue
  * @since 0.1.0
  */
 export const claudeSonnet45: Model = { ...claudeSonnet4, id: "claude-sonnet-4-5-20250929" }
 
 /**
+ * Anthropic's Claude Haiku 4.5.
+ *
  * @category catalogue
  * @since 0.1.0
  */
@@ -204,6 +212,8 @@ export const claudeHaiku45: Model = {
 }
 
 /**
+ * OpenAI's GPT-4o.
+ *
  * @category catalogue
  * @since 0.1.0
  */
@@ -217,6 +227,8 @@ export const gpt4o: Model = {
 }
 
 /**
+ * OpenAI's GPT-4o mini.
+ *
  * @category catalogue
  * @since 0.1.0
  */
@@ -230,6 +242,8 @@ export const gpt4oMini: Model = {
 }
 
 /**
+ * OpenAI's GPT-5.
+ *
  * @category catalogue
  * @since 0.1.0
  */
@@ -243,7 +257,7 @@ export const gpt5: Model = {
 }
 
 /**
- * Its price depends on the length of the prompt, so none is given.
+ * Google's Gemini 2.5 Pro. Its price depends on the length of the prompt, so none is given.
  *
  * @category catalogue
  * @since 0.1.0
@@ -257,12 +271,16 @@ export const gemini25Pro: Model = {
 }
 
 /**
+ * Meta's Llama 3.1, as Ollama serves it.
+ *
  * @category catalogue
  * @since 0.1.0
  */
 export const llama31: Model = { id: "llama3.1", capabilities: ["text"], provider: "ollama" }
 
 /**
+ * LLaVA, as Ollama serves it.
+ *
  * @category catalogue
  * @since 0.1.0
  */

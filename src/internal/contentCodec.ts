@@ -116,7 +116,7 @@ const assemble = (
   path: string,
   reading: Reading
 ): Decoded => {
-  const content = {}
+  const content: { [field: string]: unknown } = {}
   for (const [name, value] of fieldsOf(wire)) {
     const field = Shape.fieldName(name, shape)
     // `null` in a field of ours is the same as leaving it out; an unknown field keeps it.

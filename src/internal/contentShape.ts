@@ -150,4 +150,4 @@ const fieldNames: ReadonlyMap<string, string> = /*#__PURE__*/ new Map(
   /*#__PURE__*/ Array.from(wireNames, ([field, wire]) => [wire, field])
 )
 
-const isOurs = (name: string): boolean => wireNames.has(name.replace(/^~+/, ""))
+const isOurs = (name: string): boolean => wireNames.has(name.startsWith("~") ? name.replace(/^~+/, "") : name)

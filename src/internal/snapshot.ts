@@ -43,8 +43,10 @@ export const freeze = <A>(value: A): A => {
 }
 
 /** Sets an own field, whatever its name: assigning to `__proto__` would do something else. */
-export const define = (target: object, key: string, value: unknown): void => {
-  Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })
+export const define = (target: { [key: string]: unknown }, key: string, value: unknown): void => {
+  if (key === "__proto__") {
+    Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })
+  } else target[key] = value
 }
 
 class Misfit extends Error {}
@@ -89,9 +91,7 @@ const copyObject = (value: object, depth: number, walk: Walk): Json => {
   const out: { [key: string]: Json } = {}
   for (const key of Object.keys(value)) {
     walk.path.push(key)
-    const field = copy(Reflect.get(value, key), depth - 1, walk)
-    if (key === "__proto__") define(out, key, field)
-    else out[key] = field
+    define(out, key, copy(Reflect.get(value, key), depth - 1, walk))
     walk.path.pop()
   }
   return Object.freeze(out)
