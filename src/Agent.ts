@@ -80,6 +80,8 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   readonly output: Schema.ConstraintDecoder<Output>
   /** Whether `output` is the caller's own schema: its misfits are told to the model. */
   readonly typed: boolean
+  /** The JSON Schema of a typed answer, made when a prompt needs it. */
+  readonly outputJsonSchema: (() => { readonly [key: string]: unknown }) | undefined
 }
 
 /**
@@ -156,9 +158,12 @@ export function make<R>(
     contextWindow: options.contextWindow,
     reservedOutputTokens: options.reservedOutputTokens ?? 4096,
     output: options.output === undefined ? Schema.String : Schema.fromJsonString(options.output),
-    typed: options.output !== undefined
+    typed: options.output !== undefined,
+    outputJsonSchema: options.output === undefined ? undefined : schemaOf(options.output)
   }
 }
+
+const schemaOf = (output: Schema.Constraint) => () => Schema.toJsonSchemaDocument(output).schema
 
 /**
  * The names an agent lists: undefined for none, `all`, or the names.
@@ -166,7 +171,9 @@ export function make<R>(
  * @category getters
  * @since 0.1.0
  */
-export const skillNames = (agent: Agent<unknown, AnySkill<unknown>, unknown>): "all" | ReadonlyArray<string> | undefined =>
+export const skillNames = (
+  agent: Agent<unknown, AnySkill<unknown>, unknown>
+): "all" | ReadonlyArray<string> | undefined =>
   agent.skills === undefined || agent.skills === "all"
     ? agent.skills
     : agent.skills.map((skill) => (typeof skill === "string" ? skill : skill.name))

@@ -12,6 +12,7 @@ import * as Blocks from "./Block.ts"
 import type { Content, MediaContent } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import type { Message } from "./Message.ts"
+import type { Usage } from "./Usage.ts"
 
 /**
  * What answers a call: a local skill, an external protocol, a word of the kernel, or a child run.
@@ -38,6 +39,8 @@ export interface Call {
   readonly input: Json
   readonly kind: CallKind
   readonly review: "unreviewed" | "accepted"
+  /** The name attribute of a protocol block, if it has one. */
+  readonly blockName?: string
   /** Why the call cannot run, told to the model instead of running it. */
   readonly fault?: CallError
 }
@@ -74,6 +77,8 @@ export interface CallResult {
   /** Facts for the host; never shown to the model (BP-75). */
   readonly metadata?: { readonly [key: string]: Json }
   readonly durationMs?: number
+  /** What a child run used; taken over into the run's own counters (CP-15). */
+  readonly spent?: { readonly usage: Usage; readonly costUsd: number; readonly turns: number }
 }
 
 /**
@@ -82,7 +87,11 @@ export interface CallResult {
  * @category constructors
  * @since 0.1.0
  */
-export const failed = (call: Call, error: CallError, more?: { readonly skipped?: boolean; readonly durationMs?: number }): CallResult => ({
+export const failed = (
+  call: Call,
+  error: CallError,
+  more?: { readonly skipped?: boolean; readonly durationMs?: number }
+): CallResult => ({
   toolCallId: call.toolCallId,
   toolName: call.toolName,
   kind: call.kind,
@@ -100,7 +109,7 @@ export const failed = (call: Call, error: CallError, more?: { readonly skipped?:
 export const succeeded = (
   call: Call,
   output: ReadonlyArray<Content>,
-  more?: Pick<CallResult, "message" | "metadata" | "durationMs">
+  more?: Pick<CallResult, "message" | "metadata" | "durationMs" | "spent">
 ): CallResult => ({
   toolCallId: call.toolCallId,
   toolName: call.toolName,
@@ -186,24 +195,35 @@ const textOfParts = (parts: ReadonlyArray<Content>): string => {
   return text
 }
 
-const isMedia = (part: Content): part is MediaContent =>
+/**
+ * Tells whether a part is a medium.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isMedia = (part: Content): part is MediaContent =>
   part.type === "image" || part.type === "audio" || part.type === "video" || part.type === "document"
 
 const blockMessage = (result: CallResult): Message => {
-  if (result.error !== undefined) return { role: "user", content: [Contents.text(frame("error", result.toolName, Blocks.escape(result.error.message)))] }
+  if (result.error !== undefined)
+    return {
+      role: "user",
+      content: [Contents.text(frame("error", result.toolName, Blocks.escape(result.error.message)))]
+    }
   const output = result.output ?? []
   const text = textOfParts(output)
   // What the kernel itself explains shows blocks on purpose; whatever it quotes is escaped where it is quoted.
-  const content: Array<Content> = [Contents.text(frame("result", result.toolName, result.kind === "builtin" ? text : Blocks.escape(text)))]
-  for (const part of output) {
-    if (!isMedia(part)) continue
-    content.push(Contents.text(mediaTag(part)), part)
-  }
+  const content: Array<Content> = [
+    Contents.text(frame("result", result.toolName, result.kind === "builtin" ? text : Blocks.escape(text)))
+  ]
+  pushMedia(output, content)
   return { role: "user", content }
 }
 
 const frame = (type: "result" | "error", name: string | null, body: string): string =>
-  name === null ? `<block type="${type}">${body}</block>` : `<block type="${type}" name="${Blocks.attribute(name)}">${body}</block>`
+  name === null
+    ? `<block type="${type}">${body}</block>`
+    : `<block type="${type}" name="${Blocks.attribute(name)}">${body}</block>`
 
 const mediaTag = (part: MediaContent): string =>
   `<block type="media" id="${Blocks.attribute(part.fileId ?? "")}" kind="${part.type}" mime="${Blocks.attribute(part.mediaType ?? "application/octet-stream")}"/>`
@@ -214,7 +234,7 @@ const toolMessage = (result: CallResult): Message => ({
     Contents.toolResult(
       result.toolCallId,
       result.error === undefined ? (result.output ?? []) : [Contents.text(result.error.message)],
-      result.error !== undefined
+      { isError: result.error !== undefined }
     )
   ]
 })
@@ -222,5 +242,11 @@ const toolMessage = (result: CallResult): Message => ({
 /** Written pair by pair: an object would reorder ids such as `10` and `2` (BP-58). */
 const tasksMessage = (tasks: ReadonlyArray<CallResult>): Message => {
   const pairs = tasks.map((task) => `${JSON.stringify(task.toolName ?? "")}:${JSON.stringify(textOf(task))}`)
-  return { role: "user", content: [Contents.text(frame("result", "tasks", Blocks.escape(`{${pairs.join(",")}}`)))] }
+  const content: Array<Content> = [Contents.text(frame("result", "tasks", Blocks.escape(`{${pairs.join(",")}}`)))]
+  for (const task of tasks) pushMedia(task.output ?? [], content)
+  return { role: "user", content }
+}
+
+const pushMedia = (output: ReadonlyArray<Content>, content: Array<Content>) => {
+  for (const part of output) if (isMedia(part)) content.push(Contents.text(mediaTag(part)), part)
 }

@@ -125,7 +125,10 @@ export const Hooks: Context.Reference<Hooks> = Context.Reference<Hooks>("kernai/
  * @since 0.1.0
  */
 export const layer = <E, R>(hooks: Hooks<E, R>): Layer.Layer<never, never, R> =>
-  Layer.effect(Hooks, Effect.map(Effect.context<R>(), (services) => close(hooks, services)))
+  Layer.effect(
+    Hooks,
+    Effect.map(Effect.context<R>(), (services) => close(hooks, services))
+  )
 
 /**
  * Gives hooks their services; those of the running fiber win.
@@ -134,7 +137,9 @@ export const layer = <E, R>(hooks: Hooks<E, R>): Layer.Layer<never, never, R> =>
  * @since 0.1.0
  */
 export const close = <E, R>(hooks: Hooks<E, R>, services: Context.Context<R>): Hooks => {
-  const provide = <Args extends ReadonlyArray<unknown>, A>(hook: ((...args: Args) => Effect.Effect<A, E, R>) | undefined) =>
+  const provide = <Args extends ReadonlyArray<unknown>, A>(
+    hook: ((...args: Args) => Effect.Effect<A, E, R>) | undefined
+  ) =>
     hook === undefined
       ? undefined
       : (...args: Args): Effect.Effect<A, E> =>
@@ -162,8 +167,5 @@ export const close = <E, R>(hooks: Hooks<E, R>, services: Context.Context<R>): H
 /** Leaves out the hooks that are not there: an absent hook costs nothing. */
 const present = (hooks: { readonly [K in keyof Hooks]: Hooks[K] | undefined }): Hooks => {
   const found: { [K in keyof Hooks]: Hooks[K] } = {}
-  return Object.assign(
-    found,
-    Object.fromEntries(Object.entries(hooks).filter(([, hook]) => hook !== undefined))
-  )
+  return Object.assign(found, Object.fromEntries(Object.entries(hooks).filter(([, hook]) => hook !== undefined)))
 }

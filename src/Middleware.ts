@@ -92,7 +92,10 @@ export const Middleware: Context.Reference<ReadonlyArray<Middleware>> = Context.
  * @since 0.1.0
  */
 export const layer = (...middleware: ReadonlyArray<Middleware>): Layer.Layer<never> =>
-  Layer.effect(Middleware, Effect.map(Middleware, (outer) => [...outer, ...middleware]))
+  Layer.effect(
+    Middleware,
+    Effect.map(Middleware, (outer) => [...outer, ...middleware])
+  )
 
 /**
  * Wraps tool calls by a function with services and failures of its own; any failure but a termination fails the run.
@@ -101,7 +104,10 @@ export const layer = (...middleware: ReadonlyArray<Middleware>): Layer.Layer<nev
  * @since 0.1.0
  */
 export const layerTool = <E, R>(
-  callTool: (run: ToolRun, next: (run: ToolRun) => ToolEffect) => Effect.Effect<CallResult, E | MiddlewareTermination, R>
+  callTool: (
+    run: ToolRun,
+    next: (run: ToolRun) => ToolEffect
+  ) => Effect.Effect<CallResult, E | MiddlewareTermination, R>
 ): Layer.Layer<never, never, R> =>
   Layer.effect(
     Middleware,

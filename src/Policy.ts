@@ -82,9 +82,12 @@ export interface PolicyShape {
  * @category references
  * @since 0.1.0
  */
-export const Policy: Context.Reference<PolicyShape | undefined> = Context.Reference<PolicyShape | undefined>("kernai/Policy", {
-  defaultValue: () => undefined
-})
+export const Policy: Context.Reference<PolicyShape | undefined> = Context.Reference<PolicyShape | undefined>(
+  "kernai/Policy",
+  {
+    defaultValue: () => undefined
+  }
+)
 
 const rank = { Allowed: 0, Confirm: 1, Denied: 2 }
 
@@ -108,7 +111,9 @@ export const combine = (a: PolicyShape | undefined, b: PolicyShape | undefined):
     visible: (name, scope) => (a.visible?.(name, scope) ?? true) && (b.visible?.(name, scope) ?? true),
     authorize: (call) =>
       Effect.flatMap(a.authorize(call), (first) =>
-        first._tag === "Denied" ? Effect.succeed(first) : Effect.map(b.authorize(call), (second) => stricter(first, second))
+        first._tag === "Denied"
+          ? Effect.succeed(first)
+          : Effect.map(b.authorize(call), (second) => stricter(first, second))
       )
   }
 }

@@ -15,7 +15,16 @@ import type { Message } from "./Message.ts"
 import type { AnySkill, SkillTypes } from "./Skill.ts"
 import type { FinishReason, StreamPart } from "./StreamPart.ts"
 import type { Usage } from "./Usage.ts"
-import type { Approval, ErrorInfo, Outcome, PromptDelta, RunResult, RunSource, ToolResponseChange } from "./RunState.ts"
+import type {
+  Approval,
+  ErrorInfo,
+  ModelArgs,
+  Outcome,
+  PromptDelta,
+  RunResult,
+  RunSource,
+  ToolResponseChange
+} from "./RunState.ts"
 
 /**
  * Where an event happened. `step` counts from 0, `at` is milliseconds of the Clock.
@@ -48,6 +57,8 @@ export interface RunStarted extends Phase<"run_started"> {
   readonly agent: string
   readonly parentRunId: string | undefined
   readonly messages: ReadonlyArray<Message>
+  /** How many of them were said before this run. */
+  readonly history: number
   readonly context: JsonObject
 }
 /** @category phases @since 0.1.0 */
@@ -60,6 +71,8 @@ export interface TurnPrepared extends Phase<"turn_prepared"> {
   readonly dialect: "blocks" | "tools"
   readonly prompt: PromptDelta
   readonly tools: ReadonlyArray<string>
+  /** What differs from the agent's own model and generation for this turn. */
+  readonly args?: ModelArgs
 }
 /** @category phases @since 0.1.0 */
 export interface ModelStarted extends Phase<"model_started"> {

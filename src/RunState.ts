@@ -11,7 +11,9 @@
 import type { Call, CallResult } from "./Call.ts"
 import * as Calls from "./Call.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
+import type { Generation } from "./Generation.ts"
 import type { Message } from "./Message.ts"
+import type { Model } from "./Model.ts"
 import type { Plan } from "./Plan.ts"
 import type { FinishReason } from "./StreamPart.ts"
 import type { PhaseEvent } from "./RunEvent.ts"
@@ -96,6 +98,18 @@ export interface PromptDelta {
 }
 
 /**
+ * How one turn's model call differs from what the agent says.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ModelArgs {
+  readonly model?: Model
+  readonly generation?: Generation
+  readonly cacheBreakpoints?: ReadonlyArray<number>
+}
+
+/**
  * What a reply means for the run (DR-26). `corrective` is what the model is told next.
  *
  * @category models
@@ -163,6 +177,9 @@ export interface Turn {
   readonly attempt: number
   readonly startedAt: number
   readonly model?: string
+  readonly args?: ModelArgs
+  /** The conversation before this turn's prompt was prepared, while it may still be prepared again (DR-19). */
+  readonly before?: { readonly prompt: ReadonlyArray<Message>; readonly system: string | null }
   readonly dialect: "blocks" | "tools"
   readonly tools: ReadonlyArray<string>
   readonly message?: Message
@@ -195,7 +212,10 @@ export interface RunState {
   readonly status: Status
   /** The host's own small JSON; hooks and resumes merge into it. */
   readonly context: JsonObject
+  /** What the run began with: history, then the input. */
   readonly input: ReadonlyArray<Message>
+  /** How many messages of the input were said before this run. */
+  readonly history: number
   readonly turns: ReadonlyArray<Turn>
   readonly currentTurn: Turn | undefined
   /** The conversation the next prompt is built from: the last prompt and what came after it. */
@@ -234,6 +254,8 @@ export interface Delta {
   /** Results given by the caller for calls in flight (DR-17). */
   readonly resolved?: ReadonlyArray<CallResult>
   readonly answers?: ReadonlyArray<ApprovalAnswer>
+  /** Approvals asked for at review, after a hook changed a call (AC-19). */
+  readonly asked?: ReadonlyArray<Approval>
   /** Back to turn_started, so that the turn is prepared again (DR-19). */
   readonly rewind?: boolean
   readonly completing?: { readonly source: RunSource; readonly reason?: string; readonly metadata?: Json }
@@ -308,6 +330,7 @@ export const advance = (state: RunState | undefined, record: RunRecord): RunStat
   if (delta.settled === true) next = { ...next, settledRevision: next.phaseRevision }
   if (record.op === "resume") next = resumed(next, delta)
   if (delta.launched !== undefined) next = { ...next, currentTurn: launched(next.currentTurn, delta.launched) }
+  if (delta.asked !== undefined) next = { ...next, approvals: next.approvals.concat(delta.asked) }
   if (delta.completing !== undefined) next = { ...next, completing: delta.completing }
   for (const event of record.events) next = apply(next, event, record)
   return { ...next, revision: record.revision, updatedAt: record.createdAt }
@@ -330,11 +353,23 @@ const apply = (state: RunState, event: PhaseEvent, record: RunRecord): RunState 
     case "run_started":
       return enter(state, "run_started", record)
     case "turn_started":
-      return enter({ ...state, currentTurn: openTurn(event.turnId, state.turns.length + 1, event.at) }, "turn_started", record)
+      return enter(
+        { ...state, currentTurn: openTurn(event.turnId, state.turns.length + 1, event.at) },
+        "turn_started",
+        record
+      )
     case "turn_prepared": {
       const prompt = extend(state.prompt, event.prompt)
       const system = event.prompt.system === undefined ? state.system : event.prompt.system
-      const turn = { model: event.model, dialect: event.dialect, tools: event.tools }
+      const turn = {
+        model: event.model,
+        dialect: event.dialect,
+        tools: event.tools,
+        ...(event.args === undefined ? {} : { args: event.args }),
+        ...(prompt === state.prompt && system === state.system
+          ? {}
+          : { before: { prompt: state.prompt, system: state.system } })
+      }
       return enter({ ...withTurn(state, turn), prompt, system }, "turn_prepared", record)
     }
     case "model_started":
@@ -348,7 +383,11 @@ const apply = (state: RunState, event: PhaseEvent, record: RunRecord): RunState 
       return enter({ ...withTurn(state, turn), approvals: event.approvals ?? [] }, "tool_calls_started", record)
     }
     case "tool_call_started":
-      return enter({ ...state, currentTurn: reviewed(state.currentTurn, event.toolCallId, event.change) }, "tool_call_started", record)
+      return enter(
+        { ...state, currentTurn: reviewed(state.currentTurn, event.toolCallId, event.change) },
+        "tool_call_started",
+        record
+      )
     case "tool_call_completed":
       return enter(completed(state, event), "tool_call_completed", record)
     case "tool_calls_completed": {
@@ -362,8 +401,14 @@ const apply = (state: RunState, event: PhaseEvent, record: RunRecord): RunState 
       const turn = state.currentTurn
       if (turn === undefined) return enter(state, "turn_completed", record)
       const prompt =
-        turn.outcome?.type === "corrective" ? state.prompt.concat(Calls.corrective(turn.outcome.corrective)) : state.prompt
-      return enter({ ...state, prompt, turns: state.turns.concat(turn), currentTurn: undefined }, "turn_completed", record)
+        turn.outcome?.type === "corrective"
+          ? state.prompt.concat(Calls.corrective(turn.outcome.corrective))
+          : state.prompt
+      return enter(
+        { ...state, prompt, turns: state.turns.concat(turn), currentTurn: undefined },
+        "turn_completed",
+        record
+      )
     }
     case "paused":
       return {
@@ -400,7 +445,8 @@ const apply = (state: RunState, event: PhaseEvent, record: RunRecord): RunState 
 
 const begin = (record: RunRecord): RunState => {
   const event = record.events[0]
-  if (event?.type !== "run_started") throw new Error(`a journal begins with run_started, not ${event?.type ?? record.op}`)
+  if (event?.type !== "run_started")
+    throw new Error(`a journal begins with run_started, not ${event?.type ?? record.op}`)
   return {
     runId: event.runId,
     rootRunId: event.rootRunId,
@@ -412,6 +458,7 @@ const begin = (record: RunRecord): RunState => {
     status: { type: "running", phase: "run_started" },
     context: event.context,
     input: event.messages,
+    history: event.history,
     turns: [],
     currentTurn: undefined,
     prompt: event.messages,
@@ -461,17 +508,12 @@ const extend = (prompt: ReadonlyArray<Message>, delta: PromptDelta): ReadonlyArr
 
 const answered = (state: RunState, event: Extract<PhaseEvent, { type: "model_completed" }>): RunState => {
   const { calls, finishReason, latencyMs, message, model, outcome, usage } = event
+  if (state.currentTurn === undefined) return state
+  const { before: _, ...turn } = state.currentTurn
+  const order = calls.map((call) => call.toolCallId)
   return {
-    ...withTurn(state, {
-      message,
-      model,
-      usage,
-      finishReason,
-      latencyMs,
-      outcome,
-      pending: calls,
-      order: calls.map((call) => call.toolCallId)
-    }),
+    ...state,
+    currentTurn: { ...turn, message, model, usage, finishReason, latencyMs, outcome, pending: calls, order },
     prompt: state.prompt.concat([message]),
     usage: usage === null ? state.usage : Usage.add(state.usage, usage),
     costUsd: state.costUsd + (event.costUsd ?? 0),
@@ -480,7 +522,11 @@ const answered = (state: RunState, event: Extract<PhaseEvent, { type: "model_com
   }
 }
 
-const reviewed = (turn: Turn | undefined, toolCallId: string, change: ToolResponseChange | undefined): Turn | undefined => {
+const reviewed = (
+  turn: Turn | undefined,
+  toolCallId: string,
+  change: ToolResponseChange | undefined
+): Turn | undefined => {
   if (turn === undefined) return undefined
   if (change?.type === "skip") {
     return {
@@ -532,8 +578,11 @@ const resumed = (state: RunState, delta: Delta): RunState => {
   if (delta.rewind === true && turn !== undefined) {
     return {
       ...state,
+      ...turn.before,
       approvals,
       currentTurn: openTurn(turn.turnId, turn.turn, turn.startedAt),
+      // Past turn_started its hook has settled; preparing again does not start the turn again.
+      settledRevision: state.status.phase === "turn_started" ? state.settledRevision : state.phaseRevision,
       status: { type: "running", phase: "turn_started" }
     }
   }
@@ -588,7 +637,7 @@ export const result = <Output>(state: RunState, output: Output): RunResult<Outpu
     unreportedTurns: state.unreportedTurns,
     finishReason: turns.at(-1)?.finishReason ?? "unknown",
     get messages() {
-      return state.input.concat(turns.flatMap(messagesOf))
+      return state.input.slice(state.history).concat(turns.flatMap(messagesOf))
     },
     get toolCallsMade() {
       return turns.flatMap(callsMade)

@@ -118,7 +118,11 @@ export interface Shape {
   readonly tail: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
   readonly list: (filter?: RunFilter) => Effect.Effect<ReadonlyArray<RunHead>, StoreError>
   /** Takes or renews the lease of a run for its worker; fails while another's is live at `now`. */
-  readonly acquire: (runId: string, lease: Lease, now: number) => Effect.Effect<void, RunBusy | RunNotFound | StoreError>
+  readonly acquire: (
+    runId: string,
+    lease: Lease,
+    now: number
+  ) => Effect.Effect<void, RunBusy | RunNotFound | StoreError>
   /** Gives a lease back. Another's is left alone. */
   readonly release: (runId: string, workerId: string) => Effect.Effect<void, StoreError>
   /** Forgets runs: those named, with everything stored of them. */

@@ -1,0 +1,456 @@
+/**
+ * The loop that lets a model act (design: one loop, many settings).
+ *
+ * `stream` tells a run as it happens, `run` is the same run folded to its
+ * result, `resume` takes a stored one up where it stands. Interrupting the fiber
+ * that consumes a run interrupts its model call, its skills and its children;
+ * what was committed stays.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import * as Stream from "effect/Stream"
+import type { Agent } from "./Agent.ts"
+import * as Agents from "./Agent.ts"
+import type { Content } from "./Content.ts"
+import { EventBus } from "./EventBus.ts"
+import { Hooks } from "./Hooks.ts"
+import * as Begin from "./internal/begin.ts"
+import type { JsonObject } from "./internal/json.ts"
+import * as Mailbox from "./internal/mailbox.ts"
+import type { AnyAgent, Ground, TaskReport } from "./internal/run.ts"
+import * as Tree from "./internal/tree.ts"
+import type { KernelError } from "./KernelError.ts"
+import { ProviderError } from "./KernelError.ts"
+import { Limits } from "./Limits.ts"
+import type { Media } from "./Media.ts"
+import * as MediaStore from "./MediaStore.ts"
+import type { Message } from "./Message.ts"
+import { Middleware } from "./Middleware.ts"
+import type { Model } from "./Model.ts"
+import { ModelRegistry } from "./ModelRegistry.ts"
+import * as Policy from "./Policy.ts"
+import { PromptPipeline } from "./PromptPipeline.ts"
+import * as ProtocolRegistry from "./ProtocolRegistry.ts"
+import { Provider, type ProviderShape } from "./Provider.ts"
+import { Recorder } from "./Recorder.ts"
+import type { RunEvent } from "./RunEvent.ts"
+import { isStreamed } from "./RunEvent.ts"
+import type { RunResult, RunState } from "./RunState.ts"
+import * as RunStore from "./RunStore.ts"
+import type { AnySkill } from "./Skill.ts"
+import { SkillRegistry } from "./SkillRegistry.ts"
+import { Telemetry } from "./Telemetry.ts"
+
+// ---------------------------------------------------------------- models
+
+/**
+ * What a run begins with: text, media, contents, or a list of them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Input = string | Media | Content | ReadonlyArray<string | Media | Content>
+
+/**
+ * What holds for every run, new or resumed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CommonOptions {
+  /** The model's provider for this run, before the agent's and the layer's (BP-31). */
+  readonly provider?: ProviderShape
+  /** Names of skills the host allows at all (BP-65). */
+  readonly allowedSkills?: ReadonlyArray<string>
+  /** Tell every part of a reply as `stream_part`, text too (DR-24). */
+  readonly parts?: boolean
+  /** Who runs: part of every record, and the owner of leases. */
+  readonly workerId?: string
+  /** Called once per task of a workflow; what it does wrong changes nothing (BP-103). */
+  readonly onTaskComplete?: (task: TaskReport) => Effect.Effect<void>
+}
+
+/**
+ * How a new run is begun.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunOptions extends CommonOptions {
+  readonly runId?: string
+  /** What was said before; not part of the result. */
+  readonly history?: ReadonlyArray<Message>
+  /** The host's own small JSON: skills read it, hooks change it (BP-153). */
+  readonly context?: JsonObject
+}
+
+/**
+ * How a stored run is taken up again (DR-15 to DR-19, DR-22).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ResumeOptions extends CommonOptions, Begin.Resume {}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Verdict = Begin.Verdict
+
+type Events<Output, S extends AnySkill<unknown>, R> = Stream.Stream<RunEvent<Output, S>, KernelError, R>
+type Result<Output, R> = Effect.Effect<RunResult<Output>, KernelError, R>
+
+/**
+ * The verbs of the kernel.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Shape {
+  readonly stream: <Output, S extends AnySkill<unknown>, R>(
+    agent: Agent<Output, S, R>,
+    input: Input,
+    options?: RunOptions
+  ) => Events<Output, S, R>
+  readonly run: <Output, S extends AnySkill<unknown>, R>(
+    agent: Agent<Output, S, R>,
+    input: Input,
+    options?: RunOptions
+  ) => Result<Output, R>
+  readonly resumeStream: <Output, S extends AnySkill<unknown>, R>(
+    agent: Agent<Output, S, R>,
+    runId: string,
+    options?: ResumeOptions
+  ) => Events<Output, S, R>
+  readonly resume: <Output, S extends AnySkill<unknown>, R>(
+    agent: Agent<Output, S, R>,
+    runId: string,
+    options?: ResumeOptions
+  ) => Result<Output, R>
+}
+
+/**
+ * Runs agents.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class Kernel extends Context.Service<Kernel, Shape>()("kernai/Kernel") {}
+
+// ---------------------------------------------------------------- running
+
+/**
+ * Tells a run as it happens. The last event of a run with an answer is
+ * `run_completed` and carries its result; one that waits for a person ends with
+ * `paused`.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const stream = <Output, S extends AnySkill<unknown>, R>(
+  agent: Agent<Output, S, R>,
+  input: Input,
+  options?: RunOptions
+): Events<Output, S, Kernel | R> =>
+  Stream.unwrap(Kernel.use((kernel) => Effect.succeed(kernel.stream(agent, input, options))))
+
+/**
+ * Runs an agent to its result.
+ *
+ * @example
+ * const result = yield* Kernel.run(agent, "What is a fiber?")
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const run = <Output, S extends AnySkill<unknown>, R>(
+  agent: Agent<Output, S, R>,
+  input: Input,
+  options?: RunOptions
+): Result<Output, Kernel | R> => Kernel.use((kernel) => kernel.run(agent, input, options))
+
+/**
+ * Takes a stored run up where it stands, and tells what happens from there.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const resumeStream = <Output, S extends AnySkill<unknown>, R>(
+  agent: Agent<Output, S, R>,
+  runId: string,
+  options?: ResumeOptions
+): Events<Output, S, Kernel | R> =>
+  Stream.unwrap(Kernel.use((kernel) => Effect.succeed(kernel.resumeStream(agent, runId, options))))
+
+/**
+ * Takes a stored run up where it stands: answers its questions, decides about
+ * calls in flight, or just goes on after a crash.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const resume = <Output, S extends AnySkill<unknown>, R>(
+  agent: Agent<Output, S, R>,
+  runId: string,
+  options?: ResumeOptions
+): Result<Output, Kernel | R> => Kernel.use((kernel) => kernel.resume(agent, runId, options))
+
+// ---------------------------------------------------------------- layers
+
+/**
+ * The kernel on the stores and registries in context.
+ *
+ * The provider of the layer is used by runs that name none. References
+ * (Policy, Hooks, Middleware, PromptPipeline, Recorder, …) are taken from here
+ * and from the running fiber: the fiber's win, policies combine.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<
+  Kernel,
+  never,
+  SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
+> = /*#__PURE__*/ Layer.effect(
+  Kernel,
+  Effect.map(
+    Effect.context<SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore>(),
+    (built) => make(built)
+  )
+)
+
+/**
+ * The kernel with everything in memory: needs only skills and a provider.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerMemory: Layer.Layer<Kernel, never, SkillRegistry | Provider> = /*#__PURE__*/ Layer.effect(
+  Kernel,
+  Effect.map(
+    Effect.context<
+      SkillRegistry | Provider | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
+    >(),
+    (built) => make(built)
+  )
+).pipe(Layer.provide([ProtocolRegistry.layer(), MediaStore.layerMemory, RunStore.layerMemory]), Layer.orDie)
+
+// ---------------------------------------------------------------- making
+
+type Built = Context.Context<
+  SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
+>
+
+/** Where a run tells what happens, and whether whoever listens is behind. */
+interface Sink {
+  readonly tell: (event: RunEvent) => void
+  readonly isFull: () => boolean
+}
+
+const silent: Sink = { tell: () => {}, isFull: () => false }
+
+const make = (built: Built): Shape => {
+  const runWith = <Output, S extends AnySkill<unknown>, R>(
+    agent: Agent<Output, S, R>,
+    input: Input,
+    options: RunOptions,
+    sink: Sink
+  ): Result<Output, R> =>
+    onGround(built, agent, options, sink, undefined, (ground, newId) => {
+      const runId = options.runId ?? newId()
+      return Effect.scoped(
+        Effect.gen(function* () {
+          const media = yield* ground.media.run(runId)
+          const parts = yield* media.admit(isList(input) ? input : [input])
+          return yield* Effect.provideService(
+            Begin.begin(
+              { ...ground, media },
+              {
+                runId,
+                rootRunId: runId,
+                parentRunId: undefined,
+                depth: 0,
+                taskId: undefined,
+                history: options.history ?? [],
+                input: parts,
+                context: options.context ?? {}
+              }
+            ),
+            MediaStore.MediaStore,
+            media
+          )
+        })
+      )
+    })
+
+  const resumeWith = <Output, S extends AnySkill<unknown>, R>(
+    agent: Agent<Output, S, R>,
+    runId: string,
+    options: ResumeOptions,
+    sink: Sink
+  ): Result<Output, R> =>
+    Effect.flatMap(Begin.stored(Context.get(built, RunStore.RunStore), runId), (state) =>
+      onGround(built, agent, options, sink, state, (ground) =>
+        Effect.scoped(
+          Effect.flatMap(ground.media.run(state.rootRunId), (media) =>
+            Effect.provideService(Begin.resume({ ...ground, media }, state, options), MediaStore.MediaStore, media)
+          )
+        )
+      )
+    )
+
+  return {
+    run: (agent, input, options = {}) => runWith(agent, input, options, silent),
+    stream: (agent, input, options = {}) => events(agent, (sink) => runWith(agent, input, options, sink)),
+    resume: (agent, runId, options = {}) => resumeWith(agent, runId, options, silent),
+    resumeStream: (agent, runId, options = {}) => events(agent, (sink) => resumeWith(agent, runId, options, sink))
+  }
+}
+
+const isList = (input: Input): input is ReadonlyArray<string | Media | Content> => Array.isArray(input)
+
+/** The same run, told through a mailbox to whoever pulls. */
+const events = <Output, S extends AnySkill<unknown>, R>(
+  _agent: Agent<Output, S, R>,
+  start: (sink: Sink) => Result<Output, R>
+): Events<Output, S, R> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const { liveEvents } = yield* Limits
+      const mailbox = Mailbox.make<RunEvent, KernelError>({ limit: liveEvents, keep: (event) => !isStreamed(event) })
+      yield* Effect.forkScoped(
+        Effect.onExit(start({ tell: mailbox.offer, isFull: mailbox.isFull }), (exit) =>
+          Effect.sync(() => (Exit.isFailure(exit) && !isPause(exit.cause) ? mailbox.fail(exit.cause) : mailbox.end()))
+        )
+      )
+      // Events are made from the agent's own skills and output schema: this is where their types meet.
+      return mailbox.stream as Stream.Stream<RunEvent<Output, S>, KernelError>
+    })
+  )
+
+/** A pause is told as an event; a stream that ends with it has not failed. */
+const isPause = (cause: Cause.Cause<KernelError>): boolean =>
+  cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag === "RunPaused")
+
+/** Gathers what a run stands on, from the layer and from the fiber that runs it, and runs on it. */
+const onGround = <Output, S extends AnySkill<unknown>, R>(
+  built: Built,
+  agent: Agent<Output, S, R>,
+  options: CommonOptions,
+  sink: Sink,
+  state: RunState | undefined,
+  body: (ground: Ground, newId: () => string) => Result<unknown, never>
+): Result<Output, R> =>
+  Effect.contextWith((current: Context.Context<R>) => {
+    const problem = Agents.problem(agent)
+    if (problem !== undefined) return Effect.fail(problem)
+    const own = closed(agent, current)
+    return Effect.flatMap(modelOf(built, current, own, options), ({ model, provider }) => {
+      const ground: Ground = {
+        agent: own,
+        model,
+        provider,
+        store: Context.get(built, RunStore.RunStore),
+        skills: Context.get(built, SkillRegistry),
+        protocols: Context.get(built, ProtocolRegistry.ProtocolRegistry),
+        media: Context.get(built, MediaStore.MediaStore),
+        hooks: reference(built, current, Hooks),
+        middleware: reference(built, current, Middleware),
+        policy: Policy.combine(Context.get(built, Policy.Policy), Context.get(current, Policy.Policy)),
+        pipeline: reference(built, current, PromptPipeline),
+        telemetry: reference(built, current, Telemetry),
+        limits: reference(built, current, Limits),
+        clock: Context.get(current, Clock.Clock),
+        workerId: options.workerId ?? "local",
+        allowed: options.allowedSkills,
+        parts: options.parts ?? false,
+        tree: Tree.make(agent.budget, agent.spawn ?? { maxAgents: 50, maxDepth: 1 }, Tree.spentOf(state)),
+        tell: listeners(built, current, sink),
+        isFull: sink.isFull,
+        spawn: Begin.spawn,
+        onTaskComplete: options.onTaskComplete
+      }
+      const random = Context.get(current, Random.Random)
+      const whole = body(ground, () => newRunId(() => random.nextIntUnsafe()))
+      const traced =
+        ground.telemetry === undefined
+          ? whole
+          : ground.telemetry.run(whole, { agent: agent.name, model: model.id, provider: provider.name })
+      // Decoded by the agent's own schema: its type is the agent's Output.
+      return traced as Result<Output, never>
+    })
+  })
+
+/** Instructions that need services are closed over them here: inside, an agent needs nothing. */
+const closed = <Output, S extends AnySkill<unknown>, R>(
+  agent: Agent<Output, S, R>,
+  services: Context.Context<R>
+): AnyAgent =>
+  typeof agent.instructions === "string"
+    ? { ...agent, instructions: agent.instructions }
+    : {
+        ...agent,
+        instructions: Effect.updateContext(agent.instructions, (current: Context.Context<never>) =>
+          Context.merge(services, current)
+        )
+      }
+
+/** The provider of a run: its own, else the agent's model string, else the layer's (BP-31). */
+const modelOf = (
+  built: Built,
+  current: Context.Context<never>,
+  agent: AnyAgent,
+  options: CommonOptions
+): Effect.Effect<{ readonly provider: ProviderShape; readonly model: Model }, KernelError> => {
+  const named = agent.model
+  const plain: Model = typeof named === "string" ? { id: named, capabilities: ["text"] } : named
+  if (options.provider !== undefined) return Effect.succeed({ provider: options.provider, model: plain })
+  const registry = service(built, current, ModelRegistry)
+  if (typeof named === "string" && named.includes("/") && registry !== undefined) return registry.resolve(named)
+  const provider = service(built, current, Provider)
+  return provider === undefined
+    ? Effect.fail(new ProviderError({ provider: "none", reason: "not_configured", detail: "No provider configured" }))
+    : Effect.succeed({ provider, model: plain })
+}
+
+const service = <I, S>(
+  built: Context.Context<never>,
+  current: Context.Context<never>,
+  key: Context.Key<I, S>
+): S | undefined =>
+  Option.getOrUndefined(Option.orElse(Context.getOption(current, key), () => Context.getOption(built, key)))
+
+/** A reference as the running fiber has it, else as the layer was built with. */
+const reference = <A>(built: Context.Context<never>, current: Context.Context<never>, key: Context.Reference<A>): A =>
+  Context.get(current.mapUnsafe.has(key.key) ? current : built, key)
+
+/** Everyone who hears of events: the same ones in the same order for all (R-23). */
+const listeners = (built: Context.Context<never>, current: Context.Context<never>, sink: Sink) => {
+  const recorder = reference(built, current, Recorder)
+  const bus = service(built, current, EventBus)
+  const all = [
+    ...(sink === silent ? [] : [sink.tell]),
+    ...(recorder === undefined ? [] : [recorder.record]),
+    ...(bus === undefined ? [] : [bus.publish])
+  ]
+  const [first, second] = all
+  if (first === undefined) return silent.tell
+  if (second === undefined) return first
+  return (event: RunEvent) => {
+    for (const tell of all) tell(event)
+  }
+}
+
+const newRunId = (random: () => number): string => {
+  const part = () => (random() >>> 0).toString(16).padStart(8, "0")
+  return `run_${part()}${part()}${part()}`
+}

@@ -1,0 +1,266 @@
+/**
+ * The calls of one reply: opened, reviewed, launched, each by its own commit (DR-11 to DR-13, DR-22).
+ *
+ * All calls are reviewed before any is launched; a call is in flight from the
+ * commit before its code is entered to the commit of its result. Sequential and
+ * parallel calls and the tasks of a workflow are the same three steps under
+ * another order.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
+import type { Call, CallResult } from "../Call.ts"
+import * as Calls from "../Call.ts"
+import type { Review } from "../Hooks.ts"
+import type { KernelError } from "../KernelError.ts"
+import { ExtensionFailed } from "../KernelError.ts"
+import type { Decision } from "../Policy.ts"
+import * as Policy from "../Policy.ts"
+import type { Approval, ToolResponseChange } from "../RunState.ts"
+import { effectsOf, execute } from "./dispatch.ts"
+import type { Json } from "./json.ts"
+import {
+  ask,
+  commit,
+  type Draft,
+  hookArgs,
+  obey,
+  observePause,
+  openTurn,
+  pause,
+  policyScope,
+  type Run,
+  settle,
+  write
+} from "./run.ts"
+import { runWorkflow } from "./workflow.ts"
+
+// ---------------------------------------------------------------- opening
+
+/** Opens the batch: the hook may change it, the policy may refuse or ask a person (DR-11, DR-22). */
+export const startCalls = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+  const hook = run.hooks.onToolCallsStarted
+  let calls = openTurn(run).pending
+  let rewritten = false
+  if (hook !== undefined) {
+    const result = yield* ask(run, "onToolCallsStarted", hook({ ...hookArgs(run), calls }))
+    if (result.control !== undefined && result.control.type !== "continue") return yield* obey(run, result.control)
+    if (result.value !== undefined) {
+      calls = yield* declared(calls, result.value)
+      rewritten = true
+    }
+  }
+  const approvals: Array<Approval> = []
+  if (run.policy !== undefined) {
+    for (const call of calls) {
+      const approval = approvalOf(call, yield* authorize(run, call))
+      if (approval !== undefined) approvals.push(approval)
+    }
+  }
+  const started: Draft = {
+    type: "tool_calls_started",
+    ...(rewritten ? { calls } : {}),
+    ...(approvals.length === 0 ? {} : { approvals })
+  }
+  const open = approvals.filter((approval) => approval.answer === undefined)
+  if (open.length === 0) return yield* commit(run, "phase", [started])
+  const metadata = question(open)
+  yield* commit(run, "phase", [started, { type: "paused", reason: "approval_required", metadata }])
+  yield* observePause(run, "approval_required", metadata)
+})
+
+/** A hook may rewrite, drop and reorder calls, not invent them. */
+const declared = (
+  before: ReadonlyArray<Call>,
+  after: ReadonlyArray<Call>
+): Effect.Effect<ReadonlyArray<Call>, ExtensionFailed> => {
+  const known = new Map(before.map((call) => [call.toolCallId, call]))
+  for (const call of after) {
+    const was = known.get(call.toolCallId)
+    if (was === undefined || was.toolName !== call.toolName || was.kind !== call.kind) {
+      const detail = `'${call.toolCallId}' is no call of this turn, or is listed twice`
+      return Effect.fail(new ExtensionFailed({ extension: "onToolCallsStarted", detail }))
+    }
+    known.delete(call.toolCallId)
+  }
+  return Effect.succeed(after.map((call): Call => ({ ...call, review: "unreviewed" })))
+}
+
+/** What the policy says. The kernel's own words, faulty calls and tasks are not asked for: a task's calls are. */
+const authorize = (run: Run, call: Call): Effect.Effect<Decision> =>
+  run.policy === undefined ||
+  call.toolName === null ||
+  call.fault !== undefined ||
+  call.kind === "builtin" ||
+  call.kind === "task"
+    ? Effect.succeed(Policy.allowed)
+    : run.policy.authorize({
+        ...policyScope(run),
+        toolCallId: call.toolCallId,
+        name: call.toolName,
+        kind: call.kind,
+        arguments: call.input,
+        effects: effectsOf(run, call)
+      })
+
+/** A refusal is an approval the policy answered itself. */
+const approvalOf = (call: Call, decision: Decision): Approval | undefined => {
+  if (decision._tag === "Allowed") return undefined
+  const asked = {
+    toolCallId: call.toolCallId,
+    toolName: call.toolName ?? "",
+    input: call.input,
+    reason: decision.reason
+  }
+  return decision._tag === "Confirm"
+    ? asked
+    : { ...asked, answer: { toolCallId: call.toolCallId, approved: false, reason: decision.reason, by: "policy" } }
+}
+
+const question = (open: ReadonlyArray<Approval>): Json => ({
+  toolCallIds: open.map((approval) => approval.toolCallId),
+  approvals: open.map(({ input, reason, toolCallId, toolName }) => ({ toolCallId, toolName, input, reason }))
+})
+
+// ---------------------------------------------------------------- going on
+
+/** The next step of an open batch: ask again, review, launch, or close it. */
+export const continueCalls = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+  const turn = openTurn(run)
+  if (run.state.status.phase === "tool_call_completed") {
+    const result = turn.completed.at(-1)
+    const hook = run.hooks.onToolCallCompleted
+    if (result !== undefined && hook !== undefined) {
+      if (!(yield* settle(run, "onToolCallCompleted", hook({ ...hookArgs(run), result })))) return
+    }
+  }
+  const open = run.state.approvals.filter((approval) => approval.answer === undefined)
+  if (open.length > 0) return yield* pause(run, "approval_required", question(open))
+  const unreviewed = turn.pending.find((call) => call.review === "unreviewed")
+  if (unreviewed !== undefined) return yield* review(run, unreviewed)
+  if (turn.pending.length > 0) return yield* launch(run)
+  yield* commit(run, "phase", [{ type: "tool_calls_completed" }])
+})
+
+// ---------------------------------------------------------------- review
+
+/** Reviews one call: the person's answer, then the hook, then the policy again if the hook changed it. */
+const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Return<void, KernelError> {
+  const approval = run.state.approvals.findLast((approval) => approval.toolCallId === call.toolCallId)
+  const answer = approval?.answer
+  if (answer !== undefined && !answer.approved) return yield* started(run, call, refuse(call, answer.reason))
+  let asked: Call = answer?.input === undefined ? call : { ...call, input: answer.input }
+  const hook = run.hooks.onToolCallStarted
+  if (hook !== undefined) {
+    const result = yield* ask(run, "onToolCallStarted", hook({ ...hookArgs(run), call: asked }))
+    if (result.control !== undefined && result.control.type !== "continue") return yield* obey(run, result.control)
+    const value: Review | undefined = result.value
+    if (value?.type === "skip") {
+      const skipped: CallResult = {
+        toolCallId: call.toolCallId,
+        toolName: call.toolName,
+        kind: call.kind,
+        input: call.input,
+        ...value.result,
+        skipped: true
+      }
+      return yield* started(run, call, { type: "skip", result: skipped })
+    }
+    if (value?.type === "rewrite") {
+      asked = { ...asked, input: value.input }
+      // What was granted was granted for other arguments (AC-19, R-25).
+      const granted = answer !== undefined && sameJson(answer.input ?? approval?.input, value.input)
+      const renewed = granted ? undefined : approvalOf(asked, yield* authorize(run, asked))
+      if (renewed?.answer !== undefined) return yield* started(run, call, refuse(call, renewed.reason))
+      if (renewed !== undefined)
+        return yield* pause(run, "approval_required", question([renewed]), { asked: [renewed] })
+    }
+  }
+  yield* started(run, call, asked === call ? undefined : { type: "rewrite", call: { ...asked, review: "accepted" } })
+})
+
+const started = (run: Run, call: Call, change: ToolResponseChange | undefined): Effect.Effect<void, KernelError> =>
+  commit(run, "phase", [
+    { type: "tool_call_started", toolCallId: call.toolCallId, ...(change === undefined ? {} : { change }) }
+  ])
+
+const refuse = (call: Call, reason: string | undefined): ToolResponseChange => ({
+  type: "skip",
+  result: Calls.failed(call, Calls.error("Denied", reason ?? "This call was denied.", false), { skipped: true })
+})
+
+const sameJson = (a: Json | undefined, b: Json): boolean => a !== undefined && JSON.stringify(a) === JSON.stringify(b)
+
+// ---------------------------------------------------------------- launch
+
+/** Launches what was accepted: one call, several at once, or the tasks of a workflow. */
+const launch = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+  const turn = openTurn(run)
+  const next = turn.pending[0]
+  const together = turn.outcome?.type === "workflow" || run.agent.concurrency > 1
+  if (next === undefined) return
+  if (!together) return yield* one(run, next)
+  run.lock = Semaphore.makeUnsafe(1)
+  const all: Effect.Effect<void, KernelError> =
+    turn.outcome?.type === "workflow"
+      ? runWorkflow(run, turn.outcome.plan, (call, task) => beside(run, call, task))
+      : Effect.forEach(turn.pending, (call) => beside(run, call, execute(run, call)), {
+          concurrency: run.agent.concurrency,
+          discard: true
+        })
+  yield* Effect.ensuring(
+    all,
+    Effect.sync(() => (run.lock = undefined))
+  )
+  const control = run.deferred
+  run.deferred = undefined
+  if (control !== undefined) yield* obey(run, control)
+})
+
+/** One call, alone. A result in hand is committed even when the run is being stopped (DR-7). */
+const one = (run: Run, call: Call): Effect.Effect<void, KernelError> =>
+  Effect.andThen(
+    commit(run, "launch", [], { launched: [call.toolCallId] }),
+    Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(restore(execute(run, call)), (result) => commit(run, "phase", [completed(result)]))
+    )
+  )
+
+/** One call among others: its hook is asked here, and what it asks for waits until all are done. */
+const beside = (
+  run: Run,
+  call: Call,
+  body: Effect.Effect<CallResult, KernelError>
+): Effect.Effect<CallResult | undefined, KernelError> =>
+  Effect.suspend(() => {
+    if (run.deferred !== undefined) return Effect.undefined
+    return Effect.andThen(
+      commit(run, "launch", [], { launched: [call.toolCallId] }),
+      Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(restore(body), (result) => Effect.as(finish(run, result), result))
+      )
+    )
+  })
+
+const finish = (run: Run, result: CallResult): Effect.Effect<void, KernelError> => {
+  const body = Effect.gen(function* () {
+    yield* write(run, "phase", [completed(result)], {})
+    const hook = run.hooks.onToolCallCompleted
+    if (hook === undefined) return
+    run.settled = true
+    const asked = yield* ask(run, "onToolCallCompleted", hook({ ...hookArgs(run), result }))
+    if (asked.control !== undefined && asked.control.type !== "continue") run.deferred ??= asked.control
+  })
+  return run.lock === undefined ? body : run.lock.withPermits(1)(body)
+}
+
+const completed = (result: CallResult): Draft => {
+  const { spent, ...rest } = result
+  return {
+    type: "tool_call_completed",
+    toolCallId: result.toolCallId,
+    result: rest,
+    ...(spent === undefined ? {} : { spent })
+  }
+}

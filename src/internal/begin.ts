@@ -1,0 +1,260 @@
+/**
+ * How a run comes to be: begun, resumed, or spawned by another (DR-15 to DR-19, BP-61).
+ *
+ * All three end in the same loop; they differ in where its state comes from.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Call, CallResult } from "../Call.ts"
+import * as Calls from "../Call.ts"
+import type { Content } from "../Content.ts"
+import * as Contents from "../Content.ts"
+import type { KernelError } from "../KernelError.ts"
+import { ApprovalNotFound, InFlightToolCalls, RewindNotAllowed, RunBusy, RunNotFound } from "../KernelError.ts"
+import type { Message } from "../Message.ts"
+import * as Messages from "../Message.ts"
+import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState } from "../RunState.ts"
+import { advance } from "../RunState.ts"
+import type * as RunStore from "../RunStore.ts"
+import { effectsOf } from "./dispatch.ts"
+import type { JsonObject } from "./json.ts"
+import { conclude, drive, failWith, restoreOutput } from "./loop.ts"
+import { commit, type Ground, now, type Run } from "./run.ts"
+import * as Tree from "./tree.ts"
+
+/** Who a new run is. */
+export interface Birth {
+  readonly runId: string
+  readonly rootRunId: string
+  readonly parentRunId: string | undefined
+  readonly depth: number
+  readonly taskId: string | undefined
+  readonly history: ReadonlyArray<Message>
+  readonly input: ReadonlyArray<Content>
+  readonly context: JsonObject
+}
+
+/** Begins a run: it is stored before its first model call. */
+export const begin = Effect.fnUntraced(function* (
+  ground: Ground,
+  birth: Birth
+): Effect.fn.Return<RunResult<unknown>, KernelError> {
+  const { depth, history, parentRunId, rootRunId, runId, taskId } = birth
+  const at = now(ground)
+  const messages = [...history, Messages.user(birth.input)]
+  const event = {
+    type: "run_started" as const,
+    runId,
+    rootRunId,
+    step: 0,
+    depth,
+    taskId,
+    at,
+    revision: 1,
+    agent: ground.agent.name,
+    parentRunId,
+    messages,
+    history: history.length,
+    context: birth.context
+  }
+  const record: RunRecord = {
+    runId,
+    revision: 1,
+    op: "phase",
+    events: [event],
+    delta: {},
+    createdAt: at,
+    workerId: ground.workerId
+  }
+  const state = advance(undefined, record)
+  yield* ground.store.create(record, state)
+  ground.tell(event)
+  return yield* finish(take(ground, state))
+})
+
+/** A run in this process, at a state. */
+const take = (ground: Ground, state: RunState): Run => ({
+  ...ground,
+  state,
+  lock: undefined,
+  settled: false,
+  changed: undefined,
+  goesOn: false,
+  output: undefined,
+  raw: [],
+  deferred: undefined
+})
+
+const finish = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
+  Effect.andThen(
+    drive(run),
+    Effect.suspend(() => conclude(run))
+  )
+
+// ---------------------------------------------------------------- resume
+
+/** What a caller knows about a call that was in flight (DR-17). */
+export type Verdict = "retry" | "fail" | { readonly resolve: Pick<CallResult, "output"> | Pick<CallResult, "error"> }
+
+/** How a run is taken up again. */
+export interface Resume {
+  readonly context?: JsonObject
+  readonly replay?: { readonly [toolCallId: string]: Verdict }
+  readonly approvals?: ReadonlyArray<ApprovalAnswer>
+  /** Prepare the turn again instead of asking with the committed prompt (DR-19). */
+  readonly rewind?: boolean
+}
+
+/** The stored state of a run, or that there is none. */
+export const stored = (store: RunStore.Shape, runId: string): Effect.Effect<RunState, KernelError> =>
+  Effect.flatMap(
+    store.load(runId),
+    Option.match({
+      onNone: () => Effect.fail(new RunNotFound({ runId })),
+      onSome: (state) => Effect.succeed(state)
+    })
+  )
+
+/** Takes a stored run up where it stands. A completed one gives its result and commits nothing. */
+export const resume = Effect.fnUntraced(function* (
+  ground: Ground,
+  state: RunState,
+  how: Resume
+): Effect.fn.Return<RunResult<unknown>, KernelError> {
+  const run = take(ground, state)
+  restoreOutput(run)
+  if (state.status.type === "completed") return yield* retell(run)
+  yield* notHeld(run)
+  yield* checkAnswers(state, how.approvals ?? [])
+  if (how.rewind === true) yield* checkRewind(state)
+  const verdicts = yield* verdictsOf(run, how.replay ?? {})
+  const delta: Delta = {
+    resumed: true,
+    ...(how.context === undefined ? {} : { context: how.context }),
+    ...(how.approvals === undefined ? {} : { answers: how.approvals }),
+    ...(how.rewind === true ? { rewind: true } : {}),
+    ...verdicts
+  }
+  yield* commit(run, "resume", [], delta)
+  return yield* finish(run)
+})
+
+/** The end of a run that ended before, told once more to whoever asks now. */
+const retell = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
+  Effect.tap(conclude(run), (result) =>
+    Effect.sync(() => {
+      const { depth, revision, rootRunId, runId, status, taskId, turns } = run.state
+      if (status.type !== "completed") return
+      const step = Math.max(0, turns.length - 1)
+      const scope = { runId, rootRunId, step, depth, taskId, at: status.createdAt, revision }
+      run.tell({ type: "run_completed", ...scope, source: status.source, result })
+    })
+  )
+
+const notHeld = (run: Run): Effect.Effect<void, KernelError> =>
+  Effect.flatMap(run.store.head(run.state.runId), (head) => {
+    const lease = Option.isSome(head) ? head.value.lease : undefined
+    return lease === undefined || lease.workerId === run.workerId || lease.expiresAt <= now(run)
+      ? Effect.void
+      : Effect.fail(new RunBusy({ runId: run.state.runId, ...lease }))
+  })
+
+/** An answer fits one open question, once. */
+const checkAnswers = (
+  state: RunState,
+  answers: ReadonlyArray<ApprovalAnswer>
+): Effect.Effect<void, ApprovalNotFound> => {
+  const open = new Set(
+    state.approvals.flatMap((approval) => (approval.answer === undefined ? [approval.toolCallId] : []))
+  )
+  for (const { toolCallId } of answers) {
+    if (!open.delete(toolCallId)) return Effect.fail(new ApprovalNotFound({ runId: state.runId, toolCallId }))
+  }
+  return Effect.void
+}
+
+const checkRewind = (state: RunState): Effect.Effect<void, RewindNotAllowed> => {
+  const { phase } = state.status
+  return phase === "turn_started" || phase === "turn_prepared" || phase === "model_started"
+    ? Effect.void
+    : Effect.fail(new RewindNotAllowed({ runId: state.runId, phase }))
+}
+
+/**
+ * What becomes of the calls that were in flight: what the caller says, else what
+ * their skill declares. One without a verdict stops the resume; nothing is run (DR-16).
+ */
+const verdictsOf = Effect.fnUntraced(function* (
+  run: Run,
+  replay: NonNullable<Resume["replay"]>
+): Effect.fn.Return<Pick<Delta, "retried" | "resolved">, KernelError> {
+  const inFlight = run.state.currentTurn?.inFlight ?? []
+  if (inFlight.length === 0) return {}
+  const said = new Map(Object.entries(replay))
+  const retried: Array<string> = []
+  const resolved: Array<CallResult> = []
+  for (const call of inFlight) {
+    const verdict = said.get(call.toolCallId) ?? (effectsOf(run, call) === "write" ? "fail" : "retry")
+    if (verdict === "retry") retried.push(call.toolCallId)
+    else if (verdict !== "fail") resolved.push(resolve(call, verdict.resolve))
+  }
+  if (retried.length + resolved.length === inFlight.length) {
+    return { ...(retried.length === 0 ? {} : { retried }), ...(resolved.length === 0 ? {} : { resolved }) }
+  }
+  const error = new InFlightToolCalls({ runId: run.state.runId, toolCallIds: inFlight.map((call) => call.toolCallId) })
+  // A resume that is refused is a failure of the run: told, stored, and open to the next try.
+  return yield* failWith(run, error)
+})
+
+const resolve = (call: Call, known: Pick<CallResult, "output"> | Pick<CallResult, "error">): CallResult => ({
+  toolCallId: call.toolCallId,
+  toolName: call.toolName,
+  kind: call.kind,
+  input: call.input,
+  ...known
+})
+
+// ---------------------------------------------------------------- children
+
+/** Runs a task as a child: a whole run one level deeper, with its own journal (BP-61, DR-26). */
+export const spawn = (parent: Run, call: Call, input: string): Effect.Effect<CallResult, KernelError> =>
+  Tree.inSlot(
+    parent.tree,
+    parent.state.runId,
+    parent.state.depth + 1,
+    Effect.gen(function* () {
+      const before = yield* parent.store.load(call.toolCallId)
+      // A task cut off in an earlier life of the parent goes on where its own journal ends.
+      const result = yield* Option.isSome(before)
+        ? resume(parent, before.value, {})
+        : begin(parent, {
+            runId: call.toolCallId,
+            rootRunId: parent.state.rootRunId,
+            parentRunId: parent.state.runId,
+            depth: parent.state.depth + 1,
+            taskId: call.toolName ?? undefined,
+            history: [],
+            input: [Contents.text(input)],
+            context: parent.state.context
+          })
+      return Calls.succeeded(call, [Contents.text(result.text), ...mediaOf(result)], {
+        spent: { usage: result.usage, costUsd: result.costUsd, turns: result.turns }
+      })
+    })
+  )
+
+/** The media a child made: named in its result, so that later tasks can use them (W-21). */
+const mediaOf = (result: RunResult<unknown>): ReadonlyArray<Content> => {
+  const seen = new Set<string>()
+  const media: Array<Content> = []
+  for (const message of result.messages.slice(1)) {
+    for (const part of message.content) {
+      if (!Calls.isMedia(part) || part.fileId === undefined || seen.has(part.fileId)) continue
+      seen.add(part.fileId)
+      media.push(part)
+    }
+  }
+  return media
+}

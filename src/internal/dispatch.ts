@@ -1,0 +1,330 @@
+/**
+ * From a call to its result (BP-62 to BP-82, DR-14).
+ *
+ * Whatever a skill or protocol does, a result comes back: failures, defects,
+ * timeouts and values that cannot be told are error results whose text the
+ * model may read, while the cause goes to the log. Only middleware outside of
+ * that can fail here.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import type { Call, CallError, CallResult } from "../Call.ts"
+import * as Calls from "../Call.ts"
+import type { Content } from "../Content.ts"
+import * as Contents from "../Content.ts"
+import type { ExtensionFailed, MiddlewareTermination } from "../KernelError.ts"
+import type { Message } from "../Message.ts"
+import type { ToolEffect, ToolRun } from "../Middleware.ts"
+import type { AnyProtocol } from "../Protocol.ts"
+import type { AnySkill, CallScope, Effects, Output } from "../Skill.ts"
+import * as Skills from "../Skill.ts"
+import { builtin } from "./builtins.ts"
+import { isJsonObject } from "./json.ts"
+import { redact } from "./redact.ts"
+import { now, type Run, stepOf, tell } from "./run.ts"
+import { maySpeak, refusalOf } from "./view.ts"
+
+/** Runs a call through the middleware, first outermost (DR-23). */
+export const execute = (run: Run, call: Call): Effect.Effect<CallResult, MiddlewareTermination | ExtensionFailed> => {
+  let next = (toolRun: ToolRun): ToolEffect => perform(run, toolRun.call)
+  for (const { callTool } of run.middleware.toReversed()) {
+    if (callTool === undefined) continue
+    const inner = next
+    next = (toolRun) => callTool(toolRun, inner)
+  }
+  const { context, prompt, rootRunId, runId } = run.state
+  return next({ runId, rootRunId, step: stepOf(run.state), context, messages: prompt, call })
+}
+
+/** What a call's repetition would do: decides resume, retry and default approval. */
+export const effectsOf = (run: Run, call: Call): Effects => {
+  switch (call.kind) {
+    case "skill": {
+      const skill = run.skills.find(call.toolName ?? "")
+      return Option.isSome(skill) ? skill.value.effects : "write"
+    }
+    case "protocol": {
+      const protocol = run.protocols.find(call.toolName ?? "")
+      return Option.isSome(protocol) ? protocol.value.effects : "write"
+    }
+    // A child run has a journal of its own: to run it again is to resume it.
+    case "task":
+      return "idempotent"
+    case "builtin":
+      return "read"
+  }
+}
+
+const perform = (run: Run, call: Call): Effect.Effect<CallResult> => {
+  if (call.fault !== undefined) return Effect.sync(() => faulty(run, call, call.fault))
+  switch (call.kind) {
+    case "builtin":
+      return Effect.map(builtin(run, call), (answer) => {
+        if (answer.error !== undefined) {
+          tell(run, { type: "builtin_error", command: call.toolName ?? "", error: "unknown" })
+          return Calls.failed(call, answer.error)
+        }
+        tell(run, { type: "builtin_result", command: call.toolName ?? "", result: answer.text })
+        return Calls.succeeded(call, [Contents.text(answer.text)])
+      })
+    case "protocol":
+      return speak(run, call)
+    default:
+      return useSkill(run, call)
+  }
+}
+
+const faulty = (
+  run: Run,
+  call: Call,
+  fault: CallError = Calls.error("Fault", "the call cannot be run")
+): CallResult => {
+  const error = call.toolName === null ? "no skill name in command block" : fault.message
+  tell(run, { type: "skill_error", skill: call.toolName, callId: call.toolCallId, error })
+  return Calls.failed(call, fault)
+}
+
+// ---------------------------------------------------------------- skills
+
+const useSkill = (run: Run, call: Call): Effect.Effect<CallResult> => {
+  const name = call.toolName ?? ""
+  const found = run.skills.find(name)
+  if (Option.isNone(found))
+    return Effect.sync(() => skillFailed(run, call, Calls.error("ToolNotFound", `Skill '${name}' not found`)))
+  const skill = found.value
+  const reason = refusalOf(run, skill)
+  if (reason !== undefined) {
+    return Effect.sync(() => skillFailed(run, call, Calls.error("NotAllowed", `Skill '${name}' ${reason}`, false)))
+  }
+  return callSkill(run, call, skill)
+}
+
+const callSkill = Effect.fnUntraced(function* (run: Run, call: Call, skill: AnySkill) {
+  const input = isJsonObject(call.input)
+    ? call.input
+    : skill.parameters(typeof call.input === "string" ? call.input : "")
+  tell(run, { type: "skill_execute", skill: skill.name, callId: call.toolCallId, input })
+  const started = now(run)
+  const traced =
+    run.telemetry === undefined
+      ? skill.call(input, scopeOf(run, call))
+      : run.telemetry.tool(skill.call(input, scopeOf(run, call)), {
+          name: skill.name,
+          kind: "skill",
+          callId: call.toolCallId,
+          effects: skill.effects
+        })
+  const exit = yield* limited(run, skill.name, call.toolCallId, skill.timeLimit ?? run.limits.skillMs, traced)
+  const durationMs = now(run) - started
+  if (Exit.isFailure(exit))
+    return skillFailed(run, call, yield* explain(`Skill '${skill.name}'`, exit.cause), durationMs)
+  const kept = yield* Effect.exit(keep(run, exit.value))
+  if (Exit.isFailure(kept))
+    return skillFailed(run, call, yield* explain(`Skill '${skill.name}'`, kept.cause), durationMs)
+  const { content, metadata, truncated } = kept.value
+  const more = { ...metadata, ...(truncated ? { truncated: true } : {}) }
+  const facts = Object.keys(more).length === 0 ? {} : { metadata: more }
+  tell(run, {
+    type: "skill_result",
+    skill: skill.name,
+    callId: call.toolCallId,
+    output: exit.value,
+    durationMs,
+    ...facts,
+    ...(truncated ? { truncated } : {})
+  })
+  return Calls.succeeded(call, content, { durationMs, ...facts })
+})
+
+const scopeOf = (run: Run, call: Call): CallScope => {
+  const { context, depth, rootRunId, runId, taskId } = run.state
+  return { runId, rootRunId, callId: call.toolCallId, step: stepOf(run.state), depth, taskId, runContext: context }
+}
+
+const skillFailed = (run: Run, call: Call, error: CallError, durationMs?: number): CallResult => {
+  tell(run, { type: "skill_error", skill: call.toolName, callId: call.toolCallId, error: error.message })
+  return Calls.failed(call, error, durationMs === undefined ? {} : { durationMs })
+}
+
+/** Stores media, references them, and cuts what is too long for a model. */
+const keep = Effect.fnUntraced(function* (run: Run, value: unknown) {
+  const output: Output = yield* Effect.fromResult(Skills.toOutput(value))
+  const plain = output.media.length === 0 && output.content.every((part) => part.type === "text")
+  const content = plain ? output.content : yield* run.media.admit([...output.content, ...output.media])
+  const cut = truncate(content, run.limits.resultBytes)
+  return { content: cut ?? content, metadata: output.metadata, truncated: cut !== undefined }
+})
+
+/** Cuts texts at the limit, on a character boundary; nothing when they fit (AC-14). */
+const truncate = (content: ReadonlyArray<Content>, limit: number): ReadonlyArray<Content> | undefined => {
+  let length = 0
+  for (const part of content) if (part.type === "text") length += part.text.length
+  // A UTF-16 unit is at most three bytes: most results need no measuring.
+  if (length * 3 <= limit) return undefined
+  const encoder = new TextEncoder()
+  const buffer = new Uint8Array(limit)
+  let left = limit
+  let cut = false
+  const kept = content.map((part): Content => {
+    if (part.type !== "text") return part
+    const { read, written } = encoder.encodeInto(part.text, buffer.subarray(0, left))
+    left -= written
+    if (read === part.text.length) return part
+    cut = true
+    return Contents.text(part.text.slice(0, read))
+  })
+  return cut ? kept : undefined
+}
+
+// ---------------------------------------------------------------- protocols
+
+const speak = Effect.fnUntraced(function* (run: Run, call: Call) {
+  const name = call.toolName ?? ""
+  const protocol = run.protocols.find(name)
+  if (Option.isNone(protocol)) {
+    return protocolFailed(run, call, Calls.error("ToolNotFound", `Protocol '${name}' has no handler`))
+  }
+  if (!maySpeak(run, name)) {
+    return protocolFailed(run, call, Calls.error("NotAllowed", `Protocol '${name}' is not allowed`, false))
+  }
+  const request = isJsonObject(call.input) ? call.input["request"] : call.input
+  const content = typeof request === "string" ? request : JSON.stringify(call.input)
+  tell(run, { type: "protocol_execute", protocol: name, callId: call.toolCallId, request: content })
+  const started = now(run)
+  const exit = yield* limited(
+    run,
+    name,
+    call.toolCallId,
+    run.limits.skillMs,
+    handle(run, call, protocol.value, content)
+  )
+  const durationMs = now(run) - started
+  if (Exit.isFailure(exit))
+    return protocolFailed(run, call, yield* explain(`Protocol '${name}'`, exit.cause), durationMs)
+  const result = exit.value
+  const told = { type: "protocol_result", protocol: name, callId: call.toolCallId, durationMs } as const
+  if (isMessage(result)) {
+    tell(run, { ...told, result: Contents.toText(result.content[0] ?? Contents.text("")) })
+    return Calls.succeeded(call, [], { message: result, durationMs })
+  }
+  const kept = yield* Effect.exit(keep(run, result))
+  if (Exit.isFailure(kept))
+    return protocolFailed(run, call, yield* explain(`Protocol '${name}'`, kept.cause), durationMs)
+  const first = kept.value.content[0]
+  tell(run, { ...told, result: first?.type === "text" ? first.text : null })
+  return Calls.succeeded(call, kept.value.content, { durationMs })
+})
+
+const handle = (run: Run, call: Call, protocol: AnyProtocol, content: string): Effect.Effect<unknown, unknown> => {
+  const block = { type: protocol.name, name: call.blockName ?? null, content }
+  const handled = Effect.suspend(() => protocol.handle(block, scopeOf(run, call)))
+  return run.telemetry === undefined
+    ? handled
+    : run.telemetry.tool(handled, {
+        name: protocol.name,
+        kind: "protocol",
+        callId: call.toolCallId,
+        effects: protocol.effects
+      })
+}
+
+const protocolFailed = (run: Run, call: Call, error: CallError, durationMs?: number): CallResult => {
+  const facts = durationMs === undefined ? {} : { durationMs }
+  const protocol = call.toolName ?? ""
+  tell(run, { type: "protocol_error", protocol, callId: call.toolCallId, error: error.message, ...facts })
+  return Calls.failed(call, error, facts)
+}
+
+const isMessage = (value: unknown): value is Message =>
+  typeof value === "object" &&
+  value !== null &&
+  "role" in value &&
+  (value.role === "user" || value.role === "assistant" || value.role === "system" || value.role === "tool") &&
+  "content" in value &&
+  Array.isArray(value.content)
+
+// ---------------------------------------------------------------- limits and words
+
+class TimedOut {
+  readonly _tag = "TimedOut"
+  readonly message: string
+  constructor(limitMs: number) {
+    this.message = `took longer than ${limitMs} ms`
+  }
+}
+
+/**
+ * Runs foreign code in a fiber of its own, so that neither its time nor its
+ * refusal to stop is the run's: what has not stopped within the clean-up limit
+ * is named and left behind (R-15).
+ */
+const limited = <A, E>(
+  run: Run,
+  name: string,
+  callId: string,
+  limitMs: number,
+  effect: Effect.Effect<A, E>
+): Effect.Effect<Exit.Exit<A, E | TimedOut>> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(Effect.forkDetach(restoreIn(effect), { startImmediately: true }), (fiber) => {
+      const done = fiber.pollUnsafe()
+      if (done !== undefined) return Effect.succeed(done)
+      const stop = Effect.flatMap(
+        Effect.timeoutOption(Fiber.interrupt(fiber), run.limits.cleanUpMs),
+        Option.match({
+          onNone: () => Effect.sync(() => tell(run, { type: "skill_leaked", skill: name, callId })),
+          onSome: () => Effect.void
+        })
+      )
+      return restore(Effect.timeoutOption(Fiber.await(fiber), limitMs)).pipe(
+        Effect.onInterrupt(() => stop),
+        Effect.flatMap(
+          Option.match({
+            onNone: () => Effect.as(stop, Exit.fail(new TimedOut(limitMs))),
+            onSome: (exit): Effect.Effect<Exit.Exit<A, E | TimedOut>> => Effect.succeed(exit)
+          })
+        )
+      )
+    })
+  )
+
+const restoreIn = Effect.interruptible
+
+/**
+ * What the model may read of a failure: the sentence of a typed one, a fixed
+ * text for a bug, whose cause goes to the log (W-14).
+ */
+const explain = (subject: string, cause: Cause.Cause<unknown>): Effect.Effect<CallError> => {
+  for (const reason of cause.reasons) {
+    if (Cause.isFailReason(reason)) return Effect.succeed(errorOf(subject, reason.error))
+  }
+  if (Cause.hasInterruptsOnly(cause)) return Effect.succeed(Calls.error("Interrupted", `${subject} was interrupted`))
+  return Effect.as(
+    Effect.logError(`${subject} failed unexpectedly`, redact(Cause.pretty(cause))),
+    Calls.error("Defect", `${subject} failed unexpectedly`)
+  )
+}
+
+const errorOf = (subject: string, error: unknown): CallError => {
+  if (error instanceof TimedOut) return Calls.error("Timeout", `${subject} ${error.message}`)
+  return Calls.error(tagOf(error), redact(messageOf(error)))
+}
+
+const tagOf = (error: unknown): string => {
+  if (typeof error !== "object" || error === null) return "Error"
+  if ("_tag" in error && typeof error._tag === "string") return error._tag
+  return error instanceof Error ? error.name : "Error"
+}
+
+const messageOf = (error: unknown): string => {
+  if (typeof error === "string") return error
+  if (typeof error === "object" && error !== null && "message" in error && typeof error.message === "string") {
+    return error.message
+  }
+  return tagOf(error)
+}

@@ -1,0 +1,255 @@
+/**
+ * What a reply means for the run: the one decision of a turn (BP-37 to BP-49, DR-26).
+ *
+ * Pure: a reply and what the agent may do go in, an outcome, the calls to make
+ * and the facts to tell come out. A plan beats calls, calls beat a final, a
+ * final beats talk; what is passed over is told to the model, not lost.
+ *
+ * @since 0.1.0
+ */
+import * as Result from "effect/Result"
+import * as Block from "../Block.ts"
+import type { Call } from "../Call.ts"
+import * as Calls from "../Call.ts"
+import type { Reply } from "../Dialect.ts"
+import * as InstructionBuilder from "../InstructionBuilder.ts"
+import type { Limits } from "../Limits.ts"
+import * as Plan from "../Plan.ts"
+import type { Outcome } from "../RunState.ts"
+import type { FinishReason } from "../StreamPart.ts"
+import type { JsonObject } from "./json.ts"
+import { isJsonObject } from "./json.ts"
+
+/** What the reading of a reply depends on besides the reply. */
+export interface View {
+  readonly turnId: string
+  readonly depth: number
+  readonly native: boolean
+  /** Whether prose is a fault (BP-42). */
+  readonly correctsProse: boolean
+  readonly limits: Limits
+  readonly isProtocol: (type: string) => boolean
+  /** The parameters of a command block's text, by the inputs its skill declares (BP-68). */
+  readonly parameters: (skill: string, text: string) => JsonObject
+  /** Why the answer does not fit the agent's output schema, if it does not. */
+  readonly misfit: (text: string) => string | undefined
+}
+
+/** Something to tell about a reply, in order. */
+export type Fact =
+  | { readonly type: "blocks_parsed"; readonly blocks: ReadonlyArray<Block.Block> }
+  | { readonly type: "plan_rejected"; readonly reason: string; readonly raw: string }
+  | { readonly type: "plan"; readonly content: string }
+  | { readonly type: "json"; readonly content: string }
+  | { readonly type: "blocks_ignored"; readonly kinds: ReadonlyArray<string>; readonly reason: string }
+  | { readonly type: "informational_only"; readonly kinds: ReadonlyArray<string> }
+  | { readonly type: "no_blocks_stall"; readonly prosePreview: string; readonly kinds: ReadonlyArray<string> }
+  | { readonly type: "reply_cut"; readonly finishReason: FinishReason }
+  | { readonly type: "output_rejected"; readonly detail: string }
+
+/** The meaning of one reply. */
+export interface Intent {
+  readonly outcome: Outcome
+  readonly calls: ReadonlyArray<Call>
+  readonly facts: ReadonlyArray<Fact>
+}
+
+/** Reads a complete or cut reply. */
+export const intent = (reply: Reply, view: View): Intent => {
+  const facts: Array<Fact> = [{ type: "blocks_parsed", blocks: reply.blocks }]
+  const finishReason = reply.finish?.reason ?? "unknown"
+  // Only a reply that ended by itself has effects or can be an answer (R-10).
+  if (finishReason !== "stop" && finishReason !== "tool-calls") {
+    facts.push({ type: "reply_cut", finishReason })
+    return corrected("cut", InstructionBuilder.cut(finishReason), facts)
+  }
+  if (reply.text === "" && reply.calls.length === 0) return corrected("empty", InstructionBuilder.empty, facts)
+  return view.native ? readNative(reply, view, facts) : readBlocks(reply, view, facts)
+}
+
+// ---------------------------------------------------------------- native calls
+
+const readNative = (reply: Reply, view: View, facts: Array<Fact>): Intent => {
+  if (reply.calls.length === 0) return finished(reply.text, "final", view, facts)
+  const used = new Map<string, number>()
+  const calls = reply.calls.map((call, index): Call => {
+    const made: Call = {
+      toolCallId: unique(call.id === "" ? `${view.turnId}.${index}` : call.id, used),
+      toolName: call.name,
+      input: isJsonObject(call.params) ? call.params : {},
+      kind: view.isProtocol(call.name) ? "protocol" : call.name.startsWith("/") ? "builtin" : "skill",
+      review: "unreviewed"
+    }
+    return isJsonObject(call.params)
+      ? made
+      : { ...made, fault: Calls.error("InvalidArguments", `The arguments of '${call.name}' are not a JSON object.`) }
+  })
+  return { outcome: { type: "tools" }, calls: bounded(calls, view.limits), facts }
+}
+
+/** A repeated native id gets `#2`, `#3` (DR-2). */
+const unique = (id: string, used: Map<string, number>): string => {
+  const count = (used.get(id) ?? 0) + 1
+  used.set(id, count)
+  return count === 1 ? id : unique(`${id}#${count}`, used)
+}
+
+// ---------------------------------------------------------------- blocks
+
+const readBlocks = (reply: Reply, view: View, facts: Array<Fact>): Intent => {
+  const { blocks } = reply
+  const workflow = findPlan(blocks, view, facts)
+  for (const block of blocks) {
+    if (block !== workflow.block && (block.type === "plan" || block.type === "json")) {
+      facts.push({ type: block.type, content: block.content })
+    }
+  }
+  if (workflow.plan !== undefined) {
+    const others = blocks.filter((block) => block !== workflow.block)
+    return {
+      outcome: { type: "workflow", plan: workflow.plan, ...note(others, "a plan stands alone", facts) },
+      calls: tasksOf(workflow.plan, view),
+      facts
+    }
+  }
+  const acts = blocks.filter((block) => block.type === "command" || view.isProtocol(block.type))
+  // Acting comes before finishing: a model that does both has not seen its results yet.
+  if (acts.length > 0) {
+    const passed = blocks.filter((block) => block.type === "final" || hasNoEffect(block, view))
+    const calls = acts.map((block, index) => callOf(block, index, view))
+    const passedOver = note(passed, "only commands and protocol blocks ran", facts)
+    const refused = workflow.rejected === undefined ? [] : [InstructionBuilder.planRejected(workflow.rejected)]
+    const notes = [...(passedOver.note === undefined ? [] : [passedOver.note]), ...refused].join(" ")
+    const outcome: Outcome = { type: "tools", ...(notes === "" ? {} : { note: notes }) }
+    return { outcome, calls: bounded(calls, view.limits), facts }
+  }
+  const final = blocks.find((block) => block.type === "final")
+  const powerless = kinds(blocks.filter((block) => hasNoEffect(block, view)))
+  if (final !== undefined) {
+    if (powerless.length > 0) facts.push({ type: "blocks_ignored", kinds: powerless, reason: "written by the model" })
+    return finished(final.content, "final", view, facts)
+  }
+  if (workflow.rejected !== undefined && blocks.length > 0) {
+    facts.push({ type: "informational_only", kinds: kinds(blocks) })
+    const why = InstructionBuilder.planRejected(workflow.rejected)
+    return corrected("plan", `${InstructionBuilder.informational(kinds(blocks))} ${why}`, facts)
+  }
+  if (blocks.some((block) => block.type === "plan" || block.type === "json")) {
+    facts.push({ type: "informational_only", kinds: kinds(blocks) })
+    return corrected("informational", InstructionBuilder.informational(kinds(blocks)), facts)
+  }
+  if (reply.unclosed !== undefined) {
+    facts.push({ type: "no_blocks_stall", prosePreview: preview(reply.text), kinds: [reply.unclosed.type] })
+    return corrected("cut", InstructionBuilder.unclosed(reply.unclosed.type), facts)
+  }
+  if (view.correctsProse) {
+    facts.push({ type: "no_blocks_stall", prosePreview: preview(reply.text), kinds: powerless })
+    return corrected("stall", InstructionBuilder.stall(powerless), facts)
+  }
+  return finished(reply.text, "prose", view, facts)
+}
+
+/** The first valid plan of a root run; a refused one before it is told with its reason (BP-46, BP-47). */
+const findPlan = (
+  blocks: ReadonlyArray<Block.Block>,
+  view: View,
+  facts: Array<Fact>
+): { readonly plan?: Plan.Plan; readonly block?: Block.Block; readonly rejected?: string } => {
+  let rejected: string | undefined
+  for (const block of blocks) {
+    if (block.type !== "plan") continue
+    // Thinking aloud in a plan block is no failed workflow (W-34).
+    if (Plan.isProse(block.content)) continue
+    const plan = view.depth > 0 ? Result.fail(Plan.nested) : Plan.validate(block.content, view.limits)
+    if (Result.isSuccess(plan)) return { plan: plan.success, block }
+    facts.push({ type: "plan_rejected", reason: plan.failure.reason, raw: block.content })
+    rejected ??= plan.failure.message
+  }
+  return rejected === undefined ? {} : { rejected }
+}
+
+/** Tasks are called in the order their results are told (BP-58). */
+const tasksOf = (plan: Plan.Plan, view: View): ReadonlyArray<Call> => {
+  const byId = new Map(plan.tasks.map((task) => [task.id, task]))
+  return Plan.completionOrder(plan).flatMap((id): ReadonlyArray<Call> => {
+    const task = byId.get(id)
+    return task === undefined
+      ? []
+      : [
+          {
+            toolCallId: `${view.turnId}/${encodeURIComponent(id)}`,
+            toolName: id,
+            input: { input: task.input, dependsOn: task.dependsOn },
+            kind: "task",
+            review: "unreviewed"
+          }
+        ]
+  })
+}
+
+const callOf = (block: Block.Block, index: number, view: View): Call => {
+  const toolCallId = `${view.turnId}.${index}`
+  if (block.type !== "command") {
+    const named = block.name === null ? {} : { blockName: block.name }
+    return { toolCallId, toolName: block.type, input: block.content, kind: "protocol", review: "unreviewed", ...named }
+  }
+  if (block.name === null) {
+    const fault = Calls.error("MissingName", "Command block missing skill name")
+    return { toolCallId, toolName: null, input: block.content, kind: "skill", review: "unreviewed", fault }
+  }
+  const name = Block.strip(block.name)
+  return name.startsWith("/")
+    ? { toolCallId, toolName: name, input: block.content, kind: "builtin", review: "unreviewed" }
+    : { toolCallId, toolName: name, input: view.parameters(name, block.content), kind: "skill", review: "unreviewed" }
+}
+
+// ---------------------------------------------------------------- helpers
+
+const finished = (text: string, type: "final" | "prose", view: View, facts: Array<Fact>): Intent => {
+  const detail = view.misfit(text)
+  if (detail === undefined) return { outcome: { type, text }, calls: [], facts }
+  facts.push({ type: "output_rejected", detail })
+  return corrected("output", InstructionBuilder.output(detail), facts)
+}
+
+const corrected = (
+  reason: Extract<Outcome, { type: "corrective" }>["reason"],
+  corrective: string,
+  facts: ReadonlyArray<Fact>
+): Intent => ({ outcome: { type: "corrective", reason, corrective }, calls: [], facts })
+
+/** Calls beyond the limit are answered, not run. */
+const bounded = (calls: ReadonlyArray<Call>, limits: Limits): ReadonlyArray<Call> =>
+  calls.length <= limits.blocksPerReply
+    ? calls
+    : calls.map((call, index) =>
+        index < limits.blocksPerReply
+          ? call
+          : {
+              ...call,
+              fault: Calls.error("LimitExceeded", `Only ${limits.blocksPerReply} calls of one reply are run.`)
+            }
+      )
+
+/** Result, error and media blocks come from the kernel only; unknown types mean nothing (BP-39, BP-82). */
+const hasNoEffect = (block: Block.Block, view: View): boolean =>
+  block.type === "result" || block.type === "error" || (!Block.isCoreType(block.type) && !view.isProtocol(block.type))
+
+const note = (passed: ReadonlyArray<Block.Block>, reason: string, facts: Array<Fact>): { readonly note?: string } => {
+  if (passed.length === 0) return {}
+  const ignored = kinds(passed)
+  facts.push({ type: "blocks_ignored", kinds: ignored, reason })
+  return { note: InstructionBuilder.ignored(ignored, reason) }
+}
+
+const kinds = (blocks: ReadonlyArray<Block.Block>): ReadonlyArray<string> => [
+  ...new Set(blocks.map((block) => block.type))
+]
+
+/** The first 400 characters, in code points (BP-43). */
+const preview = (text: string): string => {
+  if (text.length <= 400) return text
+  let end = 0
+  for (let count = 0; count < 400 && end < text.length; count++) end += (text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1
+  return text.slice(0, end)
+}

@@ -1,0 +1,156 @@
+/**
+ * The loop: where a run stands decides its next step, the first time and after every crash (DR-4, DR-15).
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type { KernelError } from "../KernelError.ts"
+import { CancellationError, MaxStepsReached, MiddlewareTermination, RunFinished, RunPaused } from "../KernelError.ts"
+import type { ErrorInfo, RunResult } from "../RunState.ts"
+import { answer, result } from "../RunState.ts"
+import { continueCalls } from "./batch.ts"
+import type { Json } from "./json.ts"
+import { isJsonObject } from "./json.ts"
+import { redact } from "./redact.ts"
+import { ask, commit, hookArgs, type Run, settle } from "./run.ts"
+import { afterCalls, afterModel, afterTurn, prepare, restartModel, startModel, startTurn } from "./turn.ts"
+import { misfit } from "./view.ts"
+
+/** Drives a run to its end, its pause or its failure. */
+export const drive = (run: Run): Effect.Effect<void, KernelError> => {
+  const deadline = run.state.depth === 0 ? run.agent.budget.deadlineMs : undefined
+  const steps =
+    deadline === undefined
+      ? loop(run)
+      : Effect.timeoutOrElse(loop(run), {
+          duration: deadline,
+          orElse: () => Effect.fail(new CancellationError({ reason: "deadline" }))
+        })
+  return Effect.catchCause(steps, (cause) => fail(run, cause))
+}
+
+const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+  while (run.state.status.type === "running") {
+    switch (run.state.status.phase) {
+      case "run_started":
+        if (yield* settle(run, "onRunStarted", run.hooks.onRunStarted?.(hookArgs(run)))) yield* startTurn(run)
+        break
+      case "turn_started":
+        yield* prepare(run)
+        break
+      case "turn_prepared":
+        yield* startModel(run)
+        break
+      case "model_started":
+        yield* restartModel(run)
+        break
+      case "model_completed":
+        yield* afterModel(run)
+        break
+      case "tool_calls_started":
+      case "tool_call_started":
+      case "tool_call_completed":
+        yield* continueCalls(run)
+        break
+      case "tool_calls_completed":
+        yield* afterCalls(run)
+        break
+      case "turn_completed":
+        yield* afterTurn(run)
+        break
+    }
+  }
+})
+
+// ---------------------------------------------------------------- failure
+
+/** Fails a run for a reason found outside of its steps. */
+export const failWith = (run: Run, error: KernelError): Effect.Effect<never, KernelError> =>
+  fail(run, Cause.fail(error))
+
+/** Records why a run stopped, where there is something to record and a store to record it in (DR-18, DR-21). */
+const fail = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never, KernelError> => {
+  if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+  const error = cause.reasons.find(Cause.isFailReason)?.error
+  switch (error?._tag) {
+    // Another worker has the run, or nobody can store anything: nothing more may be tried (DR-6).
+    case "ConcurrentAppendError":
+    case "AgentCrashError":
+    case "StoreError":
+    // A stop from outside is no failure: the head stays at the last commit.
+    case "CancellationError":
+      return Effect.failCause(cause)
+    case "MiddlewareTermination": {
+      const end = { source: "caller", reason: "guardrail", metadata: { reason: error.reason } } as const
+      return Effect.andThen(commit(run, "phase", [{ type: "run_completed", ...end }]), Effect.failCause(cause))
+    }
+    default:
+      return Effect.andThen(failed(run, infoOf(error, cause)), Effect.failCause(cause))
+  }
+}
+
+const failed = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {
+  const hook = run.hooks.onRunFailed
+  if (hook !== undefined) {
+    yield* ask(run, "onRunFailed", hook({ ...hookArgs(run), error })).pipe(
+      Effect.catchCause((cause) => Effect.logWarning("onRunFailed failed", cause))
+    )
+  }
+  yield* commit(run, "phase", [{ type: "run_failed", error }])
+})
+
+/** A failure as the journal keeps it; a bug keeps its stack for the log. */
+export const infoOf = (error: KernelError | undefined, cause: Cause.Cause<unknown>): ErrorInfo => {
+  if (error === undefined) {
+    const defect = cause.reasons.find(Cause.isDieReason)?.defect
+    return { tag: "Defect", message: redact(defect instanceof Error ? defect.message : String(defect)) }
+  }
+  const fields: { [key: string]: Json } = {}
+  for (const [key, value] of Object.entries(error)) {
+    if (key !== "_tag" && key !== "cause" && key !== "message" && isPlain(value)) fields[key] = value
+  }
+  return { tag: error._tag, message: redact(error.message), ...(Object.keys(fields).length === 0 ? {} : { fields }) }
+}
+
+const isPlain = (value: unknown): value is Json =>
+  value === null ||
+  typeof value === "string" ||
+  typeof value === "boolean" ||
+  (typeof value === "number" && Number.isFinite(value)) ||
+  (Array.isArray(value) && value.every(isPlain)) ||
+  (isJsonObject(value) && Object.getPrototypeOf(value) === Object.prototype && Object.values(value).every(isPlain))
+
+// ---------------------------------------------------------------- the end
+
+/** What a run that stopped gives: its result, or the typed reason why there is none. */
+export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> => {
+  const { runId, status } = run.state
+  switch (status.type) {
+    case "paused":
+      return Effect.fail(new RunPaused({ runId, reason: status.reason, metadata: status.metadata }))
+    case "failed":
+    case "running":
+      return Effect.die(new Error(`run ${runId} stopped while ${status.type}`))
+    case "completed":
+      if (status.source === "max_turns") {
+        const metadata = isJsonObject(status.metadata) ? status.metadata["maxTurns"] : undefined
+        return Effect.fail(
+          new MaxStepsReached({ runId, limit: typeof metadata === "number" ? metadata : run.agent.maxSteps })
+        )
+      }
+      if (status.reason === "guardrail") {
+        const metadata = isJsonObject(status.metadata) ? status.metadata["reason"] : undefined
+        return Effect.fail(new MiddlewareTermination({ reason: String(metadata ?? "guardrail") }))
+      }
+      return answer(run.state) === undefined
+        ? Effect.fail(new RunFinished({ runId, reason: status.reason ?? "by its host" }))
+        : Effect.succeed(result(run.state, run.output))
+  }
+}
+
+/** Decodes the answer of a state that comes from the store, so that its result is whole again. */
+export const restoreOutput = (run: Run): void => {
+  const outcome = run.state.currentTurn?.outcome ?? run.state.turns.at(-1)?.outcome
+  if (outcome?.type === "final" || outcome?.type === "prose") misfit(run, outcome.text)
+}

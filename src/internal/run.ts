@@ -1,0 +1,314 @@
+/**
+ * A run while it runs: its state, what it stands on, and the one way both move.
+ *
+ * `commit` is the only place where state advances: it makes the record, stores
+ * it, and tells its events, in that order. `settle` and `gate` are the two
+ * places where hooks are asked (DR-4, DR-8).
+ *
+ * @since 0.1.0
+ */
+import type * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as Semaphore from "effect/Semaphore"
+import type { Agent } from "../Agent.ts"
+import type { Call, CallResult } from "../Call.ts"
+import type { Control, HookArgs, HookResult, Hooks } from "../Hooks.ts"
+import type { ConcurrentAppendError, KernelError, MiddlewareTermination, StoreError } from "../KernelError.ts"
+import { ExtensionFailed } from "../KernelError.ts"
+import type { Limits } from "../Limits.ts"
+import type * as MediaStore from "../MediaStore.ts"
+import type { Middleware } from "../Middleware.ts"
+import type { Model } from "../Model.ts"
+import type { PolicyScope, PolicyShape } from "../Policy.ts"
+import type { PromptPipelineShape } from "../PromptPipeline.ts"
+import type { ProtocolRegistry } from "../ProtocolRegistry.ts"
+import type { ProviderShape } from "../Provider.ts"
+import type { CallEvent, PhaseEvent, RunEvent, RunScope, TaskEvent, TurnEvent } from "../RunEvent.ts"
+import type { Delta, RunRecord, RunSource, RunState, Turn } from "../RunState.ts"
+import { advance, answer as answerOf, result as resultOf } from "../RunState.ts"
+import type * as RunStore from "../RunStore.ts"
+import type { AnySkill } from "../Skill.ts"
+import type { StreamPart } from "../StreamPart.ts"
+import type { SkillRegistry } from "../SkillRegistry.ts"
+import type * as Telemetry from "../Telemetry.ts"
+import type { Json, JsonObject } from "./json.ts"
+import type { Tree } from "./tree.ts"
+
+/** Any agent, its instructions already closed over what they need. */
+export type AnyAgent = Agent<unknown, AnySkill<unknown>, never>
+
+/** What a run stands on. Process-local, never stored (DR-2). */
+export interface Ground {
+  readonly agent: AnyAgent
+  readonly model: Model
+  readonly provider: ProviderShape
+  readonly store: RunStore.Shape
+  readonly skills: SkillRegistry["Service"]
+  readonly protocols: ProtocolRegistry["Service"]
+  readonly media: MediaStore.Shape
+  readonly hooks: Hooks
+  readonly middleware: ReadonlyArray<Middleware>
+  readonly policy: PolicyShape | undefined
+  readonly pipeline: PromptPipelineShape
+  readonly telemetry: Telemetry.Shape | undefined
+  readonly limits: Limits
+  readonly clock: Clock.Clock
+  readonly workerId: string
+  /** Names of skills the host allows at all; undefined for every one (BP-65). */
+  readonly allowed: ReadonlyArray<string> | undefined
+  /** Every part of a reply is told, not only those no block event tells (DR-24). */
+  readonly parts: boolean
+  /** What the whole tree of runs has used, and who hears of it. */
+  readonly tree: Tree
+  readonly tell: (event: RunEvent) => void
+  /** Whether the consumer's buffer is full: a moment to let it read. */
+  readonly isFull: () => boolean
+  /** Runs a task as a child of a run and gives its result. */
+  readonly spawn: (parent: Run, call: Call, input: string) => Effect.Effect<CallResult, KernelError>
+  readonly onTaskComplete: ((task: TaskReport) => Effect.Effect<void>) | undefined
+}
+
+/** What the host is told when a task ends (BP-103). */
+export interface TaskReport {
+  readonly taskId: string
+  /** The task's own words, without what it depends on. */
+  readonly input: string
+  readonly result: string | null
+  readonly error: string | null
+  readonly durationMs: number
+}
+
+/** A run in this process. */
+export interface Run extends Ground {
+  state: RunState
+  /** Serialises commits when several calls may finish at once. */
+  lock: Semaphore.Semaphore | undefined
+  /** The settle hook of this phase ran; the next commit records it (DR-8). */
+  settled: boolean
+  /** What hooks merged into the context since the last commit. */
+  changed: JsonObject | undefined
+  /** Set by onTurnCompleted: one more turn, though the model is done (DR-10). */
+  goesOn: boolean
+  /** The answer as the agent's output schema decoded it. */
+  output: unknown
+  /** The provider's parts of the last reply, kept for its hook only (DR-27). */
+  raw: ReadonlyArray<StreamPart>
+  /** A control a hook asked for while other calls were under way. */
+  deferred: Exclude<Control, { type: "continue" }> | undefined
+}
+
+/** What can go wrong around a commit: nothing else may be tried on this run then. */
+export type CommitError = ConcurrentAppendError | StoreError
+
+/** The facts of an event that its run fills in. */
+export type Draft = PhaseEvent extends infer E
+  ? E extends PhaseEvent
+    ? Omit<E, keyof RunScope | "revision">
+    : never
+  : never
+
+type LiveOf<E> = E extends RunScope ? Omit<E, keyof RunScope> : never
+/** A live event without its scope. */
+export type Live =
+  | LiveOf<TurnEvent | CallEvent | TaskEvent>
+  | { readonly type: "skill_execute"; readonly skill: string; readonly callId: string; readonly input: unknown }
+  | {
+      readonly type: "skill_result"
+      readonly skill: string
+      readonly callId: string
+      readonly output: unknown
+      readonly durationMs: number
+      readonly metadata?: JsonObject
+      readonly truncated?: boolean
+    }
+
+export const now = (run: Ground): number => run.clock.currentTimeMillisUnsafe()
+
+/** The step events of this moment belong to. */
+export const stepOf = (state: RunState): number =>
+  state.currentTurn === undefined ? Math.max(0, state.turns.length - 1) : state.currentTurn.turn - 1
+
+/** Publishes something that is not part of the journal. */
+export const tell = (run: Run, event: Live): void => {
+  const { depth, rootRunId, runId, taskId } = run.state
+  run.tell({ ...event, runId, rootRunId, step: stepOf(run.state), depth, taskId, at: now(run) })
+}
+
+const nothing: Delta = {}
+
+/**
+ * One commit: the record, the store, the new state, the events.
+ *
+ * What is in hand is stored even while the run is being interrupted (DR-7).
+ */
+export const commit = (
+  run: Run,
+  op: RunRecord["op"],
+  events: ReadonlyArray<Draft>,
+  delta: Delta = nothing
+): Effect.Effect<void, CommitError> => {
+  const one = Effect.uninterruptible(Effect.suspend(() => write(run, op, events, delta)))
+  return run.lock === undefined ? one : run.lock.withPermits(1)(one)
+}
+
+/** The body of a commit, for callers that hold the lock already. */
+export const write = (
+  run: Run,
+  op: RunRecord["op"],
+  events: ReadonlyArray<Draft>,
+  delta: Delta
+): Effect.Effect<void, CommitError> => {
+  const at = now(run)
+  const { depth, revision, rootRunId, runId, taskId } = run.state
+  const started = events[0]?.type === "turn_started"
+  const step = started ? run.state.turns.length : stepOf(run.state)
+  const scope = { runId, rootRunId, step, depth, taskId, at, revision: revision + 1 }
+  const told: ReadonlyArray<PhaseEvent> = events.map((event) => ({ ...event, ...scope }))
+  const record: RunRecord = {
+    runId,
+    revision: revision + 1,
+    op,
+    events: told,
+    delta: run.settled || run.changed !== undefined ? pending(run, delta) : delta,
+    createdAt: at,
+    workerId: run.workerId
+  }
+  const next = advance(run.state, record)
+  return Effect.map(run.store.commit(record, next), () => {
+    run.state = next
+    run.settled = false
+    run.changed = undefined
+    for (const event of told) run.tell(event.type === "run_completed" ? withResult(run, event) : event)
+  })
+}
+
+/** The result is computed from the journal, so it is told but not kept in it (AC-21). */
+const withResult = (run: Run, event: Extract<PhaseEvent, { type: "run_completed" }>): PhaseEvent =>
+  answerOf(run.state) === undefined ? event : { ...event, result: resultOf(run.state, run.output) }
+
+const pending = (run: Run, delta: Delta): Delta => ({
+  ...(run.settled ? { settled: true } : {}),
+  ...delta,
+  ...(run.changed === undefined && delta.context === undefined ? {} : { context: { ...run.changed, ...delta.context } })
+})
+
+/** The turn that is open, which every caller of this knows to be there. */
+export const openTurn = (run: Run): Turn => {
+  if (run.state.currentTurn === undefined) throw new Error(`run ${run.state.runId} has no open turn`)
+  return run.state.currentTurn
+}
+
+export const policyScope = (run: Run): PolicyScope => ({
+  runId: run.state.runId,
+  rootRunId: run.state.rootRunId,
+  agent: run.agent.name,
+  depth: run.state.depth,
+  context: run.state.context
+})
+
+// ---------------------------------------------------------------- hooks
+
+export const hookArgs = (run: Run): HookArgs => ({
+  state: run.state,
+  turn: run.state.currentTurn ?? run.state.turns.at(-1),
+  context: run.state.context,
+  commitKey: `${run.state.runId}:${run.state.revision}`
+})
+
+/** Asks a hook; its context change is part of the state from here on. */
+export const ask = <A>(
+  run: Run,
+  name: keyof Hooks,
+  hook: Effect.Effect<HookResult<A> | void, unknown>
+): Effect.Effect<HookResult<A>, ExtensionFailed | MiddlewareTermination> =>
+  hook.pipe(
+    Effect.mapError((error) => extensionError(name, error)),
+    Effect.map((result) => {
+      if (result === undefined) return {}
+      if (result.context !== undefined) {
+        run.changed = { ...run.changed, ...result.context }
+        run.state = { ...run.state, context: { ...run.state.context, ...result.context } }
+      }
+      return result
+    })
+  )
+
+/** The failure of a hook or middleware, unless it ends the run on purpose (CP-16). */
+export const extensionError = (extension: string, error: unknown): ExtensionFailed | MiddlewareTermination =>
+  isTermination(error) || error instanceof ExtensionFailed
+    ? error
+    : new ExtensionFailed({ extension, detail: error instanceof Error ? error.message : String(error) })
+
+const isTermination = (error: unknown): error is MiddlewareTermination =>
+  typeof error === "object" && error !== null && "_tag" in error && error._tag === "MiddlewareTermination"
+
+/**
+ * Runs the settle hook of the phase just committed, once; false when the hook
+ * paused or ended the run.
+ */
+export const settle = (
+  run: Run,
+  name: keyof Hooks,
+  hook: Effect.Effect<HookResult | void, unknown> | undefined
+): Effect.Effect<boolean, KernelError> => {
+  if (hook === undefined || run.settled || run.state.settledRevision >= run.state.phaseRevision) return goOn
+  // Frozen state goes to the hook; a failing hook has been asked and is not asked again (DR-8).
+  const asked = Effect.suspend(() => {
+    run.settled = true
+    return ask(run, name, hook)
+  })
+  return Effect.flatMap(asked, (result) => {
+    if (result.control === undefined) return goOn
+    if (result.control.type === "continue") {
+      run.goesOn = name === "onTurnCompleted"
+      return goOn
+    }
+    return Effect.as(obey(run, result.control), false)
+  })
+}
+
+const goOn: Effect.Effect<boolean> = Effect.succeed(true)
+
+/** Pauses or finishes the run as a hook asked. */
+export const obey = (run: Run, control: Exclude<Control, { type: "continue" }>): Effect.Effect<void, KernelError> =>
+  control.type === "pause"
+    ? pause(run, control.reason, control.metadata ?? null)
+    : complete(run, "caller", control.reason, control.metadata)
+
+/** Pauses the run where it stands (DR-9). */
+export const pause = (
+  run: Run,
+  reason: string,
+  metadata: Json,
+  delta: Delta = nothing
+): Effect.Effect<void, KernelError> =>
+  Effect.andThen(
+    commit(run, "pause", [{ type: "paused", reason, metadata }], delta),
+    observePause(run, reason, metadata)
+  )
+
+/** Tells the observer; what it does wrong is logged and changes nothing (DR-8). */
+export const observePause = (run: Run, reason: string, metadata: Json): Effect.Effect<void> =>
+  run.hooks.onPause === undefined
+    ? Effect.void
+    : run.hooks
+        .onPause({ ...hookArgs(run), reason, metadata })
+        .pipe(Effect.catchCause((cause) => Effect.logWarning("onPause failed", cause)))
+
+/** Ends the run: onRunCompleted may pause this, but not undo it (DR-10). */
+export const complete = Effect.fnUntraced(function* (
+  run: Run,
+  source: RunSource,
+  reason?: string | undefined,
+  metadata?: Json | undefined
+) {
+  const end = { source, ...(reason === undefined ? {} : { reason }), ...(metadata === undefined ? {} : { metadata }) }
+  const hook = run.hooks.onRunCompleted
+  if (hook !== undefined && run.state.completing === undefined) {
+    const result = yield* ask(run, "onRunCompleted", hook({ ...hookArgs(run), source, reason }))
+    if (result.control?.type === "pause") {
+      return yield* pause(run, result.control.reason, result.control.metadata ?? null, { completing: end })
+    }
+  }
+  yield* commit(run, "phase", [{ type: "run_completed", ...end }])
+})

@@ -1,0 +1,370 @@
+/**
+ * One turn, step by step: prepare, ask, read, dispatch, end (DR-4, BP-37).
+ *
+ * Each function takes a run at one phase and leaves it at a later one. Where a
+ * phase has a hook that gates it, the hook is asked before the commit; where it
+ * settles, after. A run that was stopped anywhere goes on at its phase, by the
+ * same functions.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Stream from "effect/Stream"
+import type * as BlockParser from "../BlockParser.ts"
+import * as Dialects from "../Dialect.ts"
+import * as Generations from "../Generation.ts"
+import type { KernelError } from "../KernelError.ts"
+import { EmptyReplies, ProviderError } from "../KernelError.ts"
+import type { Message } from "../Message.ts"
+import * as Messages from "../Message.ts"
+import type { ModelCall, ModelStream } from "../Middleware.ts"
+import type { Request, ToolDefinition } from "../Provider.ts"
+import type { ModelArgs, Turn } from "../RunState.ts"
+import type { StreamPart } from "../StreamPart.ts"
+import * as Usage from "../Usage.ts"
+import { startCalls } from "./batch.ts"
+import { intent, type Intent } from "./intent.ts"
+import { ask, commit, complete, hookArgs, now, obey, openTurn, type Run, settle, stepOf, tell } from "./run.ts"
+import * as Tree from "./tree.ts"
+import { canAct, definitions, isProtocol, misfit, outputSchema, parametersOf, visibleProtocols } from "./view.ts"
+
+// ---------------------------------------------------------------- the start
+
+/** Opens the next turn, unless the run is at its limit (DR-20). */
+export const startTurn = (run: Run): Effect.Effect<void, KernelError> => {
+  const turn = run.state.turns.length + 1
+  if (turn > limitOf(run)) return complete(run, "max_turns", undefined, { maxTurns: limitOf(run) })
+  run.goesOn = false
+  return commit(run, "phase", [{ type: "turn_started", turnId: `${run.state.runId}:t${turn}` }])
+}
+
+const limitOf = (run: Run): number => Math.min(run.agent.maxSteps, run.agent.budget.maxTurns ?? Infinity)
+
+/** Builds the prompt of the turn and commits what is new in it (AC-10). */
+export const prepare = Effect.fnUntraced(function* (run: Run) {
+  const { agent, hooks } = run
+  if (!(yield* settle(run, "onTurnStarted", hooks.onTurnStarted?.(hookArgs(run))))) return
+  const instructions = typeof agent.instructions === "string" ? agent.instructions : yield* agent.instructions
+  const protocols = yield* visibleProtocols(run)
+  const tools = agent.dialect === "tools" ? yield* definitions(run) : []
+  const built = yield* run.pipeline.build({
+    agent,
+    instructions,
+    state: run.state,
+    model: run.model,
+    canAct: canAct(run, protocols),
+    protocols: protocols.map((protocol) => protocol.name),
+    tools,
+    outputSchema: outputSchema(agent)
+  })
+  let system = built.system
+  let messages = built.messages
+  let args: ModelArgs = {
+    ...(built.generation === undefined ? {} : { generation: built.generation }),
+    ...(built.cacheBreakpoints === undefined ? {} : { cacheBreakpoints: built.cacheBreakpoints })
+  }
+  if (hooks.onTurnPrepared !== undefined) {
+    const result = yield* ask(run, "onTurnPrepared", hooks.onTurnPrepared({ ...hookArgs(run), prepared: built }))
+    if (result.control !== undefined && result.control.type !== "continue") return yield* obey(run, result.control)
+    if (result.value !== undefined) {
+      const { generation, model } = result.value
+      system = result.value.system
+      messages = result.value.messages
+      args = { ...args, ...(model === undefined ? {} : { model }), ...(generation === undefined ? {} : { generation }) }
+    }
+  }
+  const base = commonPrefix(run.state.prompt, messages)
+  yield* commit(run, "phase", [
+    {
+      type: "turn_prepared",
+      model: args.model?.id ?? run.model.id,
+      dialect: agent.dialect,
+      prompt: {
+        base,
+        append: base === messages.length ? [] : messages.slice(base),
+        ...(system === run.state.system ? {} : { system })
+      },
+      tools: built.tools.length === 0 ? [] : built.tools.map((tool) => tool.name),
+      ...(Object.keys(args).length === 0 ? {} : { args })
+    }
+  ])
+})
+
+/** Messages are shared values: the same object is the same message. */
+const commonPrefix = (before: ReadonlyArray<Message>, after: ReadonlyArray<Message>): number => {
+  if (before === after) return before.length
+  const end = Math.min(before.length, after.length)
+  let index = 0
+  while (index < end && before[index] === after[index]) index++
+  return index
+}
+
+// ---------------------------------------------------------------- the model
+
+/** Commits that the model is about to be asked, then asks it. */
+export const startModel = Effect.fnUntraced(function* (run: Run) {
+  yield* commit(run, "phase", [{ type: "model_started", attempt: 1 }])
+  if (!(yield* settle(run, "onModelStarted", run.hooks.onModelStarted?.(hookArgs(run))))) return
+  yield* askModel(run)
+})
+
+/** Asks again what was asked when the run was cut off; the attempt goes up (DR-24). */
+export const restartModel = Effect.fnUntraced(function* (run: Run) {
+  yield* commit(run, "phase", [{ type: "model_restarted", attempt: openTurn(run).attempt + 1 }])
+  const observer = run.hooks.onModelRestarted
+  if (observer !== undefined) {
+    yield* observer(hookArgs(run)).pipe(
+      Effect.catchCause((cause) => Effect.logWarning("onModelRestarted failed", cause))
+    )
+  }
+  yield* askModel(run)
+})
+
+/**
+ * One model call: what it gave is committed even when the run is being stopped (DR-7, DR-21).
+ *
+ * A reply is in hand from its finish part on, not from the end of its connection.
+ */
+const askModel = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+  const turn = openTurn(run)
+  const offered = turn.tools.length === 0 ? [] : yield* definitions(run)
+  const call = modelCall(
+    run,
+    turn,
+    offered.filter((tool) => turn.tools.includes(tool.name))
+  )
+  const bounded = Tree.isBounded(run.tree)
+  if (bounded) yield* Tree.reserve(run.tree)
+  tell(run, { type: "messages_sent", messages: call.request.messages })
+  const started = now(run)
+  const reader = Dialects.of(turn.dialect).reader(listener(run, turn), run.limits, {
+    provider: call.provider.name,
+    model: call.request.model.id
+  })
+  const raw: Array<StreamPart> = []
+  yield* Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(
+      Effect.exit(restore(read(run, turn, call, reader, raw))),
+      (exit): Effect.Effect<void, KernelError> => {
+        const reply = reader.end()
+        if (Exit.isFailure(exit) && !(Cause.hasInterruptsOnly(exit.cause) && reply.finish !== undefined)) {
+          // A call that failed gave nothing to count, but it gives its leave back.
+          if (bounded) Tree.settle(run.tree, null, 0)
+          return Effect.failCause(exit.cause)
+        }
+        return answer(run, { reply, call, latencyMs: now(run) - started, raw })
+      }
+    )
+  )
+})
+
+interface Heard {
+  readonly reply: Dialects.Reply
+  readonly call: ModelCall
+  readonly latencyMs: number
+  readonly raw: ReadonlyArray<StreamPart>
+}
+
+/** Streams the reply through the dialect, telling as it goes. */
+const read = (
+  run: Run,
+  turn: Turn,
+  call: ModelCall,
+  reader: Dialects.Reader,
+  raw: Array<StreamPart>
+): Effect.Effect<void, KernelError> => {
+  const keep = run.hooks.onModelCompleted !== undefined
+  const observe = run.hooks.onStreamPart
+  return Stream.runForEachArray(throughMiddleware(run, call), (parts) =>
+    Effect.suspend(() => {
+      if (keep) for (const part of parts) raw.push(part)
+      if (run.parts) tellParts(run, turn, parts)
+      const broken = reader.push(parts)
+      if (broken !== undefined) return Effect.fail(broken)
+      if (observe !== undefined) {
+        return Effect.forEach(parts, observe, { discard: true }).pipe(
+          Effect.catchCause((cause) => Effect.logWarning("onStreamPart failed", cause))
+        )
+      }
+      // A consumer that is there but has had no chance to read must not lose anything.
+      return run.isFull() ? Effect.yieldNow : Effect.void
+    })
+  )
+}
+
+const modelCall = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): ModelCall => {
+  const { agent, state } = run
+  const system: ReadonlyArray<Message> = state.system === null ? [] : [Messages.system(state.system)]
+  const model = turn.args?.model ?? run.model
+  const generation = Generations.merge(agent.generation, turn.args?.generation ?? Generations.empty)
+  const breakpoints = turn.args?.cacheBreakpoints
+  const request: Request = {
+    model,
+    messages: system.concat(state.prompt),
+    tools,
+    generation,
+    media: run.media,
+    ...(breakpoints === undefined ? {} : { cacheBreakpoints: breakpoints.map((index) => index + system.length) })
+  }
+  return { runId: state.runId, rootRunId: state.rootRunId, step: stepOf(state), provider: run.provider, request }
+}
+
+/** First middleware outermost; its own failures are typed before they reach the run (DR-23). */
+const throughMiddleware = (run: Run, call: ModelCall): ModelStream => {
+  let next = (call: ModelCall): ModelStream => call.provider.stream(call.request)
+  for (const { callModel } of run.middleware.toReversed()) {
+    if (callModel === undefined) continue
+    const inner = next
+    next = (call) => callModel(call, inner)
+  }
+  return next(call)
+}
+
+const listener = (run: Run, turn: Turn): Dialects.Listener => {
+  const { depth, rootRunId, runId, taskId } = run.state
+  const step = turn.turn - 1
+  const block = (part: BlockParser.Part) => {
+    const at = now(run)
+    // The two events of every token are written out: they are the hot path.
+    if (part.type === "text_chunk") {
+      run.tell({ type: "text_chunk", runId, rootRunId, step, depth, taskId, at, text: part.text })
+    } else if (part.type === "block_content") {
+      run.tell({ type: "block_content", runId, rootRunId, step, depth, taskId, at, text: part.text })
+    } else if (part.type !== "block_unclosed") {
+      run.tell({ ...part, runId, rootRunId, step, depth, taskId, at })
+    }
+  }
+  const part = run.parts ? () => {} : (part: StreamPart) => tellParts(run, turn, [part])
+  return { block, part }
+}
+
+const tellParts = (run: Run, turn: Turn, parts: ReadonlyArray<StreamPart>) => {
+  for (const part of parts) {
+    tell(run, { type: "stream_part", turnId: turn.turnId, turn: turn.turn, attempt: turn.attempt, part })
+  }
+}
+
+/** Reads what the reply means and commits it. */
+const answer = Effect.fnUntraced(function* (run: Run, heard: Heard) {
+  const { call, latencyMs, reply } = heard
+  const finish = reply.finish
+  const usage = finish === undefined ? null : (Usage.fromAi(finish.usage) ?? null)
+  const costUsd = Tree.costOf(usage, call.request.model.price)
+  if (Tree.isBounded(run.tree)) Tree.settle(run.tree, usage, costUsd)
+  const refused = refusal(call, reply)
+  if (refused !== undefined) return yield* refused
+  const meaning = meaningOf(run, reply, canAct(run, yield* visibleProtocols(run)))
+  yield* commit(run, "phase", [
+    {
+      type: "model_completed",
+      message: { role: "assistant", content: reply.content },
+      model: `${call.provider.name}/${call.request.model.id}`,
+      usage,
+      ...(costUsd === 0 ? {} : { costUsd }),
+      finishReason: finish?.reason ?? "unknown",
+      latencyMs,
+      outcome: meaning.outcome,
+      calls: meaning.calls
+    }
+  ])
+  run.raw = heard.raw
+  tellReply(run, heard, usage, meaning)
+  const overrun = Tree.isBounded(run.tree) ? Tree.overrun(run.tree) : undefined
+  if (overrun !== undefined) return yield* overrun
+})
+
+/** A reply that must not pass for an answer: cut off, filtered, or failed (R-10). */
+const refusal = (call: ModelCall, reply: Dialects.Reply): KernelError | undefined => {
+  if (reply.failure !== undefined) return reply.failure
+  const provider = call.provider.name
+  switch (reply.finish?.reason) {
+    case undefined:
+      return new ProviderError({ provider, reason: "incomplete", detail: "the reply ended before it was finished" })
+    case "content-filter":
+      return new ProviderError({
+        provider,
+        reason: "content_filter",
+        detail: "the reply was withheld by a content filter"
+      })
+    case "error":
+      return new ProviderError({ provider, reason: "unknown", detail: "the model reported an error" })
+    default:
+      return undefined
+  }
+}
+
+const meaningOf = (run: Run, reply: Dialects.Reply, acts: boolean): Intent => {
+  const turn = openTurn(run)
+  return intent(reply, {
+    turnId: turn.turnId,
+    depth: run.state.depth,
+    native: turn.dialect === "tools",
+    correctsProse: run.agent.prose === "corrective" || (run.agent.prose === "auto" && acts),
+    limits: run.limits,
+    isProtocol: (type) => isProtocol(run, type),
+    parameters: (skill, text) => parametersOf(run, skill, text),
+    misfit: (text) => misfit(run, text)
+  })
+}
+
+const tellReply = (run: Run, heard: Heard, usage: Usage.Usage | null, meaning: Intent) => {
+  const { latencyMs, reply } = heard
+  if (reply.unclosed !== undefined) {
+    const { content, name, type } = reply.unclosed
+    tell(run, {
+      type: "block_unclosed",
+      blockType: type,
+      name,
+      content,
+      finishReason: reply.finish?.reason ?? "unknown"
+    })
+  }
+  tell(run, { type: "llm_response", content: reply.text, latencyMs, usage })
+  for (const fact of meaning.facts) tell(run, fact)
+}
+
+/** After the answer: its hook, then its calls or the end of the turn. */
+export const afterModel = Effect.fnUntraced(function* (run: Run) {
+  const hook = run.hooks.onModelCompleted
+  const raw = run.raw
+  run.raw = []
+  if (!(yield* settle(run, "onModelCompleted", hook?.({ ...hookArgs(run), raw })))) return
+  yield* openTurn(run).pending.length > 0 ? startCalls(run) : endTurn(run)
+})
+
+// ---------------------------------------------------------------- the end
+
+/** Closes the batch: its results are part of the conversation now. */
+export const endCalls = (run: Run): Effect.Effect<void, KernelError> =>
+  commit(run, "phase", [{ type: "tool_calls_completed" }])
+
+export const afterCalls = Effect.fnUntraced(function* (run: Run) {
+  if (!(yield* settle(run, "onToolCallsCompleted", run.hooks.onToolCallsCompleted?.(hookArgs(run))))) return
+  yield* endTurn(run)
+})
+
+const endTurn = Effect.fnUntraced(function* (run: Run) {
+  const { outcome, turnId } = openTurn(run)
+  yield* commit(run, "phase", [{ type: "turn_completed", turnId }])
+  if (outcome?.type === "final") tell(run, { type: "final", text: outcome.text })
+  if (outcome?.type === "final" || outcome?.type === "prose") tell(run, { type: "result", text: outcome.text })
+})
+
+/** Decides how it goes on (DR-20): the end, the limit, or the next turn. */
+export const afterTurn = Effect.fnUntraced(function* (run: Run) {
+  if (!(yield* settle(run, "onTurnCompleted", run.hooks.onTurnCompleted?.(hookArgs(run))))) return
+  const turn = run.state.turns.at(-1)
+  const done = turn !== undefined && turn.completed.length === 0 && turn.outcome?.type !== "corrective"
+  if (done && !run.goesOn) return yield* complete(run, "model_done")
+  const { emptyReplies } = run.state
+  if (emptyReplies > 0) {
+    if (emptyReplies > run.limits.emptyReplies) {
+      return yield* new EmptyReplies({ runId: run.state.runId, count: emptyReplies })
+    }
+    // A model that says nothing is given a little longer each time (R-14).
+    yield* Effect.sleep(250 * 2 ** (emptyReplies - 1))
+  }
+  yield* startTurn(run)
+})

@@ -1,0 +1,123 @@
+/**
+ * What a run may see and use: its skills, its protocols, its answer's shape.
+ *
+ * Listing and dispatch ask the same questions here, so what is hidden cannot be
+ * called either (AC-18, S-15).
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Agents from "../Agent.ts"
+import type { ToolDefinition } from "../Provider.ts"
+import type { AnyProtocol } from "../Protocol.ts"
+import type { AnySkill } from "../Skill.ts"
+import * as SkillRegistry from "../SkillRegistry.ts"
+import type { JsonObject } from "./json.ts"
+import { policyScope, type AnyAgent, type Run } from "./run.ts"
+
+/** The skills the agent may call, in listing order. */
+export const visibleSkills = (run: Run): Effect.Effect<ReadonlyArray<AnySkill>> =>
+  Effect.map(run.skills.all, (skills) => {
+    const shown = SkillRegistry.visible(skills, {
+      agentSkills: Agents.skillNames(run.agent),
+      model: run.model,
+      allowed: run.allowed
+    })
+    const visible = run.policy?.visible
+    return visible === undefined ? shown : shown.filter((skill) => visible(skill.name, policyScope(run)))
+  })
+
+/** Why the agent may not call a skill, if it may not (BP-65, BP-66). */
+export const refusalOf = (run: Run, skill: AnySkill): string | undefined => {
+  const agentSkills = run.agent.gate === "listing" ? "all" : Agents.skillNames(run.agent)
+  const model = run.agent.gate === "listing" ? undefined : run.model
+  const reason = SkillRegistry.allowed(skill, { agentSkills, model, allowed: run.allowed })
+  if (reason !== undefined) return reason
+  return run.policy?.visible?.(skill.name, policyScope(run)) === false ? "is not available" : undefined
+}
+
+/** Any registered protocol makes a block an act, even one the agent may not speak (BP-78). */
+export const isProtocol = (run: Run, type: string): boolean => Option.isSome(run.protocols.find(type))
+
+/** The protocols the agent may speak, as registered (BP-161). */
+export const visibleProtocols = (run: Run): Effect.Effect<ReadonlyArray<AnyProtocol>> =>
+  Effect.map(run.protocols.all, (all) => {
+    const listed = run.agent.protocols
+    return listed === undefined ? all : all.filter((protocol) => listed.includes(protocol.name))
+  })
+
+export const maySpeak = (run: Run, protocol: string): boolean =>
+  run.agent.protocols === undefined || run.agent.protocols.includes(protocol)
+
+/** Whether the agent can act (BP-42): one predicate for its rules and for the stall. */
+export const canAct = (run: Run, protocols: ReadonlyArray<AnyProtocol>): boolean =>
+  run.agent.skills !== undefined || protocols.length > 0
+
+/** The parameters of a command's text, by what its skill declares (BP-68). */
+export const parametersOf = (run: Run, name: string, text: string): JsonObject => {
+  const skill = run.skills.find(name)
+  return Option.isSome(skill) ? skill.value.parameters(text) : { input: text }
+}
+
+/** Skills and protocols as native tools. A protocol takes its block's content as `request`. */
+export const definitions = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
+  Effect.map(Effect.zip(visibleSkills(run), visibleProtocols(run)), ([skills, protocols]) => [
+    ...skills.map((skill) => ({
+      name: skill.name,
+      description: skill.description,
+      inputSchema: skill.inputSchema
+    })),
+    ...protocols.map((protocol) => ({
+      name: protocol.name,
+      description: protocol.documentation ?? `Sends a request to ${protocol.name}.`,
+      inputSchema: requestSchema
+    }))
+  ])
+
+const requestSchema: JsonObject = {
+  type: "object",
+  properties: { request: { type: "string" } },
+  required: ["request"],
+  additionalProperties: false
+}
+
+// ---------------------------------------------------------------- the answer
+
+/** Why a text does not fit the agent's output schema, if it does not; keeps what it decoded to. */
+export const misfit = (run: Run, text: string): string | undefined => {
+  if (!run.agent.typed) {
+    run.output = text
+    return undefined
+  }
+  const decoded = decoderOf(run.agent)(text.trim())
+  if (Result.isFailure(decoded)) return decoded.failure.message
+  run.output = decoded.success
+  return undefined
+}
+
+const decoders = new WeakMap<AnyAgent, (text: string) => Result.Result<unknown, Schema.SchemaError>>()
+
+const decoderOf = (agent: AnyAgent) => {
+  let decoder = decoders.get(agent)
+  if (decoder === undefined) {
+    decoder = Schema.decodeUnknownResult(agent.output)
+    decoders.set(agent, decoder)
+  }
+  return decoder
+}
+
+const schemas = new WeakMap<AnyAgent, string>()
+
+/** The JSON Schema text of a typed answer; nothing for plain text. */
+export const outputSchema = (agent: AnyAgent): string | undefined => {
+  if (!agent.typed) return undefined
+  let text = schemas.get(agent)
+  if (text === undefined) {
+    text = JSON.stringify(agent.outputJsonSchema?.() ?? {})
+    schemas.set(agent, text)
+  }
+  return text
+}

@@ -1,0 +1,627 @@
+/**
+ * Plays the scenarios of durable-run.json against any RunStore.
+ *
+ * One scenario is one run id on one store; a step is a new process: nothing but
+ * the store, the script position and the hooks' own counters survives it.
+ */
+import { Agent, type Call, Hooks, Kernel, Limits, MediaStore, Middleware, Policy, ProtocolRegistry } from "kernai"
+import { Provider, RunStore, type RunState, Skill, SkillRegistry, StreamPart } from "kernai"
+import { Cause, Deferred, Effect, Exit, Fiber, Layer, Option, Schema, Stream } from "effect"
+
+type Json = Schema.Json
+type JsonObject = { readonly [key: string]: Json }
+
+interface Tool {
+  readonly output?: Json
+  readonly error?: string
+  readonly idempotent?: boolean
+  readonly middlewareThrows?: string
+}
+interface ScriptReply {
+  readonly text?: string
+  readonly toolCalls?: ReadonlyArray<{ readonly id: string; readonly name: string; readonly input: JsonObject }>
+  readonly error?: string
+  readonly outcome?: string
+}
+interface HookEntry {
+  readonly hook: string
+  readonly match?: {
+    readonly toolName?: string
+    readonly toolCallId?: string
+    readonly turn?: number
+    readonly contextLacks?: string
+    readonly contextHas?: string
+  }
+  readonly times?: number
+  readonly decision: {
+    readonly context?: JsonObject
+    readonly control?: Hooks.Control
+    readonly throw?: string
+    readonly value?: {
+      readonly type?: string
+      readonly error?: string
+      readonly output?: Json
+      readonly keep?: ReadonlyArray<string>
+      readonly mergeInput?: JsonObject
+      readonly wrapCommand?: string
+    }
+  }
+}
+interface Expectation {
+  readonly events?: ReadonlyArray<string>
+  readonly toolsRun?: ReadonlyArray<string>
+  readonly hooks?: ReadonlyArray<string>
+  readonly status?: JsonObject
+  readonly revision?: number
+  readonly error?: string
+  readonly errorFields?: JsonObject
+  readonly second?: Expectation
+}
+interface Step {
+  readonly do: "run" | "resume" | "race" | "zombie"
+  readonly tool?: string
+  readonly crash?: {
+    readonly afterRevision?: number
+    readonly duringModel?: boolean
+    readonly duringTool?: string
+    readonly inHook?: string
+  }
+  readonly interrupt?: string
+  readonly with?: {
+    readonly context?: JsonObject
+    readonly replay?: { readonly [id: string]: "retry" | "fail" | { readonly resolve: JsonObject } }
+    readonly approvals?: ReadonlyArray<RunState.ApprovalAnswer>
+    readonly rewind?: boolean
+  }
+  readonly expect: Expectation
+}
+export interface Scenario {
+  readonly id: string
+  readonly title: string
+  readonly config: {
+    readonly tools: { readonly [name: string]: Tool }
+    readonly script: ReadonlyArray<ScriptReply>
+    readonly hooks?: ReadonlyArray<HookEntry>
+    readonly policy?: { readonly [tool: string]: { readonly decision: string; readonly reason?: string } }
+    readonly context?: JsonObject
+    readonly maxTurns?: number
+    readonly toolConcurrency?: number
+  }
+  readonly steps: ReadonlyArray<Step>
+  readonly final: JsonObject & { readonly journal?: ReadonlyArray<readonly [number, string, ReadonlyArray<string>]> }
+}
+
+/** What survives a process: the script, the counters, and what the test watches. */
+interface World {
+  readonly scenario: Scenario
+  position: number
+  modelCalls: number
+  readonly used: Map<HookEntry, number>
+  readonly executions: Array<string>
+  readonly inputs: Array<{ readonly toolCallId: string; readonly input: Json }>
+}
+
+/** What one process did. */
+interface Seen {
+  readonly events: Array<string>
+  readonly toolsRun: Array<string>
+  readonly hooks: Array<string>
+}
+
+export interface Difference {
+  readonly where: string
+  readonly expected: unknown
+  readonly actual: unknown
+}
+
+const died = Effect.never
+
+/** Plays a scenario and gives every difference from what it expects. */
+export const play = Effect.fnUntraced(function* (scenario: Scenario) {
+  const store = yield* RunStore.RunStore
+  const runId = `run-${scenario.id}-${store_counter++}`
+  const world: World = { scenario, position: 0, modelCalls: 0, used: new Map(), executions: [], inputs: [] }
+  const differences: Array<Difference> = []
+  const compare = (where: string, expected: unknown, actual: unknown) => {
+    if (JSON.stringify(sorted(expected)) !== JSON.stringify(sorted(actual)))
+      differences.push({ where, expected, actual })
+  }
+  for (const [index, step] of scenario.steps.entries()) {
+    const where = `${scenario.id} step ${index + 1}`
+    if (step.do === "race") yield* race(world, store, runId, step, where, compare)
+    else if (step.do === "zombie") yield* zombie(world, store, runId, step, where, compare)
+    else {
+      const seen = nothing()
+      const outcome = yield* alone(world, store, runId, step, seen)
+      yield* judge(store, runId, step.expect, seen, outcome, where, compare)
+    }
+  }
+  yield* judgeEnd(world, store, runId, compare)
+  return differences
+})
+
+let store_counter = 0
+const nothing = (): Seen => ({ events: [], toolsRun: [], hooks: [] })
+
+// ---------------------------------------------------------------- processes
+
+/** One process: it runs to its end, dies, or is interrupted at a point. */
+const alone = Effect.fnUntraced(function* (world: World, store: RunStore.Shape, runId: string, step: Step, seen: Seen) {
+  const dead = yield* Deferred.make<void>()
+  const reached = yield* Deferred.make<void>()
+  const go = yield* Deferred.make<void>()
+  const program = start(world, runId, step, seen, { step, dead, reached, go }, store)
+  const fiber = yield* Effect.forkDetach(program)
+  if (step.crash !== undefined) {
+    yield* Effect.raceFirst(Deferred.await(dead), Fiber.await(fiber))
+    return undefined
+  }
+  if (step.interrupt !== undefined) {
+    yield* Effect.raceFirst(Deferred.await(reached), Fiber.await(fiber))
+    const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
+    yield* Deferred.succeed(go, undefined)
+    yield* Fiber.join(stopping)
+  }
+  return yield* Fiber.await(fiber)
+})
+
+const race = Effect.fnUntraced(function* (
+  world: World,
+  store: RunStore.Shape,
+  runId: string,
+  step: Step,
+  where: string,
+  compare: Compare
+) {
+  const first = nothing()
+  const second = nothing()
+  const loaded = yield* store.load(runId)
+  // Both workers have read the same head before either commits.
+  const stale: RunStore.Shape = { ...store, load: () => Effect.succeed(loaded), head: () => Effect.succeedNone }
+  const one = yield* Effect.exit(start(world, runId, { ...step, do: "resume" }, first, undefined, store))
+  const two = yield* Effect.exit(start(world, runId, { ...step, do: "resume" }, second, undefined, stale))
+  yield* judge(store, runId, step.expect, first, one, `${where} first`, compare)
+  if (step.expect.second !== undefined) {
+    yield* judge(store, runId, step.expect.second, second, two, `${where} second`, compare)
+  }
+})
+
+const zombie = Effect.fnUntraced(function* (
+  world: World,
+  store: RunStore.Shape,
+  runId: string,
+  step: Step,
+  where: string,
+  compare: Compare
+) {
+  const first = nothing()
+  const second = nothing()
+  const dead = yield* Deferred.make<void>()
+  const reached = yield* Deferred.make<void>()
+  const go = yield* Deferred.make<void>()
+  const asleep: Step = { ...step, do: "run", interrupt: `tool:${step.tool}` }
+  const fiber = yield* Effect.forkDetach(start(world, runId, asleep, first, { step: asleep, dead, reached, go }, store))
+  yield* Deferred.await(reached)
+  const two = yield* Effect.exit(start(world, runId, { ...step, do: "resume" }, second, undefined, store))
+  yield* Deferred.succeed(go, undefined)
+  const one = yield* Fiber.await(fiber)
+  yield* judge(store, runId, step.expect, first, one, `${where} first`, compare)
+  if (step.expect.second !== undefined) {
+    yield* judge(store, runId, step.expect.second, second, two, `${where} second`, compare)
+  }
+})
+
+interface Point {
+  readonly step: Step
+  readonly dead: Deferred.Deferred<void>
+  readonly reached: Deferred.Deferred<void>
+  readonly go: Deferred.Deferred<void>
+}
+
+/** Dies here, or stops here until told to go on, when the step says so. */
+const at = (point: Point | undefined, name: string, kind: "crash" | "interrupt"): Effect.Effect<void> => {
+  if (point === undefined) return Effect.void
+  const { crash, interrupt } = point.step
+  const crashes =
+    crash !== undefined &&
+    ((crash.duringModel === true && name === "model") ||
+      (crash.duringTool !== undefined && name === `tool:${crash.duringTool}`) ||
+      (crash.inHook !== undefined && name === `hook:${crash.inHook}`))
+  if (kind === "crash" && crashes) return Effect.andThen(Deferred.succeed(point.dead, undefined), died)
+  if (kind === "interrupt" && interrupt === name) {
+    return Effect.andThen(Deferred.succeed(point.reached, undefined), Deferred.await(point.go))
+  }
+  return Effect.void
+}
+
+const start = (
+  world: World,
+  runId: string,
+  step: Step,
+  seen: Seen,
+  point: Point | undefined,
+  store: RunStore.Shape
+): Effect.Effect<unknown, unknown> => {
+  const agent = Agent.make({
+    name: "agent",
+    instructions: "",
+    model: { id: "scripted", capabilities: ["text"] },
+    skills: "all",
+    dialect: "tools",
+    maxSteps: world.scenario.config.maxTurns ?? 20,
+    concurrency: world.scenario.config.toolConcurrency ?? 1
+  })
+  const options = { context: world.scenario.config.context ?? {}, runId }
+  const run = step.do === "run" ? Kernel.run(agent, "go", options) : Kernel.resume(agent, runId, resumeOptions(step))
+  return run.pipe(Effect.provide(layers(world, seen, point, store)), Effect.scoped)
+}
+
+const resumeOptions = (step: Step): Kernel.ResumeOptions => {
+  const replay = step.with?.replay
+  return {
+    ...(step.with?.context === undefined ? {} : { context: step.with.context }),
+    ...(step.with?.approvals === undefined ? {} : { approvals: step.with.approvals }),
+    ...(step.with?.rewind === undefined ? {} : { rewind: step.with.rewind }),
+    ...(replay === undefined
+      ? {}
+      : { replay: Object.fromEntries(Object.entries(replay).map(([id, verdict]) => [id, verdictOf(verdict)])) })
+  }
+}
+
+const verdictOf = (verdict: "retry" | "fail" | { readonly resolve: JsonObject }): Kernel.Verdict => {
+  if (typeof verdict === "string") return verdict
+  const { error, output } = verdict.resolve
+  return {
+    resolve:
+      error === undefined
+        ? { output: [{ type: "text", text: typeof output === "string" ? output : JSON.stringify(output) }] }
+        : {
+            error: {
+              name: "Resolved",
+              message: typeof error === "string" ? error : JSON.stringify(error),
+              recoverable: true
+            }
+          }
+  }
+}
+
+const layers = (world: World, seen: Seen, point: Point | undefined, store: RunStore.Shape) => {
+  const watched: RunStore.Shape = {
+    ...store,
+    create: (record, state) => Effect.andThen(store.create(record, state), stored(seen, point, record)),
+    commit: (record, state) => Effect.andThen(store.commit(record, state), stored(seen, point, record))
+  }
+  const base = Layer.mergeAll(
+    SkillRegistry.layer(...skills(world, seen, point)),
+    ProtocolRegistry.layer(),
+    MediaStore.layerMemory,
+    Layer.succeed(RunStore.RunStore, watched),
+    Layer.succeed(Provider.Provider, provider(world, point)),
+    Layer.succeed(Limits.Limits, { ...Limits.defaults, emptyReplies: 1000 }),
+    hooks(world, seen, point),
+    policy(world),
+    Middleware.layer(middleware(world))
+  )
+  return Kernel.layer.pipe(Layer.provide(base))
+}
+
+const stored = (seen: Seen, point: Point | undefined, record: RunState.RunRecord): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    for (const event of record.events)
+      seen.events.push("toolCallId" in event ? `${event.type}:${event.toolCallId}` : event.type)
+    return point !== undefined && point.step.crash?.afterRevision === record.revision
+      ? Effect.andThen(Deferred.succeed(point.dead, undefined), died)
+      : Effect.void
+  })
+
+// ---------------------------------------------------------------- parts
+
+const provider = (world: World, point: Point | undefined): Provider.ProviderShape => ({
+  name: "scripted",
+  stream: () =>
+    Stream.unwrap(
+      Effect.gen(function* () {
+        world.modelCalls++
+        yield* at(point, "model", "crash")
+        yield* at(point, "model", "interrupt")
+        const { script } = world.scenario.config
+        const reply = script[Math.min(world.position, script.length - 1)] ?? { text: "" }
+        if (reply.error !== undefined) {
+          world.position++
+          return Stream.fail(
+            new Provider.ProviderError({ provider: "scripted", reason: "server_error", detail: reply.error })
+          )
+        }
+        const parts: Array<StreamPart.StreamPart> = []
+        if (reply.text !== undefined) parts.push(StreamPart.text(reply.text))
+        for (const call of reply.toolCalls ?? []) {
+          parts.push({ type: "tool-call", id: call.id, name: call.name, params: call.input })
+        }
+        // A reply that is only talk stands for an informational one: the run goes on after a corrective.
+        const reason =
+          reply.outcome === "informational"
+            ? "length"
+            : parts.some((part) => part.type === "tool-call")
+              ? "tool-calls"
+              : "stop"
+        parts.push(StreamPart.finish(reason))
+        return Stream.concat(
+          Stream.fromIterable(parts),
+          Stream.fromEffectDrain(
+            Effect.uninterruptible(Effect.suspend(() => (world.position++, at(point, "model_returned", "interrupt"))))
+          )
+        )
+      })
+    )
+})
+
+const skills = (world: World, seen: Seen, point: Point | undefined): ReadonlyArray<Skill.AnySkill> =>
+  Object.entries(world.scenario.config.tools).map(([name, tool]) =>
+    Skill.dynamic(name, {
+      description: name,
+      inputSchema: { type: "object" },
+      effects: tool.idempotent === true ? "idempotent" : "write",
+      execute: (input, context) =>
+        Effect.gen(function* () {
+          world.executions.push(context.callId)
+          world.inputs.push({ toolCallId: context.callId, input })
+          seen.toolsRun.push(context.callId)
+          yield* at(point, `tool:${context.callId}`, "crash")
+          yield* at(point, `tool:${context.callId}`, "interrupt")
+          yield* Effect.uninterruptible(at(point, `tool_returned:${context.callId}`, "interrupt"))
+          if (tool.error !== undefined) return yield* Effect.fail(new Error(tool.error))
+          return tool.output ?? null
+        })
+    })
+  )
+
+const middleware = (world: World): Middleware.Middleware => ({
+  callTool: (run, next) => {
+    const broken = world.scenario.config.tools[run.call.toolName ?? ""]?.middlewareThrows
+    return broken === undefined ? next(run) : Effect.die(new Error(broken))
+  }
+})
+
+const policy = (world: World) => {
+  const rules = world.scenario.config.policy
+  if (rules === undefined) return Layer.empty
+  return Policy.layer((call) => {
+    const rule = rules[call.name]
+    if (rule === undefined || rule.decision === "allow") return Effect.succeed(Policy.allowed)
+    return Effect.succeed(
+      rule.decision === "confirm" ? Policy.confirm(rule.reason ?? "") : Policy.denied(rule.reason ?? "")
+    )
+  })
+}
+
+const hooks = (world: World, seen: Seen, point: Point | undefined) => {
+  const decide = (
+    name: string,
+    args: Hooks.HookArgs,
+    call?: { readonly toolCallId: string; readonly toolName: string | null }
+  ) =>
+    Effect.gen(function* () {
+      seen.hooks.push(call === undefined ? name : `${name}:${call.toolCallId}`)
+      yield* at(point, `hook:${call === undefined ? name : `${name}:${call.toolCallId}`}`, "crash")
+      yield* at(point, `hook:${name}`, "crash")
+      const entry = (world.scenario.config.hooks ?? []).find((entry) => fits(world, entry, name, args, call))
+      if (entry === undefined) return undefined
+      world.used.set(entry, (world.used.get(entry) ?? 0) + 1)
+      if (entry.decision.throw !== undefined) return yield* Effect.fail(new Error(entry.decision.throw))
+      return entry.decision
+    })
+  const simple = (name: string) => (args: Hooks.HookArgs) =>
+    Effect.map(decide(name, args), (decision) => (decision === undefined ? undefined : common(decision)))
+  return Hooks.layer({
+    onRunStarted: simple("onRunStarted"),
+    onTurnStarted: simple("onTurnStarted"),
+    onTurnPrepared: (args) =>
+      Effect.map(decide("onTurnPrepared", args), (decision) => ({
+        ...(decision === undefined ? {} : common(decision)),
+        value: { ...args.prepared, model: { id: "scripted", capabilities: ["text"] } }
+      })),
+    onModelStarted: simple("onModelStarted"),
+    onModelRestarted: (args) => Effect.asVoid(decide("onModelRestarted", args)),
+    onModelCompleted: simple("onModelCompleted"),
+    onToolCallsStarted: (args) =>
+      Effect.map(decide("onToolCallsStarted", args), (decision) => {
+        if (decision === undefined) return undefined
+        const { keep, mergeInput } = decision.value ?? {}
+        if (keep !== undefined)
+          return { ...common(decision), value: args.calls.filter((call) => keep.includes(call.toolCallId)) }
+        if (mergeInput !== undefined) {
+          return {
+            ...common(decision),
+            value: args.calls.map((call) => ({ ...call, input: { ...object(call.input), ...mergeInput } }))
+          }
+        }
+        return common(decision)
+      }),
+    onToolCallStarted: (args) =>
+      Effect.map(
+        decide("onToolCallStarted", args, args.call),
+        (decision): Hooks.HookResult<Hooks.Review> | undefined => {
+          if (decision === undefined) return undefined
+          const { mergeInput, wrapCommand, ...value } = decision.value ?? {}
+          if (value.type === "skip") {
+            return {
+              ...common(decision),
+              value: {
+                type: "skip",
+                result:
+                  value.error === undefined
+                    ? {
+                        output: [
+                          {
+                            type: "text",
+                            text: typeof value.output === "string" ? value.output : JSON.stringify(value.output)
+                          }
+                        ]
+                      }
+                    : { error: { name: "Skipped", message: value.error, recoverable: true } }
+              }
+            }
+          }
+          const input = object(args.call.input)
+          if (mergeInput !== undefined)
+            return { ...common(decision), value: { type: "rewrite", input: { ...input, ...mergeInput } } }
+          if (wrapCommand !== undefined) {
+            return {
+              ...common(decision),
+              value: { type: "rewrite", input: { ...input, command: `${wrapCommand} ${String(input["command"])}` } }
+            }
+          }
+          return common(decision)
+        }
+      ),
+    onToolCallCompleted: (args) =>
+      Effect.map(decide("onToolCallCompleted", args, args.result), (decision) =>
+        decision === undefined ? undefined : common(decision)
+      ),
+    onToolCallsCompleted: simple("onToolCallsCompleted"),
+    onTurnCompleted: simple("onTurnCompleted"),
+    onRunCompleted: simple("onRunCompleted"),
+    onRunFailed: simple("onRunFailed")
+  })
+}
+
+const common = (decision: HookEntry["decision"]): Hooks.HookResult => ({
+  ...(decision.context === undefined ? {} : { context: decision.context }),
+  ...(decision.control === undefined ? {} : { control: decision.control })
+})
+
+const fits = (
+  world: World,
+  entry: HookEntry,
+  name: string,
+  args: Hooks.HookArgs,
+  call: Pick<Call.Call, "toolCallId" | "toolName"> | undefined
+): boolean => {
+  const match = entry.match ?? {}
+  return (
+    entry.hook === name &&
+    (entry.times === undefined || (world.used.get(entry) ?? 0) < entry.times) &&
+    (match.toolName === undefined || match.toolName === call?.toolName) &&
+    (match.toolCallId === undefined || match.toolCallId === call?.toolCallId) &&
+    (match.turn === undefined || match.turn === args.turn?.turn) &&
+    (match.contextLacks === undefined || !args.context[match.contextLacks]) &&
+    (match.contextHas === undefined || Boolean(args.context[match.contextHas]))
+  )
+}
+
+const object = (value: Json): JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
+
+// ---------------------------------------------------------------- judging
+
+type Compare = (where: string, expected: unknown, actual: unknown) => void
+
+/** Errors of hooks, middleware and the model may have any tag: the vectors say that they failed, not how. */
+const anyTag = new Set(["RunFailed", "MiddlewareError", "ModelError"])
+
+const judge = Effect.fnUntraced(function* (
+  store: RunStore.Shape,
+  runId: string,
+  expected: Expectation,
+  seen: Seen,
+  outcome: Exit.Exit<unknown, unknown> | undefined,
+  where: string,
+  compare: Compare
+) {
+  if (expected.events !== undefined) compare(`${where} events`, expected.events, seen.events)
+  if (expected.toolsRun !== undefined) compare(`${where} toolsRun`, expected.toolsRun, seen.toolsRun)
+  if (expected.hooks !== undefined) compare(`${where} hooks`, expected.hooks, seen.hooks)
+  const head = Option.getOrUndefined(yield* store.head(runId))
+  if (expected.revision !== undefined) compare(`${where} revision`, expected.revision, head?.revision)
+  if (expected.status !== undefined && head !== undefined) judgeStatus(where, expected.status, head.status, compare)
+  const actual = errorOf(outcome)
+  const paused = expected.status?.["type"] === "paused" || head?.status.type === "paused"
+  if (expected.error === undefined) {
+    const ended =
+      actual === undefined || paused || ["MaxStepsReached", "RunFinished", "RunPaused"].includes(String(actual["tag"]))
+    if (outcome !== undefined && !ended) compare(`${where} error`, undefined, actual)
+  } else if (anyTag.has(expected.error)) {
+    compare(`${where} failed`, true, actual !== undefined && actual["tag"] !== "Interrupted")
+  } else {
+    compare(`${where} error`, expected.error, actual?.["tag"])
+  }
+  for (const [key, value] of Object.entries(expected.errorFields ?? {})) {
+    const camel = key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    compare(`${where} error.${key}`, value, actual?.[camel])
+  }
+})
+
+const judgeStatus = (where: string, expected: JsonObject, actual: RunState.Status, compare: Compare) => {
+  for (const [key, value] of Object.entries(expected)) {
+    const found: unknown = Object.entries(actual).find(([name]) => name === key)?.[1]
+    if (key === "metadata") compare(`${where} status.metadata`, value, pick(value, found))
+    else if (key === "error") {
+      const info = actual.type === "failed" ? actual.error : undefined
+      if (!anyTag.has(String(value)))
+        compare(`${where} status.error`, true, info?.tag === value || info?.message.includes(String(value)) === true)
+    } else compare(`${where} status.${key}`, value, found)
+  }
+}
+
+/** The part of `actual` that `expected` asks for. */
+const pick = (expected: unknown, actual: unknown): unknown => {
+  if (Array.isArray(expected) && Array.isArray(actual)) return actual.map((item, index) => pick(expected[index], item))
+  if (typeof expected !== "object" || expected === null || typeof actual !== "object" || actual === null) return actual
+  return Object.fromEntries(
+    Object.entries(actual).flatMap(([key, value]) => {
+      const wanted = Object.entries(expected).find(([name]) => name === key)
+      return wanted === undefined ? [] : [[key, pick(wanted[1], value)]]
+    })
+  )
+}
+
+const errorOf = (outcome: Exit.Exit<unknown, unknown> | undefined): { readonly [key: string]: unknown } | undefined => {
+  if (outcome === undefined || Exit.isSuccess(outcome)) return undefined
+  if (Cause.hasInterruptsOnly(outcome.cause)) return { tag: "Interrupted" }
+  const error: unknown = Cause.squash(outcome.cause)
+  if (typeof error !== "object" || error === null) return { tag: String(error) }
+  return { ...error, tag: "_tag" in error ? error._tag : "Defect" }
+}
+
+const judgeEnd = Effect.fnUntraced(function* (world: World, store: RunStore.Shape, runId: string, compare: Compare) {
+  const { final, id } = world.scenario
+  const state = Option.getOrUndefined(yield* store.load(runId))
+  if (state === undefined) return compare(`${id} final`, "a run", undefined)
+  const records = yield* Stream.runCollect(store.read(runId))
+  const where = `${id} final`
+  const journal = records.map((record) => [
+    record.revision,
+    record.op,
+    record.events.map((event) => ("toolCallId" in event ? `${event.type}:${event.toolCallId}` : event.type))
+  ])
+  const actual: { readonly [key: string]: unknown } = {
+    modelCalls: world.modelCalls,
+    toolExecutions: world.executions,
+    toolInputs: world.inputs,
+    turnsCompleted: state.turns.length,
+    context: state.context,
+    journal
+  }
+  for (const [key, value] of Object.entries(final)) {
+    if (key === "status") judgeStatus(where, object(value), state.status, compare)
+    else if (key === "openTurn") {
+      const turn = state.currentTurn
+      const open = {
+        pending: turn?.pending.map((call) => call.toolCallId),
+        inFlight: turn?.inFlight.map((call) => call.toolCallId),
+        completed: turn?.completed.map((result) => result.toolCallId)
+      }
+      compare(`${where} openTurn`, pick(open, value), pick(value, open))
+    } else compare(`${where} ${key}`, value, actual[key])
+  }
+})
+
+const sorted = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== "object" || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, item]) => [key, sorted(item)])
+  )
+}

@@ -1,0 +1,19 @@
+import { fileURLToPath } from "node:url"
+import { defineConfig } from "vitest/config"
+
+const source = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^kernai$/, replacement: source("./src/index.ts") },
+      { find: /^kernai\/([a-z]+)$/, replacement: source("./src/$1/index.ts") }
+    ]
+  },
+  test: {
+    include: ["test/**/*.test.ts"],
+    globalSetup: ["test/support/globalSetup.ts"],
+    pool: "threads",
+    testTimeout: 20_000
+  }
+})
