@@ -4,3 +4,5 @@
  * @since 0.1.0
  */
 export * as JsonLinesRecorder from "./JsonLinesRecorder.ts"
+
+export * as SkillFileLoader from "./SkillFileLoader.ts"

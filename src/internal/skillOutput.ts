@@ -1,8 +1,8 @@
 /**
  * What a skill returned, taken apart into contents, media and JSON (BP-72 to BP-75).
  *
- * Text stays text, media wait to be stored, a JSON object is a data content and
- * other JSON its text. Anything that is none of these is refused with its path.
+ * Text stays text, media wait to be stored, other JSON becomes its text. What is
+ * none of these is refused with its path.
  *
  * @since 0.1.0
  */
@@ -93,7 +93,7 @@ const one = (value: unknown): Result.Result<Output, Fault> => {
   if (isMedium(value)) return Result.succeed({ content: [], media: [value], value: toJson(value) })
   if (isContent(value)) return Result.succeed({ content: [value], media: [], value: toText(value) })
   return Result.map(Snapshot.take(value), (json) => ({
-    content: [isJsonObject(json) ? Contents.data(json) : Contents.text(JSON.stringify(json))],
+    content: [Contents.text(JSON.stringify(json))],
     media: [],
     value: json
   }))

@@ -1,0 +1,122 @@
+/**
+ * What users rely on the compiler for: names, inputs, outputs and services of skills.
+ */
+import { Context, Effect, Layer, Schema, SchemaGetter } from "effect"
+import * as Protocol from "../src/Protocol.ts"
+import * as ProtocolRegistry from "../src/ProtocolRegistry.ts"
+import * as Skill from "../src/Skill.ts"
+import * as SkillFileLoader from "../src/file/SkillFileLoader.ts"
+import type * as SkillFiles from "../src/SkillFiles.ts"
+import * as SkillRegistry from "../src/SkillRegistry.ts"
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+const yes = <T extends true>(_?: T) => {}
+
+class Library extends Context.Service<Library, { readonly search: (query: string) => Effect.Effect<string> }>()(
+  "type/Library"
+) {}
+class Calendar extends Context.Service<Calendar, { readonly now: Effect.Effect<number> }>()("type/Calendar") {}
+class Pictures extends Context.Service<Pictures, { readonly get: (id: string) => Effect.Effect<string> }>()(
+  "type/Pictures"
+) {}
+
+const search = Skill.make("search", {
+  description: "Search",
+  input: Schema.Struct({ query: Schema.String }),
+  effects: "read",
+  execute: ({ query }) => Library.use((library) => library.search(query))
+})
+const now = Skill.make("now", {
+  description: "Now",
+  input: Schema.Struct({}),
+  execute: () => Calendar.use((calendar) => calendar.now)
+})
+const pure = Skill.make("pure", {
+  description: "Add one",
+  input: Schema.Struct({ n: Schema.FiniteFromString }),
+  execute: ({ n }) => Effect.succeed(n + 1)
+})
+const failing = Skill.make("failing", {
+  description: "Fail",
+  input: Schema.String,
+  execute: (detail) => Effect.fail(new Skill.InvalidArguments({ skill: "failing", path: "", detail }))
+})
+
+// A skill remembers its literal name, what it is given, what it returns and what it needs.
+yes<Equal<Skill.SkillTypes.Name<typeof search>, "search">>()
+yes<Equal<Skill.SkillTypes.Input<typeof search>, { readonly query: string }>>()
+yes<Equal<Skill.SkillTypes.Output<typeof search>, string>>()
+yes<Equal<Skill.SkillTypes.Services<typeof search>, Library>>()
+yes<Equal<Skill.SkillTypes.Input<typeof pure>, { readonly n: number }>>()
+yes<Equal<Skill.SkillTypes.Output<typeof pure>, number>>()
+yes<Equal<Skill.SkillTypes.Services<typeof failing>, never>>()
+yes<Equal<Skill.SkillTypes.Input<Skill.AnySkill>, unknown>>()
+
+// The layer needs the union of what its skills need, and only a name given twice can fail.
+const registry = SkillRegistry.layer(search, now, pure, failing)
+yes<
+  Equal<typeof registry, Layer.Layer<SkillRegistry.SkillRegistry, SkillRegistry.ToolNameConflict, Library | Calendar>>
+>()
+const empty = SkillRegistry.layer()
+yes<Equal<typeof empty, Layer.Layer<SkillRegistry.SkillRegistry, SkillRegistry.ToolNameConflict>>>()
+
+// A schema that needs a service to decode makes the layer need it.
+const Picture = Schema.String.pipe(
+  Schema.decodeTo(Schema.Struct({ bytes: Schema.String }), {
+    decode: SchemaGetter.transformEffect((id: string) =>
+      Effect.map(
+        Pictures.use((pictures) => pictures.get(id)),
+        (bytes) => ({ bytes })
+      )
+    ),
+    encode: SchemaGetter.transform(({ bytes }: { readonly bytes: string }) => bytes)
+  })
+)
+const ocr = Skill.make("ocr", {
+  description: "Read a picture",
+  input: Schema.Struct({ image: Picture }),
+  execute: ({ image }) => Effect.succeed(image.bytes)
+})
+const withPictures = SkillRegistry.layer(ocr, search)
+yes<
+  Equal<
+    typeof withPictures,
+    Layer.Layer<SkillRegistry.SkillRegistry, SkillRegistry.ToolNameConflict, Library | Pictures>
+  >
+>()
+
+Skill.make("bad", {
+  description: "",
+  input: Schema.Struct({ query: Schema.String }),
+  // @ts-expect-error the input has no such field
+  execute: ({ other }) => Effect.succeed(other)
+})
+Skill.make("bad", {
+  description: "",
+  input: Schema.Struct({}),
+  // @ts-expect-error there are three words for effects
+  effects: "safe",
+  execute: () => Effect.succeed(null)
+})
+
+// A foreign skill is given JSON.
+const remote = Skill.dynamic("remote", {
+  description: "",
+  inputSchema: { type: "object" },
+  execute: (input) => Effect.succeed(input)
+})
+yes<Equal<Skill.SkillTypes.Name<typeof remote>, "remote">>()
+yes<Equal<Skill.SkillTypes.Services<typeof remote>, never>>()
+
+// Protocols are closed over the same way.
+const ask = Protocol.make("ask", { handle: (block) => Library.use((library) => library.search(block.content)) })
+const protocols = ProtocolRegistry.layer(ask, Protocol.make("echo", { handle: (block) => Effect.succeed(block) }))
+yes<
+  Equal<typeof protocols, Layer.Layer<ProtocolRegistry.ProtocolRegistry, ProtocolRegistry.ToolNameConflict, Library>>
+>()
+
+// What skills in files need is named by hand, and asked of the layer.
+const files = SkillFileLoader.layer<Library>({ directory: "skills" })
+yes<Equal<Layer.Success<typeof files>, SkillFiles.SkillFiles>>()
+yes<Library extends Layer.Services<typeof files> ? true : false>()
+yes<Calendar extends Layer.Services<typeof files> ? false : true>()
