@@ -235,9 +235,9 @@ describe("Content", () => {
     assert.strictEqual(Content.toText(Content.code("```")), "````\n```\n````")
   })
 
-  it("has a placeholder for media a model cannot take (BP-105)", () => {
+  it("says what stands for a medium a model cannot take (BP-105)", () => {
     const image = Content.image({ fileId: "f", mediaType: "image/png" })
-    assert.strictEqual(Content.placeholder(image), "[image unavailable: image/png]")
+    assert.strictEqual(Content.unavailable(image), "[image unavailable: image/png]")
   })
 
   it.prop("loses nothing of any JSON object it accepts, and never throws (CP-2)", [Schema.JsonObject], ([fields]) => {
