@@ -1,0 +1,212 @@
+/**
+ * Model strings: `<provider>/<model>` to a provider and a model (DR-25).
+ *
+ * Adapters are registered under the key of their provider and built when they
+ * are first asked for, so a registry of all of them needs no key at all. A key
+ * nobody knows is `UnsupportedProvider`; a known one that cannot be used here
+ * is `ProviderUnavailable`, naming the package and the variable that would help.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import { InvalidModel, ProviderUnavailable, UnsupportedProvider } from "./KernelError.ts"
+import type { Model } from "./Model.ts"
+import * as Models from "./Model.ts"
+import type { ProviderShape } from "./Provider.ts"
+
+export {
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  InvalidModel,
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  ProviderUnavailable,
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  UnsupportedProvider
+}
+
+/**
+ * What a model string stands for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Resolved {
+  readonly provider: ProviderShape
+  readonly model: Model
+}
+
+/**
+ * How a provider comes to be: a value, or what builds it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Adapter<R = never> = ProviderShape | Effect.Effect<ProviderShape, ProviderUnavailable, R>
+
+/**
+ * Adapters by provider key.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Adapters<R = never> = { readonly [key: string]: Adapter<R> }
+
+/**
+ * Finds providers by name.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class ModelRegistry extends Context.Service<
+  ModelRegistry,
+  {
+    /** The provider and model of a string such as `anthropic/claude-sonnet-4-20250514`. */
+    readonly resolve: (
+      name: string
+    ) => Effect.Effect<Resolved, InvalidModel | UnsupportedProvider | ProviderUnavailable>
+    /** The provider of a key. */
+    readonly provider: (key: string) => Effect.Effect<ProviderShape, UnsupportedProvider | ProviderUnavailable>
+    /** Every key that means something here, aliases left out. */
+    readonly keys: ReadonlyArray<string>
+  }
+>()("kernai/ModelRegistry") {}
+
+/**
+ * A model string in its parts: split at the first `/`, the key without its aliases (DR-25).
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const parse = (
+  name: string
+): Result.Result<{ readonly provider: string; readonly model: string }, InvalidModel> => {
+  const slash = name.indexOf("/")
+  const provider = slash === -1 ? "" : canonical(name.slice(0, slash))
+  const model = name.slice(slash + 1).trim()
+  return provider === "" || model === ""
+    ? Result.fail(new InvalidModel({ input: name }))
+    : Result.succeed({ provider, model })
+}
+
+/**
+ * A registry of these adapters. `models` tells what is known of a model beyond the catalogue of `Model`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = <R = never>(
+  adapters: Adapters<R>,
+  options?: { readonly models?: ReadonlyArray<Model> }
+): Layer.Layer<ModelRegistry, never, R> =>
+  Layer.effect(
+    ModelRegistry,
+    Effect.map(Effect.context<R>(), (context) => {
+      const registered = new Map<string, Adapter<R>>()
+      for (const [key, adapter] of Object.entries(adapters)) registered.set(canonical(key), adapter)
+      const keys = [...new Set([...known.keys(), ...registered.keys()])]
+      const built = new Map<string, ProviderShape>()
+
+      const provider = Effect.fnUntraced(function* (given: string) {
+        const key = canonical(given)
+        const ready = built.get(key)
+        if (ready !== undefined) return ready
+        const adapter = registered.get(key)
+        if (adapter === undefined) return yield* missing(key, keys)
+        const provider = "stream" in adapter ? adapter : yield* within(adapter, context)
+        built.set(key, provider)
+        return provider
+      })
+
+      const resolve = Effect.fnUntraced(function* (name: string) {
+        const parts = yield* Effect.fromResult(parse(name))
+        return { provider: yield* provider(parts.provider), model: modelOf(parts, options?.models ?? []) }
+      })
+
+      return ModelRegistry.of({ resolve, provider, keys })
+    })
+  )
+
+/** What would bring a provider that is known but has no adapter. */
+interface Need {
+  readonly package: string
+  readonly variable: string
+}
+
+const known: ReadonlyMap<string, Need> = new Map<string, Need>([
+  ["openai", { package: "@ai-sdk/openai", variable: "OPENAI_API_KEY" }],
+  ["anthropic", { package: "@ai-sdk/anthropic", variable: "ANTHROPIC_API_KEY" }],
+  ["azure", { package: "@ai-sdk/azure", variable: "AZURE_API_KEY" }],
+  ["baseten", { package: "@ai-sdk/baseten", variable: "BASETEN_API_KEY" }],
+  ["cerebras", { package: "@ai-sdk/cerebras", variable: "CEREBRAS_API_KEY" }],
+  ["cohere", { package: "@ai-sdk/cohere", variable: "COHERE_API_KEY" }],
+  ["deepinfra", { package: "@ai-sdk/deepinfra", variable: "DEEPINFRA_API_KEY" }],
+  ["deepseek", { package: "@ai-sdk/deepseek", variable: "DEEPSEEK_API_KEY" }],
+  ["fireworks", { package: "@ai-sdk/fireworks", variable: "FIREWORKS_API_KEY" }],
+  ["google", { package: "@ai-sdk/google", variable: "GEMINI_API_KEY" }],
+  ["google-interactions", { package: "@ai-sdk/google", variable: "GEMINI_API_KEY" }],
+  ["vertex", { package: "@ai-sdk/google-vertex", variable: "GOOGLE_VERTEX_PROJECT" }],
+  ["groq", { package: "@ai-sdk/groq", variable: "GROQ_API_KEY" }],
+  ["mistral", { package: "@ai-sdk/mistral", variable: "MISTRAL_API_KEY" }],
+  ["perplexity", { package: "@ai-sdk/perplexity", variable: "PERPLEXITY_API_KEY" }],
+  ["togetherai", { package: "@ai-sdk/togetherai", variable: "TOGETHER_API_KEY" }],
+  ["bedrock", { package: "@ai-sdk/amazon-bedrock", variable: "AWS_BEARER_TOKEN_BEDROCK" }],
+  ["vercel", { package: "@ai-sdk/vercel", variable: "VERCEL_API_KEY" }],
+  ["xai", { package: "@ai-sdk/xai", variable: "XAI_API_KEY" }]
+])
+
+const aliases: ReadonlyMap<string, string> = new Map([
+  ["gemini", "google"],
+  ["gemini-interactions", "google-interactions"],
+  ["google-vertex", "vertex"],
+  ["grok", "xai"],
+  ["together", "togetherai"],
+  ["amazon-bedrock", "bedrock"]
+])
+
+const canonical = (key: string): string => {
+  const plain = key.trim().toLowerCase()
+  return aliases.get(plain) ?? plain
+}
+
+const missing = (key: string, keys: ReadonlyArray<string>): UnsupportedProvider | ProviderUnavailable => {
+  const need = known.get(key)
+  return need === undefined
+    ? new UnsupportedProvider({ provider: key, supported: keys })
+    : new ProviderUnavailable({ provider: key, package: need.package, variable: need.variable })
+}
+
+// The running fiber's clock, logger and configuration win over those of the layer.
+const within = <A, E, R>(effect: Effect.Effect<A, E, R>, context: Context.Context<R>): Effect.Effect<A, E> =>
+  Effect.updateContext(effect, (current: Context.Context<never>) => Context.merge(context, current))
+
+const catalogue: ReadonlyArray<Model> = [
+  Models.claudeOpus4,
+  Models.claudeSonnet4,
+  Models.claudeSonnet45,
+  Models.claudeHaiku45,
+  Models.gpt4o,
+  Models.gpt4oMini,
+  Models.gpt5,
+  Models.gemini25Pro,
+  Models.llama31,
+  Models.llava
+]
+
+const modelOf = (parts: { readonly provider: string; readonly model: string }, models: ReadonlyArray<Model>): Model => {
+  const found = [...models, ...catalogue].find(
+    (model) =>
+      model.id === parts.model && (model.provider === undefined || canonical(model.provider) === parts.provider)
+  )
+  return { ...(found ?? Models.make(parts.model)), provider: parts.provider }
+}

@@ -1,0 +1,348 @@
+/**
+ * Gemini, over the Interactions API.
+ *
+ * A conversation is a list of steps. Nothing is stored at the service: every
+ * call sends the whole conversation, as with all other providers.
+ *
+ * @since 0.1.0
+ */
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import type { Json, JsonObject } from "../internal/json.ts"
+import type { ProviderUnavailable } from "../KernelError.ts"
+import type { Message } from "../Message.ts"
+import { Provider, type ProviderShape, type Request } from "../Provider.ts"
+import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
+import { assemble, endpoint, extras } from "./internal/body.ts"
+import { findText, requireKey } from "./internal/configured.ts"
+import * as Exchange from "./internal/exchange.ts"
+import type { Fault } from "./internal/fault.ts"
+import type { Decoder } from "./internal/frames.ts"
+import * as Google from "./internal/google.ts"
+import { encoder, type Piece, spoken, textOf } from "./internal/pieces.ts"
+import { count, type Fields, fields, isFields, list, string, sum, text } from "./internal/read.ts"
+import type { Reply } from "./internal/reply.ts"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly apiKey: Redacted.Redacted
+  /** Default `https://generativelanguage.googleapis.com`. */
+  readonly baseUrl?: string | undefined
+  readonly headers?: { readonly [name: string]: string } | undefined
+}
+
+/**
+ * The provider as a value, speaking through the HTTP client around it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
+  Effect.map(HttpClient.HttpClient, (client) => {
+    const encode = encoder({ provider: name, media: Google.media, urls: true }, toSteps)
+    return {
+      name,
+      stream: Exchange.stream(client, {
+        name,
+        framing: "sse",
+        secrets: [options.apiKey],
+        url: () => endpoint(options.baseUrl ?? Google.baseUrl, "/v1beta", "/interactions"),
+        headers: () => ({ ...options.headers, "x-goog-api-key": Redacted.value(options.apiKey) }),
+        body: (request) => Effect.map(encode(request), (messages) => toBody(request, messages)),
+        decoder,
+        fault: Google.fault
+      })
+    }
+  })
+
+/**
+ * The provider of the environment: `GEMINI_API_KEY` (or `GOOGLE_API_KEY`), and `GEMINI_BASE_URL` if it is set.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> = Effect.gen(
+  function* () {
+    const apiKey = yield* requireKey(name, [...Google.variables])
+    const baseUrl = yield* findText("GEMINI_BASE_URL")
+    return yield* make({ apiKey, baseUrl })
+  }
+)
+
+/**
+ * The provider of the environment. Without a key the layer fails, naming the variable.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpClient> = Layer.effect(
+  Provider,
+  fromConfig
+)
+
+/**
+ * The provider with a key from anywhere in the configuration.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  options: Config.Wrap<Options>
+): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
+  Layer.effect(Provider, Effect.flatMap(Config.unwrap(options), make))
+
+const name = "google-interactions"
+
+// ---------------------------------------------------------------- the request
+
+interface WireSteps {
+  readonly system: string
+  readonly steps: ReadonlyArray<string>
+}
+
+const toSteps = (message: Message, pieces: ReadonlyArray<Piece>): WireSteps => {
+  if (message.role === "system") return { system: textOf(pieces), steps: [] }
+  const isModel = message.role === "assistant"
+  const signatures = Google.callSignatures(pieces)
+  const steps: Array<JsonObject> = []
+  let content: Array<JsonObject> = []
+  const close = () => {
+    const isEmpty = content.every((part) => part["type"] === "text" && part["text"] === "")
+    if (content.length > 0 && !(isModel && isEmpty)) {
+      steps.push({ type: isModel ? "model_output" : "user_input", content })
+    }
+    content = []
+  }
+  for (const piece of spoken(pieces)) {
+    switch (piece.kind) {
+      case "text":
+      case "media":
+        content.push(toPart(piece))
+        break
+      case "call": {
+        close()
+        const signature = signatures.get(piece.id)
+        steps.push({
+          type: "function_call",
+          id: piece.id,
+          name: piece.name,
+          arguments: piece.input,
+          ...(signature === undefined ? {} : { signature })
+        })
+        break
+      }
+      case "result":
+        close()
+        steps.push({
+          type: "function_result",
+          call_id: piece.id,
+          ...(piece.name === undefined ? {} : { name: piece.name }),
+          result: piece.pieces.flatMap((inner) =>
+            inner.kind === "text" || inner.kind === "media" ? [toPart(inner)] : []
+          ),
+          ...(piece.isError ? { is_error: true } : {})
+        })
+        break
+      case "thought": {
+        const kept = isFields(piece.signature) ? piece.signature : undefined
+        const signature = text(kept, "signature")
+        if (signature === undefined || text(kept, "callId") !== undefined) break
+        close()
+        steps.push({
+          type: "thought",
+          signature,
+          ...(piece.text === "" ? {} : { summary: [{ type: "text", text: piece.text }] })
+        })
+      }
+    }
+  }
+  close()
+  return { system: "", steps: steps.map((step) => JSON.stringify(step)) }
+}
+
+const toPart = (piece: Extract<Piece, { readonly kind: "text" | "media" }>): JsonObject =>
+  piece.kind === "text"
+    ? { type: "text", text: piece.text }
+    : {
+        type: piece.type,
+        mime_type: piece.mediaType,
+        ...("url" in piece.source ? { uri: piece.source.url } : { data: piece.source.data })
+      }
+
+const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string => {
+  const { generation } = request
+  const system = messages.map((message) => message.system).filter((text) => text !== "")
+  const config: { readonly [key: string]: Json | undefined } = {
+    temperature: generation.temperature,
+    top_p: generation.topP,
+    max_output_tokens: generation.maxTokens,
+    stop_sequences: generation.stopSequences,
+    seed: generation.seed,
+    thinking_level: generation.thinking?.effort,
+    thinking_summaries: generation.thinking === undefined ? undefined : "auto"
+  }
+  const given = Object.entries(config).filter((entry): entry is [string, Json] => entry[1] !== undefined)
+  return assemble(
+    {
+      model: request.model.id,
+      stream: true,
+      store: false,
+      system_instruction: system.length === 0 ? undefined : system.join("\n\n"),
+      generation_config: given.length === 0 ? undefined : Object.fromEntries(given),
+      tools:
+        request.tools.length === 0
+          ? undefined
+          : request.tools.map((tool) => ({
+              type: "function",
+              name: tool.name,
+              description: tool.description,
+              parameters: tool.inputSchema
+            })),
+      ...extras(request, name)
+    },
+    "input",
+    messages.flatMap((message) => message.steps)
+  )
+}
+
+// ---------------------------------------------------------------- the reply
+
+const decoder = (reply: Reply): Decoder => {
+  const signatures = new Map<string, string>()
+  let usage: Fields | undefined
+  let reason: FinishReason | undefined
+
+  const finish = (given: FinishReason) =>
+    reply.finish(given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
+
+  const stepStart = (key: string, step: Fields | undefined) => {
+    switch (string(step, "type")) {
+      case "function_call": {
+        const callId = reply.call(key, text(step, "id"), string(step, "name") ?? "")
+        const given = fields(step, "arguments")
+        if (given !== undefined && Object.keys(given).length > 0) reply.params(key, JSON.stringify(given))
+        const signature = text(step, "signature")
+        if (signature !== undefined) reply.endThinking({ [name]: { signature, callId } })
+        return
+      }
+      case "thought": {
+        list(step, "summary").forEach((part) => reply.thinking(string(part, "text") ?? ""))
+        const signature = text(step, "signature")
+        if (signature !== undefined) signatures.set(key, signature)
+        return
+      }
+      case "text":
+        return reply.text(string(step, "text") ?? "")
+      default:
+        list(step, "content").forEach((part) => reply.text(string(part, "text") ?? ""))
+    }
+  }
+
+  const stepDelta = (key: string, delta: Fields | undefined) => {
+    switch (string(delta, "type")) {
+      case "text":
+        return reply.text(string(delta, "text") ?? "")
+      case "thought_summary":
+        return reply.thinking(string(fields(delta, "content"), "text") ?? string(delta, "text") ?? "")
+      case "thought_signature":
+        return void signatures.set(key, (signatures.get(key) ?? "") + (string(delta, "signature") ?? ""))
+      case "arguments_delta":
+        return reply.params(key, string(delta, "arguments") ?? "")
+    }
+  }
+
+  const stepStop = (key: string) => {
+    const signature = signatures.get(key)
+    signatures.delete(key)
+    if (signature !== undefined && signature !== "") reply.endThinking({ [name]: { signature } })
+    reply.endCall(key)
+  }
+
+  const concluded = (interaction: Fields | undefined): Fault | undefined => {
+    usage = fields(interaction, "usage") ?? usage
+    const status = string(interaction, "status")
+    if (status === "failed") return Google.fault(interaction, 500)
+    if (status !== undefined) reason = finishReason(status)
+    return undefined
+  }
+
+  return {
+    event: (event) => {
+      switch (string(event, "event_type")) {
+        case "step.delta":
+          return void stepDelta(String(count(event, "index") ?? 0), fields(event, "delta"))
+        case "step.start":
+          return void stepStart(String(count(event, "index") ?? 0), fields(event, "step"))
+        case "step.stop":
+          return void stepStop(String(count(event, "index") ?? 0))
+        case "interaction.created": {
+          const interaction = fields(event, "interaction")
+          return void reply.about(text(interaction, "id"), text(interaction, "model"))
+        }
+        case "interaction.completed": {
+          const fault = concluded(fields(event, "interaction"))
+          if (fault === undefined) finish(reason ?? "unknown")
+          return fault
+        }
+        case "interaction.status_update":
+          return string(event, "status") === "failed" ? Google.fault(event, 500) : undefined
+        case "error":
+          return Google.fault(event, 500)
+      }
+      return event["error"] === undefined ? undefined : Google.fault(event, 500)
+    },
+    whole: (interaction) => {
+      if (interaction["error"] !== undefined) return Google.fault(interaction, 500)
+      reply.about(text(interaction, "id"), text(interaction, "model"))
+      const steps = [...list(interaction, "steps"), ...list(interaction, "outputs")]
+      steps.forEach((step, index) => {
+        stepStart(String(index), step)
+        stepStop(String(index))
+      })
+      const fault = concluded(interaction)
+      if (fault === undefined && reason !== undefined) finish(reason)
+      return fault
+    },
+    end: () => {
+      if (reason !== undefined) finish(reason)
+    }
+  }
+}
+
+const toUsage = (usage: Fields | undefined): ReportedUsage => {
+  const prompt = count(usage, "total_input_tokens")
+  const total = prompt === undefined ? undefined : sum(prompt, count(usage, "total_tool_use_tokens"))
+  const cacheRead = count(usage, "total_cached_tokens")
+  const answer = count(usage, "total_output_tokens")
+  const reasoning = count(usage, "total_thought_tokens")
+  return {
+    inputTokens: {
+      total,
+      cacheRead,
+      uncached: total !== undefined && cacheRead !== undefined && cacheRead <= total ? total - cacheRead : undefined
+    },
+    outputTokens: { total: sum(answer, reasoning), text: answer, reasoning }
+  }
+}
+
+const finishReason = (status: string): FinishReason => {
+  switch (status) {
+    case "completed":
+      return "stop"
+    case "requires_action":
+      return "tool-calls"
+    case "incomplete":
+    case "budget_exceeded":
+      return "length"
+    case "requires_continuation":
+      return "pause"
+    default:
+      return "other"
+  }
+}

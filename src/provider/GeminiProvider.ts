@@ -1,0 +1,311 @@
+/**
+ * Gemini, over generateContent.
+ *
+ * Answers end with the body, not with a mark, so a reply counts as complete
+ * when a finish reason was seen.
+ *
+ * @since 0.1.0
+ */
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import type { Json, JsonObject } from "../internal/json.ts"
+import type { ProviderUnavailable } from "../KernelError.ts"
+import type { Message } from "../Message.ts"
+import { Provider, type ProviderShape, type Request } from "../Provider.ts"
+import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
+import { assemble, endpoint, extras } from "./internal/body.ts"
+import { findText, requireKey } from "./internal/configured.ts"
+import * as Exchange from "./internal/exchange.ts"
+import type { Fault } from "./internal/fault.ts"
+import type { Decoder } from "./internal/frames.ts"
+import * as Google from "./internal/google.ts"
+import { encoder, type Piece, spoken, textOf } from "./internal/pieces.ts"
+import { count, type Fields, fields, first, list, string, sum, text } from "./internal/read.ts"
+import type { Reply } from "./internal/reply.ts"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly apiKey: Redacted.Redacted
+  /** Default `https://generativelanguage.googleapis.com`. */
+  readonly baseUrl?: string | undefined
+  readonly headers?: { readonly [name: string]: string } | undefined
+}
+
+/**
+ * The provider as a value, speaking through the HTTP client around it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
+  Effect.map(HttpClient.HttpClient, (client) => {
+    const encode = encoder({ provider: name, media: Google.media, urls: true }, toMessage)
+    return {
+      name,
+      stream: Exchange.stream(client, {
+        name,
+        framing: "sse",
+        secrets: [options.apiKey],
+        url: (request) => {
+          const path = `/models/${encodeURIComponent(request.model.id)}:streamGenerateContent`
+          const url = endpoint(options.baseUrl ?? Google.baseUrl, "/v1beta", path)
+          return `${url}${url.includes("?") ? "&" : "?"}alt=sse`
+        },
+        headers: () => ({ ...options.headers, "x-goog-api-key": Redacted.value(options.apiKey) }),
+        body: (request) => Effect.map(encode(request), (messages) => toBody(request, messages)),
+        decoder,
+        fault: Google.fault
+      })
+    }
+  })
+
+/**
+ * The provider of the environment: `GEMINI_API_KEY` (or `GOOGLE_API_KEY`), and `GEMINI_BASE_URL` if it is set.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> = Effect.gen(
+  function* () {
+    const apiKey = yield* requireKey(name, [...Google.variables])
+    const baseUrl = yield* findText("GEMINI_BASE_URL")
+    return yield* make({ apiKey, baseUrl })
+  }
+)
+
+/**
+ * The provider of the environment. Without a key the layer fails, naming the variable.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpClient> = Layer.effect(
+  Provider,
+  fromConfig
+)
+
+/**
+ * The provider with a key from anywhere in the configuration.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  options: Config.Wrap<Options>
+): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
+  Layer.effect(Provider, Effect.flatMap(Config.unwrap(options), make))
+
+const name = "google"
+
+// ---------------------------------------------------------------- the request
+
+interface WireMessage {
+  readonly role: "system" | "user" | "model"
+  readonly isResults: boolean
+  readonly text: string
+  readonly parts: ReadonlyArray<string>
+}
+
+const toMessage = (message: Message, pieces: ReadonlyArray<Piece>): WireMessage => {
+  if (message.role === "system") return { role: "system", isResults: false, text: textOf(pieces), parts: [] }
+  const signatures = Google.callSignatures(pieces)
+  const parts: Array<string> = []
+  for (const piece of spoken(pieces)) {
+    for (const part of toParts(piece, signatures)) parts.push(JSON.stringify(part))
+  }
+  return {
+    role: message.role === "assistant" ? "model" : "user",
+    isResults: pieces.some((piece) => piece.kind === "result"),
+    text: "",
+    parts
+  }
+}
+
+const toParts = (piece: Piece, signatures: ReadonlyMap<string, string>): ReadonlyArray<JsonObject> => {
+  switch (piece.kind) {
+    case "text":
+      return [{ text: piece.text }]
+    case "media":
+      return [
+        "url" in piece.source
+          ? { fileData: { mimeType: piece.mediaType, fileUri: piece.source.url } }
+          : { inlineData: { mimeType: piece.mediaType, data: piece.source.data } }
+      ]
+    case "call": {
+      const signature = signatures.get(piece.id)
+      return [
+        {
+          functionCall: { id: piece.id, name: piece.name, args: piece.input },
+          ...(signature === undefined ? {} : { thoughtSignature: signature })
+        }
+      ]
+    }
+    case "result": {
+      const response = { [piece.isError ? "error" : "output"]: textOf(piece.pieces, "\n") }
+      const shown = piece.pieces
+        .filter((inner) => inner.kind === "media")
+        .flatMap((inner) => toParts(inner, signatures))
+      return [{ functionResponse: { id: piece.id, name: piece.name ?? "unknown", response } }, ...shown]
+    }
+    case "thought":
+      return []
+  }
+}
+
+const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string => {
+  const { generation } = request
+  const system = messages
+    .filter((message) => message.role === "system" && message.text !== "")
+    .map((message): Json => ({ text: message.text }))
+  const config: { readonly [key: string]: Json | undefined } = {
+    temperature: generation.temperature,
+    topP: generation.topP,
+    maxOutputTokens: generation.maxTokens,
+    stopSequences: generation.stopSequences,
+    seed: generation.seed,
+    thinkingConfig: thinkingConfig(request)
+  }
+  const given = Object.entries(config).filter((entry): entry is [string, Json] => entry[1] !== undefined)
+  return assemble(
+    {
+      systemInstruction: system.length === 0 ? undefined : { parts: system },
+      generationConfig: given.length === 0 ? undefined : Object.fromEntries(given),
+      tools:
+        request.tools.length === 0
+          ? undefined
+          : [
+              {
+                functionDeclarations: request.tools.map((tool) => ({
+                  name: tool.name,
+                  description: tool.description,
+                  parametersJsonSchema: tool.inputSchema
+                }))
+              }
+            ],
+      ...extras(request, name)
+    },
+    "contents",
+    toContents(messages)
+  )
+}
+
+const thinkingConfig = (request: Request): Json | undefined => {
+  const thinking = request.generation.thinking
+  if (thinking?.budget !== undefined) return { includeThoughts: true, thinkingBudget: thinking.budget }
+  return thinking?.effort === undefined ? undefined : { includeThoughts: true, thinkingLevel: thinking.effort }
+}
+
+// The results of one turn's calls stand in one message, and nothing empty is sent.
+const toContents = (messages: ReadonlyArray<WireMessage>): ReadonlyArray<string> => {
+  const written: Array<string> = []
+  let parts: Array<string> = []
+  for (let index = 0; index < messages.length; index++) {
+    const message = messages[index]
+    if (message === undefined || message.role === "system" || message.parts.length === 0) continue
+    if (message.role === "model" && message.parts.length === 1 && message.parts[0] === emptyText) continue
+    parts.push(...message.parts)
+    if (message.isResults && messages[index + 1]?.isResults === true) continue
+    written.push(`{"role":"${message.role}","parts":[${parts.join(",")}]}`)
+    parts = []
+  }
+  return written
+}
+
+const emptyText = JSON.stringify({ text: "" })
+
+// ---------------------------------------------------------------- the reply
+
+const decoder = (reply: Reply): Decoder => {
+  let usage: Fields | undefined
+  let reason: FinishReason | undefined
+  let isKnown = false
+  let calls = 0
+
+  const finish = (given: FinishReason) =>
+    reply.finish(given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
+
+  const readPart = (part: Fields) => {
+    const call = fields(part, "functionCall")
+    if (call !== undefined) {
+      const key = String(calls++)
+      const callId = reply.call(key, text(call, "id"), string(call, "name") ?? "")
+      reply.params(key, JSON.stringify(fields(call, "args") ?? {}))
+      reply.endCall(key)
+      const signature = text(part, "thoughtSignature")
+      if (signature !== undefined) reply.endThinking({ [name]: { signature, callId } })
+    } else if (part["thought"] === true) {
+      reply.thinking(string(part, "text") ?? "")
+    } else {
+      reply.text(string(part, "text") ?? "")
+    }
+  }
+
+  const take = (piece: Fields): Fault | undefined => {
+    if (piece["error"] !== undefined) return Google.fault(piece, 500)
+    if (!isKnown) {
+      isKnown = true
+      reply.about(text(piece, "responseId"), text(piece, "modelVersion"))
+    }
+    usage = fields(piece, "usageMetadata") ?? usage
+    const candidate = first(piece, "candidates")
+    list(fields(candidate, "content"), "parts").forEach(readPart)
+    const given = text(candidate, "finishReason")
+    if (given !== undefined) reason = finishReason(given)
+    else if (text(fields(piece, "promptFeedback"), "blockReason") !== undefined) reason = "content-filter"
+    return undefined
+  }
+
+  return {
+    event: take,
+    whole: take,
+    end: () => {
+      if (reason !== undefined) finish(reason)
+    }
+  }
+}
+
+// Thoughts are counted beside the candidates, and prompts made by tools beside the prompt.
+const toUsage = (usage: Fields | undefined): ReportedUsage => {
+  const prompt = count(usage, "promptTokenCount")
+  const total = prompt === undefined ? undefined : sum(prompt, count(usage, "toolUsePromptTokenCount"))
+  const cacheRead = count(usage, "cachedContentTokenCount")
+  const answer = count(usage, "candidatesTokenCount")
+  const reasoning = count(usage, "thoughtsTokenCount")
+  return {
+    inputTokens: {
+      total,
+      cacheRead,
+      uncached: total !== undefined && cacheRead !== undefined && cacheRead <= total ? total - cacheRead : undefined
+    },
+    outputTokens: { total: sum(answer, reasoning), text: answer, reasoning }
+  }
+}
+
+const finishReason = (given: string): FinishReason => {
+  switch (given) {
+    case "STOP":
+      return "stop"
+    case "MAX_TOKENS":
+      return "length"
+    case "SAFETY":
+    case "RECITATION":
+    case "BLOCKLIST":
+    case "PROHIBITED_CONTENT":
+    case "SPII":
+    case "LANGUAGE":
+    case "IMAGE_SAFETY":
+      return "content-filter"
+    case "MALFORMED_FUNCTION_CALL":
+    case "UNEXPECTED_TOOL_CALL":
+    case "TOO_MANY_TOOL_CALLS":
+      return "error"
+    default:
+      return "other"
+  }
+}

@@ -1,0 +1,228 @@
+/**
+ * Ollama, local or hosted, over its own chat format of JSON lines.
+ *
+ * A message is one string with its images beside it; images must be bytes, so
+ * an address becomes a placeholder (BP-106).
+ *
+ * @since 0.1.0
+ */
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import type { Json, JsonObject } from "../internal/json.ts"
+import type { Message } from "../Message.ts"
+import { Provider, type ProviderShape, type Request } from "../Provider.ts"
+import type { FinishReason } from "../StreamPart.ts"
+import { assemble, endpoint, extras } from "./internal/body.ts"
+import { findKey, findText } from "./internal/configured.ts"
+import * as Exchange from "./internal/exchange.ts"
+import { type Fault, statusReason } from "./internal/fault.ts"
+import type { Decoder } from "./internal/frames.ts"
+import { encoder, type Piece, placeholder, textOf } from "./internal/pieces.ts"
+import { count, type Fields, fields, list, string, text } from "./internal/read.ts"
+import type { Reply } from "./internal/reply.ts"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Default `http://localhost:11434`. */
+  readonly baseUrl?: string | undefined
+  /** Only the hosted service wants one. */
+  readonly apiKey?: Redacted.Redacted | undefined
+  readonly headers?: { readonly [name: string]: string } | undefined
+}
+
+/**
+ * The provider as a value, speaking through the HTTP client around it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options: Options = {}): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
+  Effect.map(HttpClient.HttpClient, (client) => {
+    const encode = encoder({ provider: name, media: ["image"], urls: false }, toMessages)
+    const { apiKey } = options
+    return {
+      name,
+      stream: Exchange.stream(client, {
+        name,
+        framing: "ndjson",
+        secrets: apiKey === undefined ? [] : [apiKey],
+        url: () => endpoint(options.baseUrl ?? "http://localhost:11434", "", "/api/chat"),
+        headers: () => ({
+          ...options.headers,
+          ...(apiKey === undefined ? {} : { authorization: `Bearer ${Redacted.value(apiKey)}` })
+        }),
+        body: (request) => Effect.map(encode(request), (messages) => toBody(request, messages)),
+        decoder,
+        fault: (_document, status) => ({ reason: statusReason(status) })
+      })
+    }
+  })
+
+/**
+ * The provider of the environment: `OLLAMA_BASE_URL` and `OLLAMA_API_KEY`, both optional (BP-106).
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromConfig: Effect.Effect<ProviderShape, never, HttpClient.HttpClient> = Effect.gen(function* () {
+  const apiKey = yield* findKey(["OLLAMA_API_KEY"])
+  const baseUrl = yield* findText("OLLAMA_BASE_URL")
+  return yield* make({ apiKey, baseUrl })
+})
+
+/**
+ * The provider of the environment.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<Provider, never, HttpClient.HttpClient> = Layer.effect(Provider, fromConfig)
+
+/**
+ * The provider with its settings anywhere in the configuration.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  options: Config.Wrap<Options>
+): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
+  Layer.effect(Provider, Effect.flatMap(Config.unwrap(options), make))
+
+const name = "ollama"
+
+// ---------------------------------------------------------------- the request
+
+const toMessages = (message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArray<string> => {
+  const written: Array<JsonObject> = []
+  const rest: Array<Piece> = []
+  for (const piece of pieces) {
+    if (piece.kind !== "result") rest.push(piece)
+    else {
+      written.push({
+        role: "tool",
+        ...toContent(piece.pieces, "\n"),
+        ...(piece.name === undefined ? {} : { tool_name: piece.name })
+      })
+    }
+  }
+  if (rest.length > 0 || written.length === 0) {
+    const calls = toCalls(rest)
+    const content = toContent(rest, "")
+    const isEmpty = content["content"] === "" && content["images"] === undefined && calls.length === 0
+    // A model that said nothing is left out.
+    if (!(isEmpty && message.role === "assistant")) {
+      written.push({
+        role: message.role === "tool" ? "user" : message.role,
+        ...content,
+        ...(calls.length === 0 ? {} : { tool_calls: calls })
+      })
+    }
+  }
+  return written.map((item) => JSON.stringify(item))
+}
+
+const toContent = (pieces: ReadonlyArray<Piece>, separator: string): JsonObject => {
+  const texts: Array<string> = []
+  const images: Array<string> = []
+  for (const piece of pieces) {
+    if (piece.kind === "text") texts.push(piece.text)
+    else if (piece.kind === "media") {
+      if (piece.type === "image" && "data" in piece.source) images.push(piece.source.data)
+      else texts.push(textOf([placeholder(piece)]))
+    }
+  }
+  return { content: texts.join(separator), ...(images.length === 0 ? {} : { images }) }
+}
+
+const toCalls = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Json> => {
+  const calls: Array<Json> = []
+  for (const piece of pieces) {
+    if (piece.kind === "call") calls.push({ function: { name: piece.name, arguments: piece.input } })
+  }
+  return calls
+}
+
+const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const { generation } = request
+  const options = {
+    temperature: generation.temperature,
+    top_p: generation.topP,
+    num_predict: generation.maxTokens,
+    seed: generation.seed,
+    stop: generation.stopSequences
+  }
+  return assemble(
+    {
+      model: request.model.id,
+      stream: true,
+      options: Object.values(options).every((value) => value === undefined) ? undefined : json(options),
+      tools:
+        request.tools.length === 0
+          ? undefined
+          : request.tools.map((tool) => ({
+              type: "function",
+              function: { name: tool.name, description: tool.description, parameters: tool.inputSchema }
+            })),
+      ...extras(request, name)
+    },
+    "messages",
+    messages.flat()
+  )
+}
+
+const json = (options: { readonly [key: string]: Json | undefined }): JsonObject => {
+  const given: Record<string, Json> = {}
+  for (const [key, value] of Object.entries(options)) if (value !== undefined) given[key] = value
+  return given
+}
+
+// ---------------------------------------------------------------- the reply
+
+const decoder = (reply: Reply): Decoder => {
+  let isKnown = false
+  let calls = 0
+
+  const take = (line: Fields): Fault | undefined => {
+    if (line["error"] !== undefined) return { reason: "server_error", note: "reported in the reply" }
+    if (!isKnown) {
+      isKnown = true
+      reply.about(undefined, text(line, "model"))
+    }
+    const message = fields(line, "message")
+    reply.thinking(string(message, "thinking") ?? "")
+    reply.text(string(message, "content") ?? "")
+    if (message?.["tool_calls"] !== undefined) {
+      for (const call of list(message, "tool_calls")) {
+        const target = fields(call, "function")
+        const key = String(calls++)
+        reply.call(key, text(call, "id"), string(target, "name") ?? "")
+        const params = target?.["arguments"]
+        reply.params(key, typeof params === "string" ? params : (JSON.stringify(params) ?? ""))
+        reply.endCall(key)
+      }
+    }
+    if (line["done"] === true) {
+      reply.finish(finishReason(string(line, "done_reason"), reply.hasCalls), {
+        inputTokens: { total: count(line, "prompt_eval_count") },
+        outputTokens: { total: count(line, "eval_count") }
+      })
+    }
+    return undefined
+  }
+
+  return { event: take, whole: take, end: () => undefined }
+}
+
+// Old versions give no reason with their end mark.
+const finishReason = (given: string | undefined, hasCalls: boolean): FinishReason => {
+  if (given === "length") return "length"
+  if (given !== undefined && given !== "stop" && given !== "tool_calls") return "other"
+  return hasCalls ? "tool-calls" : "stop"
+}

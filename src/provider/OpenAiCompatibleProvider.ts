@@ -1,0 +1,171 @@
+/**
+ * Any server that speaks Chat Completions: llama.cpp, vLLM, LM Studio, and the hosted services of `hosts`.
+ *
+ * Content that is only text is sent as a plain string, which every such server
+ * takes.
+ *
+ * @since 0.1.0
+ */
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { ProviderUnavailable } from "../KernelError.ts"
+import { Provider, type ProviderShape } from "../Provider.ts"
+import { endpoint } from "./internal/body.ts"
+import * as Chat from "./internal/chat.ts"
+import { findText, requireKey } from "./internal/configured.ts"
+import * as Exchange from "./internal/exchange.ts"
+import { encoder } from "./internal/pieces.ts"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The key of the model strings, and the origin of thinking. */
+  readonly name: string
+  /** Up to the version: `http://localhost:8080/v1`. */
+  readonly baseUrl: string
+  readonly apiKey?: Redacted.Redacted | undefined
+  /** The header that carries the key; default `authorization` with `Bearer`. */
+  readonly keyHeader?: string | undefined
+  readonly headers?: { readonly [name: string]: string } | undefined
+  /** Whether images may be sent as addresses; default yes. */
+  readonly imageUrls?: boolean | undefined
+  /** Whether the server takes `stream_options` (default yes); without it usage is what the server tells anyway. */
+  readonly usageOption?: boolean | undefined
+  /** Whether the server takes a GBNF `grammar`, as llama.cpp does; default no. */
+  readonly grammar?: boolean | undefined
+}
+
+/**
+ * A hosted service that speaks the format.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Host {
+  readonly baseUrl: string
+  readonly variable: string
+  readonly usageOption?: boolean
+}
+
+/**
+ * The hosted services known by name, as in `groq/llama-3.3-70b-versatile` (DR-25).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const hosts: ReadonlyMap<string, Host> = new Map<string, Host>([
+  ["baseten", { baseUrl: "https://inference.baseten.co/v1", variable: "BASETEN_API_KEY" }],
+  ["cerebras", { baseUrl: "https://api.cerebras.ai/v1", variable: "CEREBRAS_API_KEY" }],
+  ["cohere", { baseUrl: "https://api.cohere.ai/compatibility/v1", variable: "COHERE_API_KEY", usageOption: false }],
+  ["deepinfra", { baseUrl: "https://api.deepinfra.com/v1/openai", variable: "DEEPINFRA_API_KEY" }],
+  ["deepseek", { baseUrl: "https://api.deepseek.com", variable: "DEEPSEEK_API_KEY" }],
+  ["fireworks", { baseUrl: "https://api.fireworks.ai/inference/v1", variable: "FIREWORKS_API_KEY" }],
+  ["groq", { baseUrl: "https://api.groq.com/openai/v1", variable: "GROQ_API_KEY" }],
+  ["mistral", { baseUrl: "https://api.mistral.ai/v1", variable: "MISTRAL_API_KEY", usageOption: false }],
+  ["perplexity", { baseUrl: "https://api.perplexity.ai", variable: "PERPLEXITY_API_KEY", usageOption: false }],
+  ["togetherai", { baseUrl: "https://api.together.xyz/v1", variable: "TOGETHER_API_KEY" }],
+  ["vercel", { baseUrl: "https://api.v0.dev/v1", variable: "VERCEL_API_KEY", usageOption: false }],
+  ["xai", { baseUrl: "https://api.x.ai/v1", variable: "XAI_API_KEY" }]
+])
+
+/**
+ * The provider as a value, speaking through the HTTP client around it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
+  Effect.map(HttpClient.HttpClient, (client) => {
+    const { apiKey, name } = options
+    const dialect: Chat.Dialect = {
+      name,
+      alwaysLists: false,
+      usageOption: options.usageOption ?? true,
+      grammar: options.grammar ?? false,
+      returnsThinking: true,
+      isReasoner: () => false
+    }
+    const encode = encoder(
+      { provider: name, media: ["image"], urls: options.imageUrls ?? true },
+      Chat.toMessages(dialect)
+    )
+    const keyHeader: { readonly [name: string]: string } | undefined =
+      apiKey === undefined
+        ? undefined
+        : options.keyHeader === undefined
+          ? { authorization: `Bearer ${Redacted.value(apiKey)}` }
+          : { [options.keyHeader]: Redacted.value(apiKey) }
+    return {
+      name,
+      stream: Exchange.stream(client, {
+        name,
+        framing: "sse",
+        secrets: apiKey === undefined ? [] : [apiKey],
+        url: () => endpoint(options.baseUrl, "", "/chat/completions"),
+        headers: () => ({ ...options.headers, ...keyHeader }),
+        body: (request) => Effect.map(encode(request), (messages) => Chat.toBody(dialect, request, messages)),
+        decoder: Chat.decoder,
+        fault: Chat.fault
+      })
+    }
+  })
+
+/**
+ * A hosted service with the key of the environment. Its address can be set as `<NAME>_BASE_URL`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromConfig = (
+  name: string,
+  host: Host
+): Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> =>
+  Effect.gen(function* () {
+    const apiKey = yield* requireKey(name, [host.variable])
+    const baseUrl = yield* findText(`${name.toUpperCase()}_BASE_URL`)
+    return yield* make({ name, apiKey, baseUrl: baseUrl ?? host.baseUrl, usageOption: host.usageOption })
+  })
+
+/**
+ * OpenAI's models on Azure: `AZURE_API_KEY` with `AZURE_RESOURCE_NAME` or `AZURE_BASE_URL`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const azureFromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> = Effect.gen(
+  function* () {
+    const apiKey = yield* requireKey("azure", ["AZURE_API_KEY"])
+    const resource = yield* findText("AZURE_RESOURCE_NAME")
+    const given = yield* findText("AZURE_BASE_URL")
+    const baseUrl = given ?? (resource === undefined ? undefined : `https://${resource}.openai.azure.com/openai/v1`)
+    if (baseUrl === undefined) {
+      return yield* new ProviderUnavailable({ provider: "azure", variable: "AZURE_RESOURCE_NAME" })
+    }
+    return yield* make({ name: "azure", apiKey, keyHeader: "api-key", baseUrl })
+  }
+)
+
+/**
+ * A server at a known address.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient.HttpClient> =>
+  Layer.effect(Provider, make(options))
+
+/**
+ * A server with its settings anywhere in the configuration.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  options: Config.Wrap<Options>
+): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
+  Layer.effect(Provider, Effect.flatMap(Config.unwrap(options), make))

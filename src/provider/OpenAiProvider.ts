@@ -1,0 +1,100 @@
+/**
+ * OpenAI, over Chat Completions.
+ *
+ * For other servers that speak the same format see `OpenAiCompatibleProvider`.
+ *
+ * @since 0.1.0
+ */
+import * as Config from "effect/Config"
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import type { ProviderUnavailable } from "../KernelError.ts"
+import { Provider, type ProviderShape } from "../Provider.ts"
+import { endpoint } from "./internal/body.ts"
+import * as Chat from "./internal/chat.ts"
+import { findText, requireKey } from "./internal/configured.ts"
+import * as Exchange from "./internal/exchange.ts"
+import { encoder } from "./internal/pieces.ts"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly apiKey: Redacted.Redacted
+  /** Default `https://api.openai.com/v1`. */
+  readonly baseUrl?: string | undefined
+  /** Further headers, `openai-organization` for instance. */
+  readonly headers?: { readonly [name: string]: string } | undefined
+}
+
+/**
+ * The provider as a value, speaking through the HTTP client around it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
+  Effect.map(HttpClient.HttpClient, (client) => {
+    const encode = encoder({ provider: dialect.name, media: ["image"], urls: true }, Chat.toMessages(dialect))
+    return {
+      name: dialect.name,
+      stream: Exchange.stream(client, {
+        name: dialect.name,
+        framing: "sse",
+        secrets: [options.apiKey],
+        url: () => endpoint(options.baseUrl ?? "https://api.openai.com", "/v1", "/chat/completions"),
+        headers: () => ({ ...options.headers, authorization: `Bearer ${Redacted.value(options.apiKey)}` }),
+        body: (request) => Effect.map(encode(request), (messages) => Chat.toBody(dialect, request, messages)),
+        decoder: Chat.decoder,
+        fault: Chat.fault
+      })
+    }
+  })
+
+/**
+ * The provider of the environment: `OPENAI_API_KEY`, and `OPENAI_BASE_URL` if it is set (BP-106).
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> = Effect.gen(
+  function* () {
+    const apiKey = yield* requireKey("openai", ["OPENAI_API_KEY"])
+    const baseUrl = yield* findText("OPENAI_BASE_URL")
+    return yield* make({ apiKey, baseUrl })
+  }
+)
+
+/**
+ * The provider of the environment. Without a key the layer fails, naming the variable.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpClient> = Layer.effect(
+  Provider,
+  fromConfig
+)
+
+/**
+ * The provider with a key from anywhere in the configuration.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  options: Config.Wrap<Options>
+): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
+  Layer.effect(Provider, Effect.flatMap(Config.unwrap(options), make))
+
+const dialect: Chat.Dialect = {
+  name: "openai",
+  alwaysLists: true,
+  usageOption: true,
+  grammar: false,
+  returnsThinking: false,
+  isReasoner: (modelId) => /^(o\d|gpt-[5-9])/.test(modelId) && !modelId.includes("chat")
+}

@@ -1,0 +1,41 @@
+/**
+ * Providers: the models of the world, each behind its own wire format.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * @category providers
+ * @since 0.1.0
+ */
+export * as AnthropicProvider from "./AnthropicProvider.ts"
+/**
+ * @category providers
+ * @since 0.1.0
+ */
+export * as GeminiInteractionsProvider from "./GeminiInteractionsProvider.ts"
+/**
+ * @category providers
+ * @since 0.1.0
+ */
+export * as GeminiProvider from "./GeminiProvider.ts"
+/**
+ * @category providers
+ * @since 0.1.0
+ */
+export * as HttpModelRegistry from "./HttpModelRegistry.ts"
+/**
+ * @category providers
+ * @since 0.1.0
+ */
+export * as OllamaProvider from "./OllamaProvider.ts"
+/**
+ * @category providers
+ * @since 0.1.0
+ */
+export * as OpenAiCompatibleProvider from "./OpenAiCompatibleProvider.ts"
+/**
+ * @category providers
+ * @since 0.1.0
+ */
+export * as OpenAiProvider from "./OpenAiProvider.ts"

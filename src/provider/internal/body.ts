@@ -1,0 +1,34 @@
+/**
+ * Puts the JSON text of a request together.
+ *
+ * The long part of a request is its messages, which are kept as JSON text
+ * already; only the few fields around them are written anew for each call.
+ *
+ * @since 0.1.0
+ */
+import type { Json, JsonObject } from "../../internal/json.ts"
+import type { Request } from "../../Provider.ts"
+import { isFields } from "./read.ts"
+
+/** JSON fields of which some are absent. */
+export type Settings = { readonly [key: string]: Json | undefined }
+
+/** The vendor's own options of a request: those under its name in `extra`, and no others (BP-106). */
+export const extras = (request: Request, provider: string): JsonObject => {
+  const own = request.generation.extra?.[provider]
+  return own !== undefined && isFields(own) ? own : {}
+}
+
+/** A JSON object of `settings` (absent ones left out) and a list whose items are JSON text. */
+export const assemble = (settings: Settings, listKey: string, items: ReadonlyArray<string>): string => {
+  const head = JSON.stringify(settings)
+  return `${head.slice(0, -1)}${head === "{}" ? "" : ","}${JSON.stringify(listKey)}:[${items.join(",")}]}`
+}
+
+/** An address below a base URL, whatever version or slash the base ends with; a query stays. */
+export const endpoint = (baseUrl: string, version: string, path: string): string => {
+  const [base = "", query] = baseUrl.split("?", 2)
+  const root = base.replace(/\/+$/, "")
+  const versioned = version === "" || root.endsWith(version) ? root : root + version
+  return versioned + path + (query === undefined ? "" : `?${query}`)
+}

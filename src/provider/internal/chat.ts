@@ -1,0 +1,327 @@
+/**
+ * The Chat Completions format, spoken by OpenAI and by most others.
+ *
+ * Servers differ in small ways that are all understood here: content as text or
+ * as parts, fragments of calls with or without index and id, arguments as text
+ * or as an object, thinking under two names, usage in a chunk of its own.
+ *
+ * @since 0.1.0
+ */
+import type { Json, JsonObject } from "../../internal/json.ts"
+import type { Message } from "../../Message.ts"
+import type { Request } from "../../Provider.ts"
+import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
+import { assemble, extras } from "./body.ts"
+import { type Fault, statusReason } from "./fault.ts"
+import type { Decoder } from "./frames.ts"
+import { type MediaPiece, type Piece, placeholder, spoken, textOf } from "./pieces.ts"
+import { count, type Fields, fields, first, isFields, list, string, text } from "./read.ts"
+import type { Reply } from "./reply.ts"
+
+/** How one server wants its requests. */
+export interface Dialect {
+  readonly name: string
+  /** Content is always a list of parts (OpenAI); else text alone is a string. */
+  readonly alwaysLists: boolean
+  /** Takes `stream_options`. */
+  readonly usageOption: boolean
+  /** Takes a GBNF grammar. */
+  readonly grammar: boolean
+  /** Gets its own thinking back next to its calls. */
+  readonly returnsThinking: boolean
+  /** Whether a model is of the kind that takes no sampling options. */
+  readonly isReasoner: (modelId: string) => boolean
+}
+
+// ---------------------------------------------------------------- the request
+
+/** The JSON texts a message becomes: one, or one for each native result. */
+export const toMessages =
+  (dialect: Dialect) =>
+  (message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArray<string> => {
+    const written: Array<JsonObject> = []
+    const seen: Array<Piece> = []
+    const rest: Array<Piece> = []
+    for (const piece of pieces) {
+      if (piece.kind !== "result") {
+        rest.push(piece)
+        continue
+      }
+      written.push({ role: "tool", tool_call_id: piece.id, content: textOf(piece.pieces, "\n") })
+      // A result takes text only: what it shows follows in a message of the user.
+      seen.push(...piece.pieces.filter((inner) => inner.kind === "media"))
+    }
+    const said = [...seen, ...rest]
+    if (said.length > 0 || written.length === 0) {
+      const spokenMessage = toMessage(dialect, message, spoken(said))
+      if (spokenMessage !== undefined) written.push(spokenMessage)
+    }
+    return written.map((item) => JSON.stringify(item))
+  }
+
+const toMessage = (dialect: Dialect, message: Message, pieces: ReadonlyArray<Piece>): JsonObject | undefined => {
+  const content = toContent(dialect, pieces)
+  if (message.role !== "assistant") {
+    return { role: message.role === "system" ? "system" : "user", content }
+  }
+  const calls: Array<Json> = []
+  const thoughts: Array<string> = []
+  for (const piece of pieces) {
+    if (piece.kind === "thought") thoughts.push(piece.text)
+    if (piece.kind === "call") {
+      calls.push({
+        id: piece.id,
+        type: "function",
+        function: { name: piece.name, arguments: JSON.stringify(piece.input) }
+      })
+    }
+  }
+  const isEmpty = textOf(pieces) === "" && !pieces.some((piece) => piece.kind === "media")
+  if (calls.length === 0) return isEmpty ? undefined : { role: "assistant", content }
+  return {
+    role: "assistant",
+    content: isEmpty ? null : content,
+    tool_calls: calls,
+    ...(dialect.returnsThinking && thoughts.length > 0 ? { reasoning_content: thoughts.join("") } : {})
+  }
+}
+
+const toContent = (dialect: Dialect, pieces: ReadonlyArray<Piece>): Json => {
+  if (!dialect.alwaysLists && pieces.every((piece) => piece.kind !== "media")) return textOf(pieces)
+  const parts: Array<Json> = []
+  for (const piece of pieces) {
+    if (piece.kind === "text") parts.push({ type: "text", text: piece.text })
+    if (piece.kind === "media") parts.push(toPart(piece))
+  }
+  return parts
+}
+
+const toPart = (piece: MediaPiece): Json => {
+  if (piece.type !== "image") return { type: "text", text: textOf([placeholder(piece)]) }
+  const url = "url" in piece.source ? piece.source.url : `data:${piece.mediaType};base64,${piece.source.data}`
+  return { type: "image_url", image_url: { url } }
+}
+
+/** The JSON text of a request. */
+export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const { generation, model } = request
+  const isReasoner = dialect.isReasoner(model.id)
+  return assemble(
+    {
+      model: model.id,
+      stream: true,
+      stream_options: dialect.usageOption ? { include_usage: true } : undefined,
+      temperature: isReasoner ? undefined : generation.temperature,
+      top_p: isReasoner ? undefined : generation.topP,
+      max_tokens: isReasoner ? undefined : generation.maxTokens,
+      max_completion_tokens: isReasoner ? generation.maxTokens : undefined,
+      stop: isReasoner ? undefined : generation.stopSequences,
+      seed: generation.seed,
+      reasoning_effort: generation.thinking?.effort,
+      tools:
+        request.tools.length === 0
+          ? undefined
+          : request.tools.map((tool) => ({
+              type: "function",
+              function: { name: tool.name, description: tool.description, parameters: tool.inputSchema }
+            })),
+      grammar: dialect.grammar ? request.grammar?.gbnf : undefined,
+      ...extras(request, dialect.name)
+    },
+    "messages",
+    messages.flat()
+  )
+}
+
+// ---------------------------------------------------------------- the reply
+
+/** Reads chunks and whole completions. */
+export const decoder = (reply: Reply): Decoder => {
+  let usage: Fields | undefined
+  let reason: FinishReason | undefined
+  let refused = false
+  let isKnown = false
+  let hasSpoken = false
+
+  const finish = (given: FinishReason) =>
+    reply.finish(refused ? "content-filter" : given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
+
+  const say = (message: Fields | undefined) => {
+    thoughtOf(reply, message)
+    speak(reply, message?.["content"])
+    const refusal = text(message, "refusal")
+    if (refusal !== undefined) {
+      refused = true
+      reply.text(refusal)
+    }
+    if (message?.["tool_calls"] !== undefined) list(message, "tool_calls").forEach((call) => readCall(reply, call))
+  }
+
+  const take = (chunk: Fields, key: "delta" | "message"): Fault | undefined => {
+    if (chunk["error"] !== undefined && chunk["error"] !== null) return inStream(chunk)
+    if (!isKnown) {
+      isKnown = true
+      reply.about(text(chunk, "id"), text(chunk, "model"))
+    }
+    usage = fields(chunk, "usage") ?? fields(fields(chunk, "x_groq"), "usage") ?? usage
+    const choice = first(chunk, "choices")
+    if (choice === undefined) return undefined
+    hasSpoken = true
+    say(fields(choice, key))
+    const given = text(choice, "finish_reason")
+    if (given !== undefined) reason = finishReason(given)
+    return undefined
+  }
+
+  return {
+    event: (chunk) => take(chunk, "delta"),
+    whole: (completion) => {
+      const fault = take(completion, "message")
+      if (fault === undefined && hasSpoken) finish(reason ?? "unknown")
+      return fault
+    },
+    end: (isMarked) => {
+      if (reason !== undefined) finish(reason)
+      else if (isMarked && hasSpoken) finish("unknown")
+    }
+  }
+}
+
+const thoughtOf = (reply: Reply, message: Fields | undefined) => {
+  const thought = text(message, "reasoning_content") ?? text(message, "reasoning")
+  if (thought !== undefined) reply.thinking(thought)
+}
+
+/** Content is text, or a list of text and thinking parts. */
+const speak = (reply: Reply, content: unknown) => {
+  if (typeof content === "string") return reply.text(content)
+  if (!Array.isArray(content)) return
+  for (const part of content) {
+    if (!isFields(part)) continue
+    const thought = part["thinking"]
+    if (thought === undefined) reply.text(string(part, "text") ?? "")
+    else if (typeof thought === "string") reply.thinking(thought)
+    else list(part, "thinking").forEach((inner) => reply.thinking(string(inner, "text") ?? ""))
+  }
+}
+
+/**
+ * Reads a piece of a call.
+ *
+ * A piece belongs to the call of its index, unless it names another id; without
+ * an index it belongs to the call of its id, or else continues the last one.
+ */
+const readCall = (reply: Reply, piece: Fields) => {
+  const target = fields(piece, "function")
+  const name = text(target, "name")
+  const id = text(piece, "id")
+  const key = callKey(reply, count(piece, "index"), id, name)
+  if (key === undefined) return
+  if (!reply.knowsCall(key)) reply.call(key, id, name ?? "")
+  const params = target?.["arguments"]
+  if (typeof params === "string") reply.params(key, params)
+  else if (isFields(params)) reply.params(key, JSON.stringify(params))
+}
+
+const callKey = (
+  reply: Reply,
+  index: number | undefined,
+  id: string | undefined,
+  name: string | undefined
+): string | undefined => {
+  if (index === undefined) {
+    const last = reply.lastCall()
+    const continues = last !== undefined && (id === undefined ? name === undefined : id === reply.callId(last))
+    return continues ? last : `next ${reply.callCount()}`
+  }
+  // Some servers give every call index 0: another id there is another call.
+  for (let turn = 0; ; turn++) {
+    const key = turn === 0 ? String(index) : `${index} ${turn}`
+    if (!reply.knowsCall(key)) return key
+    const isOther = id !== undefined && name !== undefined && id !== reply.callId(key)
+    if (!isOther && !reply.knowsCall(`${index} ${turn + 1}`)) return key
+  }
+}
+
+const finishReason = (given: string): FinishReason => {
+  switch (given) {
+    case "stop":
+    case "eos":
+      return "stop"
+    case "length":
+      return "length"
+    case "tool_calls":
+    case "function_call":
+      return "tool-calls"
+    case "content_filter":
+      return "content-filter"
+    case "error":
+      return "error"
+    default:
+      return "other"
+  }
+}
+
+const toUsage = (usage: Fields | undefined): ReportedUsage => {
+  const total = count(usage, "prompt_tokens")
+  const cacheRead =
+    count(fields(usage, "prompt_tokens_details"), "cached_tokens") ?? count(usage, "prompt_cache_hit_tokens")
+  return {
+    inputTokens: {
+      total,
+      cacheRead,
+      uncached: total !== undefined && cacheRead !== undefined && cacheRead <= total ? total - cacheRead : undefined
+    },
+    outputTokens: {
+      total: count(usage, "completion_tokens"),
+      reasoning: count(fields(usage, "completion_tokens_details"), "reasoning_tokens")
+    }
+  }
+}
+
+// ---------------------------------------------------------------- errors
+
+const reasons: ReadonlyMap<string, Fault["reason"]> = new Map<string, Fault["reason"]>([
+  ["insufficient_quota", "quota_exhausted"],
+  ["billing_hard_limit_reached", "quota_exhausted"],
+  ["billing_not_active", "quota_exhausted"],
+  ["context_length_exceeded", "context_length"],
+  ["exceed_context_size_error", "context_length"],
+  ["string_above_max_length", "context_length"],
+  ["invalid_api_key", "authentication"],
+  ["model_not_found", "not_found"],
+  ["rate_limit_exceeded", "rate_limited"],
+  ["content_filter", "content_filter"],
+  ["content_policy_violation", "content_filter"],
+  ["server_error", "server_error"],
+  ["overloaded_error", "overloaded"],
+  ["invalid_request_error", "invalid_request"],
+  ["authentication_error", "authentication"]
+])
+
+/** What an error document says about a status. */
+export const fault = (document: unknown, status: number): Pick<Fault, "reason" | "code"> => {
+  const { code, known } = errorOf(document)
+  // A status says more than a general type; only the precise codes overrule it.
+  const reason = statusReason(status)
+  const isPrecise = known !== undefined && known !== "invalid_request" && known !== "server_error"
+  return { reason: isPrecise ? known : reason, code }
+}
+
+const inStream = (chunk: Fields): Fault => {
+  const { code, known, status } = errorOf(chunk)
+  return { reason: known ?? (status === undefined ? "server_error" : statusReason(status)), code }
+}
+
+const errorOf = (document: unknown) => {
+  const outer = isFields(document) ? document : undefined
+  const error = fields(outer, "error") ?? outer
+  const codes = [text(error, "code"), text(error, "type")].filter((code) => code !== undefined)
+  const code = codes.find((code) => reasons.has(code)) ?? codes[0]
+  const status = count(error, "code")
+  return {
+    code,
+    known: code === undefined ? undefined : reasons.get(code),
+    status: status !== undefined && status >= 400 ? status : undefined
+  }
+}

@@ -1,0 +1,257 @@
+/**
+ * One model call over HTTP: asks, waits, tries again, and delivers the parts as they come.
+ *
+ * A call is made again only while nothing of the reply was delivered (R-13).
+ * All parts of one network read are delivered as one array. The request ends
+ * with the stream: interrupting the consumer aborts it. Redirects are never
+ * followed, since the body and the key would follow too (S-14).
+ *
+ * @since 0.1.0
+ */
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientError from "effect/http/HttpClientError"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import type * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Option from "effect/Option"
+import * as Pull from "effect/Pull"
+import * as Random from "effect/Random"
+import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { ProviderError } from "../../KernelError.ts"
+import { Limits } from "../../Limits.ts"
+import type { Request } from "../../Provider.ts"
+import type { StreamPart } from "../../StreamPart.ts"
+import { type Fault, isPassing, limitFault, retryAt, statusReason, toError } from "./fault.ts"
+import { type Decoder, type Framing, make as makeFrames } from "./frames.ts"
+import { parse } from "./read.ts"
+import { isSubstance, make as makeReply, type Reply } from "./reply.ts"
+
+/** What one vendor does differently. */
+export interface Vendor {
+  readonly name: string
+  readonly framing: Framing
+  readonly secrets: ReadonlyArray<Redacted.Redacted>
+  readonly url: (request: Request) => string
+  readonly headers: () => { readonly [name: string]: string }
+  /** The JSON text of the request. */
+  readonly body: (request: Request) => Effect.Effect<string>
+  readonly decoder: (reply: Reply) => Decoder
+  /** What an error document says about a status. */
+  readonly fault: (document: unknown, status: number) => Pick<Fault, "reason" | "code">
+}
+
+type Parts = Arr.NonEmptyReadonlyArray<StreamPart>
+type PartsPull = Pull.Pull<Parts, Fault>
+
+/** Makes the `stream` of a provider. */
+export const stream =
+  (client: HttpClient.HttpClient, vendor: Vendor) =>
+  (request: Request): Stream.Stream<StreamPart, ProviderError> =>
+    Stream.unwrap(call(client, vendor, request))
+
+const call = Effect.fnUntraced(function* (client: HttpClient.HttpClient, vendor: Vendor, request: Request) {
+  const limits = yield* Limits
+  const scope = yield* Effect.scope
+  const secrets = vendor.secrets.map((secret) => Redacted.value(secret))
+  const body = yield* vendor.body(request)
+  const post = HttpClientRequest.post(vendor.url(request), {
+    headers: { "accept-encoding": "identity", ...vendor.headers() }
+  }).pipe(HttpClientRequest.bodyText(body, "application/json"))
+
+  for (let attempt = 1; ; attempt++) {
+    const own = yield* Scope.fork(scope)
+    const begun = yield* Effect.result(Scope.provide(begin(client, vendor, post, limits), own))
+    if (Result.isSuccess(begun)) {
+      return Stream.mapError(begun.success, (fault) => toError(vendor.name, fault, secrets, attempt))
+    }
+    const fault = begun.failure
+    yield* Scope.close(own, Exit.fail(fault))
+    const now = yield* Clock.currentTimeMillis
+    const patience = fault.retryAt === undefined ? 0 : fault.retryAt - now
+    if (attempt >= limits.modelAttempts || !isPassing(fault) || patience > limits.retryAfterMs) {
+      return yield* toError(vendor.name, fault, secrets, attempt)
+    }
+    const pause = Math.min(8_000, 500 * 2 ** (attempt - 1)) * (0.75 + 0.25 * (yield* Random.next))
+    yield* Effect.sleep(Math.max(patience, pause))
+  }
+})
+
+/** Makes one attempt: succeeds when the first part that says something is there. */
+const begin = Effect.fnUntraced(function* (
+  client: HttpClient.HttpClient,
+  vendor: Vendor,
+  post: HttpClientRequest.HttpClientRequest,
+  limits: Limits
+) {
+  const response = yield* send(client, post, limits)
+  if (response.status !== 200) return yield* refused(vendor, response, limits)
+
+  const pull = yield* read(vendor, response, limits)
+  let held = yield* firstOf(pull)
+  while (!held.some(isSubstance)) held = Arr.appendAll(held, yield* firstOf(pull))
+  let isFirst = true
+  return Stream.fromPull(
+    Effect.succeed(
+      Effect.suspend((): PartsPull => {
+        if (!isFirst) return pull
+        isFirst = false
+        return Effect.succeed(held)
+      })
+    )
+  )
+})
+
+const firstOf = (pull: PartsPull): Effect.Effect<Parts, Fault> =>
+  Pull.catchDone(pull, () => Effect.fail<Fault>({ reason: "incomplete" }))
+
+const send = (client: HttpClient.HttpClient, post: HttpClientRequest.HttpClientRequest, limits: Limits) =>
+  client.execute(post).pipe(
+    Effect.updateContext(direct),
+    // The connect limit is part of this one: an HTTP client does not tell when its connection stands.
+    Effect.timeoutOrElse({
+      duration: limits.headersMs,
+      orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `headersMs is ${limits.headersMs}` })
+    }),
+    Effect.catch((error) => {
+      if (!HttpClientError.isHttpClientError(error)) return Effect.fail(error)
+      if (error.response !== undefined) return Effect.succeed(error.response)
+      return Effect.fail<Fault>({
+        reason: error.reason._tag === "TransportError" ? "disconnected" : "invalid_request"
+      })
+    })
+  )
+
+// Nothing is followed, and trace ids stay here.
+const direct = (context: Context.Context<never>): Context.Context<never> =>
+  Context.add(context, FetchHttpClient.RequestInit, {
+    ...Context.getOrUndefined(context, FetchHttpClient.RequestInit),
+    redirect: "manual"
+  }).pipe(Context.add(HttpClient.TracerPropagationEnabled, false))
+
+/** The parts of a reply, one array for each read of the network that brings any. */
+const read = Effect.fnUntraced(function* (
+  vendor: Vendor,
+  response: HttpClientResponse.HttpClientResponse,
+  limits: Limits
+) {
+  const bytes = yield* Stream.toPull(response.stream)
+  const timely = Effect.timeoutOrElse(
+    Effect.mapError(bytes, (error): Fault | Cause.Done => (Cause.isDone(error) ? error : { reason: "disconnected" })),
+    {
+      duration: limits.idleMs,
+      orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleMs is ${limits.idleMs}` })
+    }
+  )
+  const reply = makeReply()
+  const decoder = vendor.decoder(reply)
+  const frames = makeFrames(
+    vendor.framing,
+    {
+      event: (value) => (reply.isFinished ? undefined : decoder.event(value)),
+      whole: decoder.whole,
+      end: decoder.end
+    },
+    limits
+  )
+  const utf8 = new TextDecoder("utf-8", { fatal: true })
+  // What a packed body may become is bounded closely; a plain one only needs an end.
+  const most = response.headers["content-encoding"] === undefined ? 64 * limits.replyBytes : limits.fetchedBytes
+  let received = 0
+
+  const take = (chunks: ReadonlyArray<Uint8Array>): Fault | undefined => {
+    for (const chunk of chunks) {
+      received += chunk.length
+      if (received > most) return limitFault("fetchedBytes", most)
+      const text = decode(utf8, chunk)
+      if (text === undefined) return { reason: "invalid_response", note: "no UTF-8" }
+      const fault = frames.push(text)
+      if (fault !== undefined) return fault
+      if (reply.size > limits.replyBytes) return limitFault("replyBytes", limits.replyBytes)
+    }
+    return undefined
+  }
+
+  const finish = (): Fault | undefined => {
+    if (decode(utf8) === undefined) return { reason: "incomplete" }
+    const fault = frames.end()
+    if (fault !== undefined) return fault
+    decoder.end(false)
+    return reply.isFinished ? undefined : { reason: "incomplete" }
+  }
+
+  const deliver = (fault: Fault | undefined): PartsPull => {
+    if (fault !== undefined) return Effect.fail(fault)
+    const parts = reply.out
+    if (!Arr.isArrayNonEmpty(parts)) return pull
+    reply.out = []
+    return Effect.succeed(parts)
+  }
+
+  const pull: PartsPull = Effect.suspend(() =>
+    reply.isFinished
+      ? Cause.done()
+      : Pull.matchEffect(timely, {
+          onSuccess: (chunks) => deliver(take(chunks)),
+          onFailure: Effect.failCause,
+          onDone: () => deliver(finish())
+        })
+  )
+  return pull
+})
+
+type Utf8 = InstanceType<typeof TextDecoder>
+
+const decode = (utf8: Utf8, chunk?: Uint8Array): string | undefined => {
+  try {
+    return chunk === undefined ? utf8.decode() : utf8.decode(chunk, { stream: true })
+  } catch {
+    return undefined
+  }
+}
+
+/** Fails with what an answer other than 200 means. */
+const refused = Effect.fnUntraced(function* (
+  vendor: Vendor,
+  response: HttpClientResponse.HttpClientResponse,
+  limits: Limits
+) {
+  const status = response.status
+  const reason = statusReason(status)
+  const now = yield* Clock.currentTimeMillis
+  const document = reason === "redirect" ? undefined : parse(yield* excerpt(response, limits))
+  return yield* Effect.fail<Fault>({
+    ...(reason === "redirect" ? { reason } : vendor.fault(document, status)),
+    status,
+    retryAt: retryAt(response.headers, now),
+    retry: response.headers["x-should-retry"] === "false" ? false : undefined
+  })
+})
+
+const excerptBytes = 64 * 1024
+
+/** The beginning of a body; whatever goes wrong on the way, the status is what counts. */
+const excerpt = (response: HttpClientResponse.HttpClientResponse, limits: Limits): Effect.Effect<string> =>
+  response.stream.pipe(
+    Stream.scan(
+      () => ({ bytes: 0, text: "", utf8: new TextDecoder() }),
+      (read, chunk) => ({
+        bytes: read.bytes + chunk.length,
+        text: read.text + read.utf8.decode(chunk, { stream: true }),
+        utf8: read.utf8
+      })
+    ),
+    Stream.takeUntil((read) => read.bytes >= excerptBytes),
+    Stream.runLast,
+    Effect.timeoutOption(Math.min(limits.idleMs, 5_000)),
+    Effect.map((last) => Option.match(Option.flatten(last), { onNone: () => "", onSome: (read) => read.text })),
+    Effect.orElseSucceed(() => "")
+  )

@@ -1,0 +1,149 @@
+/**
+ * What goes wrong in a model call, in fixed words.
+ *
+ * A vendor's sentence may repeat a key or a prompt, so none is ever passed on:
+ * the reason is one of ours, and of the vendor's own words only a short error
+ * code survives (S-7, W-14).
+ *
+ * @since 0.1.0
+ */
+import { ProviderError, type ProviderReason } from "../../KernelError.ts"
+
+/** A failure before it has a name: `code` is the vendor's, unchecked. */
+export interface Fault {
+  readonly reason: ProviderReason
+  readonly code?: string | undefined
+  /** Our own words on it. */
+  readonly note?: string | undefined
+  readonly status?: number | undefined
+  readonly retryAt?: number | undefined
+  /** The vendor's own word on trying again; absent = decided by the reason. */
+  readonly retry?: boolean | undefined
+}
+
+const sentences: { readonly [reason in ProviderReason]: string } = {
+  not_configured: "no key is configured",
+  authentication: "the key was refused",
+  permission: "the key may not do this",
+  invalid_request: "the request was refused",
+  not_found: "there is no such model or address",
+  rate_limited: "too many requests",
+  quota_exhausted: "the quota is used up",
+  overloaded: "the service is overloaded",
+  server_error: "the service failed",
+  disconnected: "the connection was lost",
+  timeout: "no answer came in time",
+  incomplete: "the reply was cut",
+  invalid_response: "the reply cannot be read",
+  content_filter: "a content filter stopped the call",
+  refusal: "the model refused",
+  context_length: "the prompt does not fit the model's window",
+  redirect: "the service redirects elsewhere, which is not followed",
+  limit_exceeded: "the reply exceeds a limit",
+  unknown: "the call failed"
+}
+
+/**
+ * The reason behind an HTTP status.
+ *
+ * A status of 0 is what browsers show for a redirect they did not follow.
+ */
+export const statusReason = (status: number): ProviderReason => {
+  switch (status) {
+    case 401:
+      return "authentication"
+    case 402:
+      return "quota_exhausted"
+    case 403:
+      return "permission"
+    case 404:
+      return "not_found"
+    case 408:
+      return "timeout"
+    case 409:
+      return "overloaded"
+    case 429:
+      return "rate_limited"
+    case 503:
+    case 529:
+      return "overloaded"
+  }
+  if (status === 0 || (status >= 300 && status < 400)) return "redirect"
+  if (status >= 500) return "server_error"
+  return status >= 400 ? "invalid_request" : "invalid_response"
+}
+
+const passing: ReadonlySet<ProviderReason> = new Set<ProviderReason>([
+  "rate_limited",
+  "overloaded",
+  "server_error",
+  "disconnected",
+  "timeout",
+  "incomplete"
+])
+
+/** Whether the same call may succeed a little later (R-13). */
+export const isPassing = (fault: Fault): boolean => fault.retry !== false && passing.has(fault.reason)
+
+const codeShape = /^[A-Za-z][A-Za-z0-9_]{1,47}$/
+
+/**
+ * A vendor's error code, when it is a plain word and holds no secret.
+ *
+ * A code is compared with the secrets in both directions: a hostile answer
+ * could put the key, or a piece of it, where a code belongs.
+ */
+export const safeCode = (code: string | undefined, secrets: ReadonlyArray<string>): string | undefined =>
+  code !== undefined &&
+  codeShape.test(code) &&
+  !secrets.some((secret) => secret !== "" && (secret.includes(code) || code.includes(secret)))
+    ? code
+    : undefined
+
+/** The error a caller sees. */
+export const toError = (
+  provider: string,
+  fault: Fault,
+  secrets: ReadonlyArray<string>,
+  attempts: number
+): ProviderError => {
+  const code = safeCode(fault.code, secrets)
+  const facts = [fault.status === undefined ? undefined : `status ${fault.status}`, code, fault.note].filter(
+    (fact) => fact !== undefined
+  )
+  return new ProviderError({
+    provider,
+    reason: fault.reason,
+    detail: facts.length === 0 ? sentences[fault.reason] : `${sentences[fault.reason]} (${facts.join(", ")})`,
+    attempts,
+    ...(fault.status === undefined ? {} : { status: fault.status }),
+    ...(fault.retryAt === undefined ? {} : { retryAt: fault.retryAt })
+  })
+}
+
+/** The fault of a crossed bound, naming the limit and its value. */
+export const limitFault = (limit: string, value: number): Fault => ({
+  reason: "limit_exceeded",
+  note: `${limit} is ${value}`
+})
+
+/**
+ * When trying again makes sense, by the headers of a refused call, in milliseconds since the epoch.
+ *
+ * `retry-after-ms` first, then `retry-after` in seconds or as a date (R-13).
+ */
+export const retryAt = (headers: { readonly [name: string]: string | undefined }, now: number): number | undefined => {
+  const milliseconds = wait(headers["retry-after-ms"])
+  if (milliseconds !== undefined) return now + milliseconds
+  const after = headers["retry-after"]
+  if (after === undefined) return undefined
+  const seconds = wait(after)
+  if (seconds !== undefined) return now + seconds * 1000
+  const date = Date.parse(after)
+  return Number.isNaN(date) ? undefined : Math.max(now, date)
+}
+
+const wait = (header: string | undefined): number | undefined => {
+  if (header === undefined || !/^\s*\d+(\.\d+)?\s*$/.test(header)) return undefined
+  return Math.ceil(Number(header))
+}

@@ -1,0 +1,140 @@
+/**
+ * Cuts the text of a reply into JSON values, however it arrives.
+ *
+ * A reply is server-sent events, JSON lines or one JSON document; which of them
+ * it is shows in its first character, so a vendor that answers a streamed call
+ * with a whole document is understood too. Work is linear and bounded: one
+ * event or line may not exceed its limit, nor a document the reply limit.
+ *
+ * @since 0.1.0
+ */
+import * as Sse from "effect/encoding/Sse"
+import type { Limits } from "../../Limits.ts"
+import { type Fault, limitFault } from "./fault.ts"
+import { type Fields, isFields, parse } from "./read.ts"
+
+/** How a vendor streams. */
+export type Framing = "sse" | "ndjson"
+
+/** What reads the values of one reply. A returned fault ends the call. */
+export interface Decoder {
+  /** One event or line. */
+  readonly event: (value: Fields) => Fault | undefined
+  /** A reply that came as one document. */
+  readonly whole: (value: Fields) => Fault | undefined
+  /** The vendor's end mark came, or else the body just ended. */
+  readonly end: (isMarked: boolean) => void
+}
+
+/** Takes the text of a body piece by piece. */
+export interface Frames {
+  readonly push: (text: string) => Fault | undefined
+  readonly end: () => Fault | undefined
+}
+
+/** Reads frames into `decoder`. */
+export const make = (framing: Framing, decoder: Decoder, limits: Limits): Frames => {
+  let frames: Frames | undefined
+  let blank = ""
+  return {
+    push: (text) => {
+      if (frames !== undefined) return frames.push(text)
+      blank += text
+      const first = firstCharacter(blank)
+      if (first === undefined)
+        return blank.length > limits.frameBytes ? limitFault("frameBytes", limits.frameBytes) : undefined
+      if (first === "<") return { reason: "invalid_response", note: "a page instead of a reply" }
+      frames =
+        framing === "ndjson" ? lines(decoder, limits) : first === "{" ? whole(decoder, limits) : events(decoder, limits)
+      return frames.push(blank)
+    },
+    end: () => {
+      if (frames === undefined) return { reason: "incomplete", note: "nothing was said" }
+      return frames.end()
+    }
+  }
+}
+
+const firstCharacter = (text: string): string | undefined => {
+  for (const character of text) {
+    if (character !== " " && character !== "\n" && character !== "\r" && character !== "\t" && character !== "\uFEFF") {
+      return character
+    }
+  }
+  return undefined
+}
+
+const events = (decoder: Decoder, limits: Limits): Frames => {
+  let fault: Fault | undefined
+  let isEnding = false
+  const parser = Sse.makeParser(
+    (event) => {
+      if (fault !== undefined || event._tag === "Retry" || event.data === "") return
+      if (event.data === "[DONE]") return decoder.end(true)
+      fault = read(event.data, isEnding, decoder.event)
+    },
+    { maxEventSize: limits.frameBytes }
+  )
+  const push = (text: string): Fault | undefined =>
+    parser.feed(text) === undefined ? fault : limitFault("frameBytes", limits.frameBytes)
+  return {
+    push,
+    end: () => {
+      isEnding = true
+      // The blank line that closes the last event may be missing.
+      return push("\n\n")
+    }
+  }
+}
+
+const lines = (decoder: Decoder, limits: Limits): Frames => {
+  let pending: Array<string> = []
+  let pendingLength = 0
+  const line = (text: string, isEnding: boolean): Fault | undefined =>
+    text.trim() === "" ? undefined : read(text, isEnding, decoder.event)
+  return {
+    push: (text) => {
+      let from = 0
+      for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", from)) {
+        let found = text.slice(from, at)
+        if (pending.length > 0) {
+          pending.push(found)
+          found = pending.join("")
+          pending = []
+          pendingLength = 0
+        }
+        const fault = line(found, false)
+        if (fault !== undefined) return fault
+        from = at + 1
+      }
+      if (from < text.length) {
+        pending.push(text.slice(from))
+        pendingLength += text.length - from
+      }
+      return pendingLength > limits.frameBytes ? limitFault("frameBytes", limits.frameBytes) : undefined
+    },
+    end: () => line(pending.join(""), true)
+  }
+}
+
+const whole = (decoder: Decoder, limits: Limits): Frames => {
+  const pieces: Array<string> = []
+  let length = 0
+  return {
+    push: (text) => {
+      pieces.push(text)
+      length += text.length
+      return length > limits.fetchedBytes ? limitFault("fetchedBytes", limits.fetchedBytes) : undefined
+    },
+    end: () => read(pieces.join(""), true, decoder.whole)
+  }
+}
+
+// Text that is no JSON is junk in the middle of a reply, and a cut at its end.
+const read = (source: string, isEnding: boolean, use: (value: Fields) => Fault | undefined): Fault | undefined => {
+  const value = parse(source)
+  if (isFields(value)) return use(value)
+  return value === undefined && isEnding
+    ? { reason: "incomplete" }
+    : { reason: "invalid_response", note: "no JSON object" }
+}

@@ -1,0 +1,60 @@
+/**
+ * What both of Google's formats share: keys, media, and signatures of calls.
+ *
+ * Google signs a native call and wants the signature back with it. A call of
+ * ours holds no signature, so it travels as a wordless piece of thinking that
+ * names its call.
+ *
+ * @since 0.1.0
+ */
+import type { MediaContent } from "../../Content.ts"
+import { type Fault, statusReason } from "./fault.ts"
+import { type Piece, wireId } from "./pieces.ts"
+import { fields, isFields, list, string, text } from "./read.ts"
+
+/** Where the key is looked for, in this order. */
+export const variables = ["GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_API_KEY"] as const
+
+/** The default address. */
+export const baseUrl = "https://generativelanguage.googleapis.com"
+
+/** Every kind of media can be sent, if the model takes it. */
+export const media: ReadonlyArray<MediaContent["type"]> = ["image", "audio", "video", "document"]
+
+/** The signatures among the pieces of one message, by the id of their call. */
+export const callSignatures = (pieces: ReadonlyArray<Piece>): ReadonlyMap<string, string> => {
+  const signatures = new Map<string, string>()
+  for (const piece of pieces) {
+    if (piece.kind !== "thought" || !isFields(piece.signature)) continue
+    const callId = text(piece.signature, "callId")
+    const signature = text(piece.signature, "signature")
+    if (callId !== undefined && signature !== undefined) signatures.set(wireId(callId), signature)
+  }
+  return signatures
+}
+
+const reasons: ReadonlyMap<string, Fault["reason"]> = new Map<string, Fault["reason"]>([
+  ["UNAUTHENTICATED", "authentication"],
+  ["API_KEY_INVALID", "authentication"],
+  ["API_KEY_EXPIRED", "authentication"],
+  ["PERMISSION_DENIED", "permission"],
+  ["NOT_FOUND", "not_found"],
+  ["INVALID_ARGUMENT", "invalid_request"],
+  ["FAILED_PRECONDITION", "invalid_request"],
+  ["RESOURCE_EXHAUSTED", "rate_limited"],
+  ["UNAVAILABLE", "overloaded"],
+  ["INTERNAL", "server_error"],
+  ["DEADLINE_EXCEEDED", "timeout"]
+])
+
+/** What an error document says; a precise detail counts more than the general status. */
+export const fault = (document: unknown, status: number): Pick<Fault, "reason" | "code"> => {
+  // An error before the stream begins may come in a list.
+  const outer: unknown = Array.isArray(document) ? document[0] : document
+  const error = isFields(outer) ? fields(outer, "error") : undefined
+  const details = list(error, "details").map((detail) => string(detail, "reason"))
+  const code = [...details, string(error, "status"), string(error, "code")].find(
+    (code) => code !== undefined && reasons.has(code)
+  )
+  return { reason: reasons.get(code ?? "") ?? statusReason(status), code }
+}

@@ -1,0 +1,68 @@
+/**
+ * Reads fields of a vendor's JSON without trusting it.
+ *
+ * A field of another type than expected counts as absent, so a decoder is a
+ * list of plain questions and no hostile value travels further.
+ *
+ * @since 0.1.0
+ */
+
+/** A JSON object of unknown fields. */
+export type Fields = { readonly [key: string]: unknown }
+
+/** Tells whether a value is a JSON object. */
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The object in a field. */
+export const fields = (of: Fields | undefined, key: string): Fields | undefined => {
+  const value = of?.[key]
+  return isFields(value) ? value : undefined
+}
+
+/** The string in a field. */
+export const string = (of: Fields | undefined, key: string): string | undefined => {
+  const value = of?.[key]
+  return typeof value === "string" ? value : undefined
+}
+
+/** The string in a field, when it holds anything. */
+export const text = (of: Fields | undefined, key: string): string | undefined => {
+  const value = of?.[key]
+  return typeof value === "string" && value !== "" ? value : undefined
+}
+
+/** The whole, non-negative number in a field. */
+export const count = (of: Fields | undefined, key: string): number | undefined => {
+  const value = of?.[key]
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined
+}
+
+/** The objects of a list in a field; other elements are passed over. */
+export const list = (of: Fields | undefined, key: string): ReadonlyArray<Fields> => {
+  const value = of?.[key]
+  return Array.isArray(value) ? value.filter(isFields) : []
+}
+
+/** The first element of a list in a field, when it is an object. */
+export const first = (of: Fields | undefined, key: string): Fields | undefined => {
+  const value = of?.[key]
+  const element: unknown = Array.isArray(value) ? value[0] : undefined
+  return isFields(element) ? element : undefined
+}
+
+/** The sum of counts, absent when none is known. */
+export const sum = (...counts: ReadonlyArray<number | undefined>): number | undefined => {
+  let total: number | undefined
+  for (const value of counts) if (value !== undefined) total = (total ?? 0) + value
+  return total
+}
+
+/** The JSON value of a text, or undefined when it is none. */
+export const parse = (source: string): unknown => {
+  try {
+    return JSON.parse(source)
+  } catch {
+    return undefined
+  }
+}

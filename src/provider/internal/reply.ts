@@ -1,0 +1,166 @@
+/**
+ * Collects what a vendor says into stream parts.
+ *
+ * A decoder only reports what it reads; the reply opens and closes text and
+ * thinking, joins the fragments of native calls, gives every call its own id
+ * (R-24) and counts what was said against the reply limit.
+ *
+ * @since 0.1.0
+ */
+import type * as StreamPart from "../../StreamPart.ts"
+import type { FinishReason, Metadata, ReportedUsage } from "../../StreamPart.ts"
+import { parse } from "./read.ts"
+
+/** One reply being read. `out` is emptied by whoever delivers the parts. */
+export interface Reply {
+  out: Array<StreamPart.StreamPart>
+  /** UTF-16 units said so far. */
+  readonly size: number
+  readonly isFinished: boolean
+  /** Whether the model asked for anything. */
+  readonly hasCalls: boolean
+  readonly about: (id: string | undefined, modelId: string | undefined) => void
+  readonly text: (delta: string) => void
+  readonly thinking: (delta: string) => void
+  /** Ends the thinking that is open, with what its vendor wants back. */
+  readonly endThinking: (metadata: Metadata) => void
+  /** Begins a native call and gives its id; `key` tells the calls of this reply apart. */
+  readonly call: (key: string, given: string | undefined, name: string) => string
+  /** The key of the call last begun. */
+  readonly lastCall: () => string | undefined
+  readonly callCount: () => number
+  readonly knowsCall: (key: string) => boolean
+  /** The vendor's id of a call. */
+  readonly callId: (key: string) => string | undefined
+  readonly params: (key: string, fragment: string) => void
+  readonly endCall: (key: string) => void
+  readonly finish: (reason: FinishReason, usage: ReportedUsage, metadata?: Metadata) => void
+}
+
+interface Call {
+  readonly id: string
+  readonly given: string | undefined
+  readonly name: string
+  params: string
+  isOpen: boolean
+}
+
+/** A reply of which nothing was read yet. */
+export const make = (): Reply => {
+  const calls = new Map<string, Call>()
+  const seen = new Map<string, number>()
+  let last: string | undefined
+  let open: { readonly isText: boolean; readonly id: string } | undefined
+  let opened = 0
+  let size = 0
+  let isFinished = false
+
+  const uniqueId = (given: string | undefined): string => {
+    const id = given ?? `call_${calls.size}`
+    const times = (seen.get(id) ?? 0) + 1
+    seen.set(id, times)
+    return times === 1 ? id : uniqueId(`${id}#${times}`)
+  }
+
+  const close = (metadata?: Metadata) => {
+    if (open === undefined) return
+    reply.out.push(
+      metadata === undefined
+        ? { type: open.isText ? "text-end" : "reasoning-end", id: open.id }
+        : { type: open.isText ? "text-end" : "reasoning-end", id: open.id, metadata }
+    )
+    open = undefined
+  }
+
+  const begin = (isText: boolean): string => {
+    if (open !== undefined && open.isText === isText) return open.id
+    close()
+    const id = String(opened++)
+    open = { isText, id }
+    reply.out.push({ type: isText ? "text-start" : "reasoning-start", id })
+    return id
+  }
+
+  const endCall = (call: Call) => {
+    if (!call.isOpen) return
+    call.isOpen = false
+    const params = call.params.trim() === "" ? {} : (parse(call.params) ?? call.params)
+    reply.out.push(
+      { type: "tool-params-end", id: call.id },
+      { type: "tool-call", id: call.id, name: call.name, params }
+    )
+  }
+
+  const reply: Reply = {
+    out: [],
+    get size() {
+      return size
+    },
+    get isFinished() {
+      return isFinished
+    },
+    get hasCalls() {
+      return calls.size > 0
+    },
+    about: (id, modelId) => {
+      if (id === undefined && modelId === undefined) return
+      reply.out.push({
+        type: "response-metadata",
+        ...(id === undefined ? {} : { id }),
+        ...(modelId === undefined ? {} : { modelId })
+      })
+    },
+    text: (delta) => {
+      if (delta === "") return
+      size += delta.length
+      reply.out.push({ type: "text-delta", id: begin(true), delta })
+    },
+    thinking: (delta) => {
+      if (delta === "") return
+      size += delta.length
+      reply.out.push({ type: "reasoning-delta", id: begin(false), delta })
+    },
+    endThinking: (metadata) => {
+      begin(false)
+      close(metadata)
+    },
+    call: (key, given, name) => {
+      close()
+      size += name.length
+      const call: Call = { id: uniqueId(given), given, name, params: "", isOpen: true }
+      calls.set(key, call)
+      last = key
+      reply.out.push({ type: "tool-params-start", id: call.id, name })
+      return call.id
+    },
+    lastCall: () => last,
+    callCount: () => calls.size,
+    knowsCall: (key) => calls.has(key),
+    callId: (key) => calls.get(key)?.given,
+    params: (key, fragment) => {
+      const call = calls.get(key)
+      if (call === undefined || !call.isOpen || fragment === "") return
+      size += fragment.length
+      call.params += fragment
+      reply.out.push({ type: "tool-params-delta", id: call.id, delta: fragment })
+    },
+    endCall: (key) => {
+      const call = calls.get(key)
+      if (call !== undefined) endCall(call)
+    },
+    finish: (reason, usage, metadata) => {
+      if (isFinished) return
+      isFinished = true
+      close()
+      for (const call of calls.values()) endCall(call)
+      reply.out.push(
+        metadata === undefined ? { type: "finish", reason, usage } : { type: "finish", reason, usage, metadata }
+      )
+    }
+  }
+  return reply
+}
+
+/** Whether a part says anything; until then a failed call may be made again unnoticed. */
+export const isSubstance = (part: StreamPart.StreamPart): boolean =>
+  part.type !== "response-metadata" && part.type !== "text-start" && part.type !== "reasoning-start"

@@ -1,0 +1,298 @@
+/**
+ * Recorded HTTP exchanges: written once from real traffic, played back ever after.
+ *
+ * A cassette is data: what was asked, what was answered, byte for byte. What
+ * identifies a person or an account is never recorded: of headers only a short
+ * list is kept, and a credential that shows up anywhere else is blotted out.
+ * Playing back needs no network and can cut a body anywhere.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientError from "effect/http/HttpClientError"
+import type * as HttpClientRequest from "effect/http/HttpClientRequest"
+import * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
+import * as Stream from "effect/Stream"
+import type { Json } from "../internal/json.ts"
+import { StoreError } from "../KernelError.ts"
+import * as Cuts from "./internal/cut.ts"
+import * as Redaction from "./internal/redaction.ts"
+
+const Headers = Schema.Record(Schema.String, Schema.String)
+
+/**
+ * One request and its answer. `frames` is the body cut where its events or lines end.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Exchange = Schema.Struct({
+  request: Schema.Struct({
+    method: Schema.String,
+    url: Schema.String,
+    headers: Headers,
+    body: Schema.Json
+  }),
+  response: Schema.Struct({
+    status: Schema.Int,
+    headers: Headers,
+    format: Schema.Literals(["json", "sse", "ndjson", "text"]),
+    body: Schema.String,
+    frames: Schema.Array(Schema.String)
+  }),
+  recorded_at: Schema.optionalKey(Schema.String),
+  /** What the exchange should be read as, in recordings made for tests. */
+  expected: Schema.optionalKey(Schema.Json)
+})
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Exchange = typeof Exchange.Type
+
+/**
+ * A recording.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Cassette = Schema.Struct({
+  source: Schema.optionalKey(Schema.Json),
+  vendor: Schema.String,
+  name: Schema.String,
+  model: Schema.String,
+  interactions: Schema.Array(Exchange),
+  expected_result: Schema.optionalKey(Schema.Json)
+})
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Cassette = typeof Cassette.Type
+
+/**
+ * How a body is cut when it is played: in one piece, at its frames, into pieces
+ * of so many bytes or of these sizes, or at places drawn from a seed. Pieces of
+ * bytes may end inside a character.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Cut = Cuts.Cut
+
+/**
+ * Reads a cassette from its JSON text.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const parse = (text: string): Effect.Effect<Cassette, StoreError> =>
+  Effect.mapError(decode(text), () => broken("read a cassette", "it is no recording in the known format"))
+
+const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Cassette))
+
+/**
+ * Reads a cassette from a file.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromFile = Effect.fnUntraced(function* (file: string) {
+  const files = yield* FileSystem.FileSystem
+  const text = yield* Effect.mapError(files.readFileString(file), () => unavailable("read a cassette", file))
+  return yield* parse(text)
+})
+
+/**
+ * Settings of playing back.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PlayOptions {
+  readonly cut?: Cut
+  /** Looks at each request before it is answered, and may refuse it. */
+  readonly check?: (recorded: Exchange, asked: Json, index: number) => Effect.Effect<void, string>
+}
+
+/**
+ * An HTTP client that answers from a recording and opens no connection.
+ *
+ * The exchanges are played in their order, each once, to requests of the same
+ * method and path. A request that was not recorded fails.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const player = (exchanges: ReadonlyArray<Exchange>, options?: PlayOptions): HttpClient.HttpClient => {
+  const played = new Set<number>()
+  return HttpClient.make((request, url) =>
+    Effect.suspend(() => {
+      const index = exchanges.findIndex(
+        (exchange, index) => !played.has(index) && isAbout(exchange, request.method, url)
+      )
+      const exchange = exchanges[index]
+      if (exchange === undefined) {
+        return Effect.fail(refusal(request, `no exchange was recorded for ${request.method} ${url.pathname}`))
+      }
+      played.add(index)
+      const checked = options?.check?.(exchange, Redaction.bodyOf(request), index) ?? Effect.void
+      return checked.pipe(
+        Effect.mapError((reason) => refusal(request, reason)),
+        Effect.as(play(request, exchange, options?.cut ?? "frames"))
+      )
+    })
+  )
+}
+
+/**
+ * The HTTP client is this recording.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerReplay = (cassette: Cassette, options?: PlayOptions): Layer.Layer<HttpClient.HttpClient> =>
+  Layer.sync(HttpClient.HttpClient, () => player(cassette.interactions, options))
+
+/**
+ * Settings of a cassette file.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FileOptions {
+  readonly file: string
+  /** `none` only plays, `new` plays what is there and records the rest, `all` records everything anew. */
+  readonly mode: "none" | "new" | "all"
+  readonly cut?: Cut
+  readonly vendor?: string
+  readonly name?: string
+}
+
+/**
+ * An HTTP client that plays a file and, depending on the mode, records into it.
+ *
+ * The file is written after each complete exchange. An interrupted one is not
+ * recorded.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (
+  options: FileOptions
+): Layer.Layer<HttpClient.HttpClient, StoreError, FileSystem.FileSystem | HttpClient.HttpClient> =>
+  Layer.effect(
+    HttpClient.HttpClient,
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const outside = yield* HttpClient.HttpClient
+      const isThere = yield* Effect.orElseSucceed(files.exists(options.file), () => false)
+      const old =
+        options.mode !== "all" && (isThere || options.mode === "none") ? yield* fromFile(options.file) : undefined
+      const exchanges = old?.interactions.slice() ?? []
+      const inside = player(old?.interactions ?? [], options.cut === undefined ? {} : { cut: options.cut })
+      if (options.mode === "none") return inside
+
+      const lock = yield* Semaphore.make(1)
+      const save = (exchange: Exchange) =>
+        lock
+          .withPermits(1)(
+            Effect.suspend(() => {
+              exchanges.push(exchange)
+              const cassette: Cassette = {
+                vendor: options.vendor ?? old?.vendor ?? Redaction.hostOf(exchange.request.url),
+                name: options.name ?? old?.name ?? options.file.replace(/^.*[/\\]/, "").replace(/\.json$/, ""),
+                model: old?.model ?? Redaction.modelOf(exchange.request.body),
+                interactions: exchanges
+              }
+              return files.writeFileString(options.file, `${JSON.stringify(cassette, undefined, 2)}\n`)
+            })
+          )
+          .pipe(Effect.ignore)
+      const recording = recorder(outside, save)
+      if (options.mode === "all") return recording
+      return HttpClient.make((request) =>
+        Effect.catchIf(
+          inside.execute(request),
+          (error) => error.reason._tag === "EncodeError",
+          () => recording.execute(request)
+        )
+      )
+    })
+  )
+
+/**
+ * An HTTP client that passes everything on to another and tells of each complete exchange.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const recorder = (
+  client: HttpClient.HttpClient,
+  save: (exchange: Exchange) => Effect.Effect<void>
+): HttpClient.HttpClient =>
+  HttpClient.make((request) =>
+    Effect.map(client.execute(request), (response) => {
+      const utf8 = new TextDecoder()
+      let body = ""
+      const stream = response.stream.pipe(
+        Stream.mapArray((chunks) => {
+          for (const chunk of chunks) body += utf8.decode(chunk, { stream: true })
+          return chunks
+        }),
+        Stream.concat(
+          Stream.drain(Stream.fromEffect(Effect.suspend(() => save(Redaction.exchange(request, response, body)))))
+        )
+      )
+      return withStream(response, stream)
+    })
+  )
+
+const isAbout = (exchange: Exchange, method: string, url: URL): boolean =>
+  exchange.request.method === method && Redaction.pathOf(exchange.request.url) === url.pathname
+
+const play = (
+  request: HttpClientRequest.HttpClientRequest,
+  exchange: Exchange,
+  cut: Cut
+): HttpClientResponse.HttpClientResponse => {
+  const { body, frames, headers, status } = exchange.response
+  const response = HttpClientResponse.fromWeb(request, new Response(null, { status, headers }))
+  return withStream(response, Stream.rechunk(Stream.fromArray(Cuts.pieces(body, frames, cut)), 1))
+}
+
+const withStream = (
+  response: HttpClientResponse.HttpClientResponse,
+  stream: Stream.Stream<Uint8Array, HttpClientError.HttpClientError>
+): HttpClientResponse.HttpClientResponse => {
+  const text = Stream.mkString(Stream.decodeText(stream))
+  return Object.create(response, {
+    stream: { get: () => stream },
+    text: { get: () => text },
+    json: { get: () => Effect.flatMap(text, (text) => jsonOf(response, text)) }
+  })
+}
+
+const jsonOf = (response: HttpClientResponse.HttpClientResponse, text: string) =>
+  Effect.fromResult(
+    Result.try({
+      try: (): unknown => JSON.parse(text),
+      catch: () =>
+        new HttpClientError.HttpClientError({
+          reason: new HttpClientError.DecodeError({ request: response.request, response, description: "no JSON" })
+        })
+    })
+  )
+
+const refusal = (request: HttpClientRequest.HttpClientRequest, description: string) =>
+  new HttpClientError.HttpClientError({ reason: new HttpClientError.EncodeError({ request, description }) })
+
+const broken = (operation: string, detail: string) => new StoreError({ operation, reason: "corrupt", detail })
+
+const unavailable = (operation: string, detail: string) => new StoreError({ operation, reason: "unavailable", detail })

@@ -1,0 +1,235 @@
+/**
+ * Plays a recorded run through a real adapter, and notices when a run asks something else.
+ *
+ * The adapter encodes each request and reads each recorded answer as it would
+ * over the network. Before an answer is played, the conversation it was given
+ * for is compared with the one asked now: roles, blocks and results. The first
+ * difference fails the call and names the message. Instructions and correctives
+ * are ours to word, so their text is not compared.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import * as Block from "../Block.ts"
+import * as BlockParser from "../BlockParser.ts"
+import { isJsonObject, type Json, type JsonObject } from "../internal/json.ts"
+import { ProviderError } from "../KernelError.ts"
+import { Provider, type ProviderShape } from "../Provider.ts"
+import * as Cassette from "./Cassette.ts"
+
+/**
+ * A message as it is compared: who speaks, and what.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Turn {
+  readonly role: string
+  readonly text: string
+}
+
+/**
+ * Where two conversations part: the index counts messages after the instructions.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Difference {
+  readonly index: number
+  readonly what: "length" | "role" | "blocks" | "result" | "text"
+  readonly expected: string
+  readonly actual: string
+}
+
+/**
+ * Settings of a replay.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly cut?: Cassette.Cut
+  /** Whether conversations are compared; default yes. */
+  readonly compare?: boolean
+}
+
+/**
+ * A provider that plays a cassette through an adapter, such as `AnthropicProvider.make({ apiKey })`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <E>(
+  cassette: Cassette.Cassette,
+  adapter: Effect.Effect<ProviderShape, E, HttpClient.HttpClient>,
+  options?: Options
+): Effect.Effect<ProviderShape, E> =>
+  Effect.suspend(() => {
+    let refused: string | undefined
+    const client = Cassette.player(cassette.interactions, {
+      ...(options?.cut === undefined ? {} : { cut: options.cut }),
+      check: (recorded, asked, index) => {
+        const difference =
+          options?.compare === false ? undefined : firstDifference(turns(recorded.request.body), turns(asked))
+        if (difference === undefined) return Effect.void
+        refused = `request ${index} differs from the recording: ${describe(difference)}`
+        return Effect.fail(refused)
+      }
+    })
+    return Effect.map(Effect.provideService(adapter, HttpClient.HttpClient, client), (provider) => ({
+      name: provider.name,
+      stream: (request) =>
+        Stream.mapError(provider.stream(request), (error) =>
+          error.reason !== "invalid_request"
+            ? error
+            : new ProviderError({
+                provider: provider.name,
+                reason: "invalid_request",
+                detail: refused ?? "the recording holds no further answer"
+              })
+        )
+    }))
+  })
+
+/**
+ * The provider is this recording.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = <E>(
+  cassette: Cassette.Cassette,
+  adapter: Effect.Effect<ProviderShape, E, HttpClient.HttpClient>,
+  options?: Options
+): Layer.Layer<Provider, E> => Layer.effect(Provider, make(cassette, adapter, options))
+
+/**
+ * The conversation in a request body, of whatever vendor. Instructions are left out.
+ *
+ * @category comparing
+ * @since 0.1.0
+ */
+export const turns = (body: Json): ReadonlyArray<Turn> => {
+  if (!isJsonObject(body)) return []
+  const items = [body["messages"], body["contents"], body["input"]].find((list) => Array.isArray(list)) ?? []
+  const found: Array<Turn> = []
+  for (const item of Array.isArray(items) ? items : []) {
+    if (!isJsonObject(item)) continue
+    const role = roleOf(item)
+    if (role !== "system") found.push({ role, text: textOf(item) })
+  }
+  return found
+}
+
+/**
+ * The first difference between two conversations.
+ *
+ * Blocks are compared by type and name, results by content too, and text
+ * outside blocks as it is. A message the kernel adds to say what it passed over
+ * may stand where the recording has none.
+ *
+ * @category comparing
+ * @since 0.1.0
+ */
+export const firstDifference = (recorded: ReadonlyArray<Turn>, asked: ReadonlyArray<Turn>): Difference | undefined => {
+  let index = 0
+  for (const turn of asked) {
+    const expected = recorded[index]
+    const difference =
+      expected === undefined
+        ? { index, what: "length" as const, expected: `${recorded.length} messages`, actual: excerpt(turn.text) }
+        : turnDifference(index, expected, turn)
+    if (difference === undefined) index++
+    else if (!isNote(turn)) return difference
+  }
+  const missing = recorded[index]
+  return missing === undefined
+    ? undefined
+    : { index, what: "length", expected: excerpt(missing.text), actual: `${index} messages` }
+}
+
+const describe = (difference: Difference): string =>
+  `message ${difference.index}, ${difference.what}: expected ${difference.expected}, got ${difference.actual}`
+
+const turnDifference = (index: number, expected: Turn, actual: Turn): Difference | undefined => {
+  if (expected.role !== actual.role) return { index, what: "role", expected: expected.role, actual: actual.role }
+  const before = BlockParser.parse(expected.text)
+  const now = BlockParser.parse(actual.text)
+  const kinds = [before, now].map((parsed) => parsed.blocks.map(label).join(", "))
+  if (kinds[0] !== kinds[1]) {
+    return { index, what: "blocks", expected: `[${kinds[0]}]`, actual: `[${kinds[1]}]` }
+  }
+  for (let at = 0; at < before.blocks.length; at++) {
+    const left = before.blocks[at]
+    const right = now.blocks[at]
+    if (left?.type !== "result" || right === undefined) continue
+    if (Block.unescape(left.content) !== Block.unescape(right.content)) {
+      return { index, what: "result", expected: excerpt(left.content), actual: excerpt(right.content) }
+    }
+  }
+  return before.text === now.text
+    ? undefined
+    : { index, what: "text", expected: excerpt(before.text), actual: excerpt(now.text) }
+}
+
+const label = (block: Block.Block): string => (block.name === null ? block.type : `${block.type} ${block.name}`)
+
+const isNote = (turn: Turn): boolean => {
+  if (turn.role !== "user") return false
+  const { blocks, text } = BlockParser.parse(turn.text)
+  return Block.isBlank(text) && blocks.length === 1 && blocks[0]?.type === "error" && blocks[0].name === null
+}
+
+const excerpt = (text: string): string => {
+  const short = Array.from(text.slice(0, 400)).slice(0, 120).join("")
+  return JSON.stringify(short.length < text.length ? `${short}…` : short)
+}
+
+const roleOf = (item: JsonObject): string => {
+  const role = item["role"]
+  if (role === "model" || item["type"] === "model_output" || item["type"] === "function_call") return "assistant"
+  if (typeof role === "string") return role === "developer" ? "system" : role
+  return item["type"] === "function_result" ? "tool" : "user"
+}
+
+// Text of every shape a vendor has for it; calls and results as blocks, so that they are compared like them.
+const textOf = (value: Json | undefined): string => {
+  if (typeof value === "string") return value
+  if (Array.isArray(value)) return value.map(textOf).join("")
+  if (value === undefined || !isJsonObject(value)) return ""
+  switch (value["type"]) {
+    case "tool_use":
+    case "function_call":
+      return call(value["name"], value["input"] ?? value["arguments"])
+    case "tool_result":
+    case "function_result":
+      return Block.render(Block.result(null, textOf(value["content"] ?? value["result"])))
+    case "function":
+      return call(fieldOf(value["function"], "name"), fieldOf(value["function"], "arguments"))
+    case "thinking":
+    case "redacted_thinking":
+    case "thought":
+      return ""
+  }
+  if (value["functionCall"] !== undefined) {
+    return call(fieldOf(value["functionCall"], "name"), fieldOf(value["functionCall"], "args"))
+  }
+  if (value["functionResponse"] !== undefined) {
+    return Block.render(Block.result(null, JSON.stringify(fieldOf(value["functionResponse"], "response"))))
+  }
+  return [value["text"], value["content"], value["parts"], value["tool_calls"]].map(textOf).join("")
+}
+
+const call = (name: Json | undefined, input: Json | undefined): string =>
+  Block.render(
+    Block.command(
+      typeof name === "string" ? name : null,
+      typeof input === "string" ? input : JSON.stringify(input ?? {})
+    )
+  )
+
+const fieldOf = (value: Json | undefined, key: string): Json | undefined =>
+  value !== undefined && isJsonObject(value) ? value[key] : undefined

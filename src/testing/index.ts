@@ -1,0 +1,21 @@
+/**
+ * Tools for tests: scripted and recorded providers, and the suites every implementation of a port must pass.
+ *
+ * @since 0.1.0
+ */
+
+/**
+ * @category providers
+ * @since 0.1.0
+ */
+export * as Cassette from "./Cassette.ts"
+/**
+ * @category providers
+ * @since 0.1.0
+ */
+export * as MockProvider from "./MockProvider.ts"
+/**
+ * @category providers
+ * @since 0.1.0
+ */
+export * as ReplayProvider from "./ReplayProvider.ts"

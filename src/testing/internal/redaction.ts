@@ -1,0 +1,134 @@
+/**
+ * Turns live traffic into an exchange that names nobody.
+ *
+ * @since 0.1.0
+ */
+import type * as HttpClientRequest from "effect/http/HttpClientRequest"
+import type * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Redacted from "effect/Redacted"
+import { isJsonObject, type Json } from "../../internal/json.ts"
+import type { Exchange } from "../Cassette.ts"
+
+const keptOfRequest = /^(accept|content-type|anthropic-version|anthropic-beta)$/
+const keptOfResponse =
+  /^(content-type|content-length|transfer-encoding|date|retry-after|retry-after-ms|x-should-retry|openai-version|openai-processing-ms|(anthropic|x)-ratelimit-.*)$/
+const credentials = /^(authorization|proxy-authorization|cookie|api-key|x-.*key|x-.*token)$/
+const secretParameters = /^(key|api[-_]?key|token|access[-_]?token|sig|signature)$/i
+
+/** The exchange to keep. A credential found in the address or a body is blotted out there. */
+export const exchange = (
+  request: HttpClientRequest.HttpClientRequest,
+  response: HttpClientResponse.HttpClientResponse,
+  body: string
+): Exchange => {
+  const secrets = secretsOf(request)
+  const blot = (text: string) => secrets.reduce((text, secret) => text.replaceAll(secret, "[redacted]"), text)
+  const format = formatOf(response.headers["content-type"] ?? "", body)
+  const clean = blot(body)
+  const date = response.headers["date"]
+  return {
+    request: {
+      method: request.method,
+      url: blot(addressOf(response.url === "" ? request.url : response.url)),
+      headers: kept(request.headers, keptOfRequest),
+      body: parsed(blot(textOf(request)))
+    },
+    response: {
+      status: response.status,
+      headers: kept(response.headers, keptOfResponse),
+      format,
+      body: clean,
+      frames: framesOf(clean, format)
+    },
+    ...(date === undefined ? {} : { recorded_at: date })
+  }
+}
+
+/** The JSON a request carries, or its text. */
+export const bodyOf = (request: HttpClientRequest.HttpClientRequest): Json => parsed(textOf(request))
+
+/** The path of an address. */
+export const pathOf = (url: string): string => {
+  try {
+    return new URL(url).pathname
+  } catch {
+    return url
+  }
+}
+
+/** The host of an address. */
+export const hostOf = (url: string): string => {
+  try {
+    return new URL(url).hostname
+  } catch {
+    return "unknown"
+  }
+}
+
+/** The model a request asks for, if it says so. */
+export const modelOf = (body: Json): string => {
+  const model = isJsonObject(body) ? body["model"] : undefined
+  return typeof model === "string" ? model : "unknown"
+}
+
+const kept = (headers: { readonly [name: string]: string }, names: RegExp) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => names.test(name)))
+
+const secretsOf = (request: HttpClientRequest.HttpClientRequest): ReadonlyArray<string> => {
+  const found = new Set<string>()
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (!credentials.test(name)) continue
+    found.add(value)
+    found.add(value.replace(/^\S+\s+/, ""))
+  }
+  for (const [name, value] of request.urlParams) {
+    if (Redacted.isRedacted(value)) found.add(Redacted.value(value))
+    else if (secretParameters.test(name)) found.add(value)
+  }
+  return [...found].filter((secret) => secret.length >= 4).sort((a, b) => b.length - a.length)
+}
+
+const addressOf = (url: string): string => {
+  try {
+    const address = new URL(url)
+    const names = Array.from(address.searchParams.keys())
+    for (const name of names) if (secretParameters.test(name)) address.searchParams.delete(name)
+    address.username = ""
+    address.password = ""
+    return address.href
+  } catch {
+    return url
+  }
+}
+
+const textOf = (request: HttpClientRequest.HttpClientRequest): string => {
+  const { body } = request
+  if (body._tag === "Uint8Array") return new TextDecoder().decode(body.body)
+  return body._tag === "Raw" && typeof body.body === "string" ? body.body : ""
+}
+
+const parsed = (text: string): Json => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+const formatOf = (contentType: string, body: string): Exchange["response"]["format"] => {
+  if (contentType.includes("event-stream")) return "sse"
+  if (contentType.includes("ndjson")) return "ndjson"
+  if (contentType.includes("json")) return "json"
+  return body.startsWith("data:") || body.startsWith("event:") ? "sse" : "text"
+}
+
+const framesOf = (body: string, format: Exchange["response"]["format"]): ReadonlyArray<string> => {
+  switch (format) {
+    case "sse":
+      return body.split(/\r?\n\r?\n/).filter((frame) => frame !== "")
+    case "ndjson":
+      return body.split(/(?<=\n)/)
+    default:
+      return body === "" ? [] : [body]
+  }
+}

@@ -1,0 +1,131 @@
+/** Runs providers.json: exact payloads and streams per vendor (BP-104 to BP-109). */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { Base64 } from "effect/encoding"
+import { HttpClient } from "effect/http"
+import * as Content from "../../src/Content.ts"
+import type { Generation } from "../../src/Generation.ts"
+import type { Json } from "../../src/internal/json.ts"
+import type { Message, Role } from "../../src/Message.ts"
+import type { Capability } from "../../src/Model.ts"
+import { Cassette } from "../../src/testing/index.ts"
+import { bodyOf, finishOf, message, read, request, vendor } from "../support/provider.ts"
+import * as Vectors from "../support/vectors.ts"
+
+type Part =
+  | string
+  | { readonly base64: string; readonly mime: string }
+  | { readonly url: string; readonly mime: string }
+
+interface Payload {
+  readonly title: string
+  readonly messages: ReadonlyArray<{ readonly role: Role; readonly content: ReadonlyArray<Part> }>
+  readonly model: { readonly id: string; readonly capabilities: ReadonlyArray<Capability> }
+  readonly generation: { readonly [key: string]: Json } | null
+  readonly [vendor: string]: unknown
+}
+
+interface Streamed {
+  readonly vendor: string
+  readonly body: string
+  readonly chunks: ReadonlyArray<string>
+  readonly text: string
+  readonly usage: { readonly [name: string]: number | null } | null
+}
+
+const vectors: { readonly payloads: ReadonlyArray<Payload>; readonly streams: ReadonlyArray<Streamed> } =
+  Vectors.load("providers")
+const tally = Vectors.tally("providers")
+
+const contentOf = (part: Part): Content.Content => {
+  if (typeof part === "string") return Content.text(part)
+  const kind = part.mime.split("/")[0]
+  const source =
+    "url" in part
+      ? { url: part.url, mediaType: part.mime }
+      : { data: Result.getOrThrow(Base64.decode(part.base64)), mediaType: part.mime }
+  switch (kind) {
+    case "image":
+      return Content.image(source)
+    case "audio":
+      return Content.audio(source)
+    case "video":
+      return Content.video(source)
+    default:
+      return Content.document(source)
+  }
+}
+
+// The recorded library knows these options; whatever else it was given is an extra.
+const generationOf = (given: { readonly [key: string]: Json }): Generation => {
+  const { max_tokens, temperature, thinking, top_p, ...extra } = given
+  const { budget, effort } = (thinking ?? {}) as { budget?: number; effort?: string }
+  return {
+    ...(typeof temperature === "number" ? { temperature } : {}),
+    ...(typeof max_tokens === "number" ? { maxTokens: max_tokens } : {}),
+    ...(typeof top_p === "number" ? { topP: top_p } : {}),
+    ...(thinking === undefined || thinking === null
+      ? {}
+      : { thinking: { ...(budget === undefined ? {} : { budget }), ...(effort === undefined ? {} : { effort }) } }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra })
+  }
+}
+
+const paths = new Map([
+  ["anthropic", "http://localhost/v1/messages"],
+  ["openai", "http://localhost/v1/chat/completions"],
+  ["ollama", "http://localhost/api/chat"]
+])
+
+describe("payloads (BP-105 to BP-107)", () => {
+  for (const vector of vectors.payloads) {
+    for (const name of ["anthropic", "openai", "ollama"]) {
+      const expected = vector[name]
+      if (expected === undefined) continue
+      it.effect(`${name}: ${vector.title}`, () =>
+        Effect.gen(function* () {
+          tally.ran()
+          const messages = vector.messages.map(({ content, role }): Message => message(role, ...content.map(contentOf)))
+          const body = yield* bodyOf(
+            name,
+            request({ messages, model: vector.model, generation: generationOf(vector.generation ?? {}) })
+          )
+          assert.deepStrictEqual(body, expected)
+        })
+      )
+    }
+  }
+})
+
+describe("streams (BP-108, BP-109)", () => {
+  vectors.streams.forEach((vector, index) => {
+    it.effect(`${vector.vendor} ${index}, at every cut`, () =>
+      Effect.gen(function* () {
+        tally.ran()
+        const bytes = new TextEncoder().encode(vector.body).length
+        for (let size = 1; size <= bytes; size++) {
+          const exchange: Cassette.Exchange = {
+            request: { method: "POST", url: paths.get(vector.vendor) ?? "", headers: {}, body: null },
+            response: { status: 200, headers: {}, format: "text", body: vector.body, frames: [] }
+          }
+          const client = Cassette.player([exchange], { cut: size })
+          const provider = yield* Effect.provideService(vendor(vector.vendor)({}), HttpClient.HttpClient, client)
+          const { deltas, parts, text } = yield* read(provider.stream(request()))
+          assert.strictEqual(text, vector.text)
+          assert.deepStrictEqual(deltas, vector.chunks)
+          const usage = finishOf(parts)?.usage
+          assert.strictEqual(
+            usage?.inputTokens.total,
+            vector.usage?.["prompt_eval_count"] ?? vector.usage?.["prompt_tokens"] ?? undefined
+          )
+          assert.strictEqual(
+            usage?.outputTokens.total,
+            vector.usage?.["eval_count"] ?? vector.usage?.["completion_tokens"] ?? undefined
+          )
+        }
+      })
+    )
+  })
+})
+
+tally.report()
