@@ -264,7 +264,7 @@ export const toText: (content: Content) => string = Text.toText
  * @category combinators
  * @since 0.1.0
  */
-export const unavailable: (content: Type.MediaContent) => string = Text.unavailable
+export const placeholder: (content: Type.MediaContent) => string = Text.placeholder
 
 /**
  * The content as a person or an export sees it: without what the provider hid (CP-9).

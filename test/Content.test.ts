@@ -237,7 +237,7 @@ describe("Content", () => {
 
   it("says what stands for a medium a model cannot take (BP-105)", () => {
     const image = Content.image({ fileId: "f", mediaType: "image/png" })
-    assert.strictEqual(Content.unavailable(image), "[image unavailable: image/png]")
+    assert.strictEqual(Content.placeholder(image), "[image unavailable: image/png]")
   })
 
   it.prop("loses nothing of any JSON object it accepts, and never throws (CP-2)", [Schema.JsonObject], ([fields]) => {

@@ -44,7 +44,7 @@ export const toText = (content: Content): string => {
 }
 
 /** What stands for a medium the model cannot take (BP-105). */
-export const unavailable = (content: MediaContent): string =>
+export const placeholder = (content: MediaContent): string =>
   `[${content.type} unavailable: ${content.mediaType ?? "application/octet-stream"}]`
 
 /** The content as a person or an export sees it: without what the provider hid (CP-9). */
