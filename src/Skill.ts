@@ -331,7 +331,7 @@ export const layerConfig = (values: Settings.SettingRecord<string>): Layer.Layer
 
 /** Adds the settings a skill may ask for to where it runs. */
 const contexts = (name: string, options: Options): ((scope: CallScope) => SkillContext) => {
-  const settings = Settings.make(name, options.config ?? {}, options.credentials ?? {})
+  const settings = Settings.make(name, options.config, options.credentials)
   return (scope) => ({ ...scope, ...settings() })
 }
 

@@ -10,7 +10,7 @@ import type * as SkillFiles from "../src/SkillFiles.ts"
 import * as SkillRegistry from "../src/SkillRegistry.ts"
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
-const yes = <T extends true>(_?: T) => {}
+const yes = <T extends true>(): T | undefined => undefined
 
 class Library extends Context.Service<Library, { readonly search: (query: string) => Effect.Effect<string> }>()(
   "type/Library"

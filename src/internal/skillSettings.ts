@@ -90,50 +90,58 @@ export const lookUp = <A>(values: SettingRecord<A>, isValue: (value: unknown) =>
   }
 }
 
-type Specs<Spec> = { readonly [key: string]: Spec }
+interface Execution {
+  readonly skill: string
+  readonly configSpecs: ReadonlyMap<string, ConfigSpec>
+  readonly credentialSpecs: ReadonlyMap<string, CredentialSpec>
+  readonly configs: Map<string, SettingValue>
+  readonly credentials: Map<string, Redacted.Redacted<string> | null>
+}
 
-/** Makes the settings of one execution: each call starts with an empty cache. */
+/** Makes the settings of one execution: each begins with an empty cache. */
 export const make = (
   skill: string,
-  configs: Specs<ConfigSpec>,
-  credentials: Specs<CredentialSpec>
+  configs: { readonly [key: string]: ConfigSpec } = {},
+  credentials: { readonly [key: string]: CredentialSpec } = {}
 ): (() => Settings) => {
   const configSpecs = new Map(Object.entries(configs))
   const credentialSpecs = new Map(Object.entries(credentials))
-  return () => {
-    const configCache = new Map<string, SettingValue>()
-    const credentialCache = new Map<string, Redacted.Redacted<string> | null>()
-    return {
-      config: Effect.fnUntraced(function* (key) {
-        const cached = configCache.get(key)
-        if (cached !== undefined) return cached
-        const spec = configSpecs.get(key)
-        if (spec === undefined) return yield* undeclared(skill, key, "configuration", configSpecs)
-        const resolver = yield* ConfigResolver
-        const text = yield* resolver.resolve(skill, key)
-        const value = text === null ? (spec.default ?? null) : coerce(text, spec.type ?? "string")
-        if (value === undefined) {
-          return yield* new SkillSettingInvalid({ skill, key, reason: `expected ${spec.type ?? "string"}` })
-        }
-        configCache.set(key, value)
-        return value
-      }),
-      credential: Effect.fnUntraced(function* (key) {
-        const cached = credentialCache.get(key)
-        if (cached !== undefined) return cached
-        const spec = credentialSpecs.get(key)
-        if (spec === undefined) return yield* undeclared(skill, key, "credential", credentialSpecs)
-        const resolver = yield* CredentialResolver
-        const value = yield* resolver.resolve(skill, key)
-        if (value === null && spec.required === true) {
-          return yield* new CredentialMissing({ skill, key, variable: variable(skill, key) })
-        }
-        credentialCache.set(key, value)
-        return value
-      })
-    }
+  const begin = (): Settings => {
+    const execution = { skill, configSpecs, credentialSpecs, configs: new Map(), credentials: new Map() }
+    return { config: (key) => readConfig(execution, key), credential: (key) => readCredential(execution, key) }
   }
+  // Nothing declared, nothing to keep: most skills are asked for settings never.
+  const none = begin()
+  return configSpecs.size + credentialSpecs.size === 0 ? () => none : begin
 }
+
+const readConfig = Effect.fnUntraced(function* (execution: Execution, key: string) {
+  const { configs, configSpecs, skill } = execution
+  const cached = configs.get(key)
+  if (cached !== undefined) return cached
+  const spec = configSpecs.get(key)
+  if (spec === undefined) return yield* undeclared(skill, key, "configuration", configSpecs)
+  const text = yield* (yield* ConfigResolver).resolve(skill, key)
+  const type = spec.type ?? "string"
+  const value = text === null ? (spec.default ?? null) : coerce(text, type)
+  if (value === undefined) return yield* new SkillSettingInvalid({ skill, key, reason: `expected ${type}` })
+  configs.set(key, value)
+  return value
+})
+
+const readCredential = Effect.fnUntraced(function* (execution: Execution, key: string) {
+  const { credentials, credentialSpecs, skill } = execution
+  const cached = credentials.get(key)
+  if (cached !== undefined) return cached
+  const spec = credentialSpecs.get(key)
+  if (spec === undefined) return yield* undeclared(skill, key, "credential", credentialSpecs)
+  const value = yield* (yield* CredentialResolver).resolve(skill, key)
+  if (value === null && spec.required === true) {
+    return yield* new CredentialMissing({ skill, key, variable: variable(skill, key) })
+  }
+  credentials.set(key, value)
+  return value
+})
 
 const undeclared = (skill: string, key: string, kind: string, declared: ReadonlyMap<string, unknown>) =>
   new SkillSettingInvalid({
