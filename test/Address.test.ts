@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, HashMap, Option, Random, Result, Schema } from "effect"
-import * as Address from "../src/Address.ts"
+import { Address } from "kernai"
 
 const isRefused = (input: string) => Result.isFailure(Address.AgentId.parse(input))
 

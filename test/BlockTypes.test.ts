@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Schema, Scope } from "effect"
-import * as BlockTypes from "../src/BlockTypes.ts"
-import * as Content from "../src/Content.ts"
+import { BlockTypes, Content } from "kernai"
 
 class Chart extends Schema.Class<Chart>("Chart")({ type: Schema.tag("chart"), series: Schema.Array(Schema.Finite) }) {}
 const OtherChart = Schema.Struct({ type: Schema.Literal("chart"), title: Schema.String })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Budget from "../src/Budget.ts"
+import { Budget } from "kernai"
 
 const tree = { parentRun: "r", depth: 0, agents: 1 }
 

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Equal, Hash, Result, Schema } from "effect"
-import * as Content from "../src/Content.ts"
-import * as Limits from "../src/Limits.ts"
+import { Content, Limits } from "kernai"
 
 const read = (wire: unknown) => Result.getOrThrow(Content.decode(wire))
 const pathOf = (wire: unknown) => {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import * as Limits from "../src/Limits.ts"
+import { Limits } from "kernai"
 
 describe("Limits", () => {
   it.effect("needs no provider, and one layer changes a bound for everything below it", () =>

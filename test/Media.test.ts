@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Equal } from "effect"
-import * as Media from "../src/Media.ts"
+import { Media } from "kernai"
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 

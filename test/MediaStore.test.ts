@@ -1,10 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Option, Path, Result, Schema, Scope } from "effect"
-import * as Content from "../src/Content.ts"
-import * as Limits from "../src/Limits.ts"
-import * as Media from "../src/Media.ts"
-import * as MediaStore from "../src/MediaStore.ts"
+import { Content, Limits, Media, MediaStore } from "kernai"
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const png = (text: string) => Media.fromBytes(bytes(text), "image/png")

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Equal, Result, Schema } from "effect"
-import * as Content from "../src/Content.ts"
-import * as Message from "../src/Message.ts"
+import { Content, Message } from "kernai"
 
 const image = Content.image({ fileId: "media_1", mediaType: "image/png" })
 

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import * as Model from "../src/Model.ts"
+import { Model } from "kernai"
 
 describe("Model", () => {
   it("takes and gives text unless more is said (BP-151)", () => {

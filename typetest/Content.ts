@@ -1,7 +1,6 @@
 /** What the types of contents and media promise to their users. */
 import type { Schema } from "effect"
-import * as Content from "../src/Content.ts"
-import * as MediaStore from "../src/MediaStore.ts"
+import { Content, MediaStore } from "kernai"
 
 type Equals<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 const yes = <T extends true>(): T | undefined => undefined

@@ -1,7 +1,7 @@
 /** Runs addresses.json: agents and topics as text (CP-12, CP-13). */
 import { assert, describe, it } from "@effect/vitest"
 import { Equal, Hash, Result } from "effect"
-import * as Address from "../../src/Address.ts"
+import { Address } from "kernai"
 import * as Vectors from "../support/vectors.ts"
 
 type Parts = { readonly type: string; readonly key?: string; readonly source?: string; readonly namespace?: string }

@@ -1,8 +1,7 @@
 /** Runs content-blocks.json: contents on the wire (CP-1 to CP-10). */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Equal, Hash, JsonPointer, Result, Schema } from "effect"
-import * as BlockTypes from "../../src/BlockTypes.ts"
-import * as Content from "../../src/Content.ts"
+import { BlockTypes, Content } from "kernai"
 import * as Vectors from "../support/vectors.ts"
 
 interface Expectation {

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { Base64 } from "effect/encoding"
-import * as Media from "../../src/Media.ts"
+import { Media } from "kernai"
 import * as Vectors from "../support/vectors.ts"
 
 interface Vector {

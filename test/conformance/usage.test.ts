@@ -1,9 +1,7 @@
 /** Runs usage.json: sums, conversions and budgets (CP-14, CP-15). */
 import { assert, describe, it } from "@effect/vitest"
 import { Equal, Result, Schema } from "effect"
-import * as Budget from "../../src/Budget.ts"
-import type * as StreamPart from "../../src/StreamPart.ts"
-import * as Usage from "../../src/Usage.ts"
+import { Budget, type StreamPart, Usage } from "kernai"
 import * as Vectors from "../support/vectors.ts"
 
 type Counts = { readonly [name: string]: number }
