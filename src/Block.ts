@@ -24,6 +24,28 @@ export interface Block {
 }
 
 /**
+ * What a parser tells about a text, piece by piece and in its order (BP-17).
+ *
+ * The content of a `block_complete` is the concatenation of the
+ * `block_content` pieces before it (BP-18). `block_unclosed` stands for a block
+ * the text ended in: a cut reply, never to be acted on (BP-25).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Part =
+  | { readonly type: "text_chunk"; readonly text: string }
+  | { readonly type: "block_start"; readonly blockType: string; readonly name: string | null }
+  | { readonly type: "block_content"; readonly text: string }
+  | { readonly type: "block_complete"; readonly block: Block }
+  | {
+      readonly type: "block_unclosed"
+      readonly blockType: string
+      readonly name: string | null
+      readonly content: string
+    }
+
+/**
  * The types that have a meaning of their own and a shorthand `<type>…</type>` (BP-7).
  *
  * @category models

@@ -1,0 +1,157 @@
+/**
+ * Recognises one opening tag, fed in pieces (BP-2 to BP-7).
+ *
+ * `begin` tries at a `<`, `advance` goes on with the next piece. Both answer
+ * with the index behind the tag, or REFUSED, or UNDECIDED when the piece ended
+ * first. No character is looked at twice.
+ *
+ * @since 0.1.0
+ */
+
+export const REFUSED = -1
+
+export const UNDECIDED = -2
+
+/** White space in tags, narrower than `\s`. */
+export const isSpace = (code: number): boolean => code === 32 || (code >= 9 && code <= 13)
+
+const LITERAL = 0
+const GAP = 1
+const VALUE = 2
+
+const GREATER = 62
+const LETTER_N = 110
+const LETTER_T = 116
+
+/** The parts of a tag, in order: its word, the type (canonical form only), the name. */
+const WORD = 0
+const TYPE = 1
+const NAME = 2
+const END = 3
+
+export class OpeningTag {
+  /** `block`, or the core type of a shorthand tag. */
+  word = ""
+  /** Where the values stand, counted from the `<`; an end of -1 means there is no such value. */
+  typeFrom = 0
+  typeTo = -1
+  nameFrom = 0
+  nameTo = -1
+
+  private readonly bound: number
+  private mode: typeof LITERAL | typeof GAP | typeof VALUE = LITERAL
+  /** In a gap: which part may come next. Else: which part this is. */
+  private part: typeof WORD | typeof TYPE | typeof NAME | typeof END = WORD
+  private literal = ""
+  private matched = 0
+  private spaced = false
+  private size = 0
+
+  constructor(bound: number) {
+    this.bound = bound
+  }
+
+  /** Tries to read a tag that starts with the `<` at this index. */
+  begin(text: string, at: number): number {
+    const known = at + 1 < text.length
+    const word = known ? wordOf(text.charCodeAt(at + 1)) : ""
+    if (known && word === "") return REFUSED
+    this.word = this.literal = word
+    this.mode = LITERAL
+    this.part = WORD
+    this.matched = 0
+    this.typeTo = -1
+    this.nameTo = -1
+    this.size = 1
+    return this.advance(text, at + 1)
+  }
+
+  /** Goes on reading at this index of the next piece. */
+  advance(text: string, from: number): number {
+    const end = text.length
+    const before = this.size - from
+    let { literal, matched, mode, part, spaced } = this
+    let i = from
+    while (i < end) {
+      if (mode === LITERAL) {
+        if (literal === "") {
+          this.word = literal = wordOf(text.charCodeAt(i))
+          if (literal === "") return REFUSED
+        }
+        while (matched < literal.length && i < end) {
+          if (text.charCodeAt(i++) !== literal.charCodeAt(matched++)) return REFUSED
+        }
+        if (matched < literal.length) break
+        if (part === WORD) {
+          mode = GAP
+          part = literal === "block" ? TYPE : NAME
+          spaced = false
+        } else {
+          mode = VALUE
+          if (part === TYPE) this.typeFrom = before + i
+          else this.nameFrom = before + i
+        }
+      } else if (mode === GAP) {
+        const code = text.charCodeAt(i++)
+        if (isSpace(code)) {
+          spaced = true
+        } else if (code === GREATER) {
+          return part === TYPE || before + i > this.bound ? REFUSED : i
+        } else if (spaced && part === TYPE && code === LETTER_T) {
+          literal = 'type="'
+          matched = 1
+          mode = LITERAL
+        } else if (spaced && part === NAME && code === LETTER_N) {
+          literal = 'name="'
+          matched = 1
+          mode = LITERAL
+        } else {
+          return REFUSED
+        }
+      } else {
+        const quote = text.indexOf('"', i)
+        if (quote < 0) break
+        if (part === TYPE) {
+          this.typeTo = before + quote
+          if (this.typeTo === this.typeFrom) return REFUSED
+          part = NAME
+        } else {
+          this.nameTo = before + quote
+          part = END
+        }
+        mode = GAP
+        spaced = false
+        i = quote + 1
+      }
+    }
+    this.size = before + end
+    this.literal = literal
+    this.matched = matched
+    this.mode = mode
+    this.part = part
+    this.spaced = spaced
+    return this.size < this.bound ? UNDECIDED : REFUSED
+  }
+}
+
+/** The one word a tag can have that starts with this letter. */
+const wordOf = (letter: number): string => {
+  switch (letter) {
+    case 98:
+      return "block"
+    case 99:
+      return "command"
+    case 101:
+      return "error"
+    case 102:
+      return "final"
+    case 106:
+      return "json"
+    case 112:
+      return "plan"
+    case 114:
+      return "result"
+    default:
+      return ""
+  }
+}
