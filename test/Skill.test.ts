@@ -76,6 +76,22 @@ describe("Skill.make", () => {
     })
   })
 
+  it("tells constant defaults as a model would write them, and runs nothing to find one", () => {
+    let ran = 0
+    const skill = skillOf(
+      Schema.Struct({
+        since: Schema.Date.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(new Date(0)))),
+        owner: Schema.NullOr(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(null))),
+        id: Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.sync(() => `id-${++ran}`)))
+      })
+    )
+    assert.include(
+      skill.listing,
+      "since (string) default: 1970-01-01T00:00:00.000Z, owner (string|null) default: null, id (string) optional"
+    )
+    assert.strictEqual(ran, 0)
+  })
+
   it("describes its input as one JSON Schema object, with defaults", () => {
     const skill = skillOf(
       Schema.Struct({
@@ -136,6 +152,12 @@ describe("Skill.make", () => {
       assert.deepStrictEqual(skill.inputSchema["required"], ["input"])
       assert.strictEqual(yield* sentence(skill, { input: 5 }), "Expected input to be string, got integer.")
       assert.strictEqual(yield* sentence(skill, {}), "Missing required input: input for skill 'probe'.")
+    })
+  )
+
+  it.effect("drops every parameter when none is declared (BP-86)", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* skillOf(Schema.Struct({})).call({ more: 1 }, scope), {})
     })
   )
 
@@ -355,6 +377,30 @@ describe("Skill listing (BP-94)", () => {
       assert.deepStrictEqual(Object.keys(skill.parameters("text")).length, 1)
     }
   })
+})
+
+describe("Skill and hostile schemas", () => {
+  it("looks at a bounded part of a schema whose references multiply", () => {
+    const many = Array.from({ length: 30 }, () => ({ $ref: "#/$defs/a" }))
+    const inputSchema = {
+      type: "object",
+      properties: { a: { anyOf: many }, b: { type: "array", items: { $ref: "#/$defs/o" } } },
+      $defs: {
+        a: { anyOf: many },
+        o: { type: "object", properties: Object.fromEntries(many.map((_, at) => [`p${at}`, { $ref: "#/$defs/o" }])) }
+      }
+    }
+    const skill = Skill.dynamic("foreign", { description: "", inputSchema, execute: () => Effect.succeed(null) })
+    assert.isBelow(skill.listing.length, 100_000)
+  })
+
+  it.effect("shows a bounded part of a call with many names", () =>
+    Effect.gen(function* () {
+      const params = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`name${at}`, at]))
+      const error = yield* misfit(skillOf(Schema.Struct({ q: Schema.String })), params)
+      assert.isBelow(error.message.length, 1_000)
+    })
+  )
 })
 
 describe("Skill.dynamic", () => {

@@ -13,6 +13,9 @@ import { isRecord, own } from "./untrusted.ts"
 /** How far references and nesting are followed before a type is just `any`. */
 const maxDepth = 8
 
+/** How many parts of a schema one question looks at: references can multiply without end. */
+const maxParts = 1000
+
 /** The schema behind `$ref`s. */
 export const resolve = (schema: unknown, root: JsonObject): Record<string, unknown> => {
   let current = schema
@@ -40,15 +43,28 @@ export const required = (schema: Record<string, unknown>): ReadonlySet<string> =
 }
 
 /** The name of a type for a list: `array<string>`, `object{a: integer}`, `string|null` (BP-94). */
-export const typeName = (schema: unknown, root: JsonObject): string => detailed(schema, root, 0)
+export const typeName = (schema: unknown, root: JsonObject): string => detailed(schema, begin(root), 0)
 
 /** The types a value may have, without their parts: `["array", "null"]`. */
-export const typeNames = (schema: unknown, root: JsonObject): ReadonlyArray<string> =>
-  Array.from(new Set(plain(schema, root, 0)))
+export const typeNames = (schema: unknown, root: JsonObject): ReadonlyArray<string> => distinct(schema, begin(root))
 
 /** The schemas a path may lead to: several where a union has several members with that part. */
-export const at = (schema: JsonObject, path: ReadonlyArray<PropertyKey>): ReadonlyArray<unknown> =>
-  path.reduce<ReadonlyArray<unknown>>((found, key) => found.flatMap((part) => step(part, key, schema, 0)), [schema])
+export const at = (schema: JsonObject, path: ReadonlyArray<PropertyKey>): ReadonlyArray<unknown> => {
+  const walk = begin(schema)
+  return path.reduce<ReadonlyArray<unknown>>(
+    (found, key) => found.flatMap((part) => step(part, key, walk, 0)),
+    [schema]
+  )
+}
+
+interface Walk {
+  readonly root: JsonObject
+  left: number
+}
+
+const begin = (root: JsonObject): Walk => ({ root, left: maxParts })
+
+const isOver = (walk: Walk, depth: number): boolean => depth > maxDepth || walk.left-- <= 0
 
 const unescape = (name: string) => name.replaceAll("~1", "/").replaceAll("~0", "~")
 
@@ -57,27 +73,29 @@ const members = (schema: Record<string, unknown>): ReadonlyArray<unknown> | unde
   return Array.isArray(any) ? any : undefined
 }
 
-const step = (schema: unknown, key: PropertyKey, root: JsonObject, depth: number): ReadonlyArray<unknown> => {
-  if (depth > maxDepth) return []
-  const here = resolve(schema, root)
+const step = (schema: unknown, key: PropertyKey, walk: Walk, depth: number): ReadonlyArray<unknown> => {
+  if (isOver(walk, depth)) return []
+  const here = resolve(schema, walk.root)
   const union = members(here)
-  if (union !== undefined) return union.flatMap((member) => step(member, key, root, depth + 1))
+  if (union !== undefined) return union.flatMap((member) => step(member, key, walk, depth + 1))
   if (typeof key === "number") {
     const prefix = own(here, "prefixItems")
     const item: unknown = Array.isArray(prefix) ? prefix[key] : undefined
-    return [item ?? own(here, "items")].filter((part) => part !== undefined)
+    return [item ?? own(here, "items")].filter(isRecord)
   }
   const declared = own(here, "properties")
   const part = isRecord(declared) ? own(declared, String(key)) : undefined
   return [part ?? own(here, "additionalProperties")].filter(isRecord)
 }
 
-const plain = (schema: unknown, root: JsonObject, depth: number): ReadonlyArray<string> => {
-  if (depth > maxDepth) return ["any"]
-  const here = resolve(schema, root)
+const distinct = (schema: unknown, walk: Walk): ReadonlyArray<string> => Array.from(new Set(plain(schema, walk, 0)))
+
+const plain = (schema: unknown, walk: Walk, depth: number): ReadonlyArray<string> => {
+  if (isOver(walk, depth)) return ["any"]
+  const here = resolve(schema, walk.root)
   const union = members(here)
   if (union !== undefined) {
-    const names = union.filter((member) => !isSpecialNumber(member)).flatMap((member) => plain(member, root, depth + 1))
+    const names = union.filter((member) => !isSpecialNumber(member)).flatMap((member) => plain(member, walk, depth + 1))
     return names.length === 0 ? ["any"] : names
   }
   if (own(here, "format") === "media") return ["media"]
@@ -86,21 +104,23 @@ const plain = (schema: unknown, root: JsonObject, depth: number): ReadonlyArray<
   if (Array.isArray(values) && values.length > 0 && values.length <= maxDepth) return values.map(literal)
   const type = own(here, "type")
   if (typeof type === "string") return [type]
-  if (Array.isArray(type) && type.length > 0) return type.map(String)
+  if (Array.isArray(type) && type.length > 0) return type.slice(0, maxDepth).map(String)
   return [Object.hasOwn(here, "properties") ? "object" : "any"]
 }
 
-const detailed = (schema: unknown, root: JsonObject, depth: number): string => {
-  const names = typeNames(schema, root)
-  if (depth > maxDepth || names.length !== 1) return names.join("|")
-  const here = resolve(schema, root)
+const detailed = (schema: unknown, walk: Walk, depth: number): string => {
+  const names = distinct(schema, walk)
+  if (names.length !== 1 || isOver(walk, depth)) return names.join("|")
+  const here = resolve(schema, walk.root)
   if (names[0] === "array") {
     const items = own(here, "items")
-    const element = isRecord(items) ? detailed(items, root, depth + 1) : "any"
+    const element = isRecord(items) ? detailed(items, walk, depth + 1) : "any"
     return element === "any" ? "array" : `array<${element}>`
   }
   if (names[0] === "object") {
-    const parts = properties(here).map(([name, part]) => `${name}: ${detailed(part, root, depth + 1)}`)
+    const parts = properties(here)
+      .slice(0, maxParts)
+      .map(([name, part]) => `${name}: ${detailed(part, walk, depth + 1)}`)
     return parts.length === 0 ? "object" : `object{${parts.join(", ")}}`
   }
   return names.join("|")
@@ -112,4 +132,8 @@ const isSpecialNumber = (schema: unknown) => {
   return Array.isArray(values) && values.length === 3 && values.includes("NaN") && values.includes("-Infinity")
 }
 
-const literal = (value: unknown): string => JSON.stringify(value) ?? "any"
+const literal = (value: unknown): string => shorten(JSON.stringify(value) ?? "any", 100)
+
+/** The beginning of a text that is too long to show. */
+export const shorten = (text: string, length: number): string =>
+  text.length > length ? `${text.slice(0, length)}…` : text

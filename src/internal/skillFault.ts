@@ -12,7 +12,7 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import { InvalidArguments } from "../KernelError.ts"
 import { defaults } from "../Limits.ts"
 import type { JsonObject } from "./json.ts"
-import { at, typeNames } from "./jsonSchema.ts"
+import { at, shorten, typeNames } from "./jsonSchema.ts"
 import { pathText } from "./path.ts"
 import type { Input } from "./skillInput.ts"
 import { command, usage } from "./skillInput.ts"
@@ -34,7 +34,7 @@ interface Fault {
 /** Makes the error of the first problem. */
 export const faultOf = (misfit: Misfit): InvalidArguments => {
   const fault = first(misfit.issue, [])
-  const path = pathText(fault.path)
+  const path = shorten(pathText(fault.path), 200)
   // A part deep inside is not among the names: the reminder would not help.
   const deep = fault.issue._tag === "MissingKey" && fault.path.length > 1
   const paragraphs = [sentence(misfit, fault, path), ...(deep ? [] : [reminder(misfit), ...hint(misfit)])]
@@ -81,7 +81,7 @@ const reminder = (misfit: Misfit): string => {
   const received = Object.keys(misfit.params)
   const names = misfit.input.names()
   return [
-    `Got params:      ${received.length === 0 ? "(none)" : received.join(", ")}`,
+    `Got params:      ${received.length === 0 ? "(none)" : shorten(received.join(", "), 500)}`,
     `Expected params: ${names.join(", ")}`,
     `Usage:           ${usage(misfit.skill, names)}`
   ].join("\n")
@@ -147,7 +147,4 @@ const isOf = (value: unknown, type: string): boolean => {
   )
 }
 
-const shown = (value: unknown): string => {
-  const text = JSON.stringify(value) ?? String(value)
-  return text.length > 100 ? `${text.slice(0, 100)}…` : text
-}
+const shown = (value: unknown): string => shorten(JSON.stringify(value) ?? String(value), 100)

@@ -18,6 +18,7 @@ import { defaults } from "../Limits.ts"
 import type { Json, JsonObject } from "./json.ts"
 import { isJsonObject, jsonObject } from "./json.ts"
 import { properties, required, resolve, typeName } from "./jsonSchema.ts"
+import * as Snapshot from "./snapshot.ts"
 import { parseJson, strip } from "./untrusted.ts"
 
 /** The name of the only input of a skill whose schema is no object, and of text nobody claimed (BP-68). */
@@ -46,6 +47,8 @@ export const fromSchema = <S extends Schema.Constraint>(schema: S): DecodedInput
   const decode = (params: JsonObject): Effect.Effect<S["Type"], SchemaIssue.Issue, S["DecodingServices"]> => {
     if (shape === "object") return parse(params)
     if (shape === "none") return parse(null)
+    // A struct without fields lets every object through as it is.
+    if (shape === "empty") return parse({})
     return Object.hasOwn(params, fallback) ? atFallback(parse(params[fallback])) : Effect.fail(missingFallback)
   }
   return { ...describe(lazy(() => jsonSchema(schema, shape))), decode }
@@ -114,10 +117,11 @@ const withoutOverflow = (text: string): JsonObject => {
   return jsonObject(value)
 }
 
-type Shape = "object" | "none" | "single"
+type Shape = "object" | "empty" | "none" | "single"
 
 const shapeOf = (ast: SchemaAST.AST): Shape => {
   if (SchemaAST.isNull(ast)) return "none"
+  if (SchemaAST.isObjects(ast) && ast.propertySignatures.length + ast.indexSignatures.length === 0) return "empty"
   const members = SchemaAST.isUnion(ast) ? ast.types : [ast]
   const isObject = (member: SchemaAST.AST): boolean =>
     SchemaAST.isSuspend(member) ? isObject(member.thunk()) : SchemaAST.isObjects(member)
@@ -129,7 +133,7 @@ const jsonSchema = (schema: Schema.Constraint, shape: Shape): JsonObject => {
   const definitions = { $defs: document.definitions }
   const root = resolve(document.schema, jsonObject(definitions))
   const body =
-    shape === "none"
+    shape === "none" || shape === "empty"
       ? { type: "object", properties: {} }
       : shape === "single"
         ? { type: "object", properties: { [fallback]: document.schema }, required: [fallback] }
@@ -174,15 +178,17 @@ const withDefaults = (root: Record<string, unknown>, schema: Schema.Constraint):
   }
 }
 
-/** A default is known when decoding nothing gives a value at once. */
-const defaultOf = (field: unknown): { readonly value: unknown } | undefined => {
+/** A default is known when decoding nothing gives a value at once. It is told as a model would write it. */
+const defaultOf = (field: unknown): { readonly value: Json } | undefined => {
   if (!Schema.isSchema(field)) return undefined
   const codec = Schema.toCodecJson(Schema.Struct({ field }))
   const decoded = SchemaParser.decodeEffect(codec)({})
   if (!Exit.isExit(decoded) || !Exit.isSuccess(decoded)) return undefined
   const encoded = SchemaParser.encodeUnknownEffect(codec)(decoded.value)
-  if (!Exit.isExit(encoded) || !Exit.isSuccess(encoded) || !isJsonObject(encoded.value)) return undefined
-  return Object.hasOwn(encoded.value, "field") ? { value: encoded.value["field"] } : undefined
+  const told = Exit.isExit(encoded) && Exit.isSuccess(encoded) ? encoded.value : decoded.value
+  const json = Result.getOrUndefined(Snapshot.take(told))
+  const value = isJsonObject(json) ? json["field"] : undefined
+  return value === undefined ? undefined : { value }
 }
 
 const missingFallback = new SchemaIssue.Pointer([fallback], new SchemaIssue.MissingKey(undefined))

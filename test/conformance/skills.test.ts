@@ -19,7 +19,7 @@ interface Vectors {
   readonly validation: ReadonlyArray<{
     readonly id: string
     readonly inputs: Specs
-    readonly params: { readonly [name: string]: Json }
+    readonly params: { readonly [name: string]: Json } | null
     readonly expected: Validation
     readonly note?: string
   }>
@@ -48,7 +48,7 @@ describe("skills.json", () => {
     it.effect(`${vector.id}: ${vector.note ?? JSON.stringify(vector.params)}`, () => {
       counted.ran()
       const probe = echo("probe", vector.inputs)
-      return checkValidation(probe.call(vector.params, scope), vector.expected, vector.params)
+      return checkValidation(probe.call(vector.params ?? {}, scope), vector.expected, vector.params)
     })
   }
 
