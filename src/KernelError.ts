@@ -356,7 +356,8 @@ export class SkillResultInvalid extends Schema.TaggedError<SkillResultInvalid>()
   reason: Schema.String
 }) {
   override get message() {
-    return `the skill's result cannot be told: at '${this.path}', ${this.reason}`
+    // A model that is only told of a failure would make the call again.
+    return `the skill ran, but its result cannot be told: at '${this.path}', ${this.reason}`
   }
 }
 
@@ -498,7 +499,8 @@ export class McpError extends Schema.TaggedError<McpError>()("McpError", {
     "protocol",
     "remote",
     "limit_exceeded",
-    "not_found"
+    "not_found",
+    "invalid_request"
   ]),
   detail: Schema.String
 }) {
@@ -771,7 +773,8 @@ export class RunExists extends Schema.TaggedError<RunExists>()("RunExists", { ru
  */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   operation: Schema.String,
-  reason: Schema.Literals(["unavailable", "timeout", "corrupt", "format", "limit_exceeded"]),
+  /** `corrupt`: what is stored cannot be read. `format`: a newer version wrote it. `invalid`: what was given cannot be stored. */
+  reason: Schema.Literals(["unavailable", "timeout", "corrupt", "format", "limit_exceeded", "invalid"]),
   detail: Schema.String
 }) {
   override get message() {

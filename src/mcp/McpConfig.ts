@@ -92,6 +92,8 @@ export interface OAuthSettings {
   readonly clientSecret: Redacted.Redacted<string> | undefined
   /** What to ask for, when not what the server asks for. */
   readonly scopes: ReadonlyArray<string> | undefined
+  /** The port on loopback the browser comes back to, when the client was registered with one; 0 is any. */
+  readonly redirectPort: number
 }
 
 /**
@@ -312,7 +314,8 @@ const decodeHttp = Effect.fnUntraced(function* (
     oauth: {
       clientId: (yield* oauth.text("clientId"))?.value,
       clientSecret: secret === undefined ? undefined : Redacted.make(secret.value),
-      scopes: yield* oauth.list("scopes")
+      scopes: yield* oauth.list("scopes"),
+      redirectPort: yield* oauth.port("redirectPort")
     }
   }
   return server

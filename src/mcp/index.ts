@@ -5,3 +5,6 @@
  */
 export * as McpConfig from "./McpConfig.ts"
 export * as McpConnection from "./McpConnection.ts"
+export * as McpProtocol from "./McpProtocol.ts"
+export * as OAuth from "./OAuth.ts"
+export * as TokenStore from "./TokenStore.ts"

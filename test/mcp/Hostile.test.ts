@@ -1,7 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Context, Duration, Effect, Fiber, Layer, Result } from "effect"
-import * as Limits from "../../src/Limits.ts"
-import type { McpConnection } from "../../src/mcp/index.ts"
+import { Limits } from "kernai"
+import type { McpConnection } from "kernai/mcp"
 import * as Support from "../support/mcp/connect.ts"
 
 class Hostile extends Context.Service<Hostile, McpConnection.McpConnection>()("test/Hostile") {

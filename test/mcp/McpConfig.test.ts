@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect, Redacted } from "effect"
 import { readFileSync } from "node:fs"
 import * as Yaml from "effect/encoding/Yaml"
-import { McpConfig } from "../../src/mcp/index.ts"
+import { McpConfig } from "kernai/mcp"
 
 const vectors: {
   readonly config: ReadonlyArray<{

@@ -123,6 +123,14 @@ export class Reader {
       : Effect.fail(this.misfit(key, "a duration with its unit, as in '30 seconds'"))
   }
 
+  /** A port; 0 when there is none. */
+  port(key: string): Effect.Effect<number, ConfigInvalid> {
+    const value = this.get(key) ?? 0
+    return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 65_535
+      ? Effect.succeed(value)
+      : Effect.fail(this.misfit(key, "a port"))
+  }
+
   list(key: string): Effect.Effect<ReadonlyArray<string> | undefined, ConfigInvalid> {
     const value = this.get(key)
     if (value === undefined) return nothing

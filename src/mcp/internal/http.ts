@@ -23,27 +23,27 @@ import * as Exchange from "./exchange.ts"
 /** Gives the access token of the moment, if there is one. */
 export type AccessToken = Effect.Effect<Option.Option<Redacted.Redacted<string>>>
 
+/** A client that follows no redirect and leaves no trace. */
+export const discreet = (base: HttpClient.HttpClient): HttpClient.HttpClient =>
+  HttpClient.transform(base, (response) =>
+    response.pipe(
+      Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
+      Effect.provideService(HttpClient.TracerDisabledWhen, () => true)
+    )
+  )
+
 /** The client of one server. */
 export const client = (
   base: HttpClient.HttpClient,
   server: HttpServer,
   accessToken: AccessToken
 ): HttpClient.HttpClient =>
-  base.pipe(
-    HttpClient.mapRequestEffect((request) =>
-      Effect.map(accessToken, (token) => {
-        let sent = request
-        for (const [name, value] of server.headers)
-          sent = HttpClientRequest.setHeader(sent, name, Redacted.value(value))
-        return Option.isSome(token) ? HttpClientRequest.bearerToken(sent, token.value) : sent
-      })
-    ),
-    HttpClient.transform((response) =>
-      response.pipe(
-        Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
-        Effect.provideService(HttpClient.TracerDisabledWhen, () => true)
-      )
-    )
+  HttpClient.mapRequestEffect(discreet(base), (request) =>
+    Effect.map(accessToken, (token) => {
+      let sent = request
+      for (const [name, value] of server.headers) sent = HttpClientRequest.setHeader(sent, name, Redacted.value(value))
+      return Option.isSome(token) ? HttpClientRequest.bearerToken(sent, token.value) : sent
+    })
   )
 
 /** Is there a header no HTTP request could carry? A value from a variable may hold anything. */

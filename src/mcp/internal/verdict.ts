@@ -10,6 +10,7 @@
  */
 import type { McpClientError } from "effect/ai/McpClientError"
 import * as Redacted from "effect/Redacted"
+import { redact } from "../../internal/redact.ts"
 import { isRecord } from "../../internal/untrusted.ts"
 import { McpError } from "../../KernelError.ts"
 import type { McpServer } from "../McpConfig.ts"
@@ -88,7 +89,7 @@ export class Teller {
     for (const secret of [...this.secrets].sort((a, b) => b.length - a.length)) {
       masked = masked.replaceAll(secret, "<redacted>")
     }
-    return masked.length > maxDetail ? `${masked.slice(0, maxDetail)}…` : masked
+    return redact(masked.length > maxDetail ? `${masked.slice(0, maxDetail)}…` : masked)
   }
 }
 

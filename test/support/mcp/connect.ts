@@ -7,7 +7,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
-import { McpConfig, McpConnection } from "../../../src/mcp/index.ts"
+import { McpConfig, McpConnection } from "kernai/mcp"
 
 /** What connections need. */
 export const platform = Layer.mergeAll(NodeServices.layer, FetchHttpClient.layer)

@@ -1,0 +1,218 @@
+/**
+ * Signing in to MCP servers: OAuth 2.1 with PKCE.
+ *
+ * A connection is given tokens and has them renewed without asking anyone. The
+ * first sign-in needs a person: `signIn` shows an address and waits for the
+ * browser to come back to loopback. Without one the state is
+ * `needs-sign-in`, and calls fail with that reason. Tokens go to the server
+ * they were made for and to nobody else.
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as Digest from "effect/crypto/Digest"
+import * as SecureRandom from "effect/crypto/SecureRandom"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Base64Url from "effect/encoding/Base64Url"
+import * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Semaphore from "effect/Semaphore"
+import { McpError } from "../KernelError.ts"
+import * as Discovery from "./internal/discovery.ts"
+import * as Http from "./internal/http.ts"
+import * as Loopback from "./internal/loopback.ts"
+import * as Tokens from "./internal/tokens.ts"
+import type { HttpServer } from "./McpConfig.ts"
+import type { Credentials } from "./McpConnection.ts"
+import { type Grant, TokenStore } from "./TokenStore.ts"
+
+/**
+ * Is there a sign-in for the server?
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type State = "signed-in" | "needs-sign-in"
+
+/**
+ * The sign-in of one server.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OAuth {
+  /** For the connection to that server. */
+  readonly credentials: Credentials
+  readonly state: Effect.Effect<State>
+  /**
+   * Signs in. `show` is given the address to open in a browser: always https,
+   * or http on loopback; it must not pass through a shell.
+   */
+  readonly signIn: <E, R>(
+    show: (url: string) => Effect.Effect<unknown, E, R>,
+    options?: { readonly timeout?: Duration.Input | undefined }
+  ) => Effect.Effect<void, McpError | E, R>
+  /** Forgets the tokens. */
+  readonly signOut: Effect.Effect<void>
+}
+
+/**
+ * Prepares the sign-in of a server. Nothing is sent yet.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = Effect.fnUntraced(function* (
+  server: HttpServer
+): Effect.fn.Return<OAuth, never, HttpClient.HttpClient | TokenStore> {
+  const client = Http.discreet(yield* HttpClient.HttpClient)
+  const store = yield* TokenStore
+  const gate = yield* Semaphore.make(1)
+  let challenge = ""
+  let held: Grant | undefined
+
+  const current = Effect.suspend(() =>
+    held === undefined
+      ? Effect.map(store.load(server.url), (stored) => (held = Option.getOrUndefined(stored)))
+      : Effect.succeed(held)
+  )
+  const keep = (grant: Grant) => {
+    held = grant
+    return store.save(server.url, grant)
+  }
+  const forget = Effect.suspend(() => {
+    held = undefined
+    return store.remove(server.url)
+  })
+
+  // A refresh token that was refused is worth nothing; one that met no answer may work later. Once asked,
+  // the answer is kept whatever becomes of the caller: it may hold the only refresh token that still works.
+  const refresh = Effect.fnUntraced(function* (grant: Grant) {
+    if (grant.refreshToken === undefined) return false
+    const answer = yield* Effect.option(
+      Tokens.ask(server.name, client, grant, {
+        grant_type: "refresh_token",
+        refresh_token: Redacted.value(grant.refreshToken)
+      })
+    )
+    if (Option.isNone(answer)) return false
+    const fresh = yield* Tokens.read(answer.value)
+    if (fresh !== undefined) yield* keep({ ...grant, ...fresh })
+    else if (answer.value.status === 400 || answer.value.status === 401) yield* forget
+    return fresh !== undefined
+  }, Effect.uninterruptible)
+
+  const accessToken = Effect.gen(function* () {
+    const grant = yield* current
+    if (grant === undefined) return Option.none()
+    if (!(yield* isStale(grant))) return Option.some(grant.accessToken)
+    yield* gate.withPermits(1)(Effect.suspend(() => (held === grant ? refresh(grant) : Effect.succeed(true))))
+    return Option.map(Option.fromUndefinedOr(held), (grant) => grant.accessToken)
+  })
+
+  const renew = Effect.fnUntraced(function* (asked: string) {
+    challenge = asked
+    const refused = held
+    return yield* gate.withPermits(1)(
+      Effect.gen(function* () {
+        if (held !== refused) return held !== undefined
+        // Someone may have signed in beside us.
+        const stored = Option.getOrUndefined(yield* store.load(server.url))
+        if (stored !== undefined && !isSameToken(stored, refused)) {
+          held = stored
+          return true
+        }
+        if (refused === undefined) return false
+        if (refused.refreshToken === undefined) yield* forget
+        return yield* refresh(refused)
+      })
+    )
+  })
+
+  const signIn: OAuth["signIn"] = (show, options) =>
+    Effect.gen(function* () {
+      const found = yield* Discovery.discover(server, client, challenge)
+      const random = yield* SecureRandom.SecureRandom
+      const state = Base64Url.encode(yield* random.randomBytes(32))
+      const verifier = Base64Url.encode(yield* random.randomBytes(32))
+      const digest = yield* (yield* Digest.Digest).digest(Digest.sha256, new TextEncoder().encode(verifier))
+      const page = yield* Effect.mapError(Loopback.listen(server.oauth.redirectPort, state), () =>
+        failed(server, `the sign-in cannot listen on port ${server.oauth.redirectPort} of this computer`)
+      )
+      const registered = yield* Tokens.register(server, client, found, page.redirectUri)
+      const scope = server.oauth.scopes?.join(" ") ?? found.scope
+
+      const url = new URL(found.authorizationEndpoint)
+      const parameters = {
+        response_type: "code",
+        client_id: registered.clientId,
+        redirect_uri: page.redirectUri,
+        state,
+        code_challenge: Base64Url.encode(digest),
+        code_challenge_method: "S256",
+        resource: found.resource,
+        ...(scope === undefined || scope === "" ? {} : { scope })
+      }
+      for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+      yield* show(url.href)
+
+      const answer = yield* Effect.timeoutOrElse(page.answer, {
+        duration: options?.timeout ?? Duration.minutes(5),
+        orElse: () => Effect.fail(failed(server, `nobody signed in to MCP server '${server.name}' in time`))
+      })
+      const token = yield* Tokens.ask(server.name, client, registered, {
+        grant_type: "authorization_code",
+        code: yield* codeOf(server, found, answer),
+        redirect_uri: page.redirectUri,
+        code_verifier: verifier
+      })
+      const fresh = yield* Tokens.read(token)
+      if (fresh === undefined) {
+        return yield* failed(
+          server,
+          `the authorization server of MCP server '${server.name}' gave no token${Tokens.errorOf(token)}`
+        )
+      }
+      yield* keep({ ...registered, ...fresh })
+    }).pipe(Effect.scoped, Effect.provide(crypto))
+
+  return {
+    credentials: { accessToken, renew },
+    state: Effect.map(current, (grant) => (grant === undefined ? "needs-sign-in" : "signed-in")),
+    signIn,
+    signOut: forget
+  }
+})
+
+// A token is renewed a little early: it has a way to go.
+const isStale = (grant: Grant) =>
+  Effect.map(Clock.currentTimeMillis, (now) => grant.expiresAt !== undefined && grant.expiresAt - 30_000 <= now)
+
+const isSameToken = (a: Grant, b: Grant | undefined): boolean =>
+  b !== undefined && Redacted.value(a.accessToken) === Redacted.value(b.accessToken)
+
+const codeOf = (
+  server: HttpServer,
+  found: Discovery.AuthorizationServer,
+  answer: URLSearchParams
+): Effect.Effect<string, McpError> => {
+  const issuer = answer.get("iss")
+  // An answer mixed up between two authorization servers is worth nothing (RFC 9207).
+  if (issuer === null ? found.namesItself : issuer !== found.issuer) {
+    return Effect.fail(failed(server, `another authorization server answered for MCP server '${server.name}'`))
+  }
+  const code = answer.get("code")
+  if (code !== null && code !== "") return Effect.succeed(code)
+  const reason = answer.get("error")?.slice(0, 100) ?? "no code"
+  return Effect.fail(
+    failed(server, `the sign-in to MCP server '${server.name}' was refused (${JSON.stringify(reason)})`)
+  )
+}
+
+const failed = (server: HttpServer, detail: string) =>
+  new McpError({ server: server.name, reason: "needs_sign_in", detail })
+
+const crypto = Layer.merge(SecureRandom.layerWebCrypto, Digest.layerWebCrypto)

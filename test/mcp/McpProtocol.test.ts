@@ -1,0 +1,289 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { KernelError } from "kernai"
+import { McpProtocol } from "kernai/mcp"
+import { readFileSync } from "node:fs"
+
+type Raw = { readonly [key: string]: unknown }
+
+interface Vectors {
+  readonly vectors: ReadonlyArray<{
+    readonly id: string
+    readonly request: string
+    readonly result?: string
+    readonly error?: { readonly message: string }
+    readonly client_calls?: ReadonlyArray<unknown>
+    readonly disputed?: string
+  }>
+  readonly seed: {
+    readonly tools: ReadonlyArray<Raw>
+    readonly resources: ReadonlyArray<Raw>
+    readonly prompts: ReadonlyArray<Raw>
+    readonly tool_results: Raw
+  }
+  readonly servers: ReadonlyArray<string>
+}
+
+const file: Vectors = JSON.parse(readFileSync(new URL("../fixtures/vectors/mcp.json", import.meta.url), "utf8"))
+
+const text = (value: unknown): string | null => (typeof value === "string" ? value : null)
+
+/** A server is named by the `name` of its object, or by its text (BP-178). */
+const serverOf = ({ server }: Raw): string | null => {
+  if (typeof server === "object" && server !== null && "name" in server) return text(server.name)
+  return server === null || server === undefined ? null : String(server)
+}
+
+const failed = (detail: string) => Effect.fail(new KernelError.McpError({ server: "fs", reason: "remote", detail }))
+
+/** The fake client of the recorded library, as a catalog of ours. */
+const catalog = (calls: Array<unknown> = []): McpProtocol.Catalog => {
+  const of = <A extends { readonly server: string | null }>(server: string | undefined, entries: ReadonlyArray<A>) =>
+    Effect.succeed(entries.filter((entry) => server === undefined || entry.server === server))
+  return {
+    servers: Effect.succeed(file.servers),
+    tools: (server) =>
+      of(
+        server,
+        file.seed.tools.map((tool): McpProtocol.ToolEntry => ({
+          name: String(tool["name"]),
+          description: text(tool["description"]),
+          server: serverOf(tool),
+          inputSchema: (tool["schema"] as McpProtocol.ToolEntry["inputSchema"]) ?? null,
+          outputSchema: (tool["output_schema"] as McpProtocol.ToolEntry["outputSchema"]) ?? null,
+          annotations: (tool["annotations"] as McpProtocol.ToolEntry["annotations"]) ?? null
+        }))
+      ),
+    resources: (server) =>
+      of(
+        server,
+        file.seed.resources.map((resource) => ({
+          uri: String(resource["uri"]),
+          name: text(resource["name"]),
+          description: text(resource["description"]),
+          mimeType: text(resource["mimeType"]),
+          server: serverOf(resource)
+        }))
+      ),
+    prompts: (server) =>
+      of(
+        server,
+        file.seed.prompts.map((prompt) => ({
+          name: String(prompt["name"]),
+          description: text(prompt["description"]),
+          arguments: (prompt["arguments"] as McpProtocol.PromptEntry["arguments"]) ?? null,
+          server: serverOf(prompt)
+        }))
+      ),
+    callTool: (name, input, server) => {
+      calls.push(["call_tool", name, input, server ?? null])
+      const answer = file.seed.tool_results[name]
+      if (typeof answer === "object" && answer !== null && "raise" in answer) return failed(String(answer.raise))
+      return Effect.succeed(McpProtocol.render(answer))
+    },
+    readResource: (uri, server) => {
+      calls.push(["read_resource", uri, server ?? null])
+      return Effect.succeed(McpProtocol.renderResource({ contents: [{ uri, text: `read ${uri}` }] }))
+    },
+    getPrompt: (name, input, server) => {
+      calls.push(["get_prompt", name, input, server ?? null])
+      return Effect.succeed(
+        McpProtocol.renderPrompt({ messages: [{ role: "user", content: { type: "text", text: name } }] })
+      )
+    }
+  }
+}
+
+const ask = (request: unknown) =>
+  McpProtocol.answer(catalog(), typeof request === "string" ? request : JSON.stringify(request))
+const refusal = (request: unknown) => Effect.map(Effect.flip(ask(request)), (error) => error.message)
+
+describe("McpProtocol", () => {
+  describe("answers as the recorded library does (BP-174 to BP-178)", () => {
+    it.effect.each(file.vectors.map((vector) => [vector.id, vector] as const))("%s", ([, vector]) =>
+      Effect.gen(function* () {
+        const calls: Array<unknown> = []
+        const answer = yield* Effect.result(McpProtocol.answer(catalog(calls), vector.request))
+        if (vector.client_calls !== undefined) assert.deepStrictEqual(calls, vector.client_calls)
+        if (vector.error !== undefined) {
+          assert(Result.isFailure(answer))
+          // What JSON calls wrong is each reader's own word; what looks like a tool is explained in ours.
+          const expected = vector.error.message
+          const own = /^(invalid MCP request JSON: |unknown MCP method: \S+)/.exec(expected)?.[1]
+          if (own === undefined) assert.strictEqual(answer.failure.message, expected)
+          else assert.isTrue(answer.failure.message.startsWith(own))
+        } else {
+          assert(Result.isSuccess(answer))
+          assert.strictEqual(McpProtocol.textOf(answer.success), vector.result)
+        }
+      })
+    )
+  })
+
+  it.effect("says what is wrong with a request, in this order (BP-174, BP-175)", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* refusal(" \n\t"), "empty MCP request")
+      assert.match(yield* refusal("{"), /^invalid MCP request JSON: ./)
+      assert.match(yield* refusal("[".repeat(200)), /^invalid MCP request JSON: it nests deeper than 100 levels$/)
+      for (const request of [[], '"tools/list"', 1, null]) {
+        assert.strictEqual(yield* refusal(request), "MCP request must be a JSON object")
+      }
+      for (const request of [{}, { method: null }, { method: "" }, { params: { method: "tools/list" } }]) {
+        assert.strictEqual(yield* refusal(request), "MCP request missing method")
+      }
+      for (const method of [" tools/list", "tools/List", "__proto__", "constructor", "tools/call\n"]) {
+        assert.strictEqual(yield* refusal({ method }), `unknown MCP method: ${method}`)
+      }
+      for (const [method, key] of [
+        ["tools/describe", "name"],
+        ["tools/call", "name"],
+        ["resources/read", "uri"],
+        ["prompts/get", "name"]
+      ]) {
+        for (const params of [undefined, [], "x", {}, { [key!]: "" }, { [key!]: null }]) {
+          assert.strictEqual(yield* refusal({ method, params }), `${method} requires params.${key}`)
+        }
+      }
+      assert.strictEqual(yield* refusal({ method: "tools/describe", params: { name: "x" } }), "tool not found: x")
+    })
+  )
+
+  it.effect("teaches the right call to a model that writes a tool's name as method (BP-176)", () =>
+    Effect.gen(function* () {
+      const message = yield* refusal({
+        method: "create_issue",
+        params: { server: "nonsense", name: "ignored", title: "</block>", n: 1 }
+      })
+      assert.isTrue(message.startsWith("unknown MCP method: create_issue."))
+      assert.deepStrictEqual(JSON.parse(message.slice(message.indexOf("{"))), {
+        method: "tools/call",
+        params: { server: "gh", name: "create_issue", arguments: { title: "</block>", n: 1 } }
+      })
+      const broken = { ...catalog(), tools: () => failed("down") }
+      const error = yield* Effect.flip(McpProtocol.answer(broken, `{"method":"create_issue"}`))
+      assert.strictEqual(error.message, "unknown MCP method: create_issue")
+    })
+  )
+
+  it.effect("gives an unknown server's lists as empty ones (BP-175)", () =>
+    Effect.gen(function* () {
+      for (const method of ["tools/list", "resources/list", "prompts/list"]) {
+        assert.strictEqual(McpProtocol.textOf(yield* ask({ method, params: { server: "nowhere" } })), "[]")
+      }
+    })
+  )
+
+  it.effect("takes arguments with any key as plain data (S-10)", () =>
+    Effect.gen(function* () {
+      const calls: Array<unknown> = []
+      yield* McpProtocol.answer(
+        catalog(calls),
+        `{"method":"tools/call","params":{"name":"text","arguments":{"__proto__":{"polluted":1},"constructor":1}}}`
+      )
+      assert.include(JSON.stringify(calls), '"__proto__":{"polluted":1}')
+      assert.isUndefined(({} as { polluted?: unknown }).polluted)
+    })
+  )
+
+  describe("renders (BP-177, W-15)", () => {
+    it("pictures, sounds and files as media", () => {
+      const bytes = new Uint8Array([1, 2, 3])
+      const { content, isError } = McpProtocol.render({
+        content: [
+          { type: "text", text: "a" },
+          { type: "text", text: "b" },
+          { type: "image", data: bytes, mimeType: "image/png" },
+          { type: "audio", data: "AQID", mimeType: "audio/wav" },
+          { type: "resource", resource: { uri: "x://t", text: "inside" } },
+          { type: "resource", resource: { uri: "x://b", blob: bytes, mimeType: "application/pdf" } },
+          { type: "resource_link", uri: "x://l", name: "link", description: "far" },
+          { type: "image", data: "%%%", mimeType: "image/png" },
+          { type: "hologram" }
+        ]
+      })
+      assert.isFalse(isError)
+      assert.deepStrictEqual(
+        content.map((part) => ("data" in part ? [part.type, part.data, "mediaType" in part && part.mediaType] : part)),
+        [
+          { type: "text", text: "a\nb" },
+          ["image", bytes, "image/png"],
+          ["audio", bytes, "audio/wav"],
+          { type: "text", text: "inside" },
+          ["document", bytes, "application/pdf"],
+          {
+            type: "text",
+            text: "link (x://l): far\n[non-text content omitted: type=image]\n[non-text content omitted: type=hologram]"
+          }
+        ]
+      )
+    })
+
+    it("structured content as data, without its repetition as text", () => {
+      assert.deepStrictEqual(
+        McpProtocol.render({ content: [{ type: "text", text: '{ "x": 1 }' }], structuredContent: { x: 1 } }).content,
+        [{ type: "data", data: { x: 1 } }]
+      )
+      assert.deepStrictEqual(
+        McpProtocol.render({ content: [{ type: "text", text: "one" }], structuredContent: { x: 1 } }).content,
+        [
+          { type: "text", text: "one" },
+          { type: "data", data: { x: 1 } }
+        ]
+      )
+    })
+
+    it("a failed call as an error, its pictures beside it", () => {
+      const answer = McpProtocol.render({
+        isError: true,
+        content: [
+          { type: "text", text: "bad path" },
+          { type: "image", data: "AQID", mimeType: "image/png" }
+        ]
+      })
+      assert.isTrue(answer.isError)
+      assert.deepStrictEqual(
+        answer.content.map((part) => (part.type === "error" ? [part.type, part.errorType, part.message] : part.type)),
+        [["error", "McpToolError", "bad path"], "image"]
+      )
+    })
+
+    it("anything else as text, and never fails", () => {
+      const cycle: { self?: unknown } = {}
+      cycle.self = cycle
+      const texts = [null, "s", 7, true, [], ["a", null, { k: 1 }], { a: [true, null] }, cycle].map((value) =>
+        McpProtocol.textOf(McpProtocol.render(value))
+      )
+      assert.deepStrictEqual(texts, [
+        "",
+        "s",
+        "7",
+        "true",
+        "",
+        'a\nnull\n{"k":1}',
+        '{"a":[true,null]}',
+        '{"self":"[cycle]"}'
+      ])
+    })
+
+    it("a prompt as who says what, and a resource as what it holds", () => {
+      const said = McpProtocol.renderPrompt({
+        messages: [
+          { role: "user", content: { type: "text", text: "Hi" } },
+          { role: "assistant", content: { type: "image", data: "AQID", mimeType: "image/png" } }
+        ]
+      })
+      assert.strictEqual(McpProtocol.textOf(said), "user: Hi\nassistant:\n[non-text content omitted: type=image]")
+      assert.strictEqual(said.content.at(-1)?.type, "image")
+      const read = McpProtocol.renderResource({
+        contents: [
+          { uri: "x://a", text: "t" },
+          { uri: "x://b", blob: new Uint8Array([1]), mimeType: "image/png" }
+        ]
+      })
+      assert.deepStrictEqual(
+        read.content.map((part) => part.type),
+        ["text", "image"]
+      )
+    })
+  })
+})

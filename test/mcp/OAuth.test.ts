@@ -1,0 +1,306 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, layer } from "@effect/vitest"
+import { Context, Deferred, Effect, Fiber, Layer, Option, Redacted } from "effect"
+import { FetchHttpClient } from "effect/http"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { inspect } from "node:util"
+import { McpConfig, McpConnection, OAuth, TokenStore } from "kernai/mcp"
+import * as Authorization from "../support/mcp/authorization.ts"
+import * as Support from "../support/mcp/connect.ts"
+import * as Http from "../support/mcp/httpServer.ts"
+
+const prepare = Effect.fnUntraced(function* (url: string, oauth: { readonly [key: string]: unknown } = {}) {
+  const config = yield* McpConfig.fromValue({ servers: { it: { url, oauth } } })
+  const server = config.servers.get("it")
+  assert(server?.transport === "streamable_http")
+  const auth = yield* OAuth.make(server)
+  return { auth, connection: yield* McpConnection.make(server, { credentials: auth.credentials }) }
+})
+
+const write = (connection: McpConnection.McpConnection) => Effect.map(connection.callTool("write", {}), Support.textOf)
+
+layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestServices: true })("OAuth", (it) => {
+  it.effect("signs in once a person was there, and renews without one", () =>
+    Effect.gen(function* () {
+      const guard = new Authorization.Guard()
+      const server = yield* Authorization.serve(guard)
+      const { auth, connection } = yield* prepare(server.url())
+      const error = yield* Effect.flip(connection.tools)
+      assert.strictEqual(error.reason, "needs_sign_in")
+      assert.strictEqual(yield* auth.state, "needs-sign-in")
+
+      let shown = ""
+      yield* auth.signIn((url) => {
+        shown = url
+        return Authorization.browse(url)
+      })
+      assert.strictEqual(yield* auth.state, "signed-in")
+      const asked = new URL(shown)
+      assert.deepStrictEqual(
+        ["tenant", "response_type", "code_challenge_method", "scope", "resource"].map((name) =>
+          asked.searchParams.get(name)
+        ),
+        ["1", "code", "S256", "mcp:use", server.url()]
+      )
+      assert.match(asked.searchParams.get("redirect_uri")!, /^http:\/\/127\.0\.0\.1:\d+\/callback$/)
+      assert.strictEqual(yield* write(connection), "1")
+
+      guard.tokens.clear()
+      assert.strictEqual(yield* write(connection), "2")
+      assert.strictEqual(guard.refreshed, 1)
+      assert.strictEqual(guard.notebook.written, 2)
+    })
+  )
+
+  it.effect("renews a token before it ends, once for all who need it", () =>
+    Effect.gen(function* () {
+      const guard = new Authorization.Guard()
+      guard.expiresIn = 10
+      const server = yield* Authorization.serve(guard)
+      const { auth, connection } = yield* prepare(server.url())
+      yield* auth.signIn(Authorization.browse)
+      guard.expiresIn = 3600
+      yield* Effect.all(
+        Array.from({ length: 5 }, () => connection.tools),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(guard.refreshed, 1)
+    })
+  )
+
+  it.effect("needs a sign-in again when the refresh token is refused, and says nothing of it", () =>
+    Effect.gen(function* () {
+      const guard = new Authorization.Guard()
+      const server = yield* Authorization.serve(guard)
+      const { auth, connection } = yield* prepare(server.url())
+      yield* auth.signIn(Authorization.browse)
+      const [token] = [...guard.tokens]
+      const [refresh] = [...guard.refreshTokens]
+      guard.tokens.clear()
+      guard.refreshTokens.clear()
+      const error = yield* Effect.flip(connection.callTool("write", {}))
+      assert.strictEqual(error.reason, "needs_sign_in")
+      assert.strictEqual(yield* auth.state, "needs-sign-in")
+      for (const secret of [token!, refresh!]) assert.notInclude(inspect(error, { depth: 20 }), secret)
+    })
+  )
+
+  it.effect("keeps the sign-in when the authorization server is away for a while", () =>
+    Effect.gen(function* () {
+      const guard = new Authorization.Guard()
+      const server = yield* Authorization.serve(guard)
+      const { auth, connection } = yield* prepare(server.url())
+      yield* auth.signIn(Authorization.browse)
+      guard.tokens.clear()
+      guard.changes.set("/token", () => "<html>")
+      const refreshTokens = [...guard.refreshTokens]
+      assert.strictEqual((yield* Effect.flip(connection.tools)).reason, "needs_sign_in")
+      assert.strictEqual(yield* auth.state, "signed-in")
+      for (const token of refreshTokens) guard.refreshTokens.add(token)
+      guard.changes.clear()
+      assert.isAbove((yield* connection.tools).length, 0)
+    })
+  )
+
+  it.effect("uses the client of the config, and its secret only where it belongs", () =>
+    Effect.gen(function* () {
+      const guard = new Authorization.Guard()
+      guard.changes.set("/.well-known/oauth-authorization-server/as", (body) => ({
+        ...body,
+        registration_endpoint: undefined
+      }))
+      const server = yield* Authorization.serve(guard)
+      const { auth } = yield* prepare(server.url(), {
+        clientId: "me",
+        clientSecret: "hush hush hush",
+        scopes: ["a", "b"]
+      })
+      yield* auth.signIn((url) => {
+        assert.strictEqual(new URL(url).searchParams.get("scope"), "a b")
+        return Authorization.browse(url)
+      })
+      const holds = (text: string) => text.includes("hush") || text.includes(btoa("me:hush%20hush%20hush"))
+      assert.deepStrictEqual(
+        server.seen.filter((request) => holds(JSON.stringify(request))).map((request) => request.path),
+        ["/token"]
+      )
+      const unknown = yield* prepare(server.url())
+      assert.include((yield* Effect.flip(unknown.auth.signIn(Authorization.browse))).message, "set oauth.clientId")
+    })
+  )
+
+  describe("believes nothing it has not checked (S-18)", () => {
+    const resource = "/.well-known/oauth-protected-resource/mcp"
+    const metadata = "/.well-known/oauth-authorization-server/as"
+    const cases: ReadonlyArray<readonly [string, string, Record<string, unknown>, string]> = [
+      ["a script as address to sign in", metadata, { authorization_endpoint: "javascript:alert(1)" }, "not https"],
+      ["a file as address for tokens", metadata, { token_endpoint: "file:///etc/passwd" }, "not https"],
+      ["plain http elsewhere", metadata, { token_endpoint: "http://evil.example/token" }, "not https"],
+      ["a user name in an address", metadata, { authorization_endpoint: "https://u:p@evil.example/" }, "not https"],
+      ["no PKCE", metadata, { code_challenge_methods_supported: ["plain"] }, "does not offer PKCE"],
+      ["another issuer", metadata, { issuer: "https://evil.example" }, "describes another one"],
+      ["another resource", resource, { resource: "https://evil.example/mcp" }, "about another server"],
+      ["a neighbour's resource", resource, { resource: "/mc" }, "about another server"],
+      ["an authorization server over http", resource, { authorization_servers: ["http://10.0.0.1/"] }, "by https"],
+      ["an authorization server of another kind", resource, { authorization_servers: ["data:,x"] }, "by https"],
+      ["no description of the authorization server", metadata, { token_endpoint: 1 }, "does not describe itself"],
+      ["no client", "/register", { client_id: 1 }, "did not register us"],
+      ["no token", "/token", { access_token: "" }, "gave no token"],
+      ["a token of another type", "/token", { token_type: "mac" }, "gave no token"],
+      ["a token with a line break", "/token", { access_token: "a\r\nx: y" }, "gave no token"]
+    ]
+    it.effect.each(cases)("%s", ([, where, change, message]) =>
+      Effect.gen(function* () {
+        const guard = new Authorization.Guard()
+        guard.changes.set(where, (body) => ({ ...body, ...change }))
+        const server = yield* Authorization.serve(guard)
+        const { auth, connection } = yield* prepare(server.url())
+        yield* Effect.flip(connection.tools)
+        const error = yield* Effect.flip(auth.signIn(Authorization.browse))
+        assert.strictEqual(error.reason, "needs_sign_in")
+        assert.include(error.message, message)
+        assert.strictEqual(yield* auth.state, "needs-sign-in")
+      })
+    )
+
+    it.effect("a description on another origin", () =>
+      Effect.gen(function* () {
+        const other = yield* Http.serve((_, response) => Http.json(response, 200, {}))
+        const server = yield* Http.serve((_, response) =>
+          Http.json(response, 401, {}, { "www-authenticate": `Bearer resource_metadata="${other.url("/x")}"` })
+        )
+        const { auth, connection } = yield* prepare(server.url())
+        yield* Effect.flip(connection.tools)
+        const error = yield* Effect.flip(auth.signIn(Authorization.browse))
+        assert.include(error.message, "another origin")
+        assert.lengthOf(other.seen, 0)
+      })
+    )
+
+    it.effect("an answer of another authorization server, or a refusal", () =>
+      Effect.gen(function* () {
+        const guard = new Authorization.Guard()
+        const server = yield* Authorization.serve(guard)
+        const { auth } = yield* prepare(server.url())
+        guard.back = (parameters) => parameters.set("iss", "https://evil.example")
+        assert.include((yield* Effect.flip(auth.signIn(Authorization.browse))).message, "another authorization server")
+        guard.back = (parameters) => parameters.delete("iss")
+        assert.include((yield* Effect.flip(auth.signIn(Authorization.browse))).message, "another authorization server")
+        guard.back = (parameters) => {
+          parameters.delete("code")
+          parameters.set("error", "access_denied")
+        }
+        assert.include((yield* Effect.flip(auth.signIn(Authorization.browse))).message, '"access_denied"')
+      })
+    )
+  })
+
+  it.effect("listens on loopback for this one answer, and for no longer than the sign-in (S-13)", () =>
+    Effect.gen(function* () {
+      const guard = new Authorization.Guard()
+      const server = yield* Authorization.serve(guard)
+      const { auth } = yield* prepare(server.url())
+      const shown = yield* Deferred.make<string>()
+      const signing = yield* Effect.forkChild(auth.signIn((url) => Deferred.succeed(shown, url)))
+      const asked = new URL(yield* Deferred.await(shown))
+      const back = asked.searchParams.get("redirect_uri")!
+      const state = asked.searchParams.get("state")!
+      const visit = (url: string, init?: RequestInit) =>
+        Effect.promise(async () => {
+          const response = await fetch(url, init)
+          await response.text()
+          return response.status
+        })
+      assert.strictEqual(yield* visit(`${back}?code=x&state=forged`), 400)
+      assert.strictEqual(yield* visit(`${back}?code=x`), 400)
+      assert.strictEqual(yield* visit(`${back}/x?code=x&state=${state}`), 404)
+      assert.strictEqual(yield* visit(`${back}?code=x&state=${state}`, { method: "POST" }), 404)
+      assert.strictEqual(yield* visit(back.replace("127.0.0.1", "localhost") + `?code=x&state=${state}`), 403)
+      yield* Authorization.browse(asked.href)
+      yield* Fiber.join(signing)
+      assert.strictEqual(yield* auth.state, "signed-in")
+      const closed = yield* Effect.flip(Effect.tryPromise(() => fetch(back)))
+      assert.include(inspect(closed), "ECONNREFUSED")
+    })
+  )
+
+  it.effect("gives up when nobody comes", () =>
+    Effect.gen(function* () {
+      const server = yield* Authorization.serve(new Authorization.Guard())
+      const { auth } = yield* prepare(server.url())
+      const error = yield* Effect.flip(auth.signIn(() => Effect.void, { timeout: "20 millis" }))
+      assert.include(error.message, "nobody signed in")
+    })
+  )
+
+  it.effect("finds a server from before there were descriptions", () =>
+    Effect.gen(function* () {
+      const guard = new Authorization.Guard()
+      guard.changes.set("/.well-known/oauth-protected-resource/mcp", () => "")
+      guard.back = (parameters) => parameters.delete("iss")
+      const server = yield* Authorization.serve(guard)
+      const { auth } = yield* prepare(server.url())
+      yield* auth.signIn(Authorization.browse)
+      assert.strictEqual(yield* auth.state, "signed-in")
+      yield* auth.signOut
+      assert.strictEqual(yield* auth.state, "needs-sign-in")
+    })
+  )
+})
+
+layer(Layer.mergeAll(NodeServices.layer, FetchHttpClient.layer), { excludeTestServices: true })("TokenStore", (it) => {
+  it.effect("keeps a sign-in for the next process, in a file only its owner can read", () =>
+    Effect.gen(function* () {
+      const folder = path.join(path.dirname(yield* Support.sideFile), "tokens")
+      const open = Effect.map(Layer.build(TokenStore.layerFile(folder)), (context) =>
+        Context.get(context, TokenStore.TokenStore)
+      )
+      const store = yield* open
+      assert.isTrue(Option.isNone(yield* store.load("https://a/../x")))
+      const grant: TokenStore.Grant = {
+        issuer: "https://as",
+        tokenEndpoint: "https://as/token",
+        resource: "https://a",
+        clientId: "c",
+        clientAuth: "none",
+        accessToken: Redacted.make("t"),
+        refreshToken: Redacted.make("r"),
+        expiresAt: 1
+      }
+      yield* store.save("https://a/../x", grant)
+      yield* store.save("https://a/../x", { ...grant, clientId: "d" })
+      yield* store.save("https://b", grant)
+      const again = yield* Effect.flatten(Effect.map(open, (store) => store.load("https://a/../x")))
+      assert.deepStrictEqual(again, Option.some({ ...grant, clientId: "d" }))
+      const files = fs.readdirSync(folder)
+      assert.lengthOf(files, 2)
+      for (const file of files) {
+        assert.match(file, /^[0-9a-f]{64}\.json$/)
+        assert.strictEqual(fs.statSync(path.join(folder, file)).mode & 0o777, 0o600)
+      }
+      assert.strictEqual(fs.statSync(folder).mode & 0o777, 0o700)
+
+      fs.writeFileSync(path.join(folder, files[0]!), `{"accessToken":`)
+      fs.writeFileSync(path.join(folder, files[1]!), `[]`)
+      assert.isTrue(Option.isNone(yield* store.load("https://b")))
+      yield* store.remove("https://a/../x")
+      yield* store.remove("https://b")
+      yield* store.remove("https://b")
+      assert.deepStrictEqual(fs.readdirSync(folder), [])
+    })
+  )
+
+  it.effect("that cannot write asks for a sign-in next time, and fails nobody", () =>
+    Effect.gen(function* () {
+      const file = yield* Support.sideFile
+      fs.writeFileSync(file, "")
+      yield* Effect.gen(function* () {
+        const server = yield* Authorization.serve(new Authorization.Guard())
+        const { auth, connection } = yield* prepare(server.url())
+        yield* auth.signIn(Authorization.browse)
+        assert.strictEqual(yield* write(connection), "1")
+      }).pipe(Effect.provide(TokenStore.layerFile(file)))
+    })
+  )
+})
