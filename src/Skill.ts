@@ -207,7 +207,8 @@ export type SkillResult = Outputs.SkillResult
  * object schema (`Schema.String`) becomes the single input `input`. The model
  * writes JSON, so every field is read through its JSON form: a `Schema.Date`
  * from an ISO text. `execute` returns text, media, `result(…)`, contents, a
- * list of these, null for nothing, or any JSON.
+ * list of these, null for nothing (`undefined` is no result, R-22), or any JSON.
+ * The text parts of a list are joined: for a list as JSON, return an object.
  *
  * @example
  * import { Effect, Schema } from "effect"
