@@ -1,0 +1,298 @@
+/**
+ * Runs as traces and metrics, by OpenTelemetry's conventions for generative AI.
+ *
+ * Off by default, and then it costs nothing. Switched on it uses Effect's own
+ * Tracer and Metric: which exporter they feed is the application's choice.
+ * What was said stays out of it unless asked for (S-7).
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { CallKind } from "./Call.ts"
+import type { Generation } from "./Generation.ts"
+import { metrics, names, operations, providerName } from "./internal/genAi.ts"
+import { messageOf, partOf } from "./internal/genAiContent.ts"
+import { plain } from "./internal/plain.ts"
+import type { Attributes } from "./internal/span.ts"
+import { measured } from "./internal/span.ts"
+import type { Message } from "./Message.ts"
+import type { FinishReason } from "./StreamPart.ts"
+import type { Usage } from "./Usage.ts"
+
+// ---------------------------------------------------------------- models
+
+/** @category models @since 0.1.0 */
+export interface RunFacts {
+  readonly agent: string
+  readonly description?: string | undefined
+  readonly model: string
+  readonly provider?: string
+  readonly runId?: string
+  readonly rootRunId?: string
+  readonly depth?: number
+}
+
+/** @category models @since 0.1.0 */
+export interface RunOutcome {
+  readonly usage?: Usage | null
+  readonly turns?: number
+  readonly costUsd?: number
+}
+
+/** @category models @since 0.1.0 */
+export interface ChatFacts {
+  readonly provider: string
+  readonly model: string
+  readonly generation?: Generation
+  readonly runId?: string
+  readonly rootRunId?: string
+  readonly step?: number
+  /** Asked only when contents are captured. */
+  readonly input?: () => ReadonlyArray<Message>
+}
+
+/** @category models @since 0.1.0 */
+export interface ChatOutcome {
+  readonly usage?: Usage | null
+  readonly finishReason?: FinishReason
+  readonly model?: string
+  readonly id?: string
+  /** Milliseconds from the request to the first part of the reply. */
+  readonly firstChunkMs?: number | undefined
+  readonly costUsd?: number
+  /** Asked only when contents are captured. */
+  readonly output?: () => Message
+}
+
+/** @category models @since 0.1.0 */
+export interface ToolFacts {
+  readonly name: string
+  readonly kind: CallKind
+  readonly callId: string
+  readonly effects?: "read" | "idempotent" | "write"
+  /** Asked only when contents are captured. */
+  readonly input?: () => unknown
+}
+
+/** @category models @since 0.1.0 */
+export interface ToolOutcome {
+  /** Why the call gave no result, as one word. */
+  readonly error?: string
+  /** Asked only when contents are captured. */
+  readonly output?: () => unknown
+}
+
+/** @category models @since 0.1.0 */
+export interface WorkflowFacts {
+  readonly goal: string
+  readonly tasks: number
+}
+
+/**
+ * Wraps the four things a run does. `outcome` reads the facts of the end from the value.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Shape {
+  readonly run: Wrap<RunFacts, RunOutcome>
+  readonly chat: Wrap<ChatFacts, ChatOutcome>
+  readonly tool: Wrap<ToolFacts, ToolOutcome>
+  readonly workflow: <A, E, R>(effect: Effect.Effect<A, E, R>, facts: WorkflowFacts) => Effect.Effect<A, E, R>
+}
+
+/** @category models @since 0.1.0 */
+export type Wrap<Facts, Outcome> = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  facts: Facts,
+  outcome?: (value: A) => Outcome
+) => Effect.Effect<A, E, R>
+
+/** @category models @since 0.1.0 */
+export interface Options {
+  /** Puts prompts, replies, arguments and results into spans. They may hold anything a user or a file said. */
+  readonly captureContent?: boolean
+  /** Applied to every text that is captured. */
+  readonly redact?: (text: string) => string
+}
+
+// ---------------------------------------------------------------- service
+
+/**
+ * The telemetry of a run. None by default.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const Telemetry: Context.Reference<Shape | undefined> = Context.Reference<Shape | undefined>(
+  "kernai/Telemetry",
+  { defaultValue: () => undefined }
+)
+
+// ---------------------------------------------------------------- constructors
+
+/**
+ * Makes the wrappers.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options: Options = {}): Shape => {
+  const capture: Capture =
+    options.captureContent === true
+      ? (name, value) => (value === undefined ? {} : { [name]: JSON.stringify(plain(value(), options.redact)) })
+      : () => ({})
+  return {
+    run: (effect, facts, outcome) =>
+      measured(effect, {
+        name: `${operations.invokeAgent} ${facts.agent}`,
+        kind: "internal",
+        metric: metrics.run,
+        attributes: runAttributes(facts),
+        dimensions: [names.agentName],
+        showsFailures: true,
+        outcome: (value, told) => told.add(runEnd(outcome?.(value) ?? {}))
+      }),
+    chat: (effect, facts, outcome) =>
+      measured(effect, {
+        name: `${operations.chat} ${facts.model}`,
+        kind: "client",
+        metric: metrics.chat,
+        attributes: { ...chatAttributes(facts), ...chatInput(facts, capture) },
+        dimensions: [names.operation, names.provider, names.requestModel],
+        showsFailures: true,
+        outcome: (value, told) => {
+          const end = outcome?.(value) ?? {}
+          const { firstChunkMs, output, usage } = end
+          told.add(chatEnd(end))
+          told.add(capture(names.outputMessages, output && (() => [messageOf(output())])))
+          if (usage) told.count(metrics.tokens, usage.inputTokens, { [names.tokenType]: "input" })
+          if (usage) told.count(metrics.tokens, usage.outputTokens, { [names.tokenType]: "output" })
+          if (firstChunkMs !== undefined) told.count(metrics.firstChunk, firstChunkMs / 1000)
+        }
+      }),
+    tool: (effect, facts, outcome) =>
+      measured(effect, {
+        name: `${operations.executeTool} ${facts.name}`,
+        kind: "internal",
+        metric: metrics.tool,
+        attributes: { ...toolAttributes(facts), ...capture(names.toolArguments, facts.input) },
+        dimensions: [names.toolName, names.toolType],
+        // What a skill fails with is its own text, not ours.
+        showsFailures: false,
+        outcome: (value, told) => {
+          const end = outcome?.(value) ?? {}
+          if (end.error !== undefined) told.failed(end.error)
+          told.add(capture(names.toolResult, end.output))
+        }
+      }),
+    workflow: (effect, facts) =>
+      measured(effect, {
+        // A model words the goal: it is no name, and not for everyone's eyes.
+        name: operations.invokeWorkflow,
+        kind: "internal",
+        metric: metrics.workflow,
+        attributes: {
+          [names.operation]: operations.invokeWorkflow,
+          [names.tasks]: facts.tasks,
+          ...capture(names.goal, () => facts.goal)
+        },
+        dimensions: [],
+        showsFailures: true,
+        outcome: () => {}
+      })
+  }
+}
+
+/**
+ * Switches telemetry on, for whatever Tracer and metric exporter are there.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options?: Options): Layer.Layer<never> => Layer.sync(Telemetry, () => make(options))
+
+// ---------------------------------------------------------------- helpers
+
+/** The attribute of a content, if contents are captured: the value is not even asked for otherwise. */
+type Capture = (name: string, value: (() => unknown) | undefined) => Attributes
+
+const runAttributes = (facts: RunFacts): Attributes => ({
+  [names.operation]: operations.invokeAgent,
+  [names.agentName]: facts.agent,
+  [names.agentDescription]: facts.description,
+  [names.requestModel]: facts.model,
+  [names.provider]: facts.provider === undefined ? undefined : providerName(facts.provider),
+  [names.conversation]: facts.rootRunId,
+  [names.runId]: facts.runId,
+  [names.rootRunId]: facts.rootRunId,
+  [names.depth]: facts.depth
+})
+
+const runEnd = (end: RunOutcome): Attributes => ({
+  ...tokens(end.usage),
+  [names.turns]: end.turns,
+  [names.costUsd]: end.costUsd
+})
+
+const chatAttributes = (facts: ChatFacts): Attributes => ({
+  [names.operation]: operations.chat,
+  [names.provider]: providerName(facts.provider),
+  [names.requestModel]: facts.model,
+  [names.stream]: true,
+  [names.temperature]: facts.generation?.temperature,
+  [names.topP]: facts.generation?.topP,
+  [names.maxTokens]: facts.generation?.maxTokens,
+  [names.stopSequences]: facts.generation?.stopSequences,
+  [names.seed]: facts.generation?.seed,
+  [names.conversation]: facts.rootRunId,
+  [names.runId]: facts.runId,
+  [names.step]: facts.step
+})
+
+const chatInput = (facts: ChatFacts, capture: Capture): Attributes => {
+  const input = facts.input
+  if (input === undefined) return {}
+  const isSystem = (message: Message) => message.role === "system"
+  return {
+    ...capture(names.systemInstructions, () =>
+      input()
+        .filter(isSystem)
+        .flatMap((message) => message.content.map(partOf))
+    ),
+    ...capture(names.inputMessages, () =>
+      input()
+        .filter((message) => !isSystem(message))
+        .map(messageOf)
+    )
+  }
+}
+
+const chatEnd = (end: ChatOutcome): Attributes => ({
+  ...tokens(end.usage),
+  [names.finishReasons]: end.finishReason === undefined ? undefined : [end.finishReason],
+  [names.responseModel]: end.model,
+  [names.responseId]: end.id,
+  [names.firstChunk]: end.firstChunkMs === undefined ? undefined : end.firstChunkMs / 1000,
+  [names.costUsd]: end.costUsd
+})
+
+const tokens = (usage: Usage | null | undefined): Attributes =>
+  usage === null || usage === undefined
+    ? {}
+    : {
+        [names.inputTokens]: usage.inputTokens,
+        [names.outputTokens]: usage.outputTokens,
+        [names.cachedTokens]: usage.cachedTokens,
+        [names.reasoningTokens]: usage.reasoningTokens
+      }
+
+const toolAttributes = (facts: ToolFacts): Attributes => ({
+  [names.operation]: operations.executeTool,
+  [names.toolName]: facts.name,
+  [names.toolType]: facts.kind === "protocol" ? "extension" : "function",
+  [names.toolCallId]: facts.callId,
+  [names.effects]: facts.effects
+})

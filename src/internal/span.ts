@@ -1,0 +1,133 @@
+/**
+ * One span and one duration around an effect.
+ *
+ * Nothing here can change what the effect gives, fails with or is interrupted
+ * by. Spans say what kind of failure ended them; its text is shown only where
+ * it is known to be ours to show (S-7).
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Metric from "effect/Metric"
+import type * as Tracer from "effect/Tracer"
+import { names } from "./genAi.ts"
+
+/** Values of span attributes; those that are undefined are left out. */
+export type Attributes = { readonly [name: string]: string | number | boolean | ReadonlyArray<string> | undefined }
+
+type Histogram = Metric.Histogram<number>
+
+/** What the end of an effect can add. */
+export interface Told {
+  readonly add: (attributes: Attributes) => void
+  /** The effect succeeded, but with a failure for its value. */
+  readonly failed: (type: string) => void
+  readonly count: (metric: Histogram, value: number, more?: { readonly [name: string]: string }) => void
+}
+
+/** What is measured, and how. */
+export interface Measure<A> {
+  readonly name: string
+  readonly kind: Tracer.SpanKind
+  readonly attributes: Attributes
+  /** Gets the duration in seconds. */
+  readonly metric: Histogram
+  /** The attributes that are attributes of the metrics too: few values each. */
+  readonly dimensions: ReadonlyArray<string>
+  /** Whether a typed failure may show its text. */
+  readonly showsFailures: boolean
+  readonly outcome: (value: A, told: Told) => void
+}
+
+/** Measures an effect. */
+export const measured = <A, E, R>(effect: Effect.Effect<A, E, R>, measure: Measure<A>): Effect.Effect<A, E, R> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.withFiber((fiber) => {
+      const clock = fiber.getRef(Clock.Clock)
+      const { context } = fiber
+      const options = { kind: measure.kind, attributes: present(measure.attributes), captureStackTrace: false }
+      return Effect.flatMap(Effect.makeSpan(measure.name, options), (span) => {
+        const started = clock.currentTimeNanosUnsafe()
+        return Effect.onExit(restore(Effect.withParentSpan(effect, span, { captureStackTrace: false })), (exit) =>
+          Effect.sync(() => finish(measure, exit, { span, context, started, ended: clock.currentTimeNanosUnsafe() }))
+        )
+      })
+    })
+  )
+
+interface End {
+  readonly span: Tracer.Span
+  readonly context: Context.Context<never>
+  readonly started: bigint
+  readonly ended: bigint
+}
+
+const finish = <A, E>(measure: Measure<A>, exit: Exit.Exit<A, E>, end: End): void => {
+  const { context, ended, span, started } = end
+  const dimensions: { [name: string]: string } = {}
+  for (const name of measure.dimensions) {
+    const value = measure.attributes[name]
+    if (value !== undefined) dimensions[name] = String(value)
+  }
+  let failure: string | undefined
+  const told: Told = {
+    add: (attributes) => annotate(span, attributes),
+    failed: (type) => {
+      failure = type
+    },
+    count: (metric, value, more) =>
+      Metric.withAttributes(metric, { ...dimensions, ...more }).updateUnsafe(value, context)
+  }
+  try {
+    if (Exit.isSuccess(exit)) measure.outcome(exit.value, told)
+    else if (isPause(exit.cause)) annotate(span, { [names.paused]: true })
+    else failure = errorType(exit.cause)
+    if (failure !== undefined) annotate(span, { [names.errorType]: failure })
+    const seconds = Number(ended - started) / 1e9
+    told.count(measure.metric, seconds, failure === undefined ? {} : { [names.errorType]: failure })
+  } catch {
+    // An exporter or a reader of the value that throws must not end a run.
+  }
+  span.end(ended, shown(exit, failure, measure.showsFailures))
+}
+
+/** How the span is told to have ended: pauses are no failures, foreign texts and defects are only named. */
+const shown = <A, E>(
+  exit: Exit.Exit<A, E>,
+  failure: string | undefined,
+  showsFailures: boolean
+): Exit.Exit<unknown, unknown> => {
+  if (failure === undefined) return Exit.void
+  if (Exit.isFailure(exit)) {
+    if (Cause.hasInterruptsOnly(exit.cause)) return exit
+    if (showsFailures && !Cause.hasDies(exit.cause)) return exit
+  }
+  return Exit.fail(failure)
+}
+
+/** One word of low cardinality for what went wrong. */
+const errorType = (cause: Cause.Cause<unknown>): string => {
+  if (Cause.hasInterruptsOnly(cause)) return "interrupted"
+  const error = Cause.squash(cause)
+  if (typeof error !== "object" || error === null) return "_OTHER"
+  if ("reason" in error && typeof error.reason === "string" && /^[a-z_]{1,40}$/.test(error.reason)) return error.reason
+  if ("_tag" in error && typeof error._tag === "string") return error._tag
+  return error instanceof Error ? error.name : "_OTHER"
+}
+
+const isPause = (cause: Cause.Cause<unknown>): boolean =>
+  cause.reasons.some((reason) => Cause.isFailReason(reason) && hasTag(reason.error, "RunPaused"))
+
+const hasTag = (error: unknown, tag: string): boolean =>
+  typeof error === "object" && error !== null && "_tag" in error && error._tag === tag
+
+const annotate = (span: Tracer.Span, attributes: Attributes): void => {
+  for (const [name, value] of Object.entries(attributes)) if (value !== undefined) span.attribute(name, value)
+}
+
+const present = (attributes: Attributes): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))

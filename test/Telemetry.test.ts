@@ -1,0 +1,315 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Metric, Schema, Tracer } from "effect"
+import { TestClock } from "effect/testing"
+import { ProviderError, RunPaused } from "../src/KernelError.ts"
+import * as Telemetry from "../src/Telemetry.ts"
+import { message } from "./support/runEvents.ts"
+
+/** Runs a test with a tracer and a metric registry of its own; gives what they saw. */
+const observed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const spans: Array<Tracer.NativeSpan> = []
+    const tracer = Tracer.make({
+      span: (options) => {
+        const span = new Tracer.NativeSpan(options)
+        spans.push(span)
+        return span
+      }
+    })
+    const registry: Metric.MetricRegistry = new Map()
+    const exit = yield* Effect.exit(effect).pipe(
+      Effect.provideService(Tracer.Tracer, tracer),
+      Effect.provideService(Metric.MetricRegistry, registry)
+    )
+    const metrics = Metric.snapshotUnsafe(Context.make(Metric.MetricRegistry, registry)).map((snapshot) => ({
+      id: snapshot.id,
+      attributes: Object.fromEntries(Object.entries(snapshot.attributes ?? {})),
+      ...(snapshot.type === "Histogram" ? { count: snapshot.state.count, sum: snapshot.state.sum } : {})
+    }))
+    return { exit, spans, metrics }
+  })
+
+const attributesOf = (span: Tracer.NativeSpan | undefined) => Object.fromEntries(span?.attributes ?? [])
+
+const usage = { inputTokens: 12, cachedTokens: 4, outputTokens: 30, reasoningTokens: 8 }
+const secret = "Bearer sk-SECRET-0123456789abcdef"
+
+class Refused extends Schema.TaggedError<Refused>()("Refused", { detail: Schema.String }) {}
+
+describe("Telemetry", () => {
+  it.effect("is off by default", () => Effect.map(Telemetry.Telemetry, (telemetry) => assert.isUndefined(telemetry)))
+
+  it.effect("is switched on by its layer", () =>
+    Effect.gen(function* () {
+      const telemetry = yield* Telemetry.Telemetry
+      assert.isDefined(telemetry)
+    }).pipe(Effect.provide(Telemetry.layer()))
+  )
+
+  it.effect("nests model calls and calls of skills in the run, with the names of the conventions", () =>
+    Effect.gen(function* () {
+      const { chat, run, tool, workflow } = Telemetry.make()
+      const { spans } = yield* observed(
+        run(
+          Effect.gen(function* () {
+            yield* chat(Effect.sleep(300), {
+              provider: "gemini",
+              model: "gemini-2.5-pro",
+              generation: { temperature: 0, maxTokens: 100 },
+              runId: "run",
+              rootRunId: "root",
+              step: 2
+            })
+            yield* tool(Effect.void, { name: "search", kind: "skill", callId: "t.0", effects: "read" })
+            yield* tool(Effect.void, { name: "mcp", kind: "protocol", callId: "t.1" })
+            yield* workflow(Effect.void, { goal: secret, tasks: 3 })
+          }),
+          { agent: "helper", model: "gemini-2.5-pro", provider: "gemini", runId: "run", rootRunId: "root", depth: 1 }
+        )
+      ).pipe(withTime(300))
+      assert.deepStrictEqual(
+        spans.map((span) => [span.name, span.kind]),
+        [
+          ["invoke_agent helper", "internal"],
+          ["chat gemini-2.5-pro", "client"],
+          ["execute_tool search", "internal"],
+          ["execute_tool mcp", "internal"],
+          ["invoke_workflow", "internal"]
+        ]
+      )
+      const [root, ...children] = spans
+      for (const child of children) {
+        assert.strictEqual(child.parent._tag === "Some" ? child.parent.value.spanId : "", root?.spanId)
+        assert.strictEqual(child.status._tag, "Ended")
+      }
+      assert.deepStrictEqual(attributesOf(root), {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": "helper",
+        "gen_ai.request.model": "gemini-2.5-pro",
+        "gen_ai.provider.name": "gcp.gemini",
+        "gen_ai.conversation.id": "root",
+        "kernai.run.id": "run",
+        "kernai.run.root_id": "root",
+        "kernai.run.depth": 1
+      })
+      assert.deepStrictEqual(attributesOf(children[0]), {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "gcp.gemini",
+        "gen_ai.request.model": "gemini-2.5-pro",
+        "gen_ai.request.stream": true,
+        "gen_ai.request.temperature": 0,
+        "gen_ai.request.max_tokens": 100,
+        "gen_ai.conversation.id": "root",
+        "kernai.run.id": "run",
+        "kernai.run.step": 2
+      })
+      assert.deepStrictEqual(attributesOf(children[1]), {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "search",
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.call.id": "t.0",
+        "kernai.tool.effects": "read"
+      })
+      assert.strictEqual(attributesOf(children[2])["gen_ai.tool.type"], "extension")
+      assert.deepStrictEqual(attributesOf(children[3]), {
+        "gen_ai.operation.name": "invoke_workflow",
+        "kernai.workflow.tasks": 3
+      })
+    })
+  )
+
+  it.effect("tells tokens, finish reason and the time to the first chunk, as spans and as metrics", () =>
+    Effect.gen(function* () {
+      const { chat } = Telemetry.make()
+      const facts = { provider: "anthropic", model: "claude-sonnet-4" }
+      const { metrics, spans } = yield* observed(
+        Effect.andThen(
+          chat(Effect.as(Effect.sleep(2_000), "reply"), facts, () => ({
+            usage,
+            finishReason: "stop",
+            model: "claude-sonnet-4-20250514",
+            firstChunkMs: 250
+          })),
+          chat(Effect.void, facts, () => ({ usage: null }))
+        )
+      ).pipe(withTime(2_000))
+      const told = attributesOf(spans[0])
+      assert.deepStrictEqual(told["gen_ai.response.finish_reasons"], ["stop"])
+      assert.strictEqual(told["gen_ai.response.time_to_first_chunk"], 0.25)
+      assert.strictEqual(told["gen_ai.response.model"], "claude-sonnet-4-20250514")
+      assert.deepStrictEqual(
+        [
+          told["gen_ai.usage.input_tokens"],
+          told["gen_ai.usage.output_tokens"],
+          told["gen_ai.usage.cache_read.input_tokens"],
+          told["gen_ai.usage.reasoning.output_tokens"]
+        ],
+        [12, 30, 4, 8]
+      )
+      // Not reported is not zero (BP-102).
+      assert.notProperty(attributesOf(spans[1]), "gen_ai.usage.input_tokens")
+
+      const common = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "anthropic",
+        "gen_ai.request.model": "claude-sonnet-4"
+      }
+      const find = (id: string) => metrics.filter((metric) => metric.id === id)
+      assert.deepStrictEqual(find("gen_ai.client.operation.duration"), [
+        { id: "gen_ai.client.operation.duration", attributes: { unit: "s", ...common }, count: 2, sum: 2 }
+      ])
+      assert.deepStrictEqual(
+        find("gen_ai.client.token.usage").map(({ attributes, sum }) => [attributes["gen_ai.token.type"], sum]),
+        [
+          ["input", 12],
+          ["output", 30]
+        ]
+      )
+      assert.strictEqual(find("gen_ai.client.operation.time_to_first_chunk")[0]?.sum, 0.25)
+    })
+  )
+
+  it.effect("names failures in one word, and shows no text of a skill or a defect (S-7)", () =>
+    Effect.gen(function* () {
+      const { chat, tool } = Telemetry.make()
+      const call = { name: "login", kind: "skill", callId: "t.0" } as const
+      const limited = new ProviderError({ provider: "openai", reason: "rate_limited", detail: "slow down" })
+      const { metrics, spans } = yield* observed(
+        Effect.all(
+          [
+            Effect.exit(tool(Effect.fail(new Refused({ detail: secret })), call)),
+            Effect.exit(tool(Effect.die(new Error(secret)), call)),
+            Effect.exit(tool(Effect.succeed("x"), call, () => ({ error: "InvalidArguments" }))),
+            Effect.exit(chat(Effect.fail(limited), { provider: "openai", model: "gpt-4o" })),
+            Effect.exit(chat(Effect.die(new TypeError(secret)), { provider: "openai", model: "gpt-4o" }))
+          ],
+          { concurrency: 1 }
+        )
+      )
+      assert.deepStrictEqual(
+        spans.map((span) => attributesOf(span)["error.type"]),
+        ["Refused", "Error", "InvalidArguments", "rate_limited", "TypeError"]
+      )
+      for (const span of spans) {
+        assert.isTrue(span.status._tag === "Ended" && Exit.isFailure(span.status.exit))
+        const cause =
+          span.status._tag === "Ended" && Exit.isFailure(span.status.exit) ? span.status.exit.cause : Cause.empty
+        assert.notInclude(Cause.pretty(cause), "SECRET")
+      }
+      assert.deepStrictEqual(
+        metrics
+          .filter(({ id }) => id === "gen_ai.execute_tool.duration")
+          .map((metric) => metric.attributes["error.type"]),
+        ["Refused", "Error", "InvalidArguments"]
+      )
+    })
+  )
+
+  it.effect("does not take a pause for a failure", () =>
+    Effect.gen(function* () {
+      const { run } = Telemetry.make()
+      const paused = new RunPaused({ runId: "run", reason: "approval", metadata: null })
+      const { exit, spans } = yield* observed(run(Effect.fail(paused), { agent: "helper", model: "m" }))
+      assert.strictEqual(Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined, paused)
+      assert.isTrue(attributesOf(spans[0])["kernai.run.paused"])
+      assert.notProperty(attributesOf(spans[0]), "error.type")
+      assert.isTrue(spans[0]?.status._tag === "Ended" && Exit.isSuccess(spans[0].status.exit))
+    })
+  )
+
+  it.effect("captures what was said only when asked to, redacted, and without media (S-7, CP-9)", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const input = () => {
+        asked += 1
+        return [
+          message("system", `rules ${secret}`),
+          message("user", "hi"),
+          {
+            role: "assistant" as const,
+            content: [
+              { type: "thinking" as const, content: "hidden", redacted: true },
+              { type: "image" as const, data: new Uint8Array(9_999), mediaType: "image/png" }
+            ]
+          }
+        ]
+      }
+      const talk = ({ chat, tool, workflow }: Telemetry.Shape) =>
+        Effect.gen(function* () {
+          const output = () => message("assistant", "hello")
+          yield* chat(Effect.void, { provider: "openai", model: "gpt-4o", input }, () => ({ output }))
+          const io = { name: "login", kind: "skill", callId: "t.0", input: () => ({ key: secret }) } as const
+          yield* tool(Effect.void, io, () => ({ output: () => secret }))
+          yield* workflow(Effect.void, { goal: "compare", tasks: 1 })
+        })
+      const silent = yield* observed(talk(Telemetry.make()))
+      assert.strictEqual(asked, 0)
+      assert.notInclude(JSON.stringify(silent.spans.map(attributesOf)), "hi")
+
+      const redact = (text: string) => text.replaceAll(/sk-[\w-]+/g, "[key]")
+      const { spans } = yield* observed(talk(Telemetry.make({ captureContent: true, redact })))
+      const told = attributesOf(spans[0])
+      assert.strictEqual(
+        told["gen_ai.system_instructions"],
+        JSON.stringify([{ type: "text", content: "rules Bearer [key]" }])
+      )
+      assert.deepStrictEqual(JSON.parse(String(told["gen_ai.input.messages"])), [
+        { role: "user", parts: [{ type: "text", content: "hi" }] },
+        {
+          role: "assistant",
+          parts: [
+            { type: "reasoning", content: "" },
+            { type: "media", modality: "image", mime_type: "image/png" }
+          ]
+        }
+      ])
+      assert.deepStrictEqual(JSON.parse(String(told["gen_ai.output.messages"])), [
+        { role: "assistant", parts: [{ type: "text", content: "hello" }] }
+      ])
+      assert.strictEqual(attributesOf(spans[1])["gen_ai.tool.call.arguments"], `{"key":"Bearer [key]"}`)
+      assert.strictEqual(attributesOf(spans[1])["gen_ai.tool.call.result"], `"Bearer [key]"`)
+      assert.strictEqual(attributesOf(spans[2])["kernai.workflow.goal"], `"compare"`)
+    })
+  )
+
+  it.effect("leaves values, failures and interruption as they are, whatever its readers do (R-23)", () =>
+    Effect.gen(function* () {
+      const { chat, tool } = Telemetry.make()
+      const call = { name: "slow", kind: "skill", callId: "t.0" } as const
+      const { spans } = yield* observed(
+        Effect.gen(function* () {
+          const value = yield* chat(Effect.succeed(42), { provider: "openai", model: "gpt-4o" }, () => {
+            throw new Error("a reader that throws")
+          })
+          assert.strictEqual(value, 42)
+          assert.strictEqual(yield* Effect.flip(tool(Effect.fail("as it was"), call)), "as it was")
+          const started = yield* Deferred.make<void>()
+          let stopped = false
+          const fiber = yield* tool(
+            Deferred.succeed(started, undefined).pipe(
+              Effect.andThen(Effect.never),
+              Effect.onInterrupt(() => Effect.sync(() => (stopped = true)))
+            ),
+            call
+          ).pipe(Effect.forkChild)
+          yield* Deferred.await(started)
+          yield* Fiber.interrupt(fiber)
+          assert.isTrue(stopped)
+          assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
+        })
+      )
+      assert.isTrue(spans.every((span) => span.status._tag === "Ended"))
+      assert.strictEqual(attributesOf(spans[2])["error.type"], "interrupted")
+    })
+  )
+})
+
+/** Lets an effect sleep through this many milliseconds of the TestClock. */
+const withTime =
+  (millis: number) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.gen(function* () {
+      const fiber = yield* Effect.forkChild(effect)
+      yield* TestClock.adjust(millis)
+      return yield* Fiber.join(fiber)
+    })
