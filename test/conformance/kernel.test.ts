@@ -1,0 +1,40 @@
+/**
+ * kernel.json: whole runs, replies streamed by character and in one piece (BP-30 to BP-82, BP-95 to BP-103).
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { differences, learnMedia, play, type Tape } from "../support/tape.ts"
+import { load, tally } from "../support/vectors.ts"
+
+const { vectors } = load<{ readonly vectors: ReadonlyArray<Tape> }>("kernel")
+
+describe("kernel.json", () => {
+  const counted = tally("kernel")
+
+  for (const tape of vectors) {
+    it.live(`${tape.id}: ${tape.title}`, () =>
+      Effect.gen(function* () {
+        counted.ran()
+        yield* learnMedia(tape)
+        const { expected } = tape
+        const chars = yield* play(tape, false)
+        const whole = yield* play(tape, true)
+        if (expected.streamed_by_char !== undefined && expected.streamed_in_one_chunk !== undefined) {
+          // The recorded answer depended on the cuts; ours must not, and must be one of the two (BP-15).
+          const outcomes = [expected.streamed_by_char, expected.streamed_in_one_chunk]
+          const [best] = outcomes
+            .map((outcome) => [...differences(tape, chars, outcome), ...differences(tape, whole, outcome)])
+            .toSorted((a, b) => a.length - b.length)
+          assert.deepStrictEqual(best, [])
+          return
+        }
+        const found = [...differences(tape, chars, expected), ...differences(tape, whole, expected)]
+        if (tape.disputed === undefined) assert.deepStrictEqual(found, [])
+        else if (found.length > 0)
+          console.log(`disputed (${JSON.stringify(tape.disputed)}): ${found.map((one) => one.where).join(", ")}`)
+      })
+    )
+  }
+
+  counted.report()
+})
