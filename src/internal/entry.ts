@@ -12,6 +12,7 @@ import type { RunEvent } from "../RunEvent.ts"
 import type { Usage } from "../Usage.ts"
 import type { Json, JsonObject } from "./json.ts"
 import { plain } from "./plain.ts"
+import { isSkillResult } from "./skillOutput.ts"
 
 /** The names of the block protocol's own entries. */
 export const classic: ReadonlySet<string> = new Set([
@@ -79,7 +80,8 @@ export const dataOf = (event: RunEvent, base: number): Json | undefined => {
     case "skill_result":
       return {
         skill: event.skill,
-        result: plain(event.output),
+        // Of a rich result only the text is told (BP-75).
+        result: isSkillResult(event.output) ? event.output.text : plain(event.output),
         duration_ms: event.durationMs,
         ...(event.metadata === undefined || Object.keys(event.metadata).length === 0
           ? {}

@@ -108,7 +108,8 @@ const rich = (value: SkillResult): Result.Result<Output, Fault> => {
   ).pipe(Result.mapError((fault) => ({ path: `/metadata${fault.path}`, reason: fault.reason })))
 }
 
-const isSkillResult = (value: unknown): value is SkillResult =>
+/** Tells whether a value is a rich result. */
+export const isSkillResult = (value: unknown): value is SkillResult =>
   typeof value === "object" && value !== null && "~kernai/SkillResult" in value
 
 /** JSON may have fields of the same names; only a medium's source has a tag. */
