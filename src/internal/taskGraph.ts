@@ -148,18 +148,20 @@ const isPending = (task: TaskLike) => task.status === "pending"
 /** The wave of each task, found by counting down a copy of `unmet` as if everything ran. */
 const reach = ({ starts, positions }: Links, unmet: Int32Array): Int32Array => {
   const wave = new Int32Array(unmet.length).fill(unreached)
-  const earliest = new Int32Array(unmet.length)
   const left = unmet.slice()
   const queue = new Int32Array(unmet.length)
   let end = 0
-  for (let task = 0; task < unmet.length; task++) if (left[task] === 0) queue[end++] = task
+  const enqueue = (task: number, number: number) => {
+    wave[task] = number
+    queue[end++] = task
+  }
+  for (let task = 0; task < unmet.length; task++) if (left[task] === 0) enqueue(task, 0)
   for (let next = 0; next < end; next++) {
     const task = queue[next]!
-    const number = (wave[task] = earliest[task]!)
     for (let at = starts[task]!; at < starts[task + 1]!; at++) {
       const dependent = positions[at]!
-      if (earliest[dependent]! <= number) earliest[dependent] = number + 1
-      if (--left[dependent]! === 0) queue[end++] = dependent
+      // The queue is in the order of waves, so the last dependency to come is of the latest one.
+      if (--left[dependent]! === 0) enqueue(dependent, wave[task]! + 1)
     }
   }
   return wave
