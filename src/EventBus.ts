@@ -92,41 +92,28 @@ export class EventBus extends Context.Service<EventBus, Shape>()("kernai/EventBu
  * @since 0.1.0
  */
 export const make: Effect.Effect<Shape, never, Scope.Scope> = Effect.gen(function* () {
-  const topics = new Map<string, Set<Mailbox<RunEvent>>>()
+  const topics = new Map<string, Followers>()
+  const progress = followersOf(topics, "agent.progress")
+  const streams = followersOf(topics, "agent.stream")
   const handlers = new Map<string, Handler>()
 
-  const tell = (topic: string, event: RunEvent): void => {
-    const followers = topics.get(topic)
-    if (followers !== undefined) for (const mailbox of followers) mailbox.offer(event)
-  }
-
   const publish = (event: RunEvent, from?: AgentId): void => {
-    if (topics.size === 0) return
-    tell(key(from?.namespace, progress, event.rootRunId), event)
-    if (from !== undefined && isStreamed(event)) tell(key(from.namespace, stream, from.key), event)
-  }
-
-  const follow = (topic: string, mailbox: Mailbox<RunEvent>): void => {
-    const followers = topics.get(topic)
-    if (followers === undefined) topics.set(topic, new Set([mailbox]))
-    else followers.add(mailbox)
-  }
-
-  const leave = (topic: string, mailbox: Mailbox<RunEvent>): void => {
-    const followers = topics.get(topic)
-    if (followers?.delete(mailbox) === true && followers.size === 0) topics.delete(topic)
+    if (progress.size > 0) tell(progress.get(key(from?.namespace, event.rootRunId)), event)
+    if (streams.size > 0 && from !== undefined && isStreamed(event)) {
+      tell(streams.get(key(from.namespace, from.key)), event)
+    }
   }
 
   const subscribe = (topic: TopicId): Stream.Stream<RunEvent> => {
-    const name = key(topic.namespace, topic.type, topic.source)
+    const name = key(topic.namespace, topic.source)
     const subscription = Effect.flatMap(Limits.Limits, ({ liveEvents }) =>
       Effect.acquireRelease(
         Effect.sync(() => {
           const mailbox = Mailboxes.make<RunEvent>({ limit: liveEvents, keep: isKept })
-          follow(name, mailbox)
+          follow(followersOf(topics, topic.type), name, mailbox)
           return mailbox
         }),
-        (mailbox) => Effect.sync(() => leave(name, mailbox))
+        (mailbox) => Effect.sync(() => leave(followersOf(topics, topic.type), name, mailbox))
       )
     )
     return Stream.unwrap(Effect.map(subscription, (mailbox) => mailbox.stream))
@@ -159,8 +146,10 @@ export const make: Effect.Effect<Shape, never, Scope.Scope> = Effect.gen(functio
 
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
-      for (const followers of topics.values()) for (const mailbox of followers) mailbox.end()
-      topics.clear()
+      for (const followers of topics.values()) {
+        for (const mailboxes of followers.values()) for (const mailbox of mailboxes) mailbox.end()
+        followers.clear()
+      }
     })
   )
   return { publish, subscribe, register, send }
@@ -176,11 +165,35 @@ export const layerMemory: Layer.Layer<EventBus> = Layer.effect(EventBus, make)
 
 // ---------------------------------------------------------------- helpers
 
-const progress = "agent.progress"
-const stream = "agent.stream"
+/** Who follows the topics of one type. */
+type Followers = Map<string, Set<Mailbox<RunEvent>>>
 
-// An event whose run id is no address segment still reaches those who spell it the same way.
-const key = (namespace = "default", type: string, source: string): string => `${namespace}/${type}/${source}`
+const followersOf = (topics: Map<string, Followers>, type: string): Followers => {
+  const known = topics.get(type)
+  if (known !== undefined) return known
+  const followers: Followers = new Map()
+  topics.set(type, followers)
+  return followers
+}
+
+// No address segment holds a control character, so no two addresses share a key. The usual namespace costs no new string.
+const key = (namespace = "default", source: string): string =>
+  namespace === "default" ? source : `${namespace}\0${source}`
+
+const follow = (followers: Followers, name: string, mailbox: Mailbox<RunEvent>): void => {
+  const mailboxes = followers.get(name)
+  if (mailboxes === undefined) followers.set(name, new Set([mailbox]))
+  else mailboxes.add(mailbox)
+}
+
+const leave = (followers: Followers, name: string, mailbox: Mailbox<RunEvent>): void => {
+  const mailboxes = followers.get(name)
+  if (mailboxes?.delete(mailbox) === true && mailboxes.size === 0) followers.delete(name)
+}
+
+const tell = (mailboxes: Iterable<Mailbox<RunEvent>> | undefined, event: RunEvent): void => {
+  if (mailboxes !== undefined) for (const mailbox of mailboxes) mailbox.offer(event)
+}
 
 const isKept = (event: RunEvent): boolean => !isStreamed(event)
 
