@@ -142,6 +142,29 @@ describe("SkillFiles", () => {
     )
   )
 
+  it.effect("loads one at a time: of two loads the later one wins", () =>
+    Effect.gen(function* () {
+      // The first load asked for takes long, the second none: without a queue the first would end last.
+      const answers = ["start", "older", "newer"]
+      let asked = 0
+      const source: SkillFiles.FileSource = {
+        load: Effect.suspend(() => {
+          const answer = answers[asked++] ?? "none"
+          const loaded: ReadonlyArray<SkillFiles.SkillFile> = [file("1.ts", { default: named(answer) })]
+          return answer === "older" ? Effect.delay(Effect.succeed(loaded), "1 minute") : Effect.succeed(loaded)
+        }),
+        changes: Stream.never
+      }
+      const context = yield* Layer.build(SkillFiles.layer(source))
+      const files = Context.get(context, SkillFiles.SkillFiles)
+      const older = yield* Effect.forkChild(files.reload, { startImmediately: true })
+      const newer = yield* Effect.forkChild(files.reload, { startImmediately: true })
+      yield* TestClock.adjust("2 minutes")
+      assert.deepStrictEqual([yield* Fiber.join(older), yield* Fiber.join(newer)], [["older"], ["newer"]])
+      assert.deepStrictEqual(yield* registered, ["newer"])
+    }).pipe(Effect.provide(SkillRegistry.layer()))
+  )
+
   it.effect("fails when the first load does, and leaves no skill", () =>
     Effect.gen(function* () {
       const saved = yield* SubscriptionRef.make<ReadonlyArray<SkillFiles.SkillFile>>([
