@@ -10,8 +10,9 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { isBlank, strip } from "./Block.ts"
 import * as taskGraph from "./internal/taskGraph.ts"
-import { isRecord, kindOf, oneOf, own, parseJson, strip, textOf } from "./internal/untrusted.ts"
+import { isRecord, kindOf, oneOf, own, parseJson, textOf } from "./internal/untrusted.ts"
 import * as Limits from "./Limits.ts"
 
 // ---------------------------------------------------------------- errors
@@ -352,7 +353,7 @@ const readTask = (raw: unknown): ReadonlyArray<Task> => {
   if (!isRecord(raw)) return []
   const id = own(raw, "id")
   const input = own(raw, "input")
-  if (typeof id !== "string" || typeof input !== "string" || strip(id) === "" || strip(input) === "") return []
+  if (typeof id !== "string" || typeof input !== "string" || isBlank(id) || isBlank(input)) return []
   return [
     {
       id,

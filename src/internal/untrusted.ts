@@ -8,17 +8,7 @@
  */
 import * as Result from "effect/Result"
 
-/** NUL, TAB, LF, VT, FF, CR and SPACE, and no other space. */
-const blanks = "\0\t\n\v\f\r "
-
-/** Removes leading and trailing blanks; U+00A0 and U+FEFF stay, unlike with `trim`. */
-export const strip = (text: string): string => {
-  let start = 0
-  let end = text.length
-  while (start < end && blanks.includes(text.charAt(start))) start++
-  while (end > start && blanks.includes(text.charAt(end - 1))) end--
-  return text.slice(start, end)
-}
+export { strip } from "../Block.ts"
 
 /** Reads strict JSON no deeper than `depth`; a failure says in words what is wrong. */
 export const parseJson = (text: string, depth: number): Result.Result<unknown, string> =>
