@@ -14,7 +14,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { AgentId, TopicId } from "./Address.ts"
+import type { TopicId } from "./Address.ts"
+import { AgentId } from "./Address.ts"
 import type { Mailbox } from "./internal/mailbox.ts"
 import * as Mailboxes from "./internal/mailbox.ts"
 import { AgentIdConflict, AgentNotFoundError, HandlerError } from "./KernelError.ts"
@@ -84,6 +85,15 @@ export interface Shape {
  * @since 0.1.0
  */
 export class EventBus extends Context.Service<EventBus, Shape>()("kernai/EventBus") {}
+
+/**
+ * The address under which an agent of this name streams: `agent/<name>`, what an address cannot hold percent-encoded.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const agentIdOf = (name: string, namespace = "default"): AgentId =>
+  new AgentId({ type: "agent", key: encodeURIComponent(name.toWellFormed()).slice(0, 255), namespace })
 
 /**
  * Makes a bus within this process. Its subscriptions end with the scope.

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer, Schema, Scope, Stream } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Result, Schema, Scope, Stream } from "effect"
 import * as Address from "../src/Address.ts"
 import * as EventBus from "../src/EventBus.ts"
 import * as Limits from "../src/Limits.ts"
@@ -65,6 +65,14 @@ describe("EventBus topics", () => {
       assert.deepStrictEqual(yield* Fiber.join(following), ["a", "c"])
     }).pipe(Effect.provide(EventBus.layerMemory))
   )
+
+  it("are found by the name of an agent, whatever it is called", () => {
+    assert.strictEqual(Address.TopicId.stream(EventBus.agentIdOf("ada")).toString(), "agent.stream/ada")
+    for (const name of ["a/b c\n", "é\ud800", "x".repeat(1_000)]) {
+      const id = EventBus.agentIdOf(name, "prod")
+      assert.deepStrictEqual(Address.AgentId.parse(id.toString()), Result.succeed(id))
+    }
+  })
 
   it.effect("keep namespaces apart (CP-13)", () =>
     Effect.gen(function* () {
