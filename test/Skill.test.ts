@@ -636,6 +636,10 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
     )
   })
 
+  it.prop("tells any JSON as it is (R-22)", [Schema.Json], ([json]) => {
+    assert.deepStrictEqual(output(json).value, json)
+  })
+
   it("copies: a later change of the value changes nothing", () => {
     const value = { a: [1] }
     const given = output(value)
