@@ -21,7 +21,6 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { McpError } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
-import { notSent } from "./internal/exchange.ts"
 import * as Http from "./internal/http.ts"
 import * as Lifeline from "./internal/lifeline.ts"
 import { usableTools } from "./internal/schemas.ts"
@@ -211,10 +210,7 @@ export const make = Effect.fnUntraced(function* (
         if (options?.accepts?.(tool) === false) {
           return yield* teller.notFound(`tool '${name}' of MCP server '${server.name}' has changed`)
         }
-        if (!repeatable) {
-          yield* readArrivals
-          if (!held.session.isOpen()) return yield* notSent
-        }
+        if (!repeatable) yield* held.session.probe
         isSent = true
         return yield* held.session.client.callTool(
           { tool, arguments: input },
@@ -235,16 +231,6 @@ export const make = Effect.fnUntraced(function* (
 })
 
 const always = () => true
-
-// A server that was killed has closed its line, but that is only known once the event loop has read it:
-// looked at now, it is a restart; after the write, nobody could tell whether the server still got it.
-const readArrivals = Effect.repeat(
-  Effect.callback<void>((resume) => {
-    const turn = setImmediate(() => resume(Effect.void))
-    return Effect.sync(() => clearImmediate(turn))
-  }),
-  { times: 2 }
-)
 
 const forget = (lists: Lifeline.Lists, changes: Changes, method: string): void => {
   switch (method) {

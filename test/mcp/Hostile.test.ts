@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Context, Duration, Effect, Fiber, Layer, Result } from "effect"
+import { Context, Duration, Effect, Fiber, Layer } from "effect"
 import { Limits } from "kernai"
 import type { McpConnection } from "kernai/mcp"
 import * as Support from "../support/mcp/connect.ts"
@@ -14,264 +14,282 @@ class Hostile extends Context.Service<Hostile, McpConnection.McpConnection>()("t
 const say = (connection: McpConnection.McpConnection, text: string) =>
   Effect.map(connection.callTool("say", { text }), Support.textOf)
 
-layer(Layer.provideMerge(Hostile.layer, Support.platform), { excludeTestServices: true, timeout: "20 seconds" })(
-  "a server that misbehaves",
-  (it) => {
-    it.effect("cannot answer a request that is not its own, nor twice, nor early (S-18, R-24)", () =>
-      Effect.gen(function* () {
-        const connection = yield* Hostile
-        assert.strictEqual(Support.textOf(yield* connection.callTool("foreign", {})), "mine")
-        assert.strictEqual(yield* say(connection, "next"), "next")
-        const early = yield* Support.hostile("early")
-        assert.strictEqual(yield* say(early, "asked"), "asked")
+// Servers that do not end by themselves are given less time than usual.
+const limits = Layer.succeed(Limits.Limits, { ...Limits.defaults, cleanUpMs: 400 })
+
+layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), {
+  excludeTestServices: true,
+  timeout: "20 seconds"
+})("a server that misbehaves", (it) => {
+  it.effect("cannot answer a request that is not its own, nor twice, nor early (S-18, R-24)", () =>
+    Effect.gen(function* () {
+      const connection = yield* Hostile
+      assert.strictEqual(Support.textOf(yield* connection.callTool("foreign", {})), "mine")
+      assert.strictEqual(yield* say(connection, "next"), "next")
+      const early = yield* Support.hostile("early")
+      assert.strictEqual(yield* say(early, "asked"), "asked")
+    })
+  )
+
+  it.effect("gets no sampling, and a question under a call's id does not answer the call (S-18)", () =>
+    Effect.gen(function* () {
+      const connection = yield* Hostile
+      assert.deepStrictEqual(JSON.parse(Support.textOf(yield* connection.callTool("sampling", {}))), {
+        code: -32601,
+        message: "Method not found: sampling/createMessage"
       })
-    )
+      assert.strictEqual(Support.textOf(yield* connection.callTool("clash", {})), "mine")
+    })
+  )
 
-    it.effect("gets no sampling, and a question under a call's id does not answer the call (S-18)", () =>
-      Effect.gen(function* () {
-        const connection = yield* Hostile
-        assert.deepStrictEqual(JSON.parse(Support.textOf(yield* connection.callTool("sampling", {}))), {
-          code: -32601,
-          message: "Method not found: sampling/createMessage"
-        })
-        assert.strictEqual(Support.textOf(yield* connection.callTool("clash", {})), "mine")
-      })
-    )
+  it.effect("may print beside its messages, batch them and cut them anywhere", () =>
+    Effect.gen(function* () {
+      const connection = yield* Hostile
+      assert.strictEqual(Support.textOf(yield* connection.callTool("chatter", {})), "still here")
+      assert.strictEqual(Support.textOf(yield* connection.callTool("batch", {})), "one of two")
+      assert.strictEqual(Support.textOf(yield* connection.callTool("cut", {})), "é世界")
+    })
+  )
 
-    it.effect("may print beside its messages, batch them and cut them anywhere", () =>
-      Effect.gen(function* () {
-        const connection = yield* Hostile
-        assert.strictEqual(Support.textOf(yield* connection.callTool("chatter", {})), "still here")
-        assert.strictEqual(Support.textOf(yield* connection.callTool("batch", {})), "one of two")
-        assert.strictEqual(Support.textOf(yield* connection.callTool("cut", {})), "é世界")
-      })
-    )
+  it.effect("cannot fill anything with notifications", () =>
+    Effect.gen(function* () {
+      const connection = yield* Hostile
+      yield* connection.awaitChanges
+      assert.strictEqual(Support.textOf(yield* connection.callTool("flood", {})), "flooded")
+      assert.deepStrictEqual([...(yield* connection.awaitChanges)], ["tools"])
+    })
+  )
 
-    it.effect("cannot fill anything with notifications", () =>
-      Effect.gen(function* () {
-        const connection = yield* Hostile
-        yield* connection.awaitChanges
-        assert.strictEqual(Support.textOf(yield* connection.callTool("flood", {})), "flooded")
-        assert.deepStrictEqual([...(yield* connection.awaitChanges)], ["tools"])
-      })
-    )
+  it.effect("fails a call typed when its result has an unknown type (S-18)", () =>
+    Effect.gen(function* () {
+      const connection = yield* Hostile
+      for (const name of ["weird", "empty"]) {
+        const error = yield* Effect.flip(connection.callTool(name, {}))
+        assert.strictEqual(error.reason, "protocol")
+        assert.strictEqual(error.server, "it")
+      }
+      assert.strictEqual(yield* say(connection, "and goes on"), "and goes on")
+    })
+  )
 
-    it.effect("fails a call typed when its result has an unknown type (S-18)", () =>
-      Effect.gen(function* () {
-        const connection = yield* Hostile
-        for (const name of ["weird", "empty"]) {
-          const error = yield* Effect.flip(connection.callTool(name, {}))
-          assert.strictEqual(error.reason, "protocol")
-          assert.strictEqual(error.server, "it")
-        }
-        assert.strictEqual(yield* say(connection, "and goes on"), "and goes on")
-      })
-    )
+  it.effect("sends plain data whatever its keys are called (S-10)", () =>
+    Effect.gen(function* () {
+      const connection = yield* Hostile
+      const result = yield* connection.callTool("proto", {})
+      assert.isUndefined(({} as { polluted?: unknown }).polluted)
+      assert.isUndefined((result as { polluted?: unknown }).polluted)
+      assert.include(JSON.stringify(result.structuredContent), '"__proto__":{"polluted":1}')
+    })
+  )
 
-    it.effect("sends plain data whatever its keys are called (S-10)", () =>
-      Effect.gen(function* () {
-        const connection = yield* Hostile
-        const result = yield* connection.callTool("proto", {})
-        assert.isUndefined(({} as { polluted?: unknown }).polluted)
-        assert.isUndefined((result as { polluted?: unknown }).polluted)
-        assert.include(JSON.stringify(result.structuredContent), '"__proto__":{"polluted":1}')
-      })
-    )
+  it.effect("has its own words passed on, but not our secrets in them (BP-175, S-7)", () =>
+    Effect.gen(function* () {
+      const connection = yield* Hostile
+      const error = yield* Effect.flip(connection.callTool("refuse", {}))
+      assert.strictEqual(error.reason, "remote")
+      assert.strictEqual(error.message, "no: <redacted>")
+      assert.isTrue((yield* connection.callTool("fail", {})).isError)
+    })
+  )
 
-    it.effect("has its own words passed on, but not our secrets in them (BP-175, S-7)", () =>
-      Effect.gen(function* () {
-        const connection = yield* Hostile
-        const error = yield* Effect.flip(connection.callTool("refuse", {}))
-        assert.strictEqual(error.reason, "remote")
-        assert.strictEqual(error.message, "no: <redacted>")
-        assert.isTrue((yield* connection.callTool("fail", {})).isError)
-      })
-    )
-
-    it.effect("sees the variables it was given, PATH, HOME and LANG (S-1)", () =>
-      Effect.gen(function* () {
-        const connection = yield* Hostile
-        const env: Record<string, string> = JSON.parse(Support.textOf(yield* connection.callTool("env", {})))
-        const allowed = new Set(["SECRET", "PATH", "HOME", "LANG"])
-        assert.strictEqual(env["SECRET"], "sk-SECRET-0123456789")
-        assert.deepStrictEqual(
-          Object.keys(env).filter((name) => !allowed.has(name)),
-          []
-        )
-      })
-    )
-
-    it.effect("is told when a call is given up, and keeps the connection", () =>
-      Effect.gen(function* () {
-        const side = yield* Support.sideFile
-        const connection = yield* Support.hostile("", side)
-        yield* connection.tools
-        const late = yield* Effect.flip(connection.callTool("wait", {}, { timeout: "30 millis" }))
-        assert.strictEqual(late.reason, "timeout")
-        const call = yield* Effect.forkChild(connection.callTool("wait", {}))
-        yield* Support.until(() => Support.lines(side).filter((line) => line.startsWith("waiting")).length === 2)
-        yield* Fiber.interrupt(call)
-        assert.strictEqual(yield* say(connection, "still connected"), "still connected")
-        const noted = Support.lines(side)
-        const ids = (word: string) =>
-          noted.filter((line) => line.startsWith(word)).map((line) => line.slice(word.length))
-        assert.lengthOf(ids("waiting"), 2)
-        assert.deepStrictEqual(ids("cancelled"), ids("waiting"))
-        assert.lengthOf(ids("pids"), 1)
-      })
-    )
-
-    it.effect("that dies in a call is not asked to write twice, and is there again for the next (R-2, S-18)", () =>
-      Effect.gen(function* () {
-        const side = yield* Support.sideFile
-        const connection = yield* Support.hostile("", side)
-        const error = yield* Effect.flip(connection.callTool("writeAndDie", {}))
-        assert.strictEqual(error.reason, "outcome_unknown")
-        assert.include(error.message, "was not repeated")
-        yield* connection.callTool("write", {})
-        const noted = Support.lines(side).map((line) => line.replace(/\d.*/, ""))
-        const life = ["pids ", "offered ", "tools/list", "written"]
-        assert.deepStrictEqual(noted, [...life, ...life])
-      })
-    )
-
-    it.effect("that is killed between two calls is started again, and the write is done once", () =>
-      Effect.gen(function* () {
-        const side = yield* Support.sideFile
-        const connection = yield* Support.hostile("", side)
-        yield* connection.callTool("write", {})
-        const [pid] = Support.lines(side)[0]!.split(" ").slice(1).map(Number)
-        process.kill(pid!, "SIGKILL")
-        yield* Support.until(() => !Support.isAlive(pid!))
-        const second = yield* Effect.result(connection.callTool("write", {}))
-        // Killed so recently that the pipe may not have told us yet: then the outcome is unknown, and said to be.
-        if (Result.isFailure(second)) assert.strictEqual(second.failure.reason, "outcome_unknown")
-        yield* connection.callTool("say", { text: "" })
-        const written = Support.lines(side).filter((line) => line === "written").length
-        assert.strictEqual(written, Result.isSuccess(second) ? 2 : 1)
-      })
-    )
-
-    it.effect("that dies in a call that may be repeated is asked again, as often as is sensible", () =>
-      Effect.gen(function* () {
-        const side = yield* Support.sideFile
-        const connection = yield* Support.hostile("", side)
-        const error = yield* Effect.flip(connection.callTool("writeAndDie", {}, { repeatable: true }))
-        assert.strictEqual(error.reason, "disconnected")
-        assert.lengthOf(
-          Support.lines(side).filter((line) => line === "written"),
-          3
-        )
-      })
-    )
-
-    it.effect("shows a tool to whoever approves calls as it is now", () =>
-      Effect.gen(function* () {
-        const connection = yield* Hostile
-        const error = yield* Effect.flip(connection.callTool("say", {}, { accepts: () => false }))
-        assert.strictEqual(error.message, "tool 'say' of MCP server 'it' has changed")
-      })
-    )
-
-    it.effect("may add a tool, which is listed and can be called", () =>
-      Effect.gen(function* () {
-        const connection = yield* Hostile
-        const before = (yield* connection.tools).length
-        yield* connection.awaitChanges.pipe(Effect.timeoutOption(Duration.zero))
-        yield* connection.callTool("add", {})
-        assert.deepStrictEqual([...(yield* connection.awaitChanges)], ["tools"])
-        assert.lengthOf(yield* connection.tools, before + 1)
-      })
-    )
-
-    it.effect("has its pages followed to the end (AC-13)", () =>
-      Effect.gen(function* () {
-        const connection = yield* Hostile
-        assert.isAbove((yield* connection.tools).length, 20)
-        assert.deepStrictEqual(
-          (yield* connection.resourceTemplates).map((template) => template.uriTemplate),
-          ["x://a/{id}", "x://b/{id}", "x://c/{id}"]
-        )
-        assert.deepStrictEqual(yield* connection.prompts, [])
-      })
-    )
-
-    it.effect("cannot list for ever, or more than there is room for", () =>
-      Effect.gen(function* () {
-        for (const mode of ["loop", "endless", "bloated"]) {
-          const connection = yield* Support.hostile(mode)
-          const error = yield* Effect.flip(connection.tools)
-          assert.strictEqual(error.reason, "limit_exceeded", mode)
-        }
-      })
-    )
-
-    it.effect("offers no tool whose schema refers to another document (S-18)", () =>
-      Effect.gen(function* () {
-        const connection = yield* Support.hostile("refs")
-        const names = (yield* connection.tools).map((tool) => tool.name)
-        assert.include(names, "local")
-        assert.notIncludeMembers(names, ["remote", "relative", "output"])
-      })
-    )
-
-    it.effect("that breaks the protocol loses the connection, typed, and gets another (S-18)", () =>
-      Effect.gen(function* () {
-        const connection = yield* Support.hostile()
-        const cases = { broken: "protocol", deep: "protocol", uncorrelated: "protocol", huge: "limit_exceeded" }
-        for (const [name, reason] of Object.entries(cases)) {
-          const error = yield* Effect.flip(connection.callTool(name, {}))
-          assert.strictEqual(error.reason, reason, name)
-        }
-        assert.strictEqual(yield* say(connection, "back"), "back")
-      })
-    )
-
-    describe("while connecting", () => {
-      it.effect("steps down to the revision the server takes", () =>
-        Effect.gen(function* () {
-          const side = yield* Support.sideFile
-          const connection = yield* Support.hostile("strict", side)
-          assert.strictEqual((yield* connection.info).protocolVersion, "2024-11-05")
-          assert.deepStrictEqual(
-            Support.lines(side).filter((line) => line.startsWith("offered")),
-            ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"].map((version) => `offered ${version}`)
-          )
-        })
-      )
-
-      it.effect("says why a server cannot be used", () =>
-        Effect.gen(function* () {
-          const cases: ReadonlyArray<readonly [string, object, string, string]> = [
-            ["future", {}, "version", "speaks no revision of the protocol that kernai knows"],
-            ["dead", {}, "connect", "the server exited with code 3"],
-            ["silent", { connectTimeout: "100 millis" }, "timeout", "did not answer initialize in time"],
-            ["", { command: "kernai-no-such-command", args: ["sk"] }, "connect", "cannot be started (NotFound)"]
-          ]
-          for (const [mode, settings, reason, message] of cases) {
-            const connection = yield* Support.hostile(mode, "", { ...settings })
-            const error = yield* Effect.flip(connection.info)
-            assert.strictEqual(error.reason, reason)
-            assert.include(error.message, message)
-          }
-        })
+  it.effect("sees the variables it was given, PATH, HOME and LANG (S-1)", () =>
+    Effect.gen(function* () {
+      const connection = yield* Hostile
+      const env: Record<string, string> = JSON.parse(Support.textOf(yield* connection.callTool("env", {})))
+      const allowed = new Set(["SECRET", "PATH", "HOME", "LANG"])
+      assert.strictEqual(env["SECRET"], "sk-SECRET-0123456789")
+      assert.deepStrictEqual(
+        Object.keys(env).filter((name) => !allowed.has(name)),
+        []
       )
     })
+  )
 
-    it.effect("that does not want to end is ended with its children when the scope closes (R-15)", () =>
+  it.effect("is told when a call is given up, and keeps the connection", () =>
+    Effect.gen(function* () {
+      const side = yield* Support.sideFile
+      const connection = yield* Support.hostile("", side)
+      yield* connection.tools
+      const late = yield* Effect.flip(connection.callTool("wait", {}, { timeout: "30 millis" }))
+      assert.strictEqual(late.reason, "timeout")
+      const call = yield* Effect.forkChild(connection.callTool("wait", {}))
+      yield* Support.until(() => Support.lines(side).filter((line) => line.startsWith("waiting")).length === 2)
+      yield* Fiber.interrupt(call)
+      assert.strictEqual(yield* say(connection, "still connected"), "still connected")
+      const noted = Support.lines(side)
+      const ids = (word: string) => noted.filter((line) => line.startsWith(word)).map((line) => line.slice(word.length))
+      assert.lengthOf(ids("waiting"), 2)
+      assert.deepStrictEqual(ids("cancelled"), ids("waiting"))
+      assert.lengthOf(ids("pids"), 1)
+    })
+  )
+
+  it.effect("that dies in a call is not asked to write twice, and is there again for the next (R-2, S-18)", () =>
+    Effect.gen(function* () {
+      const side = yield* Support.sideFile
+      const connection = yield* Support.hostile("", side)
+      const error = yield* Effect.flip(connection.callTool("writeAndDie", {}))
+      assert.strictEqual(error.reason, "outcome_unknown")
+      assert.include(error.message, "was not repeated")
+      yield* connection.callTool("write", {})
+      const noted = Support.lines(side).map((line) => line.replace(/\d.*/, ""))
+      const life = ["pids ", "offered ", "tools/list", "written"]
+      assert.deepStrictEqual(noted, [...life, ...life])
+    })
+  )
+
+  it.effect("that is killed between two calls is started again, and the write is done once", () =>
+    Effect.gen(function* () {
+      const side = yield* Support.sideFile
+      const connection = yield* Support.hostile("", side)
+      yield* connection.callTool("write", {})
+      const [pid] = Support.lines(side)[0]!.split(" ").slice(1).map(Number)
+      process.kill(pid!, "SIGKILL")
+      yield* connection.callTool("write", {})
+      const noted = Support.lines(side)
+      assert.lengthOf(
+        noted.filter((line) => line.startsWith("pids")),
+        2
+      )
+      assert.lengthOf(
+        noted.filter((line) => line === "written"),
+        2
+      )
+    })
+  )
+
+  it.effect("may ignore what it does not know, and is still used", () =>
+    Effect.gen(function* () {
+      const side = yield* Support.sideFile
+      const connection = yield* Support.hostile("mute", side)
+      yield* connection.callTool("write", {})
+      yield* connection.callTool("write", {})
+      assert.lengthOf(
+        Support.lines(side).filter((line) => line === "written"),
+        2
+      )
+    })
+  )
+
+  it.effect("that dies in a call that may be repeated is asked again, as often as is sensible", () =>
+    Effect.gen(function* () {
+      const side = yield* Support.sideFile
+      const connection = yield* Support.hostile("", side)
+      const error = yield* Effect.flip(connection.callTool("writeAndDie", {}, { repeatable: true }))
+      assert.strictEqual(error.reason, "disconnected")
+      assert.lengthOf(
+        Support.lines(side).filter((line) => line === "written"),
+        3
+      )
+    })
+  )
+
+  it.effect("shows a tool to whoever approves calls as it is now", () =>
+    Effect.gen(function* () {
+      const connection = yield* Hostile
+      const error = yield* Effect.flip(connection.callTool("say", {}, { accepts: () => false }))
+      assert.strictEqual(error.message, "tool 'say' of MCP server 'it' has changed")
+    })
+  )
+
+  it.effect("may add a tool, which is listed and can be called", () =>
+    Effect.gen(function* () {
+      const connection = yield* Hostile
+      const before = (yield* connection.tools).length
+      yield* connection.awaitChanges.pipe(Effect.timeoutOption(Duration.zero))
+      yield* connection.callTool("add", {})
+      assert.deepStrictEqual([...(yield* connection.awaitChanges)], ["tools"])
+      assert.lengthOf(yield* connection.tools, before + 1)
+    })
+  )
+
+  it.effect("has its pages followed to the end (AC-13)", () =>
+    Effect.gen(function* () {
+      const connection = yield* Hostile
+      assert.isAbove((yield* connection.tools).length, 20)
+      assert.deepStrictEqual(
+        (yield* connection.resourceTemplates).map((template) => template.uriTemplate),
+        ["x://a/{id}", "x://b/{id}", "x://c/{id}"]
+      )
+      assert.deepStrictEqual(yield* connection.prompts, [])
+    })
+  )
+
+  it.effect("cannot list for ever, or more than there is room for", () =>
+    Effect.gen(function* () {
+      for (const mode of ["loop", "endless", "bloated"]) {
+        const connection = yield* Support.hostile(mode)
+        const error = yield* Effect.flip(connection.tools)
+        assert.strictEqual(error.reason, "limit_exceeded", mode)
+      }
+    })
+  )
+
+  it.effect("offers no tool whose schema refers to another document (S-18)", () =>
+    Effect.gen(function* () {
+      const connection = yield* Support.hostile("refs")
+      const names = (yield* connection.tools).map((tool) => tool.name)
+      assert.include(names, "local")
+      assert.notIncludeMembers(names, ["remote", "relative", "output"])
+    })
+  )
+
+  it.effect("that breaks the protocol loses the connection, typed, and gets another (S-18)", () =>
+    Effect.gen(function* () {
+      const connection = yield* Support.hostile()
+      const cases = { broken: "protocol", deep: "protocol", uncorrelated: "protocol", huge: "limit_exceeded" }
+      for (const [name, reason] of Object.entries(cases)) {
+        const error = yield* Effect.flip(connection.callTool(name, {}))
+        assert.strictEqual(error.reason, reason, name)
+      }
+      assert.strictEqual(yield* say(connection, "back"), "back")
+    })
+  )
+
+  describe("while connecting", () => {
+    it.effect("steps down to the revision the server takes", () =>
       Effect.gen(function* () {
         const side = yield* Support.sideFile
-        const pids = yield* Effect.scoped(
-          Effect.gen(function* () {
-            const connection = yield* Support.hostile("stubborn", side)
-            yield* connection.info
-            return Support.lines(side)[0]!.split(" ").slice(1).map(Number)
-          })
-        ).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, cleanUpMs: 500 }))
-        assert.lengthOf(pids, 2)
-        assert.deepStrictEqual(pids.filter(Support.isAlive), [])
-        assert.include(Support.lines(side), "SIGTERM")
+        const connection = yield* Support.hostile("strict", side)
+        assert.strictEqual((yield* connection.info).protocolVersion, "2024-11-05")
+        assert.deepStrictEqual(
+          Support.lines(side).filter((line) => line.startsWith("offered")),
+          ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"].map((version) => `offered ${version}`)
+        )
       })
     )
-  }
-)
+
+    it.effect("says why a server cannot be used", () =>
+      Effect.gen(function* () {
+        const cases: ReadonlyArray<readonly [string, object, string, string]> = [
+          ["future", {}, "version", "speaks no revision of the protocol that kernai knows"],
+          ["dead", {}, "connect", "the server exited with code 3"],
+          ["silent", { connectTimeout: "100 millis" }, "timeout", "did not answer initialize in time"],
+          ["", { command: "kernai-no-such-command", args: ["sk"] }, "connect", "cannot be started (NotFound)"]
+        ]
+        for (const [mode, settings, reason, message] of cases) {
+          const connection = yield* Support.hostile(mode, "", { ...settings })
+          const error = yield* Effect.flip(connection.info)
+          assert.strictEqual(error.reason, reason)
+          assert.include(error.message, message)
+        }
+      })
+    )
+  })
+
+  it.effect("that does not want to end is ended with its children when the scope closes (R-15)", () =>
+    Effect.gen(function* () {
+      const side = yield* Support.sideFile
+      const pids = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const connection = yield* Support.hostile("stubborn", side)
+          yield* connection.info
+          return Support.lines(side)[0]!.split(" ").slice(1).map(Number)
+        })
+      )
+      assert.lengthOf(pids, 2)
+      assert.deepStrictEqual(pids.filter(Support.isAlive), [])
+      assert.include(Support.lines(side), "SIGTERM")
+    })
+  )
+})

@@ -127,6 +127,20 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
     )
   })
 
+  it.effect("leaves no process behind when this one is asked to end (R-15, R-17)", () =>
+    Effect.gen(function* () {
+      const side = yield* Support.sideFile
+      const host = spawn(process.execPath, [Support.hostScript, side], { stdio: "ignore" })
+      const exited = new Promise<number | null>((resolve) => host.on("exit", resolve))
+      yield* Support.until(() => Support.lines(side).length > 1)
+      const pids = Support.lines(side)[0]!.split(" ").slice(1).map(Number)
+      host.kill("SIGTERM")
+      yield* Effect.promise(() => exited)
+      assert.lengthOf(pids, 2)
+      assert.deepStrictEqual(pids.filter(Support.isAlive), [])
+    })
+  )
+
   describe("over Streamable HTTP", () => {
     for (const unknownSession of [404, 400] as const) {
       it.effect(`connects again when the server was restarted and answers ${unknownSession}, writing once`, () =>

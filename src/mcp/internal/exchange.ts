@@ -36,7 +36,7 @@ export interface Exchange {
   readonly refuse: Effect.Effect<void>
   /** Ends the line; whatever is under way fails with the error. */
   readonly close: (error: McpClientError) => Effect.Effect<void>
-  readonly isOpen: () => boolean
+  readonly isOpen: Effect.Effect<boolean>
 }
 
 /** Opens a line over a function that sends one encoded message. */
@@ -80,7 +80,7 @@ export const make = (options: {
   })
 
   return {
-    isOpen: () => !closed,
+    isOpen: Effect.sync(() => !closed),
     refuse,
     close,
     notify: (message) => (closed ? Effect.fail(notSent) : send(message)),

@@ -97,8 +97,6 @@ export const make = (options: {
       closing = Effect.asVoid(Fiber.await(fiber))
     })
 
-  const live = () => (current !== undefined && current.session.isOpen() ? current : undefined)
-
   const retire = (entry: Entry) =>
     Effect.suspend(() => {
       if (current === entry) current = undefined
@@ -113,9 +111,10 @@ export const make = (options: {
     })
 
   const connect = Effect.gen(function* () {
-    const known = live()
-    if (known !== undefined) return known
-    if (current !== undefined) yield* retire(current)
+    if (current !== undefined) {
+      if (yield* current.session.isOpen) return current
+      yield* retire(current)
+    }
     yield* closing
     const lists: Lists = {
       tools: new Kept(),

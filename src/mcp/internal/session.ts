@@ -16,6 +16,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as HttpClient from "effect/http/HttpClient"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import { isRecord, own } from "../../internal/untrusted.ts"
@@ -35,7 +36,12 @@ export interface Session {
   readonly capabilities: Readonly<Record<string, unknown>>
   readonly listResourceTemplates: Effect.Effect<ReadonlyArray<McpSchema.ResourceTemplate>, McpClientError>
   /** False once the line is known to be down. Over Streamable HTTP only a request can tell. */
-  readonly isOpen: () => boolean
+  readonly isOpen: Effect.Effect<boolean>
+  /**
+   * Finds out whether the server is there, for what must not be asked twice: looked at now, a
+   * server that was killed is a restart; after the question, nobody could tell whether it was heard.
+   */
+  readonly probe: Effect.Effect<void, McpClientError>
   readonly close: Effect.Effect<void>
 }
 
@@ -80,7 +86,7 @@ const attempt = Effect.fnUntraced(function* (
   options: Options,
   close: Effect.Effect<void>
 ) {
-  const { isOpen, listen, transport } = yield* openTransport(server, handshake, options)
+  const { isOpen, listen, probe, transport } = yield* openTransport(server, handshake, options)
   const limits = yield* Limits
   const agreeing = Listing.bounded(Handshake.over(transport, handshake), limits.fetchedBytes)
   const client = yield* McpClient.make({ ...Handshake.clientInfo, timeout: server.connectTimeout }).pipe(
@@ -96,6 +102,7 @@ const attempt = Effect.fnUntraced(function* (
         ? Listing.resourceTemplates(agreeing, server.connectTimeout)
         : Effect.succeed([]),
     isOpen,
+    probe,
     close
   }
   return session
@@ -113,7 +120,7 @@ const openTransport = Effect.fnUntraced(function* (
       return overLine(yield* LegacySse.open(server, httpClient(server), listener), handshake)
     case "streamable_http": {
       const http = yield* StreamableHttp.open(server, httpClient(server), listener, handshake)
-      return { ...http, isOpen: () => true }
+      return { ...http, isOpen: Effect.succeed(true), probe: readArrivals }
     }
   }
 })
@@ -130,9 +137,32 @@ const overLine = (line: Exchange.Exchange, handshake: Handshake.Handshake) => {
   return {
     transport,
     isOpen: line.isOpen,
-    listen: modern ? Effect.ignore(line.request(Handshake.subscription)) : Effect.void
+    listen: modern ? Effect.ignore(line.request(Handshake.subscription)) : Effect.void,
+    probe: modern ? readArrivals : pingOver(line)
   }
 }
+
+// A server that answers nothing it does not know is not asked again.
+const pingOver = (line: Exchange.Exchange): Effect.Effect<void, McpClientError> => {
+  let answers = true
+  let nextId = 1
+  return Effect.suspend(() => {
+    if (!answers) return readArrivals
+    const ping = { jsonrpc: "2.0", id: `ping-${nextId++}`, method: "ping" } as const
+    return Effect.map(Effect.timeoutOption(line.request(ping), "250 millis"), (answer) => {
+      answers = Option.isSome(answer)
+    })
+  })
+}
+
+// A closed socket is only known once the event loop has read it.
+const readArrivals = Effect.repeat(
+  Effect.callback<void>((resume) => {
+    const turn = setImmediate(() => resume(Effect.void))
+    return Effect.sync(() => clearImmediate(turn))
+  }),
+  { times: 2 }
+)
 
 const tellsOfChanges = (capabilities: Readonly<Record<string, unknown>>): boolean =>
   Object.values(capabilities).some((capability) => isRecord(capability) && own(capability, "listChanged") === true)

@@ -84,7 +84,8 @@ export const open = Effect.fnUntraced(function* (
       .close(Exchange.lost("the connection was closed"))
       .pipe(Effect.andThen(Queue.end(outbox)), Effect.andThen(Effect.timeoutOption(exited, grace)))
   )
-  return line
+  const isRunning = Effect.orElseSucceed(process.isRunning, () => false)
+  return { ...line, isOpen: Effect.flatMap(isRunning, (running) => (running ? line.isOpen : Effect.succeed(false))) }
 })
 
 const inherited = ["PATH", "HOME", "LANG"] as const

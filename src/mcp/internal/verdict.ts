@@ -130,7 +130,8 @@ const describe = (
     case "LimitError":
       return ["limit_exceeded", `MCP server '${server.name}': ${reason.message}`]
     case "UnsupportedError":
-      return ["version", `MCP server '${server.name}': ${reason.message}`]
+      // After the handshake it is a thing this server does not have.
+      return [operation === "initialize" ? "version" : "not_found", `MCP server '${server.name}': ${reason.message}`]
     case "ConfigurationError":
       return ["config", reason.message]
   }

@@ -16,6 +16,7 @@ const here = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 const installed = (file: string) => fileURLToPath(new URL(`../../../node_modules/${file}`, import.meta.url))
 
 export const hostileScript = here("hostile.mjs")
+export const hostScript = here("host.ts")
 export const everythingScript = installed("@modelcontextprotocol/server-everything/dist/index.js")
 export const filesystemScript = installed("@modelcontextprotocol/server-filesystem/dist/index.js")
 

@@ -143,7 +143,7 @@ const methods = {
     if (mode === "loop") return send({ id, result: { ...listed(), nextCursor: "same" } })
     if (mode === "endless") return send({ id, result: { tools: [tool("a")], nextCursor: String(Math.random()) } })
     if (mode === "bloated") {
-      const description = "x".repeat(6 * 1024 * 1024)
+      const description = "x".repeat(9 * 1024 * 1024)
       return send({ id, result: { tools: [tool("a", { description })], nextCursor: String(Math.random()) } })
     }
     if (mode === "pages") {
@@ -162,7 +162,7 @@ const methods = {
     const at = Number(params?.cursor ?? 0)
     send({ id, result: { resourceTemplates: [templates[at]], ...(at < 2 ? { nextCursor: `${at + 1}` } : {}) } })
   },
-  ping: (id) => send({ id, result: {} })
+  ping: (id) => mode !== "mute" && send({ id, result: {} })
 }
 
 if (mode === "stubborn") {
