@@ -188,27 +188,39 @@ const read = Effect.fnUntraced(function* (
     return reply.isFinished ? undefined : { reason: "incomplete" }
   }
 
+  // What was said before a fault is delivered first, wherever the network cut the two.
+  let broken: Fault | undefined
   const deliver = (fault: Fault | undefined): PartsPull => {
-    if (fault !== undefined) return Effect.fail(fault)
+    if (fault?.reason === "limit_exceeded") return Effect.fail(fault)
+    broken = fault
     const parts = reply.out
     if (!Arr.isArrayNonEmpty(parts)) return pull
     reply.out = []
     return Effect.succeed(parts)
   }
 
-  const pull: PartsPull = Effect.suspend(() =>
-    reply.isFinished
-      ? Cause.done()
+  const pull: PartsPull = Effect.suspend((): PartsPull => {
+    if (reply.isFinished) return Effect.andThen(rest(bytes), Cause.done())
+    return broken !== undefined
+      ? Effect.fail(broken)
       : Pull.matchEffect(timely, {
           onSuccess: (chunks) => deliver(take(chunks)),
           onFailure: Effect.failCause,
           onDone: () => deliver(finish())
         })
-  )
+  })
   return pull
 })
 
 type Utf8 = InstanceType<typeof TextDecoder>
+
+/**
+ * Reads what follows the end of a reply: hardly anything, and soon.
+ *
+ * A connection can be used again only when its answer was read to the end.
+ */
+const rest = (bytes: Pull.Pull<unknown, unknown>): Effect.Effect<void> =>
+  Effect.ignore(Effect.timeoutOption(Effect.repeat(bytes, { times: 8 }), 200))
 
 const decode = (utf8: Utf8, chunk?: Uint8Array): string | undefined => {
   try {

@@ -85,7 +85,8 @@ const passing: ReadonlySet<ProviderReason> = new Set<ProviderReason>([
 /** Whether the same call may succeed a little later. */
 export const isPassing = (fault: Fault): boolean => fault.retry !== false && passing.has(fault.reason)
 
-const codeShape = /^[A-Za-z][A-Za-z0-9_]{1,47}$/
+// Words in one case and no digit: what a code looks like and a key does not.
+const codeShape = /^(?=.{2,48}$)(?:[a-z]+(?:_[a-z]+)*|[A-Z]+(?:_[A-Z]+)*)$/
 
 /**
  * A vendor's error code, when it is a plain word and holds no secret.

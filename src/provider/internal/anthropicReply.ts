@@ -1,0 +1,187 @@
+/**
+ * Reads replies and errors of the Messages API (BP-108 to BP-110).
+ *
+ * @since 0.1.0
+ */
+import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
+import { name } from "./anthropicRequest.ts"
+import { type Fault, statusReason } from "./fault.ts"
+import type { Decoder } from "./frames.ts"
+import { count, type Fields, fields, isFields, list, string, sum, text } from "./read.ts"
+import type { Reply } from "./reply.ts"
+
+/** Reads events and whole messages. */
+export const decoder = (reply: Reply): Decoder => {
+  const counts = new Counts()
+  let reason: FinishReason | undefined
+  let stopSequence: string | undefined
+  const signatures = new Map<number, string>()
+
+  const finish = (given: FinishReason) =>
+    reply.finish(given, counts.usage, stopSequence === undefined ? undefined : { [name]: { stopSequence } })
+
+  const blockStart = (index: number, block: Fields | undefined) => {
+    switch (string(block, "type")) {
+      case "text":
+        return reply.text(string(block, "text") ?? "")
+      case "thinking":
+        return reply.thinking(string(block, "thinking") ?? "")
+      case "redacted_thinking":
+        return reply.endThinking({ [name]: { redacted: string(block, "data") ?? "" } })
+      case "tool_use": {
+        reply.call(String(index), text(block, "id"), string(block, "name") ?? "")
+        const input = fields(block, "input")
+        if (input !== undefined && Object.keys(input).length > 0) reply.params(String(index), JSON.stringify(input))
+      }
+    }
+  }
+
+  const blockDelta = (index: number, delta: Fields | undefined) => {
+    switch (string(delta, "type")) {
+      case "thinking_delta":
+        return reply.thinking(string(delta, "thinking") ?? "")
+      case "signature_delta":
+        signatures.set(index, (signatures.get(index) ?? "") + (string(delta, "signature") ?? ""))
+        return
+      case "input_json_delta":
+        return reply.params(String(index), string(delta, "partial_json") ?? "")
+      default:
+        return reply.text(string(delta, "text") ?? "")
+    }
+  }
+
+  const blockStop = (index: number) => {
+    const signature = signatures.get(index)
+    if (signature !== undefined) reply.endThinking({ [name]: { signature } })
+    signatures.delete(index)
+    reply.endCall(String(index))
+  }
+
+  const stopped = (of: Fields | undefined) => {
+    const given = string(of, "stop_reason")
+    if (given !== undefined) reason = finishReason(given)
+    stopSequence = text(of, "stop_sequence") ?? stopSequence
+  }
+
+  return {
+    event: (event) => {
+      switch (string(event, "type")) {
+        case "content_block_delta":
+          return void blockDelta(count(event, "index") ?? 0, fields(event, "delta"))
+        case "content_block_start":
+          return void blockStart(count(event, "index") ?? 0, fields(event, "content_block"))
+        case "content_block_stop":
+          return void blockStop(count(event, "index") ?? 0)
+        case "message_start": {
+          const message = fields(event, "message")
+          counts.take(fields(message, "usage"))
+          return void reply.about(text(message, "id"), text(message, "model"))
+        }
+        case "message_delta":
+          counts.take(fields(event, "usage"))
+          return void stopped(fields(event, "delta"))
+        case "message_stop":
+          return void finish(reason ?? "unknown")
+        case "error":
+          return inStream(event)
+      }
+      return undefined
+    },
+    whole: (message) => {
+      if (string(message, "type") === "error") return inStream(message)
+      reply.about(text(message, "id"), text(message, "model"))
+      list(message, "content").forEach((block, index) => {
+        blockStart(index, block)
+        const signature = text(block, "signature")
+        if (signature !== undefined) reply.endThinking({ [name]: { signature } })
+        reply.endCall(String(index))
+      })
+      counts.take(fields(message, "usage"))
+      stopped(message)
+      if (reason !== undefined) finish(reason)
+      return undefined
+    },
+    end: () => {
+      if (reason !== undefined) finish(reason)
+    }
+  }
+}
+
+/** Counts are cumulative: each replaces the one before. Cached input is part of the input. */
+class Counts {
+  #input: number | undefined
+  #read: number | undefined
+  #written: number | undefined
+  #output: number | undefined
+  #thought: number | undefined
+
+  take(usage: Fields | undefined) {
+    this.#input = count(usage, "input_tokens") ?? this.#input
+    this.#read = count(usage, "cache_read_input_tokens") ?? this.#read
+    this.#written = count(usage, "cache_creation_input_tokens") ?? this.#written
+    this.#output = count(usage, "output_tokens") ?? this.#output
+    this.#thought = count(fields(usage, "output_tokens_details"), "thinking_tokens") ?? this.#thought
+  }
+
+  get usage(): ReportedUsage {
+    return {
+      inputTokens: {
+        total: this.#input === undefined ? undefined : sum(this.#input, this.#read, this.#written),
+        uncached: this.#input,
+        cacheRead: this.#read,
+        cacheWrite: this.#written
+      },
+      outputTokens: { total: this.#output, reasoning: this.#thought }
+    }
+  }
+}
+
+const finishReason = (given: string): FinishReason => {
+  switch (given) {
+    case "end_turn":
+    case "stop_sequence":
+      return "stop"
+    case "max_tokens":
+    case "model_context_window_exceeded":
+      return "length"
+    case "tool_use":
+      return "tool-calls"
+    case "pause_turn":
+      return "pause"
+    case "refusal":
+      return "content-filter"
+    default:
+      return "other"
+  }
+}
+
+// ---------------------------------------------------------------- errors
+
+const reasons: ReadonlyMap<string, Fault["reason"]> = new Map<string, Fault["reason"]>([
+  ["invalid_request_error", "invalid_request"],
+  ["authentication_error", "authentication"],
+  ["billing_error", "quota_exhausted"],
+  ["permission_error", "permission"],
+  ["not_found_error", "not_found"],
+  ["request_too_large", "invalid_request"],
+  ["rate_limit_error", "rate_limited"],
+  ["timeout_error", "timeout"],
+  ["api_error", "server_error"],
+  ["overloaded_error", "overloaded"]
+])
+
+const inStream = (event: Fields): Fault => {
+  const code = string(fields(event, "error"), "type")
+  return { reason: reasons.get(code ?? "") ?? "server_error", code }
+}
+
+/** What an error document says about a status. */
+export const fault = (document: unknown, status: number): Pick<Fault, "reason" | "code"> => {
+  const error = isFields(document) ? fields(document, "error") : undefined
+  const code = string(error, "type")
+  // The sentence is only looked at, never passed on.
+  const message = string(error, "message") ?? ""
+  if (status === 400 && /prompt is too long|context window/i.test(message)) return { reason: "context_length", code }
+  if (status === 400 && /credit balance/i.test(message)) return { reason: "quota_exhausted", code }
+  return { reason: reasons.get(code ?? "") ?? statusReason(status), code }
+}

@@ -1,0 +1,174 @@
+/**
+ * Writes requests of the Messages API (BP-105 to BP-107).
+ *
+ * What a model takes is told by its id: newer Claude models think adaptively
+ * and take no sampling options.
+ *
+ * @since 0.1.0
+ */
+import type { Json, JsonObject } from "../../internal/json.ts"
+import type { Message } from "../../Message.ts"
+import type { Request } from "../../Provider.ts"
+import { assemble, extras } from "./body.ts"
+import { type Piece, placeholder, spoken, textOf } from "./pieces.ts"
+import { isFields, text } from "./read.ts"
+
+/** The name under which thinking is signed and extras are given. */
+export const name = "anthropic"
+
+/** A message, its blocks as JSON text. */
+export interface WireMessage {
+  readonly role: "system" | "user" | "assistant"
+  /** Native results: joined with those of the messages beside it. */
+  readonly isResults: boolean
+  readonly text: string
+  readonly blocks: ReadonlyArray<string>
+}
+
+/** Writes one message. */
+export const toMessage = (message: Message, pieces: ReadonlyArray<Piece>): WireMessage => {
+  if (message.role === "system") return { role: "system", isResults: false, text: textOf(pieces), blocks: [] }
+  return {
+    role: message.role === "assistant" ? "assistant" : "user",
+    isResults: message.role === "tool" && pieces.some((piece) => piece.kind === "result"),
+    text: "",
+    blocks: toBlocks(spoken(pieces)).map((block) => JSON.stringify(block))
+  }
+}
+
+const toBlocks = (pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => {
+  const blocks: Array<JsonObject> = []
+  for (const piece of pieces) {
+    const block = toBlock(piece)
+    if (block !== undefined) blocks.push(block)
+  }
+  return blocks
+}
+
+const toBlock = (piece: Piece): JsonObject | undefined => {
+  switch (piece.kind) {
+    case "text":
+      return { type: "text", text: piece.text }
+    case "media":
+      if (piece.type !== "image") return toBlock(placeholder(piece))
+      return {
+        type: "image",
+        source:
+          "url" in piece.source
+            ? { type: "url", url: piece.source.url }
+            : { type: "base64", media_type: piece.mediaType, data: piece.source.data }
+      }
+    case "call":
+      return { type: "tool_use", id: piece.id, name: piece.name, input: piece.input }
+    case "result":
+      return {
+        type: "tool_result",
+        tool_use_id: piece.id,
+        content: toBlocks(spoken(piece.pieces)),
+        ...(piece.isError ? { is_error: true } : {})
+      }
+    case "thought": {
+      const kept = isFields(piece.signature) ? piece.signature : undefined
+      const redacted = text(kept, "redacted")
+      if (redacted !== undefined) return { type: "redacted_thinking", data: redacted }
+      const signature = text(kept, "signature")
+      // The API refuses thinking that it did not sign.
+      return signature === undefined ? undefined : { type: "thinking", thinking: piece.text, signature }
+    }
+  }
+}
+
+/** Writes the request around its messages. */
+export const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string => {
+  const { generation, model } = request
+  const known = traits(model.id)
+  const marks = new Set((request.cacheBreakpoints ?? []).slice(-4))
+  const budget = generation.thinking?.budget
+  const thinks =
+    known.isClaude && (budget !== undefined || (known.adaptive && generation.thinking?.effort !== undefined))
+  const samples = known.sampling && !thinks
+  return assemble(
+    {
+      model: model.id,
+      max_tokens:
+        generation.maxTokens ?? (known.isClaude && known.budget && budget !== undefined ? 4096 + budget : 4096),
+      system: toSystem(messages, marks),
+      stream: true,
+      temperature: samples ? generation.temperature : undefined,
+      top_p: samples && (known.bothSamplings || generation.temperature === undefined) ? generation.topP : undefined,
+      stop_sequences: generation.stopSequences,
+      thinking: known.adaptive
+        ? thinks
+          ? { type: "adaptive", display: "summarized" }
+          : undefined
+        : budget === undefined
+          ? undefined
+          : { type: "enabled", budget_tokens: budget },
+      output_config:
+        known.effort && generation.thinking?.effort !== undefined ? { effort: generation.thinking.effort } : undefined,
+      tools:
+        request.tools.length === 0
+          ? undefined
+          : request.tools.map((tool) => ({
+              name: tool.name,
+              description: tool.description,
+              input_schema: tool.inputSchema
+            })),
+      ...extras(request, name)
+    },
+    "messages",
+    toMessages(messages, marks)
+  )
+}
+
+// The last system message wins (BP-106); a mark on any of them marks it.
+const toSystem = (messages: ReadonlyArray<WireMessage>, marks: ReadonlySet<number>): Json | undefined => {
+  let system: Json | undefined
+  let isMarked = false
+  for (let index = 0; index < messages.length; index++) {
+    const message = messages[index]
+    if (message?.role !== "system") continue
+    isMarked ||= marks.has(index)
+    if (message.text !== "") system = message.text
+  }
+  if (system === undefined || !isMarked) return system
+  return [{ type: "text", text: system, cache_control: { type: "ephemeral" } }]
+}
+
+const toMessages = (messages: ReadonlyArray<WireMessage>, marks: ReadonlySet<number>): ReadonlyArray<string> => {
+  const written: Array<string> = []
+  let blocks: Array<string> = []
+  for (let index = 0; index < messages.length; index++) {
+    const message = messages[index]
+    // A model that said nothing is left out: an empty message is refused.
+    if (message === undefined || message.role === "system" || message.blocks.length === 0) continue
+    if (message.role === "assistant" && message.blocks.length === 1 && message.blocks[0] === emptyText) continue
+    blocks.push(...message.blocks)
+    if (marks.has(index)) blocks.push(marked(blocks.pop()))
+    if (message.isResults && messages[index + 1]?.isResults === true) continue
+    written.push(`{"role":"${message.role}","content":[${blocks.join(",")}]}`)
+    blocks = []
+  }
+  return written
+}
+
+const emptyText = JSON.stringify({ type: "text", text: "" })
+
+const marked = (block = "{}"): string => `${block.slice(0, -1)},"cache_control":{"type":"ephemeral"}}`
+
+/** What a model takes, by its id: newer Claude models have other thinking and no sampling options. */
+const traits = (id: string) => {
+  const isClaude = id.startsWith("claude-")
+  const version = /^claude-([a-z]+)-(\d{1,2})(?:-(\d{1,2}))?(?!\d)/.exec(id)
+  const family = version?.[1]
+  const release = Number(version?.[2] ?? 0) * 100 + Number(version?.[3] ?? 0)
+  const adaptive = release >= 500 || (family === "opus" && release >= 407)
+  return {
+    isClaude,
+    adaptive,
+    budget: !adaptive,
+    sampling: !adaptive,
+    bothSamplings: release < 401,
+    effort: adaptive || (family === "opus" && release >= 405) || (family === "sonnet" && release >= 406)
+  }
+}

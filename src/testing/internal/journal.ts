@@ -1,0 +1,160 @@
+/**
+ * Journals without a kernel: records as a run would commit them, and the states they lead to.
+ *
+ * @since 0.1.0
+ */
+import type { Call } from "../../Call.ts"
+import * as Contents from "../../Content.ts"
+import type { Content, Json, JsonObject } from "../../Content.ts"
+import type { PhaseEvent, RunScope } from "../../RunEvent.ts"
+import type { Delta, RunRecord, RunState } from "../../RunState.ts"
+import { advance } from "../../RunState.ts"
+
+/** One commit: a record and the state after it. */
+export interface Commit {
+  readonly record: RunRecord
+  readonly state: RunState
+}
+
+/** The facts of an event that its run fills in. */
+export type Draft = PhaseEvent extends infer E
+  ? E extends PhaseEvent
+    ? Omit<E, keyof RunScope | "revision">
+    : never
+  : never
+
+/** Who a run is, where it matters. */
+export interface Options {
+  readonly agent?: string
+  readonly parentRunId?: string
+  readonly rootRunId?: string
+  readonly taskId?: string
+  readonly depth?: number
+  readonly workerId?: string
+  readonly createdAt?: number
+  readonly input?: string
+  readonly context?: JsonObject
+}
+
+/** A run that is written down record by record. */
+export interface Writer {
+  /** The last commit. */
+  readonly last: () => Commit
+  /** Goes one record on. `change` replaces parts of the record. */
+  readonly commit: (
+    op: RunRecord["op"],
+    events: ReadonlyArray<Draft>,
+    delta?: Delta,
+    change?: Partial<Pick<RunRecord, "workerId" | "createdAt">>
+  ) => Commit
+}
+
+/** Begins a journal: its first commit is `last()`. */
+export const begin = (runId: string, options: Options = {}): Writer => {
+  const workerId = options.workerId ?? "worker-1"
+  const createdAt = options.createdAt ?? 1_000
+  const scope = {
+    runId,
+    rootRunId: options.rootRunId ?? runId,
+    depth: options.depth ?? 0,
+    taskId: options.taskId
+  }
+  let current: Commit | undefined
+  const commit: Writer["commit"] = (op, drafts, delta = {}, change = {}) => {
+    const revision = (current?.record.revision ?? 0) + 1
+    const at = change.createdAt ?? createdAt + revision - 1
+    const step = current?.state.turns.length ?? 0
+    const events: ReadonlyArray<PhaseEvent> = drafts.map((draft) => ({ ...draft, ...scope, step, at, revision }))
+    const record: RunRecord = { runId, revision, op, events, delta, createdAt: at, workerId, ...change }
+    current = { record, state: advance(current?.state, record) }
+    return current
+  }
+  const first = commit("phase", [
+    {
+      type: "run_started",
+      agent: options.agent ?? "agent",
+      parentRunId: options.parentRunId,
+      messages: [{ role: "user", content: [Contents.text(options.input ?? "What is a fiber?")] }],
+      history: 0,
+      context: options.context ?? {}
+    }
+  ])
+  return { last: () => current ?? first, commit }
+}
+
+/** What is said in a turn. */
+export interface Said {
+  readonly text?: string
+  readonly input?: Json
+  readonly output?: ReadonlyArray<Content>
+}
+
+/** One turn that makes one call: ten commits. */
+export const turn = (run: Writer, said: Said = {}): ReadonlyArray<Commit> => {
+  const { state } = run.last()
+  const turnId = `${state.runId}:t${state.turns.length + 1}`
+  const toolCallId = `${turnId}.0`
+  const input = said.input ?? { query: "fiber" }
+  const call: Call = { toolCallId, toolName: "search", input, kind: "skill", review: "unreviewed" }
+  const output = said.output ?? [Contents.text("a thread of execution")]
+  const result = { toolCallId, toolName: "search", kind: call.kind, input, output, durationMs: 3 }
+  return [
+    run.commit("phase", [{ type: "turn_started", turnId }]),
+    prepared(run),
+    run.commit("phase", [{ type: "model_started", attempt: 1 }]),
+    answered(run, said.text ?? "Let me look.", { type: "tools" }, [call]),
+    run.commit("phase", [{ type: "tool_calls_started" }]),
+    run.commit("phase", [{ type: "tool_call_started", toolCallId }]),
+    run.commit("launch", [], { launched: [toolCallId] }),
+    run.commit("phase", [{ type: "tool_call_completed", toolCallId, result }]),
+    run.commit("phase", [{ type: "tool_calls_completed" }]),
+    run.commit("phase", [{ type: "turn_completed", turnId }])
+  ]
+}
+
+/** The turn that answers, and the end of the run: six commits. */
+export const finish = (run: Writer, text = "A light thread."): ReadonlyArray<Commit> => {
+  const { state } = run.last()
+  const turnId = `${state.runId}:t${state.turns.length + 1}`
+  return [
+    run.commit("phase", [{ type: "turn_started", turnId }]),
+    prepared(run),
+    run.commit("phase", [{ type: "model_started", attempt: 1 }]),
+    answered(run, text, { type: "final", text }, []),
+    run.commit("phase", [{ type: "turn_completed", turnId }]),
+    run.commit("phase", [{ type: "run_completed", source: "model_done" }])
+  ]
+}
+
+const prepared = (run: Writer): Commit => {
+  const { prompt } = run.last().state
+  return run.commit("phase", [
+    {
+      type: "turn_prepared",
+      model: "mock/scripted",
+      dialect: "blocks",
+      prompt: { base: prompt.length, append: [] },
+      tools: ["search"]
+    }
+  ])
+}
+
+const answered = (
+  run: Writer,
+  text: string,
+  outcome: Extract<Draft, { type: "model_completed" }>["outcome"],
+  calls: ReadonlyArray<Call>
+): Commit =>
+  run.commit("phase", [
+    {
+      type: "model_completed",
+      message: { role: "assistant", content: [Contents.text(text)] },
+      model: "mock/scripted",
+      usage: { inputTokens: 100, cachedTokens: 10, outputTokens: 20, reasoningTokens: 5 },
+      costUsd: 0.001,
+      finishReason: "stop",
+      latencyMs: 12,
+      outcome,
+      calls
+    }
+  ])

@@ -1,0 +1,248 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Content from "../../src/Content.ts"
+import * as Model from "../../src/Model.ts"
+import { bodyOf, finishOf, message, read, request, stub, vendor } from "../support/provider.ts"
+
+const events = (...list: ReadonlyArray<object>) =>
+  new Response(list.map((event) => `data: ${JSON.stringify(event)}\r\n\r\n`).join(""))
+
+const readingAs = (name: string, ...list: ReadonlyArray<object>) =>
+  Effect.gen(function* () {
+    const http = stub(() => Effect.succeed(events(...list)))
+    const provider = yield* Effect.provide(vendor(name)({}), http.layer)
+    return { ...(yield* read(provider.stream(request()))), asked: http.asked[0] }
+  })
+
+const all = Model.gemini25Pro
+const tool = { name: "add", description: "Adds", inputSchema: { type: "object" } } as const
+const media = message(
+  "user",
+  Content.image({ data: new Uint8Array([1, 2, 3]), mediaType: "image/png" }),
+  Content.document({ url: "https://x.test/a.pdf", mediaType: "application/pdf" })
+)
+
+describe("GeminiProvider", () => {
+  it.effect("writes contents, instructions and settings its own way", () =>
+    Effect.gen(function* () {
+      const body = yield* bodyOf(
+        "google",
+        request({
+          model: all,
+          tools: [tool],
+          messages: [message("system", "A"), message("system", "B"), media, message("assistant", "b")],
+          generation: { temperature: 0, topP: 1, maxTokens: 5, seed: 2, stopSequences: ["x"], thinking: { budget: 8 } }
+        })
+      )
+      assert.deepStrictEqual(body, {
+        systemInstruction: { parts: [{ text: "A" }, { text: "B" }] },
+        contents: [
+          {
+            role: "user",
+            parts: [
+              { inlineData: { mimeType: "image/png", data: "AQID" } },
+              { fileData: { mimeType: "application/pdf", fileUri: "https://x.test/a.pdf" } }
+            ]
+          },
+          { role: "model", parts: [{ text: "b" }] }
+        ],
+        generationConfig: {
+          temperature: 0,
+          topP: 1,
+          maxOutputTokens: 5,
+          stopSequences: ["x"],
+          seed: 2,
+          thinkingConfig: { includeThoughts: true, thinkingBudget: 8 }
+        },
+        tools: [
+          { functionDeclarations: [{ name: "add", description: "Adds", parametersJsonSchema: { type: "object" } }] }
+        ]
+      })
+    })
+  )
+
+  it.effect("gives the signature of a call back with that call", () =>
+    Effect.gen(function* () {
+      const call = { functionCall: { name: "add", args: { x: 1 } }, thoughtSignature: "sig" }
+      const { asked, parts } = yield* readingAs("google", {
+        candidates: [{ content: { parts: [call] }, finishReason: "STOP" }]
+      })
+      assert.strictEqual(
+        asked?.url,
+        "https://generativelanguage.googleapis.com/v1beta/models/m-text:streamGenerateContent?alt=sse"
+      )
+      assert.strictEqual(asked?.headers["x-goog-api-key"], "sk-SECRET-0123456789abcdef")
+      const signed = parts.find((part) => part.type === "reasoning-end")?.metadata?.["google"]
+      assert.deepStrictEqual(signed, { signature: "sig", callId: "call_0" })
+
+      const origin = { provider: "google", model: "m-text" }
+      const body = yield* bodyOf(
+        "google",
+        request({
+          tools: [tool],
+          messages: [
+            message(
+              "assistant",
+              Content.thinking("", { origin, signature: signed ?? null }),
+              Content.toolUse("call_0", "add", { x: 1 })
+            ),
+            message("tool", Content.toolResult("call_0", "2")),
+            message("tool", Content.toolResult("call_9", "boom", { isError: true }))
+          ]
+        })
+      )
+      assert.deepStrictEqual((body as { contents: unknown }).contents, [
+        {
+          role: "model",
+          parts: [{ functionCall: { id: "call_0", name: "add", args: { x: 1 } }, thoughtSignature: "sig" }]
+        },
+        {
+          role: "user",
+          parts: [
+            { functionResponse: { id: "call_0", name: "add", response: { output: "2" } } },
+            { functionResponse: { id: "call_9", name: "unknown", response: { error: "boom" } } }
+          ]
+        }
+      ])
+    })
+  )
+
+  for (const [given, expected] of [
+    ["STOP", "stop"],
+    ["MAX_TOKENS", "length"],
+    ["SAFETY", "content-filter"],
+    ["MALFORMED_FUNCTION_CALL", "error"],
+    ["OTHER", "other"]
+  ] as const) {
+    it.effect(`${given} is ${expected} (AC-4)`, () =>
+      Effect.map(
+        readingAs("google", { candidates: [{ content: { parts: [{ text: "x" }] }, finishReason: given }] }),
+        ({ parts }) => assert.strictEqual(finishOf(parts)?.reason, expected)
+      )
+    )
+  }
+
+  it.effect("a body that ends without a reason was cut", () =>
+    Effect.map(Effect.flip(readingAs("google", { candidates: [{ content: { parts: [{ text: "x" }] } }] })), (error) =>
+      assert.strictEqual(error.reason, "incomplete")
+    )
+  )
+
+  it.effect("knows a bad key by its detail, whatever the status says", () =>
+    Effect.gen(function* () {
+      const error = { code: 400, status: "INVALID_ARGUMENT", details: [{ reason: "API_KEY_INVALID" }] }
+      const http = stub(() => Effect.succeed(new Response(JSON.stringify([{ error }]), { status: 400 })))
+      const provider = yield* Effect.provide(vendor("google")({}), http.layer)
+      const failed = yield* Effect.flip(read(provider.stream(request())))
+      assert.strictEqual(failed.reason, "authentication")
+    })
+  )
+})
+
+describe("GeminiInteractionsProvider", () => {
+  it.effect("writes a conversation as steps and stores nothing", () =>
+    Effect.gen(function* () {
+      const origin = { provider: "google-interactions", model: all.id }
+      const body = yield* bodyOf(
+        "google-interactions",
+        request({
+          model: all,
+          tools: [tool],
+          messages: [
+            message("system", "S"),
+            media,
+            message(
+              "assistant",
+              Content.thinking("Hm.", { origin, signature: { signature: "sig" } }),
+              Content.thinking("", { origin, signature: { signature: "call-sig", callId: "a" } }),
+              "So.",
+              Content.toolUse("a", "add", { x: 1 })
+            ),
+            message("tool", Content.toolResult("a", "2"))
+          ],
+          generation: { maxTokens: 5, thinking: { effort: "low" } }
+        })
+      )
+      assert.deepStrictEqual(body, {
+        model: all.id,
+        stream: true,
+        store: false,
+        system_instruction: "S",
+        generation_config: { max_output_tokens: 5, thinking_level: "low", thinking_summaries: "auto" },
+        tools: [{ type: "function", name: "add", description: "Adds", parameters: { type: "object" } }],
+        input: [
+          {
+            type: "user_input",
+            content: [
+              { type: "image", mime_type: "image/png", data: "AQID" },
+              { type: "document", mime_type: "application/pdf", uri: "https://x.test/a.pdf" }
+            ]
+          },
+          { type: "thought", signature: "sig", summary: [{ type: "text", text: "Hm." }] },
+          { type: "model_output", content: [{ type: "text", text: "So." }] },
+          { type: "function_call", id: "a", name: "add", arguments: { x: 1 }, signature: "call-sig" },
+          { type: "function_result", call_id: "a", name: "add", result: [{ type: "text", text: "2" }] }
+        ]
+      })
+    })
+  )
+
+  for (const [status, expected] of [
+    ["completed", "stop"],
+    ["incomplete", "length"],
+    ["budget_exceeded", "length"],
+    ["requires_action", "tool-calls"],
+    ["requires_continuation", "pause"],
+    ["cancelled", "other"]
+  ] as const) {
+    it.effect(`${status} is ${expected}`, () =>
+      Effect.map(
+        readingAs(
+          "google-interactions",
+          {
+            event_type: "step.start",
+            index: 0,
+            step: { type: "model_output", content: [{ type: "text", text: "x" }] }
+          },
+          { event_type: "interaction.completed", interaction: { status } }
+        ),
+        ({ parts, text }) => {
+          assert.strictEqual(text, "x")
+          assert.strictEqual(finishOf(parts)?.reason, expected)
+        }
+      )
+    )
+  }
+
+  it.effect("a failed interaction and an error event fail the call", () =>
+    Effect.gen(function* () {
+      const start = { event_type: "step.start", index: 0, step: { type: "text", text: "x" } }
+      for (const last of [
+        { event_type: "interaction.completed", interaction: { status: "failed", error: { status: "UNAVAILABLE" } } },
+        { event_type: "error", error: { code: "UNAVAILABLE", message: "x" } }
+      ]) {
+        const error = yield* Effect.flip(readingAs("google-interactions", start, last))
+        assert.strictEqual(error.reason, "overloaded")
+      }
+    })
+  )
+
+  it.effect("reads a whole interaction", () =>
+    Effect.gen(function* () {
+      const whole = {
+        id: "i1",
+        status: "completed",
+        steps: [
+          { type: "thought", signature: "sig" },
+          { type: "model_output", content: [{ type: "text", text: "So." }] }
+        ],
+        usage: { total_input_tokens: 2, total_output_tokens: 3, total_thought_tokens: 4 }
+      }
+      const http = stub(() => Effect.succeed(new Response(JSON.stringify(whole))))
+      const provider = yield* Effect.provide(vendor("google-interactions")({}), http.layer)
+      const { parts, text } = yield* read(provider.stream(request()))
+      assert.strictEqual(text, "So.")
+      assert.strictEqual(finishOf(parts)?.usage.outputTokens.total, 7)
+    })
+  )
+})

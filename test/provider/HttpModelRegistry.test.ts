@@ -1,0 +1,64 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Layer } from "effect"
+import { ModelRegistry } from "../../src/ModelRegistry.ts"
+import { HttpModelRegistry } from "../../src/provider/index.ts"
+import { MockProvider } from "../../src/testing/index.ts"
+import { read, request, stub } from "../support/provider.ts"
+
+const reply = `data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n`
+const http = () => stub(() => Effect.succeed(new Response(reply)))
+
+const configured = (layer: typeof HttpModelRegistry.layer, client: ReturnType<typeof http>, env: object) =>
+  layer.pipe(Layer.provide(client.layer), Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(env))))
+
+const resolve = (name: string) => Effect.flatMap(ModelRegistry, (registry) => registry.resolve(name))
+
+describe("HttpModelRegistry", () => {
+  for (const [name, variable, url] of [
+    ["openai/m", "OPENAI_API_KEY", "https://api.openai.com/v1/chat/completions"],
+    ["groq/m", "GROQ_API_KEY", "https://api.groq.com/openai/v1/chat/completions"],
+    ["grok/m", "XAI_API_KEY", "https://api.x.ai/v1/chat/completions"],
+    ["deepseek/m", "DEEPSEEK_API_KEY", "https://api.deepseek.com/chat/completions"],
+    ["together/m", "TOGETHER_API_KEY", "https://api.together.xyz/v1/chat/completions"],
+    ["mistral/m", "MISTRAL_API_KEY", "https://api.mistral.ai/v1/chat/completions"]
+  ] as const) {
+    it.effect(`speaks to ${name} with the key in ${variable}, and names it when it is missing`, () =>
+      Effect.gen(function* () {
+        const client = http()
+        const { model, provider } = yield* Effect.provide(
+          resolve(name),
+          configured(HttpModelRegistry.layer, client, { [variable]: "k-1" })
+        )
+        yield* read(provider.stream(request({ model })))
+        assert.strictEqual(client.asked[0]?.url, url)
+        assert.strictEqual(client.asked[0]?.headers["authorization"], "Bearer k-1")
+        assert.deepInclude(client.asked[0]?.body as object, { model: "m" })
+
+        const error = yield* Effect.flip(Effect.provide(resolve(name), configured(HttpModelRegistry.layer, client, {})))
+        assert.deepInclude(error, { _tag: "ProviderUnavailable", variable })
+      })
+    )
+  }
+
+  it.effect("reaches OpenAI's models on Azure by resource name", () =>
+    Effect.gen(function* () {
+      const client = http()
+      const env = { AZURE_API_KEY: "k-1", AZURE_RESOURCE_NAME: "team" }
+      const { provider } = yield* Effect.provide(resolve("azure/m"), configured(HttpModelRegistry.layer, client, env))
+      yield* read(provider.stream(request()))
+      assert.strictEqual(client.asked[0]?.url, "https://team.openai.azure.com/openai/v1/chat/completions")
+      assert.strictEqual(client.asked[0]?.headers["api-key"], "k-1")
+    })
+  )
+
+  it.effect("lets the caller's providers win and adds others", () =>
+    Effect.gen(function* () {
+      const mock = MockProvider.make("hi")
+      const layer = HttpModelRegistry.layerWith({ anthropic: mock, mine: mock })
+      for (const name of ["anthropic/m", "mine/m"]) {
+        const { provider } = yield* Effect.provide(resolve(name), configured(layer, http(), {}))
+        assert.strictEqual(provider, mock)
+      }
+    })
+  )
+})

@@ -1,0 +1,311 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Content from "../../src/Content.ts"
+import * as Model from "../../src/Model.ts"
+import { OpenAiCompatibleProvider } from "../../src/provider/index.ts"
+import type { StreamPart } from "../../src/StreamPart.ts"
+import { bodyOf, finishOf, key, message, read, request, stub, vendor } from "../support/provider.ts"
+
+const chunks = (...list: ReadonlyArray<object | string>) =>
+  new Response(list.map((item) => `data: ${typeof item === "string" ? item : JSON.stringify(item)}\n\n`).join(""))
+
+const delta = (delta: object, finish_reason: string | null = null) => ({
+  choices: [{ index: 0, delta, finish_reason }]
+})
+
+const readingAs = (name: string, ...list: ReadonlyArray<object | string>) =>
+  Effect.gen(function* () {
+    const http = stub(() => Effect.succeed(chunks(...list)))
+    const provider = yield* Effect.provide(vendor(name)({}), http.layer)
+    return yield* read(provider.stream(request()))
+  })
+const reading = (...list: ReadonlyArray<object | string>) => readingAs("openai", ...list)
+
+const callsOf = (parts: ReadonlyArray<StreamPart>) => parts.filter((part) => part.type === "tool-call")
+
+const tool = { name: "add", description: "Adds", inputSchema: { type: "object" } } as const
+const vision = Model.make("m", { capabilities: ["text", "vision"] })
+const picture = Content.image({ data: new Uint8Array([1, 2, 3]), mediaType: "image/png" })
+
+describe("OpenAiProvider, asking", () => {
+  it.effect("sends results as text, and what they show in a message of the user", () =>
+    Effect.gen(function* () {
+      const body = yield* bodyOf(
+        "openai",
+        request({
+          model: vision,
+          tools: [tool],
+          messages: [
+            message("assistant", Content.toolUse("a", "add", { x: 1 })),
+            message("tool", Content.toolResult("a", [Content.text("2"), picture, Content.text("3")]))
+          ]
+        })
+      )
+      assert.deepStrictEqual((body as { messages: unknown }).messages, [
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: "a", type: "function", function: { name: "add", arguments: '{"x":1}' } }]
+        },
+        { role: "tool", tool_call_id: "a", content: "2\n3" },
+        { role: "user", content: [{ type: "image_url", image_url: { url: "data:image/png;base64,AQID" } }] }
+      ])
+      assert.deepStrictEqual((body as { tools: unknown }).tools, [
+        { type: "function", function: { name: "add", description: "Adds", parameters: { type: "object" } } }
+      ])
+    })
+  )
+
+  it.effect("sends a reasoner its own limits and no sampling options (W-18)", () =>
+    Effect.gen(function* () {
+      const body = yield* bodyOf(
+        "openai",
+        request({
+          model: Model.make("gpt-5"),
+          generation: { temperature: 0, topP: 1, maxTokens: 9, seed: 4, thinking: { effort: "low" } }
+        })
+      )
+      assert.deepInclude(body as object, { max_completion_tokens: 9, reasoning_effort: "low", seed: 4 })
+      assert.notProperty(body, "max_tokens")
+      assert.notProperty(body, "temperature")
+      assert.notProperty(body, "top_p")
+    })
+  )
+
+  it.effect("takes text forms of what no vendor knows (CP-7)", () =>
+    Effect.gen(function* () {
+      const body = yield* bodyOf(
+        "openai",
+        request({
+          messages: [
+            message(
+              "user",
+              Content.data({ a: 1 }),
+              Content.error("Oops", "no"),
+              Content.uiResource("ui://x", { text: "shown" }),
+              { type: "unknown", wireType: "hologram", raw: { type: "hologram" } }
+            )
+          ]
+        })
+      )
+      const [{ content }] = (body as { messages: [{ content: ReadonlyArray<{ text: string }> }] }).messages
+      assert.deepStrictEqual(
+        content.map((part) => part.text),
+        ['{"a":1}', "[Oops]: no", "shown", "[UnknownBlock: hologram]"]
+      )
+    })
+  )
+})
+
+describe("OpenAiProvider, reading", () => {
+  it.effect("puts calls together from fragments by their index, however mixed", () =>
+    Effect.gen(function* () {
+      const part = (index: number, more: object) => delta({ tool_calls: [{ index, ...more }] })
+      const { parts } = yield* reading(
+        part(0, { id: "a", function: { name: "add", arguments: "" } }),
+        part(1, { id: "b", function: { name: "sub", arguments: '{"y"' } }),
+        part(0, { function: { arguments: '{"x":' } }),
+        part(1, { function: { arguments: ":2}" } }),
+        part(0, { function: { arguments: "1}" } }),
+        delta({}, "tool_calls"),
+        "[DONE]"
+      )
+      assert.deepStrictEqual(callsOf(parts), [
+        { type: "tool-call", id: "a", name: "add", params: { x: 1 } },
+        { type: "tool-call", id: "b", name: "sub", params: { y: 2 } }
+      ])
+      assert.strictEqual(finishOf(parts)?.reason, "tool-calls")
+    })
+  )
+
+  it.effect("never merges or drops calls whose ids or indexes repeat or are missing (R-24)", () =>
+    Effect.gen(function* () {
+      const call = (more: object, name?: string) =>
+        delta({ tool_calls: [{ ...more, function: { ...(name === undefined ? {} : { name }), arguments: "{}" } }] })
+      const same = yield* reading(
+        call({ index: 0, id: "a" }, "add"),
+        call({ index: 1, id: "a" }, "add"),
+        delta({}, "stop")
+      )
+      assert.deepStrictEqual(
+        callsOf(same.parts).map((part) => part.id),
+        ["a", "a#2"]
+      )
+      const zero = yield* reading(
+        call({ index: 0, id: "a" }, "add"),
+        call({ index: 0, id: "b" }, "sub"),
+        delta({}, "stop")
+      )
+      assert.deepStrictEqual(
+        callsOf(zero.parts).map((part) => part.name),
+        ["add", "sub"]
+      )
+      const bare = yield* reading(call({}, "add"), call({}, "sub"), delta({}, "stop"))
+      assert.strictEqual(callsOf(bare.parts).length, 2)
+      assert.strictEqual(finishOf(bare.parts)?.reason, "tool-calls")
+    })
+  )
+
+  it.effect("continues a call without index or id in the next fragments", () =>
+    Effect.gen(function* () {
+      const { parts } = yield* readingAs(
+        "compatible",
+        delta({ tool_calls: [{ id: "a", function: { name: "add", arguments: '{"x"' } }] }),
+        delta({ tool_calls: [{ function: { arguments: ":1}" } }] }),
+        delta({ tool_calls: [{ id: "b", function: { name: "sub", arguments: { y: 2 } } }] }),
+        delta({}, "tool_calls")
+      )
+      assert.deepStrictEqual(
+        callsOf(parts).map((part) => part.params),
+        [{ x: 1 }, { y: 2 }]
+      )
+    })
+  )
+
+  it.effect("shows a refusal and ends it as content-filter", () =>
+    Effect.gen(function* () {
+      const { parts, text } = yield* reading(delta({ refusal: "I will not." }), delta({}, "stop"), "[DONE]")
+      assert.strictEqual(text, "I will not.")
+      assert.strictEqual(finishOf(parts)?.reason, "content-filter")
+    })
+  )
+
+  it.effect("reads usage from the last chunk, cached and reasoning tokens included", () =>
+    Effect.gen(function* () {
+      const { parts } = yield* reading(
+        delta({ content: "x" }),
+        delta({}, "length"),
+        {
+          choices: [],
+          usage: {
+            prompt_tokens: 10,
+            completion_tokens: 5,
+            prompt_tokens_details: { cached_tokens: 4 },
+            completion_tokens_details: { reasoning_tokens: 2 }
+          }
+        },
+        "[DONE]"
+      )
+      assert.strictEqual(finishOf(parts)?.reason, "length")
+      assert.deepStrictEqual(finishOf(parts)?.usage, {
+        inputTokens: { total: 10, cacheRead: 4, uncached: 6 },
+        outputTokens: { total: 5, reasoning: 2 }
+      })
+    })
+  )
+
+  it.effect("does not vouch for a reply whose end gave no reason (R-10)", () =>
+    Effect.gen(function* () {
+      const { parts } = yield* reading(delta({ content: "x" }), "[DONE]")
+      assert.strictEqual(finishOf(parts)?.reason, "unknown")
+    })
+  )
+
+  it.effect("ignores numbers that are no counts and fields of the wrong type", () =>
+    Effect.gen(function* () {
+      const { parts, text } = yield* reading(
+        { choices: "none" },
+        { choices: [null] },
+        { choices: [{ delta: { content: 7, tool_calls: "x", reasoning_content: [] } }] },
+        { ...delta({ content: "x" }, "stop"), usage: { prompt_tokens: -1, completion_tokens: 1.5 } },
+        "[DONE]"
+      )
+      assert.strictEqual(text, "x")
+      assert.deepStrictEqual(finishOf(parts)?.usage.inputTokens.total, undefined)
+      assert.deepStrictEqual(finishOf(parts)?.usage.outputTokens.total, undefined)
+    })
+  )
+
+  for (const [error, reason] of [
+    [{ code: "context_length_exceeded" }, "context_length"],
+    [{ type: "insufficient_quota" }, "quota_exhausted"],
+    [{ code: 429 }, "rate_limited"],
+    [{ message: "x" }, "server_error"]
+  ] as const) {
+    it.effect(`an error in the stream is ${reason} (BP-110)`, () =>
+      Effect.map(Effect.flip(reading(delta({ content: "x" }), { error })), (failed) =>
+        assert.strictEqual(failed.reason, reason)
+      )
+    )
+  }
+})
+
+describe("OpenAiCompatibleProvider", () => {
+  it.effect("sends text as a string, and lists only where an image needs one", () =>
+    Effect.gen(function* () {
+      const body = yield* bodyOf(
+        "compatible",
+        request({
+          model: vision,
+          messages: [message("system", "S"), message("user", "a", "b"), message("user", picture)]
+        })
+      )
+      assert.deepStrictEqual((body as { messages: unknown }).messages, [
+        { role: "system", content: "S" },
+        { role: "user", content: "ab" },
+        { role: "user", content: [{ type: "image_url", image_url: { url: "data:image/png;base64,AQID" } }] }
+      ])
+    })
+  )
+
+  it.effect("reads thinking under either name, and content in parts", () =>
+    Effect.gen(function* () {
+      const { parts, text } = yield* readingAs(
+        "compatible",
+        delta({ reasoning_content: "a" }),
+        delta({ reasoning: "b" }),
+        delta({
+          content: [
+            { type: "thinking", thinking: [{ type: "text", text: "c" }] },
+            { type: "text", text: "So" }
+          ]
+        }),
+        delta({}, "stop")
+      )
+      assert.strictEqual(text, "So")
+      assert.strictEqual(parts.map((part) => (part.type === "reasoning-delta" ? part.delta : "")).join(""), "abc")
+    })
+  )
+
+  it.effect("sends a grammar to a server that takes one, a key in its own header, and no usage option if told so", () =>
+    Effect.gen(function* () {
+      const http = stub(() => Effect.succeed(chunks(delta({ content: "x" }, "stop"))))
+      const provider = yield* Effect.provide(
+        OpenAiCompatibleProvider.make({
+          name: "local",
+          baseUrl: "http://localhost:8080/v1/",
+          apiKey: key,
+          keyHeader: "api-key",
+          grammar: true,
+          usageOption: false
+        }),
+        http.layer
+      )
+      yield* read(provider.stream(request({ grammar: { gbnf: 'root ::= "x"' } })))
+      const [asked] = http.asked
+      assert.strictEqual(asked?.url, "http://localhost:8080/v1/chat/completions")
+      assert.strictEqual(asked?.headers["api-key"], "sk-SECRET-0123456789abcdef")
+      assert.notProperty(asked?.headers, "authorization")
+      assert.deepStrictEqual(asked?.body, {
+        model: "m-text",
+        stream: true,
+        grammar: 'root ::= "x"',
+        messages: [{ role: "user", content: "hi" }]
+      })
+    })
+  )
+
+  it.effect("gives a thinking model its own thinking back beside its calls", () =>
+    Effect.gen(function* () {
+      const origin = { provider: "local", model: "m-text" }
+      const body = yield* bodyOf(
+        "compatible",
+        request({
+          tools: [tool],
+          messages: [message("assistant", Content.thinking("Hm.", { origin }), Content.toolUse("a", "add"))]
+        })
+      )
+      assert.deepInclude((body as { messages: ReadonlyArray<object> }).messages[0] ?? {}, { reasoning_content: "Hm." })
+    })
+  )
+})

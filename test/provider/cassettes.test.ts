@@ -1,0 +1,75 @@
+/** Every recording, at many cuts of its bodies, through the adapter of its vendor (W-12, R-12). */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { HttpClient } from "effect/http"
+import * as BlockParser from "../../src/BlockParser.ts"
+import { Cassette } from "../../src/testing/index.ts"
+import { cassettes, finishOf, read, request, vendor } from "../support/provider.ts"
+
+interface Expected {
+  readonly content: string
+  readonly deltas: ReadonlyArray<string>
+  readonly usage: { readonly prompt_tokens: number | null; readonly completion_tokens: number | null } | null
+  readonly reason?: string
+  readonly calls?: ReadonlyArray<{ readonly name: string; readonly params: unknown }>
+  readonly thinking?: string
+  readonly blocks: ReadonlyArray<{ readonly type: string; readonly name?: string; readonly content: string }>
+}
+
+const cuts = (size: number): ReadonlyArray<Cassette.Cut> => [
+  "whole",
+  "frames",
+  ...(size > 16_384 ? [7, 61] : [1, 2, 3, 7, 61]),
+  { seed: 1 },
+  { seed: 2 },
+  { seed: 3 }
+]
+
+for (const folder of ["cassettes", "synthetic"]) {
+  describe(folder, () => {
+    for (const { name, text } of cassettes(folder)) {
+      it.effect(`${name} reads the same however the network cuts it`, () =>
+        Effect.gen(function* () {
+          const cassette = yield* Cassette.parse(text)
+          assert.isNotEmpty(cassette.interactions)
+          for (const exchange of cassette.interactions) {
+            const expected = exchange.expected as unknown as Expected
+            for (const cut of cuts(exchange.response.body.length)) {
+              const provider = yield* Effect.provideService(
+                vendor(cassette.vendor)({}),
+                HttpClient.HttpClient,
+                Cassette.player([exchange], { cut })
+              )
+              const { deltas, parts, text } = yield* read(
+                provider.stream(request({ model: { id: cassette.model, capabilities: ["text"] } }))
+              )
+              assert.strictEqual(text, expected.content)
+              assert.deepStrictEqual(deltas, expected.deltas)
+              const finish = finishOf(parts)
+              assert.strictEqual(parts.at(-1), finish)
+              assert.strictEqual(finish?.reason, expected.reason ?? "stop")
+              assert.strictEqual(finish?.usage.inputTokens.total, expected.usage?.prompt_tokens ?? undefined)
+              assert.strictEqual(finish?.usage.outputTokens.total, expected.usage?.completion_tokens ?? undefined)
+              assert.deepStrictEqual(
+                parts.flatMap((part) => (part.type === "tool-call" ? [{ name: part.name, params: part.params }] : [])),
+                expected.calls ?? []
+              )
+              assert.strictEqual(
+                parts.map((part) => (part.type === "reasoning-delta" ? part.delta : "")).join(""),
+                expected.thinking ?? ""
+              )
+            }
+            assert.deepStrictEqual(
+              BlockParser.parse(expected.content).blocks.map(({ content, name, type }) =>
+                name === null ? { type, content } : { type, name, content }
+              ),
+              expected.blocks.map(({ content, name, type }) =>
+                name === undefined || name === null ? { type, content } : { type, name, content }
+              )
+            )
+          }
+        })
+      )
+    }
+  })
+}

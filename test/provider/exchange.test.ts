@@ -1,0 +1,510 @@
+/** One model call over HTTP: what arrives when, what is tried again, and what never leaks. */
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { FetchHttpClient } from "effect/http"
+import { inspect } from "node:util"
+import * as zlib from "node:zlib"
+import type { ProviderError } from "../../src/KernelError.ts"
+import * as Limits from "../../src/Limits.ts"
+import type { ProviderShape } from "../../src/Provider.ts"
+import { OpenAiProvider } from "../../src/provider/index.ts"
+import { type Answer, chunk, ending, type FaultServer, faultServer } from "../support/faultServer.ts"
+import { finishOf, key, read, request, stub, vendor } from "../support/provider.ts"
+
+const whole = (text: string) => chunk({ content: text }) + ending
+
+const sse = (body: string, init: ResponseInit = {}) =>
+  new Response(body, { headers: { "content-type": "text/event-stream" }, ...init })
+
+/** A provider over a stubbed client that answers the calls in turn, the last one again and again. */
+const answering = (...answers: ReadonlyArray<() => Response>) =>
+  Effect.gen(function* () {
+    const http = stub((_, call) =>
+      Effect.suspend(() => {
+        const answer = answers[Math.min(call, answers.length - 1)]
+        return answer === undefined ? Effect.fail("refused" as const) : Effect.succeed(answer())
+      })
+    )
+    const provider = yield* Effect.provide(vendor("openai")({}), http.layer)
+    return { provider, asked: http.asked }
+  })
+
+/** Runs a call to its end under the test clock, however long its waits are. */
+const outcome = (provider: ProviderShape) =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(Effect.result(read(provider.stream(request()))))
+    for (let turn = 0; turn < 10; turn++) {
+      yield* Effect.yieldNow
+      yield* TestClock.adjust("30 seconds")
+    }
+    return yield* Fiber.join(fiber)
+  })
+
+const failure = (provider: ProviderShape) =>
+  Effect.flatMap(outcome(provider), (result) => Effect.flip(Effect.fromResult(result)))
+
+describe("what is tried again (R-13)", () => {
+  for (const status of [408, 409, 429, 500, 502, 503, 529]) {
+    it.effect(`asks again after status ${status}, up to three times`, () =>
+      Effect.gen(function* () {
+        const { asked, provider } = yield* answering(() => new Response("{}", { status }))
+        const error = yield* failure(provider)
+        assert.strictEqual(error.status, status)
+        assert.strictEqual(error.attempts, 3)
+        assert.strictEqual(asked.length, 3)
+      })
+    )
+  }
+
+  for (const [status, reason] of [
+    [400, "invalid_request"],
+    [401, "authentication"],
+    [402, "quota_exhausted"],
+    [403, "permission"],
+    [404, "not_found"],
+    [413, "invalid_request"],
+    [422, "invalid_request"]
+  ] as const) {
+    it.effect(`gives up at once on status ${status}: ${reason}`, () =>
+      Effect.gen(function* () {
+        const { asked, provider } = yield* answering(() => new Response("{}", { status }))
+        const error = yield* failure(provider)
+        assert.strictEqual(error.reason, reason)
+        assert.strictEqual(asked.length, 1)
+      })
+    )
+  }
+
+  it.effect("answers as if nothing had happened when a later attempt succeeds", () =>
+    Effect.gen(function* () {
+      const { asked, provider } = yield* answering(
+        () => new Response("{}", { status: 529 }),
+        () => sse(whole("here"))
+      )
+      const { text } = yield* Effect.fromResult(yield* outcome(provider))
+      assert.strictEqual(text, "here")
+      assert.strictEqual(asked.length, 2)
+    })
+  )
+
+  it.effect("asks again when the connection is lost before anything was said", () =>
+    Effect.gen(function* () {
+      const http = stub((_, call) => (call === 0 ? Effect.fail("refused") : Effect.succeed(sse(whole("here")))))
+      const provider = yield* Effect.provide(vendor("openai")({}), http.layer)
+      const { text } = yield* Effect.fromResult(yield* outcome(provider))
+      assert.strictEqual(text, "here")
+    })
+  )
+
+  it.effect("asks again when the reply breaks off before a word, but never after one", () =>
+    Effect.gen(function* () {
+      const silent = yield* answering(
+        () => sse(chunk({ role: "assistant" })),
+        () => sse(whole("here"))
+      )
+      assert.strictEqual((yield* Effect.fromResult(yield* outcome(silent.provider))).text, "here")
+
+      const spoken = yield* answering(
+        () => sse(chunk({ content: "he" })),
+        () => sse(whole("here"))
+      )
+      const error = yield* failure(spoken.provider)
+      assert.strictEqual(error.reason, "incomplete")
+      assert.strictEqual(spoken.asked.length, 1)
+    })
+  )
+
+  it.effect("does not ask again when the quota is used up, though the status says so", () =>
+    Effect.gen(function* () {
+      const { asked, provider } = yield* answering(
+        () => new Response(JSON.stringify({ error: { code: "insufficient_quota" } }), { status: 429 })
+      )
+      const error = yield* failure(provider)
+      assert.strictEqual(error.reason, "quota_exhausted")
+      assert.include(error.message, "insufficient_quota")
+      assert.strictEqual(asked.length, 1)
+    })
+  )
+
+  it.effect("heeds x-should-retry: false", () =>
+    Effect.gen(function* () {
+      const { asked, provider } = yield* answering(
+        () => new Response("{}", { status: 503, headers: { "x-should-retry": "false" } })
+      )
+      yield* failure(provider)
+      assert.strictEqual(asked.length, 1)
+    })
+  )
+
+  it.effect("takes its number of attempts from the limits", () =>
+    Effect.gen(function* () {
+      const { asked, provider } = yield* answering(() => new Response("{}", { status: 500 }))
+      yield* failure(provider).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 }))
+      assert.strictEqual(asked.length, 1)
+    })
+  )
+})
+
+describe("how long it waits (R-13)", () => {
+  const waits = (headers: { readonly [name: string]: string }, milliseconds: number) =>
+    Effect.gen(function* () {
+      const { asked, provider } = yield* answering(
+        () => new Response("{}", { status: 429, headers }),
+        () => sse(whole("here"))
+      )
+      const fiber = yield* Effect.forkChild(read(provider.stream(request())))
+      yield* TestClock.adjust(milliseconds - 1)
+      assert.strictEqual(asked.length, 1)
+      yield* TestClock.adjust(1)
+      assert.strictEqual((yield* Fiber.join(fiber)).text, "here")
+      assert.strictEqual(asked.length, 2)
+    })
+
+  it.effect("waits the seconds of retry-after", () => waits({ "retry-after": "30" }, 30_000))
+  it.effect("waits until the date of retry-after", () =>
+    waits({ "retry-after": new Date(45_000).toUTCString() }, 45_000)
+  )
+  it.effect("waits the milliseconds of retry-after-ms before those of retry-after", () =>
+    waits({ "retry-after": "50", "retry-after-ms": "2500" }, 2_500)
+  )
+
+  it.effect("fails at once, telling when, if the wait is longer than the limit", () =>
+    Effect.gen(function* () {
+      const { asked, provider } = yield* answering(
+        () => new Response("{}", { status: 429, headers: { "retry-after": "3600" } })
+      )
+      const error = yield* Effect.flip(read(provider.stream(request())))
+      assert.strictEqual(error.reason, "rate_limited")
+      assert.strictEqual(error.retryAt, 3_600_000)
+      assert.strictEqual(asked.length, 1)
+    })
+  )
+
+  it.effect("can be interrupted while it waits", () =>
+    Effect.gen(function* () {
+      const { asked, provider } = yield* answering(
+        () => new Response("{}", { status: 429, headers: { "retry-after": "30" } })
+      )
+      const fiber = yield* Effect.forkChild(read(provider.stream(request())), { startImmediately: true })
+      yield* Effect.yieldNow
+      yield* Fiber.interrupt(fiber)
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(asked.length, 1)
+    })
+  )
+})
+
+describe("answers that are no replies", () => {
+  const cases: ReadonlyArray<readonly [string, string, ProviderError["reason"]]> = [
+    ["a web page", "<!doctype html><html>sign in</html>", "invalid_response"],
+    ["an empty body", "", "incomplete"],
+    ["blanks", " \n\n ", "incomplete"],
+    ["an end mark and nothing else", "data: [DONE]\n\n", "incomplete"],
+    ["a line of junk", `${chunk({ role: "assistant" })}data: {junk\n\n${whole("x")}`, "invalid_response"],
+    ["a list instead of an object", "data: [1]\n\n", "invalid_response"],
+    ["a cut event", `${chunk({ content: "he" })}data: {"choices":[{"del`, "incomplete"],
+    ["a reply without an end", chunk({ content: "he" }), "incomplete"],
+    [
+      "an error in the stream",
+      `${chunk({ content: "he" })}data: {"error":{"message":"x","code":500}}\n\n`,
+      "server_error"
+    ],
+    ["a cut document", `{"choices":[{"message":{"content":"he`, "incomplete"]
+  ]
+  for (const [what, body, reason] of cases) {
+    it.effect(`${what}: ${reason}`, () =>
+      Effect.gen(function* () {
+        const { provider } = yield* answering(() => sse(body))
+        assert.strictEqual((yield* failure(provider)).reason, reason)
+      })
+    )
+  }
+
+  it.effect("bytes that are no UTF-8: invalid_response", () =>
+    Effect.gen(function* () {
+      const { provider } = yield* answering(() => new Response(new Uint8Array([0x64, 0x61, 0xff, 0xfe, 0x0a])))
+      assert.strictEqual((yield* failure(provider)).reason, "invalid_response")
+    })
+  )
+
+  it.effect("understands data: without a space, CR LF, comments and a missing last blank line", () =>
+    Effect.gen(function* () {
+      const body = whole("here").replaceAll("data: ", "data:").replaceAll("\n", "\r\n").trimEnd()
+      const { provider } = yield* answering(() => sse(`: keep-alive\r\n\r\n${body}`))
+      assert.strictEqual((yield* Effect.fromResult(yield* outcome(provider))).text, "here")
+    })
+  )
+
+  for (const [what, body, limits] of [
+    ["one event", `data: ${"x".repeat(5_000)}`, { frameBytes: 1_000 }],
+    ["all that is said", whole("x".repeat(5_000)), { replyBytes: 1_000 }],
+    ["all that is sent", ": keep-alive\n\n".repeat(10_000), { replyBytes: 1_000 }]
+  ] as const) {
+    it.effect(`fails when ${what} exceeds its limit, naming it (R-20)`, () =>
+      Effect.gen(function* () {
+        const { provider } = yield* answering(() => sse(body))
+        const error = yield* failure(provider).pipe(
+          Effect.provideService(Limits.Limits, { ...Limits.defaults, ...limits })
+        )
+        assert.strictEqual(error.reason, "limit_exceeded")
+        assert.match(error.message, /Bytes is \d+/)
+      })
+    )
+  }
+})
+
+describe("time", () => {
+  it.effect("gives up on headers that do not come", () =>
+    Effect.gen(function* () {
+      const http = stub(() => Effect.never)
+      const provider = yield* Effect.provide(vendor("openai")({}), http.layer)
+      const error = yield* failure(provider).pipe(
+        Effect.provideService(Limits.Limits, { ...Limits.defaults, headersMs: 10_000 })
+      )
+      assert.strictEqual(error.reason, "timeout")
+      assert.include(error.message, "headersMs")
+      assert.strictEqual(http.asked.length, 3)
+    })
+  )
+
+  it.effect("gives up on a stream that falls silent", () =>
+    Effect.gen(function* () {
+      const body = () =>
+        new ReadableStream({
+          start: (controller) => controller.enqueue(new TextEncoder().encode(chunk({ content: "he" })))
+        })
+      const { asked, provider } = yield* answering(() => new Response(body()))
+      const said: Array<string> = []
+      const fiber = yield* provider.stream(request()).pipe(
+        Stream.runForEach((part) => Effect.sync(() => said.push(part.type))),
+        Effect.flip,
+        Effect.forkChild
+      )
+      // The body is real, so its first read takes a turn of the event loop.
+      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 20)))
+      yield* TestClock.adjust("61 seconds")
+      assert.strictEqual((yield* Fiber.join(fiber)).reason, "timeout")
+      assert.deepStrictEqual(said.slice(-1), ["text-delta"])
+      assert.strictEqual(asked.length, 1)
+    })
+  )
+})
+
+describe("secrets (S-7)", () => {
+  const secret = "sk-SECRET-0123456789abcdef"
+  const bodies = [
+    `invalid key Bearer ${secret}`,
+    JSON.stringify({ error: { message: `invalid key Bearer ${secret}`, type: secret, code: secret } }),
+    JSON.stringify({ error: { message: secret, code: secret.replaceAll("-", "_") } }),
+    JSON.stringify({ error: secret })
+  ]
+  bodies.forEach((body, index) => {
+    it.effect(`a key repeated by the vendor is nowhere in the error (${index})`, () =>
+      Effect.gen(function* () {
+        for (const name of ["openai", "anthropic", "ollama", "google", "google-interactions", "compatible"]) {
+          const http = stub(() => Effect.succeed(new Response(body, { status: 401, headers: { echo: secret } })))
+          const provider = yield* Effect.provide(vendor(name)({}), http.layer)
+          const exit = yield* Effect.exit(read(provider.stream(request())))
+          assert.isTrue(Exit.isFailure(exit))
+          const shown = [
+            inspect(exit, { depth: 20, showHidden: true }),
+            JSON.stringify(exit),
+            Exit.isFailure(exit) ? Cause.pretty(exit.cause) : ""
+          ].join()
+          assert.notInclude(shown, secret)
+          assert.notInclude(shown, "SECRET")
+          assert.include(shown, "the key was refused")
+        }
+      })
+    )
+  })
+})
+
+// ---------------------------------------------------------------- over a real socket
+
+const overHttp = <A, E>(
+  answer: Answer,
+  use: (provider: ProviderShape, server: FaultServer) => Effect.Effect<A, E>
+): Effect.Effect<A, E> =>
+  Effect.gen(function* () {
+    const server = yield* faultServer(answer)
+    const provider = yield* OpenAiProvider.make({ apiKey: key, baseUrl: server.url })
+    return yield* use(provider, server)
+  }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer))
+
+describe("over a socket", () => {
+  it.live("delivers the first event while the server holds back the second (W-12)", () =>
+    Effect.gen(function* () {
+      const { promise: seen, resolve } = Promise.withResolvers<void>()
+      const text = yield* overHttp(
+        (response) => {
+          response.write(chunk({ content: "he" }))
+          seen.then(() => response.end(chunk({ content: "re" }) + ending))
+        },
+        (provider) =>
+          provider.stream(request()).pipe(
+            Stream.tap((part) =>
+              part.type === "text-delta" && part.delta === "he" ? Effect.sync(resolve) : Effect.void
+            ),
+            read,
+            Effect.map((reply) => reply.text)
+          )
+      )
+      assert.strictEqual(text, "here")
+    })
+  )
+
+  it.live("aborts the request when its consumer stops", () =>
+    overHttp(
+      (response) => void response.write(chunk({ content: "he" })),
+      (provider, server) =>
+        Effect.andThen(
+          provider.stream(request()).pipe(
+            Stream.takeUntil((part) => part.type === "text-delta"),
+            Stream.runDrain
+          ),
+          eventually(() => server.abandoned() === 1)
+        )
+    )
+  )
+
+  it.live("aborts the request when it is interrupted, with and without headers", () =>
+    overHttp(
+      (response, asked) => {
+        if (asked.body.includes("headers")) response.write(": here\n\n")
+      },
+      (provider, server) =>
+        Effect.gen(function* () {
+          for (const [model, count] of [
+            ["headers", 1],
+            ["none", 2]
+          ] as const) {
+            const ask = request({ model: { id: model, capabilities: ["text"] } })
+            const fiber = yield* Effect.forkChild(read(provider.stream(ask)))
+            yield* eventually(() => server.asked.length === count)
+            yield* Fiber.interrupt(fiber)
+            yield* eventually(() => server.abandoned() === count)
+          }
+        })
+    )
+  )
+
+  it.live("uses a connection again, also when the body ends a little after the reply (W-18)", () =>
+    overHttp(
+      (response) => {
+        response.write(whole("here"))
+        setTimeout(() => response.end(), 5)
+      },
+      (provider, server) =>
+        Effect.gen(function* () {
+          for (let call = 0; call < 8; call++) yield* read(provider.stream(request()))
+          assert.strictEqual(server.asked.length, 8)
+          assert.isBelow(server.connections(), 4)
+        })
+    )
+  )
+
+  for (const status of [301, 302, 303, 307, 308]) {
+    it.live(`does not follow a ${status}: neither body nor key reach the second server (S-14)`, () =>
+      Effect.gen(function* () {
+        const second = yield* faultServer((response) => response.end(whole("stolen")))
+        yield* overHttp(
+          (response) => response.writeHead(status, { location: `${second.url}/v1/chat/completions` }).end(),
+          (provider, first) =>
+            Effect.gen(function* () {
+              const error = yield* Effect.flip(read(provider.stream(request())))
+              assert.strictEqual(error.reason, "redirect")
+              assert.strictEqual(first.asked.length, 1)
+              assert.strictEqual(second.asked.length, 0)
+            })
+        )
+      }).pipe(Effect.scoped)
+    )
+  }
+
+  it.live("a reset after the first word is disconnected, and is not asked again", () =>
+    overHttp(
+      (response) => {
+        response.write(chunk({ content: "he" }))
+        setTimeout(() => response.destroy(), 20)
+      },
+      (provider, server) =>
+        Effect.gen(function* () {
+          const error = yield* Effect.flip(read(provider.stream(request())))
+          assert.strictEqual(error.reason, "disconnected")
+          assert.strictEqual(server.asked.length, 1)
+        })
+    )
+  )
+
+  it.live("a server that is not there is disconnected", () =>
+    Effect.gen(function* () {
+      const provider = yield* OpenAiProvider.make({ apiKey: key, baseUrl: "http://127.0.0.1:1" })
+      const error = yield* Effect.flip(read(provider.stream(request())))
+      assert.strictEqual(error.reason, "disconnected")
+    }).pipe(
+      Effect.provide(FetchHttpClient.layer),
+      Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 })
+    )
+  )
+
+  it.live("reads a reply that comes byte by byte", () =>
+    overHttp(
+      (response) => {
+        const bytes = Buffer.from(whole("déjà"))
+        const next = (at: number) => {
+          if (at === bytes.length) return response.end()
+          response.write(bytes.subarray(at, at + 1))
+          setImmediate(next, at + 1)
+        }
+        next(0)
+      },
+      (provider) =>
+        Effect.map(read(provider.stream(request())), ({ parts, text }) => {
+          assert.strictEqual(text, "déjà")
+          assert.strictEqual(finishOf(parts)?.reason, "stop")
+        })
+    )
+  )
+
+  for (const [encoding, pack] of [
+    ["gzip", zlib.gzipSync],
+    ["br", zlib.brotliCompressSync]
+  ] as const) {
+    it.live(`a ${encoding} bomb is cut at the limit (S-11)`, () =>
+      overHttp(
+        (response) =>
+          response
+            .writeHead(200, { "content-type": "text/event-stream", "content-encoding": encoding })
+            .end(pack(Buffer.alloc(8 * 1024 * 1024, ":\n"))),
+        (provider) =>
+          Effect.map(Effect.flip(read(provider.stream(request()))), (error) => {
+            assert.strictEqual(error.reason, "limit_exceeded")
+            assert.include(error.message, "fetchedBytes")
+          })
+      ).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, fetchedBytes: 1024 * 1024 }))
+    )
+  }
+
+  it.live("asks for no compression, sends the key where it belongs and no trace of ours", () =>
+    overHttp(
+      (response) => response.end(whole("here")),
+      (provider, server) =>
+        Effect.map(read(provider.stream(request())), () => {
+          const [asked] = server.asked
+          assert.strictEqual(asked?.method, "POST")
+          assert.strictEqual(asked?.path, "/v1/chat/completions")
+          assert.strictEqual(asked?.headers["authorization"], "Bearer sk-SECRET-0123456789abcdef")
+          assert.strictEqual(asked?.headers["accept-encoding"], "identity")
+          assert.strictEqual(asked?.headers["content-type"], "application/json")
+          assert.notProperty(asked?.headers, "traceparent")
+          assert.notProperty(asked?.headers, "b3")
+        })
+    )
+  )
+})
+
+/** Waits until something on the other side of a socket has happened. */
+const eventually = (happened: () => boolean): Effect.Effect<void> =>
+  Effect.suspend(() => (happened() ? Effect.void : Effect.andThen(Effect.sleep(5), eventually(happened))))

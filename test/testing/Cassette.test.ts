@@ -1,0 +1,167 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Stream } from "effect"
+import { HttpClient } from "effect/http"
+import { Cassette } from "../../src/testing/index.ts"
+import { chunk, ending } from "../support/faultServer.ts"
+import { cassettes, read, request, stub, vendor } from "../support/provider.ts"
+
+const secret = "sk-SECRET-0123456789abcdef"
+
+const live = () =>
+  stub((_, call) =>
+    Effect.succeed(
+      new Response(chunk({ content: `reply ${call}, not ${secret}` }) + ending, {
+        headers: {
+          "content-type": "text/event-stream",
+          "set-cookie": "session=1",
+          "request-id": "req_1",
+          "openai-organization": "acme",
+          "x-ratelimit-remaining-requests": "9"
+        }
+      })
+    )
+  )
+
+const ask = (text: string) =>
+  Effect.gen(function* () {
+    const provider = yield* vendor("openai")({})
+    return (yield* read(provider.stream(request({ messages: [{ role: "user", content: [{ type: "text", text }] }] }))))
+      .text
+  })
+
+const inFile = <A, E>(use: (file: string) => Effect.Effect<A, E, FileSystem.FileSystem>): Effect.Effect<A, E> =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const folder = yield* Effect.orDie(files.makeTempDirectoryScoped())
+    return yield* use(`${folder}/run.json`)
+  }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+
+describe("Cassette", () => {
+  it.effect("records what happens and plays it back without the network", () =>
+    inFile((file) =>
+      Effect.gen(function* () {
+        const http = live()
+        const layer = (mode: "none" | "new" | "all") => Cassette.layer({ file, mode }).pipe(Layer.provide(http.layer))
+
+        assert.match(yield* Effect.provide(ask("hi"), layer("new")), /^reply 0/)
+        assert.strictEqual(http.asked.length, 1)
+        assert.match(yield* Effect.provide(ask("hi"), layer("none")), /^reply 0/)
+        assert.match(yield* Effect.provide(ask("hi"), layer("new")), /^reply 0/)
+        assert.strictEqual(http.asked.length, 1)
+        assert.match(yield* Effect.provide(ask("hi"), layer("all")), /^reply 1/)
+        assert.match(yield* Effect.provide(ask("hi"), layer("none")), /^reply 1/)
+        assert.strictEqual(http.asked.length, 2)
+      })
+    )
+  )
+
+  it.effect("new: plays what is there and records the rest", () =>
+    inFile((file) =>
+      Effect.gen(function* () {
+        const http = live()
+        const both = Effect.all([ask("a"), ask("b")])
+        const layer = Cassette.layer({ file, mode: "new" }).pipe(Layer.provide(http.layer))
+        yield* Effect.provide(ask("a"), layer, { local: true })
+        yield* Effect.provide(both, layer, { local: true })
+        assert.strictEqual(http.asked.length, 2)
+        const cassette = yield* Cassette.fromFile(file)
+        assert.strictEqual(cassette.interactions.length, 2)
+        assert.strictEqual(cassette.model, "m-text")
+      })
+    )
+  )
+
+  it.effect("keeps no key, cookie or id (S-7)", () =>
+    inFile((file) =>
+      Effect.gen(function* () {
+        const http = live()
+        yield* Effect.provide(ask("hi"), Cassette.layer({ file, mode: "all" }).pipe(Layer.provide(http.layer)))
+        const files = yield* FileSystem.FileSystem
+        const text = yield* Effect.orDie(files.readFileString(file))
+        for (const word of [secret, "Bearer", "session=1", "req_1", "acme"]) assert.notInclude(text, word)
+        const { interactions } = yield* Cassette.parse(text)
+        assert.deepStrictEqual(interactions[0]?.request.headers, { "content-type": "application/json" })
+        assert.deepStrictEqual(interactions[0]?.response.headers, {
+          "content-type": "text/event-stream",
+          "x-ratelimit-remaining-requests": "9"
+        })
+        assert.include(interactions[0]?.response.body, "not [redacted]")
+        assert.strictEqual(interactions[0]?.response.format, "sse")
+        assert.strictEqual(interactions[0]?.response.frames.length, 3)
+      })
+    )
+  )
+
+  it.effect("does not record an exchange that was given up", () =>
+    Effect.gen(function* () {
+      const saved: Array<Cassette.Exchange> = []
+      const client = Cassette.recorder(live().client, (exchange) => Effect.sync(() => saved.push(exchange)))
+      const provider = yield* Effect.provideService(vendor("openai")({}), HttpClient.HttpClient, client)
+      yield* provider.stream(request()).pipe(
+        Stream.takeUntil((part) => part.type === "text-delta"),
+        Stream.runDrain
+      )
+      assert.deepStrictEqual(saved, [])
+    })
+  )
+
+  it.effect("none: a request that was not recorded fails, and once is once", () =>
+    Effect.gen(function* () {
+      const text = cassettes("cassettes").find((cassette) => cassette.name === "openai_final_block")?.text ?? ""
+      const cassette = yield* Cassette.parse(text)
+      yield* Effect.gen(function* () {
+        assert.include(yield* ask("hi"), "2+2 equals 4.")
+        const error = yield* Effect.flip(ask("hi"))
+        assert.strictEqual(error.reason, "invalid_request")
+        const client = yield* HttpClient.HttpClient
+        assert.include((yield* Effect.flip(client.get("https://x.test/other"))).message, "GET /other")
+      }).pipe(Effect.provide(Cassette.layerReplay(cassette)))
+    })
+  )
+
+  it.effect("a file that is missing or no recording is typed", () =>
+    inFile((file) =>
+      Effect.gen(function* () {
+        const none = Layer.build(Cassette.layer({ file, mode: "none" }).pipe(Layer.provide(live().layer)))
+        assert.strictEqual((yield* Effect.flip(none)).reason, "unavailable")
+        const files = yield* FileSystem.FileSystem
+        for (const text of ["", "[]", '{"vendor":1}', '{"__proto__":{"polluted":1}}']) {
+          yield* Effect.orDie(files.writeFileString(file, text))
+          assert.strictEqual((yield* Effect.flip(none)).reason, "corrupt")
+        }
+        assert.notProperty({}, "polluted")
+      }).pipe(Effect.scoped)
+    )
+  )
+
+  it.effect("cuts a body anywhere, and the pieces joined are the body", () =>
+    Effect.gen(function* () {
+      const body = "data: é\n\ndata: 😀\n\n"
+      const exchange: Cassette.Exchange = {
+        request: { method: "GET", url: "https://x.test/", headers: {}, body: null },
+        response: { status: 200, headers: {}, format: "sse", body, frames: ["data: é", "data: 😀"] }
+      }
+      const pieces = (cut: Cassette.Cut) =>
+        Effect.gen(function* () {
+          const response = yield* Cassette.player([exchange], { cut }).get("https://x.test/")
+          return yield* Stream.runCollect(response.stream)
+        })
+      assert.strictEqual((yield* pieces("whole")).length, 1)
+      assert.deepStrictEqual(
+        (yield* pieces("frames")).map((piece) => new TextDecoder().decode(piece)),
+        ["data: é\n\n", "data: 😀\n\n"]
+      )
+      const bytes = new TextEncoder().encode(body)
+      assert.strictEqual((yield* pieces(1)).length, bytes.length)
+      assert.deepStrictEqual(
+        (yield* pieces([7, 3])).map((piece) => piece.length),
+        [7, 3, bytes.length - 10]
+      )
+      for (const cut of [1, 2, 5, { seed: 4 }, [1, 1]] as const) {
+        assert.deepStrictEqual(new Uint8Array(Buffer.concat(yield* pieces(cut))), bytes)
+      }
+      assert.deepStrictEqual(yield* pieces({ seed: 4 }), yield* pieces({ seed: 4 }))
+    })
+  )
+})

@@ -1,0 +1,136 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Block from "../../src/Block.ts"
+import { isJsonObject, type Json } from "../../src/internal/json.ts"
+import type { Message, Role } from "../../src/Message.ts"
+import { Provider } from "../../src/Provider.ts"
+import { Cassette, ReplayProvider } from "../../src/testing/index.ts"
+import { cassettes, message, read, request, vendor } from "../support/provider.ts"
+
+/** The messages of a recorded request, as a run would hold them. */
+const recorded = (body: Json): ReadonlyArray<Message> => {
+  const list = isJsonObject(body) ? body["messages"] : []
+  return (Array.isArray(list) ? list : []).map((item: Json) =>
+    isJsonObject(item) ? message(item["role"] as Role, String(item["content"])) : message("user")
+  )
+}
+
+const load = (name: string) =>
+  Cassette.parse(cassettes("cassettes").find((cassette) => cassette.name === name)?.text ?? "")
+
+describe("ReplayProvider", () => {
+  for (const { name, text } of cassettes("cassettes")) {
+    it.effect(`${name} is played to the conversation it was recorded with`, () =>
+      Effect.gen(function* () {
+        const cassette = yield* Cassette.parse(text)
+        yield* Effect.gen(function* () {
+          const provider = yield* Provider
+          for (const exchange of cassette.interactions) {
+            const messages = [message("system", "other instructions"), ...recorded(exchange.request.body)]
+            const reply = yield* read(provider.stream(request({ messages })))
+            assert.strictEqual(reply.text, (exchange.expected as { content: string }).content)
+          }
+          const error = yield* Effect.flip(read(provider.stream(request())))
+          assert.include(error.message, "no further answer")
+        }).pipe(Effect.provide(ReplayProvider.layer(cassette, vendor(cassette.vendor)({}))))
+      })
+    )
+  }
+
+  it.effect("fails at the first message that differs and shows both", () =>
+    Effect.gen(function* () {
+      const cassette = yield* load("openai_scenario_weather")
+      const messages = recorded(cassette.interactions[1]?.request.body ?? null)
+      const last = messages.at(-1)
+      assert.isDefined(last)
+      const replay = (changed: ReadonlyArray<Message>) =>
+        Effect.gen(function* () {
+          const provider = yield* ReplayProvider.make(cassette, vendor("openai")({}))
+          yield* read(provider.stream(request({ messages: recorded(cassette.interactions[0]?.request.body ?? null) })))
+          return yield* Effect.flip(read(provider.stream(request({ messages: changed }))))
+        })
+      const error = yield* replay([
+        ...messages.slice(0, -1),
+        message("user", '<block type="result" name="weather">snow</block>')
+      ])
+      assert.strictEqual(error.reason, "invalid_request")
+      assert.match(error.message, /request 1 differs from the recording: message \d+, result: expected .* got "snow"/)
+
+      assert.match((yield* replay(messages.slice(0, -1))).message, /length: expected .*, got \d+ messages/)
+      assert.match((yield* replay([...messages, message("user", "more")])).message, /length/)
+    })
+  )
+
+  it.effect("does not compare when told so", () =>
+    Effect.gen(function* () {
+      const cassette = yield* load("openai_final_block")
+      const provider = yield* ReplayProvider.make(cassette, vendor("openai")({}), { compare: false, cut: 3 })
+      assert.include((yield* read(provider.stream(request()))).text, "2+2 equals 4.")
+    })
+  )
+})
+
+describe("ReplayProvider.firstDifference", () => {
+  const turn = (role: string, text: string): ReplayProvider.Turn => ({ role, text })
+  const result = (content: string, name = "search") => Block.render(Block.result(name, content))
+
+  for (const [what, before, now, difference] of [
+    ["equal conversations", [turn("user", "a")], [turn("user", "a")], undefined],
+    ["roles", [turn("user", "a")], [turn("tool", "a")], "role"],
+    ["plain text", [turn("user", "a")], [turn("user", "b")], "text"],
+    ["a block's name", [turn("user", result("x"))], [turn("user", result("x", "other"))], "blocks"],
+    ["a result", [turn("user", result("x"))], [turn("user", result("y"))], "result"],
+    [
+      "an escaped result",
+      [turn("user", '<block type="result"><blockquote></block>')],
+      [turn("user", '<block type="result">&lt;blockquote></block>')],
+      undefined
+    ],
+    ["a corrective's wording", [turn("user", "<error>a</error>")], [turn("user", "<error>b</error>")], undefined],
+    [
+      "a note the recording has not",
+      [turn("user", "a")],
+      [turn("user", "a"), turn("user", "<error>passed over</error>")],
+      undefined
+    ],
+    ["a message too few", [turn("user", "a"), turn("assistant", "b")], [turn("user", "a")], "length"],
+    ["a message too many", [turn("user", "a")], [turn("user", "a"), turn("user", "b")], "length"]
+  ] as const) {
+    it(what, () => assert.strictEqual(ReplayProvider.firstDifference(before, now)?.what, difference))
+  }
+
+  it("reads the conversation of every vendor alike, strings and lists too", () => {
+    const expected = [turn("user", "hi"), turn("assistant", "ho")]
+    const parts = (text: string) => [{ type: "text", text }]
+    for (const body of [
+      {
+        messages: [
+          { role: "system", content: "S" },
+          { role: "user", content: "hi" },
+          { role: "assistant", content: "ho" }
+        ]
+      },
+      {
+        system: "S",
+        messages: [
+          { role: "user", content: parts("hi") },
+          { role: "assistant", content: parts("ho") }
+        ]
+      },
+      {
+        contents: [
+          { role: "user", parts: [{ text: "hi" }] },
+          { role: "model", parts: [{ text: "ho" }] }
+        ]
+      },
+      {
+        input: [
+          { type: "user_input", content: parts("hi") },
+          { type: "model_output", content: parts("ho") }
+        ]
+      }
+    ]) {
+      assert.deepStrictEqual(ReplayProvider.turns(body), expected)
+    }
+  })
+})
