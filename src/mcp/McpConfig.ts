@@ -18,7 +18,7 @@ import { ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import { expander, type Fields, isFields, Reader } from "./internal/fields.ts"
 import * as Words from "./internal/words.ts"
-import * as PlainValue from "./internal/yaml.ts"
+import * as PlainValue from "../internal/yaml.ts"
 
 export {
   /**
