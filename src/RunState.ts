@@ -10,6 +10,7 @@
  */
 import type { Call, CallResult } from "./Call.ts"
 import * as Calls from "./Call.ts"
+import * as Fold from "./internal/advance.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
 import type { Generation } from "./Generation.ts"
 import type { Message } from "./Message.ts"
@@ -17,7 +18,7 @@ import type { Model } from "./Model.ts"
 import type { Plan } from "./Plan.ts"
 import type { FinishReason } from "./StreamPart.ts"
 import type { PhaseEvent } from "./RunEvent.ts"
-import * as Usage from "./Usage.ts"
+import type * as Usage from "./Usage.ts"
 
 // ---------------------------------------------------------------- models
 
@@ -218,7 +219,7 @@ export interface RunState {
   readonly history: number
   readonly turns: ReadonlyArray<Turn>
   readonly currentTurn: Turn | undefined
-  /** The conversation the next prompt is built from: the last prompt and what came after it. */
+  /** The conversation so far: the last prompt, and from the end of a turn on what that turn added. */
   readonly prompt: ReadonlyArray<Message>
   readonly system: string | null
   /** Revision of the last phase event, and of the last one whose settle hook is known to have run (DR-8). */
@@ -317,27 +318,16 @@ export interface CallMade {
 // ---------------------------------------------------------------- the fold
 
 /**
- * Moves a run forward by one record. The first record makes the state.
+ * Moves a run forward by one record. The first record makes the state. Pure:
+ * the same records give the same state, in any process.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const advance = (state: RunState | undefined, record: RunRecord): RunState => {
-  let next = state === undefined ? begin(record) : state
-  const delta = record.delta
-  // What the hook of the phase before did comes first: it was there before this record's events.
-  if (delta.context !== undefined) next = { ...next, context: { ...next.context, ...delta.context } }
-  if (delta.settled === true) next = { ...next, settledRevision: next.phaseRevision }
-  if (record.op === "resume") next = resumed(next, delta)
-  if (delta.launched !== undefined) next = { ...next, currentTurn: launched(next.currentTurn, delta.launched) }
-  if (delta.asked !== undefined) next = { ...next, approvals: next.approvals.concat(delta.asked) }
-  if (delta.completing !== undefined) next = { ...next, completing: delta.completing }
-  for (const event of record.events) next = apply(next, event, record)
-  return { ...next, revision: record.revision, updatedAt: record.createdAt }
-}
+export const advance: (state: RunState | undefined, record: RunRecord) => RunState = Fold.advance
 
 /**
- * Folds a whole journal.
+ * Folds a whole journal; nothing when it is empty.
  *
  * @category combinators
  * @since 0.1.0
@@ -348,259 +338,13 @@ export const fold = (records: Iterable<RunRecord>): RunState | undefined => {
   return state
 }
 
-const apply = (state: RunState, event: PhaseEvent, record: RunRecord): RunState => {
-  switch (event.type) {
-    case "run_started":
-      return enter(state, "run_started", record)
-    case "turn_started":
-      return enter(
-        { ...state, currentTurn: openTurn(event.turnId, state.turns.length + 1, event.at) },
-        "turn_started",
-        record
-      )
-    case "turn_prepared": {
-      const prompt = extend(state.prompt, event.prompt)
-      const system = event.prompt.system === undefined ? state.system : event.prompt.system
-      const turn = {
-        model: event.model,
-        dialect: event.dialect,
-        tools: event.tools,
-        ...(event.args === undefined ? {} : { args: event.args }),
-        ...(prompt === state.prompt && system === state.system
-          ? {}
-          : { before: { prompt: state.prompt, system: state.system } })
-      }
-      return enter({ ...withTurn(state, turn), prompt, system }, "turn_prepared", record)
-    }
-    case "model_started":
-    case "model_restarted":
-      return enter(withTurn(state, { attempt: event.attempt }), "model_started", record)
-    case "model_completed":
-      return enter(answered(state, event), "model_completed", record)
-    case "tool_calls_started": {
-      const batch = event.calls
-      const turn = batch === undefined ? {} : { pending: batch, order: batch.map((call) => call.toolCallId) }
-      return enter({ ...withTurn(state, turn), approvals: event.approvals ?? [] }, "tool_calls_started", record)
-    }
-    case "tool_call_started":
-      return enter(
-        { ...state, currentTurn: reviewed(state.currentTurn, event.toolCallId, event.change) },
-        "tool_call_started",
-        record
-      )
-    case "tool_call_completed":
-      return enter(completed(state, event), "tool_call_completed", record)
-    case "tool_calls_completed": {
-      const turn = state.currentTurn
-      if (turn === undefined) return enter(state, "tool_calls_completed", record)
-      const note = turn.outcome !== undefined && "note" in turn.outcome ? turn.outcome.note : undefined
-      const messages = Calls.render(turn.dialect, Calls.inOrder(turn.order, turn.completed), note)
-      return enter({ ...state, prompt: state.prompt.concat(messages), approvals: [] }, "tool_calls_completed", record)
-    }
-    case "turn_completed": {
-      const turn = state.currentTurn
-      if (turn === undefined) return enter(state, "turn_completed", record)
-      const prompt =
-        turn.outcome?.type === "corrective"
-          ? state.prompt.concat(Calls.corrective(turn.outcome.corrective))
-          : state.prompt
-      return enter(
-        { ...state, prompt, turns: state.turns.concat(turn), currentTurn: undefined },
-        "turn_completed",
-        record
-      )
-    }
-    case "paused":
-      return {
-        ...state,
-        settledRevision: state.phaseRevision,
-        status: {
-          type: "paused",
-          phase: state.status.phase,
-          reason: event.reason,
-          metadata: event.metadata,
-          createdAt: record.createdAt
-        }
-      }
-    case "run_completed":
-      return {
-        ...state,
-        completing: undefined,
-        status: {
-          type: "completed",
-          phase: state.status.phase,
-          source: event.source,
-          ...(event.reason === undefined ? {} : { reason: event.reason }),
-          ...(event.metadata === undefined ? {} : { metadata: event.metadata }),
-          createdAt: record.createdAt
-        }
-      }
-    case "run_failed":
-      return {
-        ...state,
-        status: { type: "failed", phase: state.status.phase, error: event.error, createdAt: record.createdAt }
-      }
-  }
-}
-
-const begin = (record: RunRecord): RunState => {
-  const event = record.events[0]
-  if (event?.type !== "run_started")
-    throw new Error(`a journal begins with run_started, not ${event?.type ?? record.op}`)
-  return {
-    runId: event.runId,
-    rootRunId: event.rootRunId,
-    parentRunId: event.parentRunId,
-    depth: event.depth,
-    taskId: event.taskId,
-    agent: event.agent,
-    revision: 0,
-    status: { type: "running", phase: "run_started" },
-    context: event.context,
-    input: event.messages,
-    history: event.history,
-    turns: [],
-    currentTurn: undefined,
-    prompt: event.messages,
-    system: null,
-    phaseRevision: 0,
-    settledRevision: 0,
-    approvals: [],
-    completing: undefined,
-    usage: Usage.zero,
-    costUsd: 0,
-    unreportedTurns: 0,
-    emptyReplies: 0,
-    createdAt: record.createdAt,
-    updatedAt: record.createdAt
-  }
-}
-
-const enter = (state: RunState, phase: Phase, record: RunRecord): RunState => ({
-  ...state,
-  status: { type: "running", phase },
-  phaseRevision: record.revision
-})
-
-const openTurn = (turnId: string, turn: number, startedAt: number): Turn => ({
-  turnId,
-  turn,
-  attempt: 0,
-  startedAt,
-  dialect: "blocks",
-  tools: [],
-  usage: null,
-  pending: [],
-  inFlight: [],
-  completed: [],
-  order: []
-})
-
-const withTurn = (state: RunState, change: Partial<Turn>): RunState =>
-  state.currentTurn === undefined ? state : { ...state, currentTurn: { ...state.currentTurn, ...change } }
-
-const extend = (prompt: ReadonlyArray<Message>, delta: PromptDelta): ReadonlyArray<Message> =>
-  delta.base === prompt.length
-    ? delta.append.length === 0
-      ? prompt
-      : prompt.concat(delta.append)
-    : prompt.slice(0, delta.base).concat(delta.append)
-
-const answered = (state: RunState, event: Extract<PhaseEvent, { type: "model_completed" }>): RunState => {
-  const { calls, finishReason, latencyMs, message, model, outcome, usage } = event
-  if (state.currentTurn === undefined) return state
-  const { before: _, ...turn } = state.currentTurn
-  const order = calls.map((call) => call.toolCallId)
-  return {
-    ...state,
-    currentTurn: { ...turn, message, model, usage, finishReason, latencyMs, outcome, pending: calls, order },
-    prompt: state.prompt.concat([message]),
-    usage: usage === null ? state.usage : Usage.add(state.usage, usage),
-    costUsd: state.costUsd + (event.costUsd ?? 0),
-    unreportedTurns: state.unreportedTurns + (usage === null ? 1 : 0),
-    emptyReplies: outcome.type === "corrective" && outcome.reason === "empty" ? state.emptyReplies + 1 : 0
-  }
-}
-
-const reviewed = (
-  turn: Turn | undefined,
-  toolCallId: string,
-  change: ToolResponseChange | undefined
-): Turn | undefined => {
-  if (turn === undefined) return undefined
-  if (change?.type === "skip") {
-    return {
-      ...turn,
-      pending: turn.pending.filter((call) => call.toolCallId !== toolCallId),
-      completed: turn.completed.concat(change.result)
-    }
-  }
-  const accept = (call: Call): Call =>
-    call.toolCallId !== toolCallId ? call : { ...(change === undefined ? call : change.call), review: "accepted" }
-  return { ...turn, pending: turn.pending.map(accept) }
-}
-
-const launched = (turn: Turn | undefined, ids: ReadonlyArray<string>): Turn | undefined =>
-  turn === undefined
-    ? undefined
-    : {
-        ...turn,
-        pending: turn.pending.filter((call) => !ids.includes(call.toolCallId)),
-        inFlight: turn.inFlight.concat(turn.pending.filter((call) => ids.includes(call.toolCallId)))
-      }
-
-const completed = (state: RunState, event: Extract<PhaseEvent, { type: "tool_call_completed" }>): RunState => {
-  const turn = state.currentTurn
-  if (turn === undefined) return state
-  const next = {
-    ...state,
-    currentTurn: {
-      ...turn,
-      inFlight: turn.inFlight.filter((call) => call.toolCallId !== event.toolCallId),
-      completed: turn.completed.concat(event.result)
-    }
-  }
-  return event.spent === undefined
-    ? next
-    : { ...next, usage: Usage.add(next.usage, event.spent.usage), costUsd: next.costUsd + event.spent.costUsd }
-}
-
-const resumed = (state: RunState, delta: Delta): RunState => {
-  const turn = state.currentTurn
-  const answers = delta.answers ?? []
-  const approvals =
-    answers.length === 0
-      ? state.approvals
-      : state.approvals.map((approval) => {
-          const answer = answers.find((answer) => answer.toolCallId === approval.toolCallId)
-          return answer === undefined || approval.answer !== undefined ? approval : { ...approval, answer }
-        })
-  if (delta.rewind === true && turn !== undefined) {
-    return {
-      ...state,
-      ...turn.before,
-      approvals,
-      currentTurn: openTurn(turn.turnId, turn.turn, turn.startedAt),
-      // Past turn_started its hook has settled; preparing again does not start the turn again.
-      settledRevision: state.status.phase === "turn_started" ? state.settledRevision : state.phaseRevision,
-      status: { type: "running", phase: "turn_started" }
-    }
-  }
-  const retried = delta.retried ?? []
-  const resolved = delta.resolved ?? []
-  const settledIds = new Set([...retried, ...resolved.map((result) => result.toolCallId)])
-  const currentTurn =
-    turn === undefined || settledIds.size === 0
-      ? turn
-      : {
-          ...turn,
-          // Calls go back in front, in the order of the batch: they were asked for before what still waits.
-          pending: turn.inFlight.filter((call) => retried.includes(call.toolCallId)).concat(turn.pending),
-          inFlight: turn.inFlight.filter((call) => !settledIds.has(call.toolCallId)),
-          completed: turn.completed.concat(resolved)
-        }
-  return { ...state, approvals, currentTurn, status: { type: "running", phase: state.status.phase } }
-}
+/**
+ * What a turn adds to the conversation: the answer, then results or a corrective.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const messagesOf: (turn: Turn) => ReadonlyArray<Message> = Fold.messagesOf
 
 // ---------------------------------------------------------------- getters
 
@@ -643,22 +387,6 @@ export const result = <Output>(state: RunState, output: Output): RunResult<Outpu
       return turns.flatMap(callsMade)
     }
   }
-}
-
-/**
- * What a turn added to the conversation.
- *
- * @category getters
- * @since 0.1.0
- */
-export const messagesOf = (turn: Turn): ReadonlyArray<Message> => {
-  if (turn.message === undefined) return []
-  const outcome = turn.outcome
-  if (outcome?.type === "corrective") return [turn.message, Calls.corrective(outcome.corrective)]
-  const note = outcome !== undefined && "note" in outcome ? outcome.note : undefined
-  return turn.completed.length === 0
-    ? [turn.message]
-    : [turn.message, ...Calls.render(turn.dialect, Calls.inOrder(turn.order, turn.completed), note)]
 }
 
 const callsMade = (turn: Turn): ReadonlyArray<CallMade> =>

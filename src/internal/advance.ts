@@ -1,0 +1,292 @@
+/**
+ * The fold of a run: one record after the other (DR-4, DR-5).
+ *
+ * From outside `advance` is a pure function. Inside, the one copy it makes of
+ * the state is filled in place: this runs a dozen times per turn.
+ *
+ * @since 0.1.0
+ */
+import type { Call } from "../Call.ts"
+import * as Calls from "../Call.ts"
+import type { Message } from "../Message.ts"
+import type { PhaseEvent } from "../RunEvent.ts"
+import type { Delta, Phase, PromptDelta, RunRecord, RunState, ToolResponseChange, Turn } from "../RunState.ts"
+import * as Usage from "../Usage.ts"
+
+type Draft = { -readonly [K in keyof RunState]: RunState[K] }
+
+/** Moves a run forward by one record. The first record makes the state. */
+export const advance = (state: RunState | undefined, record: RunRecord): RunState => {
+  const next: Draft = state === undefined ? begin(record) : { ...state }
+  const { delta } = record
+  // What the hook of the phase before did comes first: it was there before this record's events.
+  if (delta.context !== undefined) next.context = { ...next.context, ...delta.context }
+  if (delta.settled === true) next.settledRevision = next.phaseRevision
+  if (record.op === "resume") resume(next, delta)
+  if (delta.launched !== undefined && next.currentTurn !== undefined) {
+    next.currentTurn = launch(next.currentTurn, delta.launched)
+  }
+  if (delta.asked !== undefined) next.approvals = next.approvals.concat(delta.asked)
+  if (delta.completing !== undefined) next.completing = delta.completing
+  for (const event of record.events) apply(next, event, record)
+  next.revision = record.revision
+  next.updatedAt = record.createdAt
+  return next
+}
+
+const apply = (next: Draft, event: PhaseEvent, record: RunRecord): void => {
+  switch (event.type) {
+    case "run_started":
+      return enter(next, "run_started", record)
+    case "turn_started":
+      next.currentTurn = openTurn(event.turnId, next.turns.length + 1, event.at)
+      return enter(next, "turn_started", record)
+    case "turn_prepared":
+      prepare(next, event)
+      return enter(next, "turn_prepared", record)
+    case "model_started":
+    case "model_restarted":
+      if (next.currentTurn !== undefined) next.currentTurn = { ...next.currentTurn, attempt: event.attempt }
+      return enter(next, "model_started", record)
+    case "model_completed":
+      answer(next, event)
+      return enter(next, "model_completed", record)
+    case "tool_calls_started":
+      next.approvals = event.approvals ?? none
+      if (event.calls !== undefined && next.currentTurn !== undefined) {
+        next.currentTurn = { ...next.currentTurn, pending: event.calls, order: idsOf(event.calls) }
+      }
+      return enter(next, "tool_calls_started", record)
+    case "tool_call_started":
+      if (next.currentTurn !== undefined) next.currentTurn = review(next.currentTurn, event.toolCallId, event.change)
+      return enter(next, "tool_call_started", record)
+    case "tool_call_completed":
+      complete(next, event)
+      return enter(next, "tool_call_completed", record)
+    case "tool_calls_completed":
+      next.approvals = none
+      return enter(next, "tool_calls_completed", record)
+    case "turn_completed":
+      closeTurn(next)
+      return enter(next, "turn_completed", record)
+    case "paused": {
+      const { metadata, reason } = event
+      next.settledRevision = next.phaseRevision
+      next.status = { type: "paused", phase: next.status.phase, reason, metadata, createdAt: record.createdAt }
+      return
+    }
+    case "run_completed": {
+      const { metadata, reason, source } = event
+      next.completing = undefined
+      next.status = {
+        type: "completed",
+        phase: next.status.phase,
+        source,
+        ...(reason === undefined ? {} : { reason }),
+        ...(metadata === undefined ? {} : { metadata }),
+        createdAt: record.createdAt
+      }
+      return
+    }
+    case "run_failed":
+      next.status = { type: "failed", phase: next.status.phase, error: event.error, createdAt: record.createdAt }
+      return
+  }
+}
+
+const none: ReadonlyArray<never> = []
+
+const begin = (record: RunRecord): Draft => {
+  const event = record.events[0]
+  if (event?.type !== "run_started") throw new Error(`a journal begins with run_started, not ${event?.type ?? record.op}`)
+  return {
+    runId: event.runId,
+    rootRunId: event.rootRunId,
+    parentRunId: event.parentRunId,
+    depth: event.depth,
+    taskId: event.taskId,
+    agent: event.agent,
+    revision: 0,
+    status: { type: "running", phase: "run_started" },
+    context: event.context,
+    input: event.messages,
+    history: event.history,
+    turns: none,
+    currentTurn: undefined,
+    prompt: event.messages,
+    system: null,
+    phaseRevision: 0,
+    settledRevision: 0,
+    approvals: none,
+    completing: undefined,
+    usage: Usage.zero,
+    costUsd: 0,
+    unreportedTurns: 0,
+    emptyReplies: 0,
+    createdAt: record.createdAt,
+    updatedAt: record.createdAt
+  }
+}
+
+const enter = (next: Draft, phase: Phase, record: RunRecord): void => {
+  next.status = running[phase]
+  next.phaseRevision = record.revision
+}
+
+const status = (phase: Phase): { readonly type: "running"; readonly phase: Phase } => ({ type: "running", phase })
+
+const running: { readonly [P in Phase]: { readonly type: "running"; readonly phase: Phase } } = {
+  run_started: status("run_started"),
+  turn_started: status("turn_started"),
+  turn_prepared: status("turn_prepared"),
+  model_started: status("model_started"),
+  model_completed: status("model_completed"),
+  tool_calls_started: status("tool_calls_started"),
+  tool_call_started: status("tool_call_started"),
+  tool_call_completed: status("tool_call_completed"),
+  tool_calls_completed: status("tool_calls_completed"),
+  turn_completed: status("turn_completed")
+}
+
+// ---------------------------------------------------------------- the turn
+
+const openTurn = (turnId: string, turn: number, startedAt: number): Turn => ({
+  turnId,
+  turn,
+  attempt: 0,
+  startedAt,
+  dialect: "blocks",
+  tools: none,
+  usage: null,
+  pending: none,
+  inFlight: none,
+  completed: none,
+  order: none
+})
+
+const prepare = (next: Draft, event: Extract<PhaseEvent, { type: "turn_prepared" }>): void => {
+  const { args, dialect, model, tools } = event
+  const before = { prompt: next.prompt, system: next.system }
+  next.prompt = extend(before.prompt, event.prompt)
+  if (event.prompt.system !== undefined) next.system = event.prompt.system
+  if (next.currentTurn === undefined) return
+  const same = next.prompt === before.prompt && next.system === before.system
+  next.currentTurn = {
+    ...next.currentTurn,
+    model,
+    dialect,
+    tools,
+    ...(args === undefined ? {} : { args }),
+    ...(same ? {} : { before })
+  }
+}
+
+const extend = (prompt: ReadonlyArray<Message>, delta: PromptDelta): ReadonlyArray<Message> => {
+  if (delta.base !== prompt.length) return prompt.slice(0, delta.base).concat(delta.append)
+  return delta.append.length === 0 ? prompt : prompt.concat(delta.append)
+}
+
+const answer = (next: Draft, event: Extract<PhaseEvent, { type: "model_completed" }>): void => {
+  if (next.currentTurn === undefined) return
+  const { calls, finishReason, latencyMs, message, model, outcome, usage } = event
+  const { before: _, ...turn } = next.currentTurn
+  next.currentTurn = { ...turn, message, model, usage, finishReason, latencyMs, outcome, pending: calls, order: idsOf(calls) }
+  if (usage === null) next.unreportedTurns += 1
+  else next.usage = Usage.add(next.usage, usage)
+  if (event.costUsd !== undefined) next.costUsd += event.costUsd
+  next.emptyReplies = outcome.type === "corrective" && outcome.reason === "empty" ? next.emptyReplies + 1 : 0
+}
+
+const idsOf = (calls: ReadonlyArray<Call>): ReadonlyArray<string> =>
+  calls.length === 0 ? none : calls.map((call) => call.toolCallId)
+
+const review = (turn: Turn, toolCallId: string, change: ToolResponseChange | undefined): Turn => {
+  if (change?.type === "skip") {
+    return {
+      ...turn,
+      pending: turn.pending.filter((call) => call.toolCallId !== toolCallId),
+      completed: turn.completed.concat(change.result)
+    }
+  }
+  const accept = (call: Call): Call =>
+    call.toolCallId !== toolCallId ? call : { ...(change === undefined ? call : change.call), review: "accepted" }
+  return { ...turn, pending: turn.pending.map(accept) }
+}
+
+const launch = (turn: Turn, ids: ReadonlyArray<string>): Turn => ({
+  ...turn,
+  pending: turn.pending.filter((call) => !ids.includes(call.toolCallId)),
+  inFlight: turn.inFlight.concat(turn.pending.filter((call) => ids.includes(call.toolCallId)))
+})
+
+const complete = (next: Draft, event: Extract<PhaseEvent, { type: "tool_call_completed" }>): void => {
+  if (next.currentTurn === undefined) return
+  next.currentTurn = {
+    ...next.currentTurn,
+    inFlight: next.currentTurn.inFlight.filter((call) => call.toolCallId !== event.toolCallId),
+    completed: next.currentTurn.completed.concat(event.result)
+  }
+  if (event.spent === undefined) return
+  next.usage = Usage.add(next.usage, event.spent.usage)
+  next.costUsd += event.spent.costUsd
+}
+
+/** The turn becomes part of the conversation, in one step: what it said, then what it was told. */
+const closeTurn = (next: Draft): void => {
+  const turn = next.currentTurn
+  if (turn === undefined) return
+  next.prompt = next.prompt.concat(messagesOf(turn))
+  next.turns = next.turns.concat(turn)
+  next.currentTurn = undefined
+}
+
+/** What a turn adds to the conversation. */
+export const messagesOf = (turn: Turn): ReadonlyArray<Message> => {
+  if (turn.message === undefined) return none
+  const outcome = turn.outcome
+  if (outcome?.type === "corrective") return [turn.message, Calls.corrective(outcome.corrective)]
+  if (turn.completed.length === 0) return [turn.message]
+  const note = outcome !== undefined && "note" in outcome ? outcome.note : undefined
+  return [turn.message, ...Calls.render(turn.dialect, Calls.inOrder(turn.order, turn.completed), note)]
+}
+
+// ---------------------------------------------------------------- resume
+
+const resume = (next: Draft, delta: Delta): void => {
+  answerApprovals(next, delta)
+  const { phase } = next.status
+  const turn = next.currentTurn
+  next.status = running[phase]
+  if (turn === undefined) return
+  if (delta.rewind === true) {
+    if (turn.before !== undefined) {
+      next.prompt = turn.before.prompt
+      next.system = turn.before.system
+    }
+    next.currentTurn = openTurn(turn.turnId, turn.turn, turn.startedAt)
+    // Past turn_started its hook has settled; preparing again does not start the turn again.
+    if (phase !== "turn_started") next.settledRevision = next.phaseRevision
+    next.status = running.turn_started
+    return
+  }
+  const retried = new Set(delta.retried)
+  const resolved = delta.resolved ?? none
+  if (retried.size + resolved.length === 0) return
+  const known = new Set([...retried, ...resolved.map((result) => result.toolCallId)])
+  next.currentTurn = {
+    ...turn,
+    // Calls go back in front, in the order of the batch: they were asked for before what still waits.
+    pending: turn.inFlight.filter((call) => retried.has(call.toolCallId)).concat(turn.pending),
+    inFlight: turn.inFlight.filter((call) => !known.has(call.toolCallId)),
+    completed: turn.completed.concat(resolved)
+  }
+}
+
+const answerApprovals = (next: Draft, delta: Delta): void => {
+  const answers = delta.answers
+  if (answers === undefined || answers.length === 0) return
+  next.approvals = next.approvals.map((approval) => {
+    const answer = answers.find((answer) => answer.toolCallId === approval.toolCallId)
+    return answer === undefined || approval.answer !== undefined ? approval : { ...approval, answer }
+  })
+}
