@@ -39,7 +39,12 @@ import { runWorkflow } from "./workflow.ts"
 // ---------------------------------------------------------------- opening
 
 /** Opens the batch: the hook may change it, the policy may refuse or ask a person (DR-11, DR-22). */
-export const startCalls = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+export const startCalls = (run: Run): Effect.Effect<void, KernelError> =>
+  run.hooks.onToolCallsStarted === undefined && run.policy === undefined
+    ? commit(run, "phase", [{ type: "tool_calls_started" }])
+    : openBatch(run)
+
+const openBatch = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
   const hook = run.hooks.onToolCallsStarted
   let calls = openTurn(run).pending
   let rewritten = false
@@ -126,22 +131,28 @@ const question = (open: ReadonlyArray<Approval>): Json => ({
 // ---------------------------------------------------------------- going on
 
 /** The next step of an open batch: ask again, review, launch, or close it. */
-export const continueCalls = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
-  const turn = openTurn(run)
-  if (run.state.status.phase === "tool_call_completed") {
-    const result = turn.completed.at(-1)
-    const hook = run.hooks.onToolCallCompleted
-    if (result !== undefined && hook !== undefined) {
-      if (!(yield* settle(run, "onToolCallCompleted", hook({ ...hookArgs(run), result })))) return
-    }
+export const continueCalls = (run: Run): Effect.Effect<void, KernelError> => {
+  const result = openTurn(run).completed.at(-1)
+  const hook = run.hooks.onToolCallCompleted
+  return run.state.status.phase === "tool_call_completed" && result !== undefined && hook !== undefined
+    ? settle(run, "onToolCallCompleted", (args) => hook({ ...args, result }), nextCall)
+    : nextCall(run)
+}
+
+const nextCall = (run: Run): Effect.Effect<void, KernelError> => {
+  const { pending } = openTurn(run)
+  if (run.state.approvals.length > 0) {
+    const open = run.state.approvals.filter((approval) => approval.answer === undefined)
+    if (open.length > 0) return pause(run, "approval_required", question(open))
   }
-  const open = run.state.approvals.filter((approval) => approval.answer === undefined)
-  if (open.length > 0) return yield* pause(run, "approval_required", question(open))
-  const unreviewed = turn.pending.find((call) => call.review === "unreviewed")
-  if (unreviewed !== undefined) return yield* review(run, unreviewed)
-  if (turn.pending.length > 0) return yield* launch(run)
-  yield* commit(run, "phase", [{ type: "tool_calls_completed" }])
-})
+  const unreviewed = pending.find((call) => call.review === "unreviewed")
+  if (unreviewed !== undefined) {
+    return run.hooks.onToolCallStarted === undefined && run.state.approvals.length === 0
+      ? started(run, unreviewed, undefined)
+      : review(run, unreviewed)
+  }
+  return pending.length > 0 ? launch(run) : commit(run, "phase", [{ type: "tool_calls_completed" }])
+}
 
 // ---------------------------------------------------------------- review
 
@@ -195,28 +206,37 @@ const sameJson = (a: Json | undefined, b: Json): boolean => a !== undefined && J
 // ---------------------------------------------------------------- launch
 
 /** Launches what was accepted: one call, several at once, or the tasks of a workflow. */
-const launch = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
-  const turn = openTurn(run)
-  const next = turn.pending[0]
-  const together = turn.outcome?.type === "workflow" || run.agent.concurrency > 1
-  if (next === undefined) return
-  if (!together) return yield* one(run, next)
-  run.lock = Semaphore.makeUnsafe(1)
-  const all: Effect.Effect<void, KernelError> =
-    turn.outcome?.type === "workflow"
-      ? runWorkflow(run, turn.outcome.plan, (call, task) => beside(run, call, task))
-      : Effect.forEach(turn.pending, (call) => beside(run, call, execute(run, call)), {
-          concurrency: run.agent.concurrency,
-          discard: true
-        })
-  yield* Effect.ensuring(
-    all,
-    Effect.sync(() => (run.lock = undefined))
-  )
-  const control = run.deferred
-  run.deferred = undefined
-  if (control !== undefined) yield* obey(run, control)
-})
+const launch = (run: Run): Effect.Effect<void, KernelError> => {
+  const { outcome, pending } = openTurn(run)
+  const [next] = pending
+  if (next === undefined) return Effect.void
+  if (outcome?.type === "workflow") {
+    return together(run, runWorkflow(run, outcome.plan, (call, task) => beside(run, call, task)))
+  }
+  if (run.agent.concurrency === 1 || pending.length === 1) return one(run, next)
+  const calls = Effect.forEach(pending, (call) => beside(run, call, execute(run, call)), {
+    concurrency: run.agent.concurrency,
+    discard: true
+  })
+  return together(run, calls)
+}
+
+/** Several calls share one lock for their commits; what a hook asked for meanwhile is done when all have ended. */
+const together = (run: Run, calls: Effect.Effect<void, KernelError>): Effect.Effect<void, KernelError> =>
+  Effect.suspend(() => {
+    run.lock = Semaphore.makeUnsafe(1)
+    const unlocked = Effect.ensuring(
+      calls,
+      Effect.sync(() => {
+        run.lock = undefined
+      })
+    )
+    return Effect.flatMap(unlocked, () => {
+      const control = run.deferred
+      run.deferred = undefined
+      return control === undefined ? Effect.void : obey(run, control)
+    })
+  })
 
 /** One call, alone. A result in hand is committed even when the run is being stopped (DR-7). */
 const one = (run: Run, call: Call): Effect.Effect<void, KernelError> =>

@@ -13,11 +13,18 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import type { Call, CallError, CallResult } from "../Call.ts"
 import * as Calls from "../Call.ts"
 import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
-import type { ExtensionFailed, MiddlewareTermination } from "../KernelError.ts"
+import type {
+  ExtensionFailed,
+  LimitExceeded,
+  MediaConflict,
+  MiddlewareTermination,
+  SkillResultInvalid
+} from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import type { ToolEffect, ToolRun } from "../Middleware.ts"
 import type { AnyProtocol } from "../Protocol.ts"
@@ -104,42 +111,41 @@ const useSkill = (run: Run, call: Call): Effect.Effect<CallResult> => {
   return callSkill(run, call, skill)
 }
 
-const callSkill = Effect.fnUntraced(function* (run: Run, call: Call, skill: AnySkill) {
-  const input = isJsonObject(call.input)
-    ? call.input
-    : skill.parameters(typeof call.input === "string" ? call.input : "")
+const callSkill = (run: Run, call: Call, skill: AnySkill): Effect.Effect<CallResult> => {
+  const input = isJsonObject(call.input) ? call.input : skill.parameters(typeof call.input === "string" ? call.input : "")
   tell(run, { type: "skill_execute", skill: skill.name, callId: call.toolCallId, input })
   const started = now(run)
+  const { effects, name } = skill
+  const body = skill.call(input, scopeOf(run, call))
   const traced =
     run.telemetry === undefined
-      ? skill.call(input, scopeOf(run, call))
-      : run.telemetry.tool(skill.call(input, scopeOf(run, call)), {
-          name: skill.name,
-          kind: "skill",
-          callId: call.toolCallId,
-          effects: skill.effects
-        })
-  const exit = yield* limited(run, skill.name, call.toolCallId, skill.timeLimit ?? run.limits.skillMs, traced)
-  const durationMs = now(run) - started
-  if (Exit.isFailure(exit))
-    return skillFailed(run, call, yield* explain(`Skill '${skill.name}'`, exit.cause), durationMs)
-  const kept = yield* Effect.exit(keep(run, exit.value))
-  if (Exit.isFailure(kept))
-    return skillFailed(run, call, yield* explain(`Skill '${skill.name}'`, kept.cause), durationMs)
-  const { content, metadata, truncated } = kept.value
-  const more = { ...metadata, ...(truncated ? { truncated: true } : {}) }
-  const facts = Object.keys(more).length === 0 ? {} : { metadata: more }
-  tell(run, {
-    type: "skill_result",
-    skill: skill.name,
-    callId: call.toolCallId,
-    output: exit.value,
-    durationMs,
-    ...facts,
-    ...(truncated ? { truncated } : {})
+      ? body
+      : run.telemetry.tool(body, { name, kind: "skill", callId: call.toolCallId, effects, input: () => input })
+  const exit = limited(run, name, call.toolCallId, skill.timeLimit ?? run.limits.skillMs, traced)
+  return Effect.flatMap(exit, (exit) => {
+    const durationMs = now(run) - started
+    if (Exit.isFailure(exit)) return skillFault(run, call, exit.cause, durationMs)
+    return Effect.matchCauseEffect(keep(run, exit.value), {
+      onFailure: (cause) => skillFault(run, call, cause, durationMs),
+      onSuccess: (kept) => Effect.succeed(skillDone(run, call, name, exit.value, kept, durationMs))
+    })
   })
+}
+
+const skillFault = (run: Run, call: Call, cause: Cause.Cause<unknown>, durationMs: number): Effect.Effect<CallResult> =>
+  Effect.map(explain(`Skill '${call.toolName ?? ""}'`, cause), (error) => skillFailed(run, call, error, durationMs))
+
+const skillDone = (run: Run, call: Call, skill: string, output: unknown, kept: Kept, durationMs: number): CallResult => {
+  const { content, metadata, truncated } = kept
+  const told = { type: "skill_result", skill, callId: call.toolCallId, output, durationMs } as const
+  if (metadata === undefined && !truncated) {
+    tell(run, told)
+    return Calls.succeeded(call, content, { durationMs })
+  }
+  const facts = { metadata: { ...metadata, ...(truncated ? { truncated } : {}) } }
+  tell(run, { ...told, ...facts, ...(truncated ? { truncated } : {}) })
   return Calls.succeeded(call, content, { durationMs, ...facts })
-})
+}
 
 const scopeOf = (run: Run, call: Call): CallScope => {
   const { context, depth, rootRunId, runId, taskId } = run.state
@@ -151,14 +157,25 @@ const skillFailed = (run: Run, call: Call, error: CallError, durationMs?: number
   return Calls.failed(call, error, durationMs === undefined ? {} : { durationMs })
 }
 
+interface Kept {
+  readonly content: ReadonlyArray<Content>
+  readonly metadata: Output["metadata"]
+  readonly truncated: boolean
+}
+
 /** Stores media, references them, and cuts what is too long for a model. */
-const keep = Effect.fnUntraced(function* (run: Run, value: unknown) {
-  const output: Output = yield* Effect.fromResult(Skills.toOutput(value))
-  const plain = output.media.length === 0 && output.content.every((part) => part.type === "text")
-  const content = plain ? output.content : yield* run.media.admit([...output.content, ...output.media])
-  const cut = truncate(content, run.limits.resultBytes)
-  return { content: cut ?? content, metadata: output.metadata, truncated: cut !== undefined }
-})
+const keep = (run: Run, value: unknown): Effect.Effect<Kept, SkillResultInvalid | MediaConflict | LimitExceeded> => {
+  const output = Skills.toOutput(value)
+  if (Result.isFailure(output)) return Effect.fail(output.failure)
+  const { content, media, metadata } = output.success
+  const kept = (content: ReadonlyArray<Content>): Kept => {
+    const cut = truncate(content, run.limits.resultBytes)
+    return { content: cut ?? content, metadata, truncated: cut !== undefined }
+  }
+  return media.length === 0 && content.every((part) => part.type === "text")
+    ? Effect.succeed(kept(content))
+    : Effect.map(run.media.admit([...content, ...media]), kept)
+}
 
 /** Cuts texts at the limit, on a character boundary; nothing when they fit (AC-14). */
 const truncate = (content: ReadonlyArray<Content>, limit: number): ReadonlyArray<Content> | undefined => {

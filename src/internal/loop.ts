@@ -34,7 +34,7 @@ const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Kern
   while (run.state.status.type === "running") {
     switch (run.state.status.phase) {
       case "run_started":
-        if (yield* settle(run, "onRunStarted", run.hooks.onRunStarted?.(hookArgs(run)))) yield* startTurn(run)
+        yield* settle(run, "onRunStarted", run.hooks.onRunStarted, startTurn)
         break
       case "turn_started":
         yield* prepare(run)

@@ -243,31 +243,25 @@ const isTermination = (error: unknown): error is MiddlewareTermination =>
   typeof error === "object" && error !== null && "_tag" in error && error._tag === "MiddlewareTermination"
 
 /**
- * Runs the settle hook of the phase just committed, once; false when the hook
- * paused or ended the run.
+ * Goes on after the settle hook of the phase just committed, which runs once;
+ * does not when the hook paused or ended the run.
  */
 export const settle = (
   run: Run,
   name: keyof Hooks,
-  hook: Effect.Effect<HookResult | void, unknown> | undefined
-): Effect.Effect<boolean, KernelError> => {
-  if (hook === undefined || run.settled || run.state.settledRevision >= run.state.phaseRevision) return goOn
-  // Frozen state goes to the hook; a failing hook has been asked and is not asked again (DR-8).
-  const asked = Effect.suspend(() => {
-    run.settled = true
-    return ask(run, name, hook)
-  })
-  return Effect.flatMap(asked, (result) => {
-    if (result.control === undefined) return goOn
-    if (result.control.type === "continue") {
-      run.goesOn = name === "onTurnCompleted"
-      return goOn
-    }
-    return Effect.as(obey(run, result.control), false)
+  hook: ((args: HookArgs) => Effect.Effect<HookResult | void, unknown>) | undefined,
+  next: (run: Run) => Effect.Effect<void, KernelError>
+): Effect.Effect<void, KernelError> => {
+  if (hook === undefined || run.settled || run.state.settledRevision >= run.state.phaseRevision) return next(run)
+  // A failing hook has been asked too, and is not asked again (DR-8).
+  run.settled = true
+  return Effect.flatMap(ask(run, name, hook(hookArgs(run))), ({ control }) => {
+    if (control === undefined) return next(run)
+    if (control.type !== "continue") return obey(run, control)
+    run.goesOn = name === "onTurnCompleted"
+    return next(run)
   })
 }
-
-const goOn: Effect.Effect<boolean> = Effect.succeed(true)
 
 /** Pauses or finishes the run as a hook asked. */
 export const obey = (run: Run, control: Exclude<Control, { type: "continue" }>): Effect.Effect<void, KernelError> =>

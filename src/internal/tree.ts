@@ -78,7 +78,7 @@ export const settle = (tree: Tree, usage: Usage.Usage | null, costUsd: number): 
   tree.costUsd += costUsd
   if (tokens > 0) tree.lastTokens = tokens
   if (costUsd > 0) tree.lastCostUsd = costUsd
-  for (const wake of [...tree.waiting]) wake()
+  for (const wake of tree.waiting) wake()
 }
 
 /** The error of a budget that a finished call went over (used > limit). */

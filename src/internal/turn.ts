@@ -20,6 +20,7 @@ import { EmptyReplies, ProviderError } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
 import type { ModelCall, ModelStream } from "../Middleware.ts"
+import type { Prompt } from "../PromptPipeline.ts"
 import type { Request, ToolDefinition } from "../Provider.ts"
 import type { ModelArgs, Turn } from "../RunState.ts"
 import type { StreamPart } from "../StreamPart.ts"
@@ -43,54 +44,57 @@ export const startTurn = (run: Run): Effect.Effect<void, KernelError> => {
 const limitOf = (run: Run): number => Math.min(run.agent.maxSteps, run.agent.budget.maxTurns ?? Infinity)
 
 /** Builds the prompt of the turn and commits what is new in it (AC-10). */
-export const prepare = Effect.fnUntraced(function* (run: Run) {
-  const { agent, hooks } = run
-  if (!(yield* settle(run, "onTurnStarted", hooks.onTurnStarted?.(hookArgs(run))))) return
+export const prepare = (run: Run): Effect.Effect<void, KernelError> =>
+  settle(run, "onTurnStarted", run.hooks.onTurnStarted, build)
+
+const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+  const { agent } = run
   const instructions = typeof agent.instructions === "string" ? agent.instructions : yield* agent.instructions
   const protocols = yield* visibleProtocols(run)
-  const tools = agent.dialect === "tools" ? yield* definitions(run) : []
   const built = yield* run.pipeline.build({
     agent,
     instructions,
     state: run.state,
     model: run.model,
     canAct: canAct(run, protocols),
-    protocols: protocols.map((protocol) => protocol.name),
-    tools,
+    protocols: protocols.length === 0 ? none : protocols.map((protocol) => protocol.name),
+    tools: agent.dialect === "tools" ? yield* definitions(run) : none,
     outputSchema: outputSchema(agent)
   })
-  let system = built.system
-  let messages = built.messages
-  let args: ModelArgs = {
-    ...(built.generation === undefined ? {} : { generation: built.generation }),
-    ...(built.cacheBreakpoints === undefined ? {} : { cacheBreakpoints: built.cacheBreakpoints })
-  }
-  if (hooks.onTurnPrepared !== undefined) {
-    const result = yield* ask(run, "onTurnPrepared", hooks.onTurnPrepared({ ...hookArgs(run), prepared: built }))
-    if (result.control !== undefined && result.control.type !== "continue") return yield* obey(run, result.control)
-    if (result.value !== undefined) {
-      const { generation, model } = result.value
-      system = result.value.system
-      messages = result.value.messages
-      args = { ...args, ...(model === undefined ? {} : { model }), ...(generation === undefined ? {} : { generation }) }
-    }
-  }
+  if (run.hooks.onTurnPrepared === undefined) return yield* commitPrompt(run, built, argsOf(built))
+  const result = yield* ask(run, "onTurnPrepared", run.hooks.onTurnPrepared({ ...hookArgs(run), prepared: built }))
+  if (result.control !== undefined && result.control.type !== "continue") return yield* obey(run, result.control)
+  if (result.value === undefined) return yield* commitPrompt(run, built, argsOf(built))
+  const { generation, messages, model, system } = result.value
+  const changes = { ...(model === undefined ? {} : { model }), ...(generation === undefined ? {} : { generation }) }
+  yield* commitPrompt(run, { ...built, system, messages }, { ...argsOf(built), ...changes })
+})
+
+const none: ReadonlyArray<never> = []
+
+const argsOf = (built: Prompt): ModelArgs | undefined =>
+  built.generation === undefined && built.cacheBreakpoints === undefined
+    ? undefined
+    : {
+        ...(built.generation === undefined ? {} : { generation: built.generation }),
+        ...(built.cacheBreakpoints === undefined ? {} : { cacheBreakpoints: built.cacheBreakpoints })
+      }
+
+const commitPrompt = (run: Run, prompt: Prompt, args: ModelArgs | undefined): Effect.Effect<void, KernelError> => {
+  const { messages, system, tools } = prompt
   const base = commonPrefix(run.state.prompt, messages)
-  yield* commit(run, "phase", [
+  const append = base === messages.length ? none : messages.slice(base)
+  return commit(run, "phase", [
     {
       type: "turn_prepared",
-      model: args.model?.id ?? run.model.id,
-      dialect: agent.dialect,
-      prompt: {
-        base,
-        append: base === messages.length ? [] : messages.slice(base),
-        ...(system === run.state.system ? {} : { system })
-      },
-      tools: built.tools.length === 0 ? [] : built.tools.map((tool) => tool.name),
-      ...(Object.keys(args).length === 0 ? {} : { args })
+      model: args?.model?.id ?? run.model.id,
+      dialect: run.agent.dialect,
+      prompt: system === run.state.system ? { base, append } : { base, append, system },
+      tools: tools.length === 0 ? none : tools.map((tool) => tool.name),
+      ...(args === undefined ? {} : { args })
     }
   ])
-})
+}
 
 /** Messages are shared values: the same object is the same message. */
 const commonPrefix = (before: ReadonlyArray<Message>, after: ReadonlyArray<Message>): number => {
@@ -104,11 +108,10 @@ const commonPrefix = (before: ReadonlyArray<Message>, after: ReadonlyArray<Messa
 // ---------------------------------------------------------------- the model
 
 /** Commits that the model is about to be asked, then asks it. */
-export const startModel = Effect.fnUntraced(function* (run: Run) {
-  yield* commit(run, "phase", [{ type: "model_started", attempt: 1 }])
-  if (!(yield* settle(run, "onModelStarted", run.hooks.onModelStarted?.(hookArgs(run))))) return
-  yield* askModel(run)
-})
+export const startModel = (run: Run): Effect.Effect<void, KernelError> =>
+  Effect.flatMap(commit(run, "phase", [{ type: "model_started", attempt: 1 }]), () =>
+    settle(run, "onModelStarted", run.hooks.onModelStarted, askModel)
+  )
 
 /** Asks again what was asked when the run was cut off; the attempt goes up (DR-24). */
 export const restartModel = Effect.fnUntraced(function* (run: Run) {
@@ -127,38 +130,38 @@ export const restartModel = Effect.fnUntraced(function* (run: Run) {
  *
  * A reply is in hand from its finish part on, not from the end of its connection.
  */
-const askModel = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+const askModel = (run: Run): Effect.Effect<void, KernelError> => {
   const turn = openTurn(run)
-  const offered = turn.tools.length === 0 ? [] : yield* definitions(run)
-  const call = modelCall(
-    run,
-    turn,
-    offered.filter((tool) => turn.tools.includes(tool.name))
+  if (turn.tools.length === 0) return askWith(run, turn, none)
+  return Effect.flatMap(definitions(run), (tools) =>
+    askWith(run, turn, tools.filter((tool) => turn.tools.includes(tool.name)))
   )
-  const bounded = Tree.isBounded(run.tree)
-  if (bounded) yield* Tree.reserve(run.tree)
-  tell(run, { type: "messages_sent", messages: call.request.messages })
-  const started = now(run)
-  const reader = Dialects.of(turn.dialect).reader(listener(run, turn), run.limits, {
-    provider: call.provider.name,
-    model: call.request.model.id
-  })
-  const raw: Array<StreamPart> = []
-  yield* Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(
-      Effect.exit(restore(read(run, turn, call, reader, raw))),
-      (exit): Effect.Effect<void, KernelError> => {
+}
+
+const askWith = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): Effect.Effect<void, KernelError> =>
+  Tree.isBounded(run.tree) ? Effect.andThen(Tree.reserve(run.tree), call(run, turn, tools)) : call(run, turn, tools)
+
+const call = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): Effect.Effect<void, KernelError> =>
+  Effect.suspend(() => {
+    const call = modelCall(run, turn, tools)
+    tell(run, { type: "messages_sent", messages: call.request.messages })
+    const started = now(run)
+    const origin = { provider: call.provider.name, model: call.request.model.id }
+    const reader = Dialects.of(turn.dialect).reader(listener(run, turn), run.limits, origin)
+    const raw: Array<StreamPart> = []
+    const reading = read(run, turn, call, reader, raw)
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(Effect.exit(restore(reading)), (exit): Effect.Effect<void, KernelError> => {
         const reply = reader.end()
         if (Exit.isFailure(exit) && !(Cause.hasInterruptsOnly(exit.cause) && reply.finish !== undefined)) {
           // A call that failed gave nothing to count, but it gives its leave back.
-          if (bounded) Tree.settle(run.tree, null, 0)
+          if (Tree.isBounded(run.tree)) Tree.settle(run.tree, null, 0)
           return Effect.failCause(exit.cause)
         }
         return answer(run, { reply, call, latencyMs: now(run) - started, raw })
-      }
+      })
     )
-  )
-})
+  })
 
 interface Heard {
   readonly reply: Dialects.Reply
@@ -247,33 +250,39 @@ const tellParts = (run: Run, turn: Turn, parts: ReadonlyArray<StreamPart>) => {
 }
 
 /** Reads what the reply means and commits it. */
-const answer = Effect.fnUntraced(function* (run: Run, heard: Heard) {
-  const { call, latencyMs, reply } = heard
-  const finish = reply.finish
-  const usage = finish === undefined ? null : (Usage.fromAi(finish.usage) ?? null)
+const answer = (run: Run, heard: Heard): Effect.Effect<void, KernelError> => {
+  const { call, reply } = heard
+  const usage = reply.finish === undefined ? null : (Usage.fromAi(reply.finish.usage) ?? null)
   const costUsd = Tree.costOf(usage, call.request.model.price)
-  if (Tree.isBounded(run.tree)) Tree.settle(run.tree, usage, costUsd)
+  const bounded = Tree.isBounded(run.tree)
+  if (bounded) Tree.settle(run.tree, usage, costUsd)
   const refused = refusal(call, reply)
-  if (refused !== undefined) return yield* refused
-  const meaning = meaningOf(run, reply, canAct(run, yield* visibleProtocols(run)))
-  yield* commit(run, "phase", [
+  if (refused !== undefined) return Effect.fail(refused)
+  return Effect.flatMap(visibleProtocols(run), (protocols) => {
+    const meaning = meaningOf(run, reply, canAct(run, protocols))
+    return Effect.flatMap(commitAnswer(run, heard, usage, costUsd, meaning), () => {
+      run.raw = heard.raw
+      tellReply(run, heard, usage, meaning)
+      const overrun = bounded ? Tree.overrun(run.tree) : undefined
+      return overrun === undefined ? Effect.void : Effect.fail(overrun)
+    })
+  })
+}
+
+const commitAnswer = (run: Run, heard: Heard, usage: Usage.Usage | null, costUsd: number, meaning: Intent) =>
+  commit(run, "phase", [
     {
       type: "model_completed",
-      message: { role: "assistant", content: reply.content },
-      model: `${call.provider.name}/${call.request.model.id}`,
+      message: { role: "assistant", content: heard.reply.content },
+      model: `${heard.call.provider.name}/${heard.call.request.model.id}`,
       usage,
       ...(costUsd === 0 ? {} : { costUsd }),
-      finishReason: finish?.reason ?? "unknown",
-      latencyMs,
+      finishReason: heard.reply.finish?.reason ?? "unknown",
+      latencyMs: heard.latencyMs,
       outcome: meaning.outcome,
       calls: meaning.calls
     }
   ])
-  run.raw = heard.raw
-  tellReply(run, heard, usage, meaning)
-  const overrun = Tree.isBounded(run.tree) ? Tree.overrun(run.tree) : undefined
-  if (overrun !== undefined) return yield* overrun
-})
 
 /** A reply that must not pass for an answer: cut off, filtered, or failed (R-10). */
 const refusal = (call: ModelCall, reply: Dialects.Reply): KernelError | undefined => {
@@ -326,45 +335,38 @@ const tellReply = (run: Run, heard: Heard, usage: Usage.Usage | null, meaning: I
 }
 
 /** After the answer: its hook, then its calls or the end of the turn. */
-export const afterModel = Effect.fnUntraced(function* (run: Run) {
+export const afterModel = (run: Run): Effect.Effect<void, KernelError> => {
   const hook = run.hooks.onModelCompleted
-  const raw = run.raw
-  run.raw = []
-  if (!(yield* settle(run, "onModelCompleted", hook?.({ ...hookArgs(run), raw })))) return
-  yield* openTurn(run).pending.length > 0 ? startCalls(run) : endTurn(run)
-})
+  const { raw } = run
+  run.raw = none
+  return settle(run, "onModelCompleted", hook && ((args) => hook({ ...args, raw })), (run) =>
+    openTurn(run).pending.length > 0 ? startCalls(run) : endTurn(run)
+  )
+}
 
 // ---------------------------------------------------------------- the end
 
-/** Closes the batch: its results are part of the conversation now. */
-export const endCalls = (run: Run): Effect.Effect<void, KernelError> =>
-  commit(run, "phase", [{ type: "tool_calls_completed" }])
+/** After the batch: the end of the turn. */
+export const afterCalls = (run: Run): Effect.Effect<void, KernelError> =>
+  settle(run, "onToolCallsCompleted", run.hooks.onToolCallsCompleted, endTurn)
 
-export const afterCalls = Effect.fnUntraced(function* (run: Run) {
-  if (!(yield* settle(run, "onToolCallsCompleted", run.hooks.onToolCallsCompleted?.(hookArgs(run))))) return
-  yield* endTurn(run)
-})
-
-const endTurn = Effect.fnUntraced(function* (run: Run) {
+const endTurn = (run: Run): Effect.Effect<void, KernelError> => {
   const { outcome, turnId } = openTurn(run)
-  yield* commit(run, "phase", [{ type: "turn_completed", turnId }])
-  if (outcome?.type === "final") tell(run, { type: "final", text: outcome.text })
-  if (outcome?.type === "final" || outcome?.type === "prose") tell(run, { type: "result", text: outcome.text })
-})
+  return Effect.map(commit(run, "phase", [{ type: "turn_completed", turnId }]), () => {
+    if (outcome?.type === "final") tell(run, { type: "final", text: outcome.text })
+    if (outcome?.type === "final" || outcome?.type === "prose") tell(run, { type: "result", text: outcome.text })
+  })
+}
 
 /** Decides how it goes on (DR-20): the end, the limit, or the next turn. */
-export const afterTurn = Effect.fnUntraced(function* (run: Run) {
-  if (!(yield* settle(run, "onTurnCompleted", run.hooks.onTurnCompleted?.(hookArgs(run))))) return
-  const turn = run.state.turns.at(-1)
-  const done = turn !== undefined && turn.completed.length === 0 && turn.outcome?.type !== "corrective"
-  if (done && !run.goesOn) return yield* complete(run, "model_done")
-  const { emptyReplies } = run.state
-  if (emptyReplies > 0) {
-    if (emptyReplies > run.limits.emptyReplies) {
-      return yield* new EmptyReplies({ runId: run.state.runId, count: emptyReplies })
-    }
+export const afterTurn = (run: Run): Effect.Effect<void, KernelError> =>
+  settle(run, "onTurnCompleted", run.hooks.onTurnCompleted, (run) => {
+    const turn = run.state.turns.at(-1)
+    const done = turn !== undefined && turn.completed.length === 0 && turn.outcome?.type !== "corrective"
+    if (done && !run.goesOn) return complete(run, "model_done")
+    const { emptyReplies, runId } = run.state
+    if (emptyReplies === 0) return startTurn(run)
+    if (emptyReplies > run.limits.emptyReplies) return Effect.fail(new EmptyReplies({ runId, count: emptyReplies }))
     // A model that says nothing is given a little longer each time (R-14).
-    yield* Effect.sleep(250 * 2 ** (emptyReplies - 1))
-  }
-  yield* startTurn(run)
-})
+    return Effect.andThen(Effect.sleep(250 * 2 ** (emptyReplies - 1)), startTurn(run))
+  })
