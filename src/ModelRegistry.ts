@@ -100,6 +100,18 @@ export const parse = (
 }
 
 /**
+ * What is known of a provider's model: its entry in `models` or in the catalogue, or else just its id.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const modelOf = (provider: string, id: string, models: ReadonlyArray<Model> = []): Model => {
+  const key = canonical(provider)
+  const isIt = (model: Model) => model.id === id && (model.provider === undefined || canonical(model.provider) === key)
+  return { ...(models.find(isIt) ?? catalogue.find(isIt) ?? Models.make(id)), provider: key }
+}
+
+/**
  * A registry of these adapters. `models` tells what is known of a model beyond the catalogue of `Model`.
  *
  * @category layers
@@ -130,7 +142,10 @@ export const layer = <R = never>(
 
       const resolve = Effect.fnUntraced(function* (name: string) {
         const parts = yield* Effect.fromResult(parse(name))
-        return { provider: yield* provider(parts.provider), model: modelOf(parts, options?.models ?? []) }
+        return {
+          provider: yield* provider(parts.provider),
+          model: modelOf(parts.provider, parts.model, options?.models)
+        }
       })
 
       return ModelRegistry.of({ resolve, provider, keys })
@@ -202,11 +217,3 @@ const catalogue: ReadonlyArray<Model> = [
   Models.llama31,
   Models.llava
 ]
-
-const modelOf = (parts: { readonly provider: string; readonly model: string }, models: ReadonlyArray<Model>): Model => {
-  const found = [...models, ...catalogue].find(
-    (model) =>
-      model.id === parts.model && (model.provider === undefined || canonical(model.provider) === parts.provider)
-  )
-  return { ...(found ?? Models.make(parts.model)), provider: parts.provider }
-}

@@ -20,6 +20,7 @@ import { name, toBody, toMessage } from "./internal/anthropicRequest.ts"
 import { endpoint } from "./internal/body.ts"
 import { findText, requireKey } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
+import { offer } from "./internal/offer.ts"
 import { encoder } from "./internal/pieces.ts"
 
 /**
@@ -43,21 +44,26 @@ export interface Options {
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
   Effect.map(HttpClient.HttpClient, (client) => {
     const encode = encoder({ provider: name, media: ["image"], urls: true }, toMessage)
+    const baseUrl = options.baseUrl ?? "https://api.anthropic.com"
+    const service: Exchange.Service = {
+      name,
+      secrets: [options.apiKey],
+      headers: () => ({
+        ...options.headers,
+        "anthropic-version": "2023-06-01",
+        "x-api-key": Redacted.value(options.apiKey)
+      }),
+      fault
+    }
     return {
       name,
+      models: offer(client, service, endpoint(baseUrl, "/v1", "/models", "limit=1000"), "data", "id"),
       stream: Exchange.stream(client, {
-        name,
+        ...service,
         framing: "sse",
-        secrets: [options.apiKey],
-        url: () => endpoint(options.baseUrl ?? "https://api.anthropic.com", "/v1", "/messages"),
-        headers: () => ({
-          ...options.headers,
-          "anthropic-version": "2023-06-01",
-          "x-api-key": Redacted.value(options.apiKey)
-        }),
+        url: () => endpoint(baseUrl, "/v1", "/messages"),
         body: (request) => Effect.map(encode(request), (messages) => toBody(request, messages)),
-        decoder,
-        fault
+        decoder
       })
     }
   })

@@ -10,7 +10,7 @@ import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
+import type * as Redacted from "effect/Redacted"
 import type { Json, JsonObject } from "../internal/json.ts"
 import type { ProviderUnavailable } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
@@ -19,6 +19,7 @@ import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
 import { assemble, endpoint, extras } from "./internal/body.ts"
 import { findText, requireKey } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
+import { offer } from "./internal/offer.ts"
 import type { Fault } from "./internal/fault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
@@ -46,21 +47,20 @@ export interface Options {
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
   Effect.map(HttpClient.HttpClient, (client) => {
     const encode = encoder({ provider: name, media: Google.media, urls: true }, toMessage)
+    const service = Google.service(name, options)
+    const baseUrl = options.baseUrl ?? Google.baseUrl
     return {
       name,
+      models: offer(client, service, endpoint(baseUrl, "/v1beta", "/models", "pageSize=1000"), "models", "name"),
       stream: Exchange.stream(client, {
-        name,
+        ...service,
         framing: "sse",
-        secrets: [options.apiKey],
         url: (request) => {
           const path = `/models/${encodeURIComponent(request.model.id)}:streamGenerateContent`
-          const url = endpoint(options.baseUrl ?? Google.baseUrl, "/v1beta", path)
-          return `${url}${url.includes("?") ? "&" : "?"}alt=sse`
+          return endpoint(baseUrl, "/v1beta", path, "alt=sse")
         },
-        headers: () => ({ ...options.headers, "x-goog-api-key": Redacted.value(options.apiKey) }),
         body: (request) => Effect.map(encode(request), (messages) => toBody(request, messages)),
-        decoder,
-        fault: Google.fault
+        decoder
       })
     }
   })

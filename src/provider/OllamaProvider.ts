@@ -18,6 +18,7 @@ import type { FinishReason } from "../StreamPart.ts"
 import { assemble, endpoint, extras } from "./internal/body.ts"
 import { findKey, findText } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
+import { offer } from "./internal/offer.ts"
 import { type Fault, statusReason } from "./internal/fault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import { encoder, type Piece, placeholder, textOf } from "./internal/pieces.ts"
@@ -46,20 +47,25 @@ export const make = (options: Options = {}): Effect.Effect<ProviderShape, never,
   Effect.map(HttpClient.HttpClient, (client) => {
     const encode = encoder({ provider: name, media: ["image"], urls: false }, toMessages)
     const { apiKey } = options
+    const baseUrl = options.baseUrl ?? "http://localhost:11434"
+    const service: Exchange.Service = {
+      name,
+      secrets: apiKey === undefined ? [] : [apiKey],
+      headers: () => ({
+        ...options.headers,
+        ...(apiKey === undefined ? {} : { authorization: `Bearer ${Redacted.value(apiKey)}` })
+      }),
+      fault: (_document, status) => ({ reason: statusReason(status) })
+    }
     return {
       name,
+      models: offer(client, service, endpoint(baseUrl, "", "/api/tags"), "models", "name"),
       stream: Exchange.stream(client, {
-        name,
+        ...service,
         framing: "ndjson",
-        secrets: apiKey === undefined ? [] : [apiKey],
-        url: () => endpoint(options.baseUrl ?? "http://localhost:11434", "", "/api/chat"),
-        headers: () => ({
-          ...options.headers,
-          ...(apiKey === undefined ? {} : { authorization: `Bearer ${Redacted.value(apiKey)}` })
-        }),
+        url: () => endpoint(baseUrl, "", "/api/chat"),
         body: (request) => Effect.map(encode(request), (messages) => toBody(request, messages)),
-        decoder,
-        fault: (_document, status) => ({ reason: statusReason(status) })
+        decoder
       })
     }
   })

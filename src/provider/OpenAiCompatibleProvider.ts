@@ -17,6 +17,7 @@ import { endpoint } from "./internal/body.ts"
 import * as Chat from "./internal/chat.ts"
 import { findText, requireKey } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
+import { offer } from "./internal/offer.ts"
 import { encoder } from "./internal/pieces.ts"
 
 /**
@@ -100,17 +101,21 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
         : options.keyHeader === undefined
           ? { authorization: `Bearer ${Redacted.value(apiKey)}` }
           : { [options.keyHeader]: Redacted.value(apiKey) }
+    const service: Exchange.Service = {
+      name,
+      secrets: apiKey === undefined ? [] : [apiKey],
+      headers: () => ({ ...options.headers, ...keyHeader }),
+      fault: Chat.fault
+    }
     return {
       name,
+      models: offer(client, service, endpoint(options.baseUrl, "", "/models"), "data", "id"),
       stream: Exchange.stream(client, {
-        name,
+        ...service,
         framing: "sse",
-        secrets: apiKey === undefined ? [] : [apiKey],
         url: () => endpoint(options.baseUrl, "", "/chat/completions"),
-        headers: () => ({ ...options.headers, ...keyHeader }),
         body: (request) => Effect.map(encode(request), (messages) => Chat.toBody(dialect, request, messages)),
-        decoder: Chat.decoder,
-        fault: Chat.fault
+        decoder: Chat.decoder
       })
     }
   })

@@ -16,6 +16,7 @@ import { endpoint } from "./internal/body.ts"
 import * as Chat from "./internal/chat.ts"
 import { findText, requireKey } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
+import { offer } from "./internal/offer.ts"
 import { encoder } from "./internal/pieces.ts"
 
 /**
@@ -39,17 +40,22 @@ export interface Options {
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
   Effect.map(HttpClient.HttpClient, (client) => {
     const encode = encoder({ provider: dialect.name, media: ["image"], urls: true }, Chat.toMessages(dialect))
+    const baseUrl = options.baseUrl ?? "https://api.openai.com"
+    const service: Exchange.Service = {
+      name: dialect.name,
+      secrets: [options.apiKey],
+      headers: () => ({ ...options.headers, authorization: `Bearer ${Redacted.value(options.apiKey)}` }),
+      fault: Chat.fault
+    }
     return {
       name: dialect.name,
+      models: offer(client, service, endpoint(baseUrl, "/v1", "/models"), "data", "id"),
       stream: Exchange.stream(client, {
-        name: dialect.name,
+        ...service,
         framing: "sse",
-        secrets: [options.apiKey],
-        url: () => endpoint(options.baseUrl ?? "https://api.openai.com", "/v1", "/chat/completions"),
-        headers: () => ({ ...options.headers, authorization: `Bearer ${Redacted.value(options.apiKey)}` }),
+        url: () => endpoint(baseUrl, "/v1", "/chat/completions"),
         body: (request) => Effect.map(encode(request), (messages) => Chat.toBody(dialect, request, messages)),
-        decoder: Chat.decoder,
-        fault: Chat.fault
+        decoder: Chat.decoder
       })
     }
   })

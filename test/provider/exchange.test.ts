@@ -5,12 +5,14 @@ import { TestClock } from "effect/testing"
 import { FetchHttpClient } from "effect/http"
 import { inspect } from "node:util"
 import * as zlib from "node:zlib"
+import * as Content from "../../src/Content.ts"
 import type { ProviderError } from "../../src/KernelError.ts"
 import * as Limits from "../../src/Limits.ts"
+import * as Model from "../../src/Model.ts"
 import type { ProviderShape } from "../../src/Provider.ts"
 import { OpenAiProvider } from "../../src/provider/index.ts"
 import { type Answer, chunk, ending, type FaultServer, faultServer } from "../support/faultServer.ts"
-import { finishOf, key, read, request, stub, vendor } from "../support/provider.ts"
+import { finishOf, key, message, read, request, stub, vendor } from "../support/provider.ts"
 
 const whole = (text: string) => chunk({ content: text }) + ending
 
@@ -254,6 +256,80 @@ describe("answers that are no replies", () => {
   }
 })
 
+describe("what a call costs", () => {
+  it.effect("delivers all parts of one network read as one array", () =>
+    Effect.gen(function* () {
+      const { provider } = yield* answering(() => sse(chunk({ content: "a" }) + chunk({ content: "b" }) + whole("c")))
+      const arrays: Array<number> = []
+      yield* Stream.runForEachArray(provider.stream(request()), (parts) => Effect.sync(() => arrays.push(parts.length)))
+      assert.deepStrictEqual(arrays, [7])
+    })
+  )
+
+  it.effect("encodes a message once for a model, and anew for another", () =>
+    Effect.gen(function* () {
+      let reads = 0
+      const counted: Content.Content = {
+        type: "text",
+        get text() {
+          reads += 1
+          return "hi"
+        }
+      }
+      const { asked, provider } = yield* answering(() => sse(whole("x")))
+      const messages = [message("user", counted)]
+      yield* read(provider.stream(request({ messages })))
+      const once = reads
+      yield* read(provider.stream(request({ messages: [...messages, message("assistant", "x")] })))
+      assert.strictEqual(reads, once)
+      yield* read(provider.stream(request({ messages, model: Model.make("other") })))
+      assert.isAbove(reads, once)
+      assert.deepStrictEqual((asked[2] as unknown as { body: { messages: unknown } }).body.messages, [
+        { role: "user", content: [{ type: "text", text: "hi" }] }
+      ])
+    })
+  )
+})
+
+const listed = (provider: ProviderShape): NonNullable<ProviderShape["models"]> =>
+  provider.models ?? Effect.die("no list")
+
+describe("models on offer", () => {
+  for (const [name, url, document] of [
+    ["anthropic", "https://api.anthropic.com/v1/models?limit=1000", { data: [{ id: "claude-sonnet-4-20250514" }] }],
+    ["openai", "https://api.openai.com/v1/models", { data: [{ id: "gpt-4o" }, { id: 7 }] }],
+    ["compatible", "http://localhost:8080/v1/models", { data: [{ id: "m" }] }],
+    ["ollama", "http://localhost:11434/api/tags", { models: [{ name: "llava" }] }],
+    [
+      "google",
+      "https://generativelanguage.googleapis.com/v1beta/models?pageSize=1000",
+      { models: [{ name: "models/gemini-2.5-pro" }] }
+    ]
+  ] as const) {
+    it.effect(`${name} lists them, with what is known of each`, () =>
+      Effect.gen(function* () {
+        const http = stub(() => Effect.succeed(new Response(JSON.stringify(document))))
+        const provider = yield* Effect.provide(vendor(name)({}), http.layer)
+        const models = yield* listed(provider)
+        assert.strictEqual(http.asked[0]?.url, url)
+        assert.strictEqual(models.length, 1)
+        assert.strictEqual(models[0]?.provider, provider.name)
+        assert.notInclude(models[0]?.id, "/")
+        if (name !== "compatible") assert.include(models[0]?.capabilities, "vision")
+      })
+    )
+  }
+
+  it.effect("a refusal is the same error as for a call", () =>
+    Effect.gen(function* () {
+      const http = stub(() => Effect.succeed(new Response("{}", { status: 401 })))
+      const provider = yield* Effect.provide(vendor("openai")({}), http.layer)
+      const error = yield* Effect.flip(listed(provider))
+      assert.strictEqual(error.reason, "authentication")
+    })
+  )
+})
+
 describe("time", () => {
   it.effect("gives up on headers that do not come", () =>
     Effect.gen(function* () {
@@ -486,6 +562,19 @@ describe("over a socket", () => {
       ).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, fetchedBytes: 1024 * 1024 }))
     )
   }
+
+  it.live("a body may not become more than a hundred times its packed length (S-11)", () => {
+    const packed = zlib.gzipSync(Buffer.alloc(1024 * 1024, ":\n"))
+    return overHttp(
+      (response) =>
+        response.writeHead(200, { "content-encoding": "gzip", "content-length": packed.length }).end(packed),
+      (provider) =>
+        Effect.map(Effect.flip(read(provider.stream(request()))), (error) => {
+          assert.strictEqual(error.reason, "limit_exceeded")
+          assert.isBelow(packed.length * 100, 1024 * 1024)
+        })
+    )
+  })
 
   it.live("asks for no compression, sends the key where it belongs and no trace of ours", () =>
     overHttp(

@@ -25,10 +25,11 @@ export const assemble = (settings: Settings, listKey: string, items: ReadonlyArr
   return `${head.slice(0, -1)}${head === "{}" ? "" : ","}${JSON.stringify(listKey)}:[${items.join(",")}]}`
 }
 
-/** An address below a base URL, whatever version or slash the base ends with; a query stays. */
-export const endpoint = (baseUrl: string, version: string, path: string): string => {
-  const [base = "", query] = baseUrl.split("?", 2)
+/** An address below a base URL, whatever version or slash the base ends with; a query of the base stays. */
+export const endpoint = (baseUrl: string, version: string, path: string, query?: string): string => {
+  const [base = "", own] = baseUrl.split("?", 2)
   const root = base.replace(/\/+$/, "")
-  const versioned = version === "" || root.endsWith(version) ? root : root + version
-  return versioned + path + (query === undefined ? "" : `?${query}`)
+  const versioned = root.endsWith(version) ? root : root + version
+  const queries = [own, query].filter((query) => query !== undefined && query !== "")
+  return versioned + path + (queries.length === 0 ? "" : `?${queries.join("&")}`)
 }

@@ -32,21 +32,25 @@ import type { Request } from "../../Provider.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import { type Fault, isPassing, limitFault, retryAt, statusReason, toError } from "./fault.ts"
 import { type Decoder, type Framing, make as makeFrames } from "./frames.ts"
-import { parse } from "./read.ts"
+import { isFields, parse } from "./read.ts"
 import { isSubstance, make as makeReply, type Reply } from "./reply.ts"
 
-/** What one vendor does differently. */
-export interface Vendor {
+/** Whom to speak to, and how its refusals read. */
+export interface Service {
   readonly name: string
-  readonly framing: Framing
   readonly secrets: ReadonlyArray<Redacted.Redacted>
-  readonly url: (request: Request) => string
   readonly headers: () => { readonly [name: string]: string }
+  /** What an error document says about a status. */
+  readonly fault: (document: unknown, status: number) => Pick<Fault, "reason" | "code">
+}
+
+/** What one vendor does differently. */
+export interface Vendor extends Service {
+  readonly framing: Framing
+  readonly url: (request: Request) => string
   /** The JSON text of the request. */
   readonly body: (request: Request) => Effect.Effect<string>
   readonly decoder: (reply: Reply) => Decoder
-  /** What an error document says about a status. */
-  readonly fault: (document: unknown, status: number) => Pick<Fault, "reason" | "code">
 }
 
 type Parts = Arr.NonEmptyReadonlyArray<StreamPart>
@@ -57,6 +61,27 @@ export const stream =
   (client: HttpClient.HttpClient, vendor: Vendor) =>
   (request: Request): Stream.Stream<StreamPart, ProviderError> =>
     Stream.unwrap(call(client, vendor, request))
+
+/** Asks for a document, once: the list of models, for instance. */
+export const document = Effect.fnUntraced(
+  function* (client: HttpClient.HttpClient, service: Service, url: string) {
+    const limits = yield* Limits
+    const get = HttpClientRequest.get(url, { headers: { accept: "application/json", ...service.headers() } })
+    const response = yield* send(client, get, limits)
+    if (!isOk(response)) return yield* refused(service, response, limits)
+    const value = parse(yield* excerpt(response, limits, limits.fetchedBytes))
+    return isFields(value) ? value : yield* Effect.fail<Fault>({ reason: "invalid_response", note: "no JSON object" })
+  },
+  (effect, _client, service) =>
+    Effect.mapError(effect, (fault) =>
+      toError(
+        service.name,
+        fault,
+        service.secrets.map((secret) => Redacted.value(secret)),
+        1
+      )
+    )
+)
 
 const call = Effect.fnUntraced(function* (client: HttpClient.HttpClient, vendor: Vendor, request: Request) {
   const limits = yield* Limits
@@ -93,7 +118,7 @@ const begin = Effect.fnUntraced(function* (
   limits: Limits
 ) {
   const response = yield* send(client, post, limits)
-  if (response.status !== 200) return yield* refused(vendor, response, limits)
+  if (!isOk(response)) return yield* refused(vendor, response, limits)
 
   const pull = yield* read(vendor, response, limits)
   let held = yield* firstOf(pull)
@@ -110,11 +135,14 @@ const begin = Effect.fnUntraced(function* (
   )
 })
 
+const isOk = (response: HttpClientResponse.HttpClientResponse): boolean =>
+  response.status >= 200 && response.status < 300
+
 const firstOf = (pull: PartsPull): Effect.Effect<Parts, Fault> =>
   Pull.catchDone(pull, () => Effect.fail<Fault>({ reason: "incomplete" }))
 
-const send = (client: HttpClient.HttpClient, post: HttpClientRequest.HttpClientRequest, limits: Limits) =>
-  client.execute(post).pipe(
+const send = (client: HttpClient.HttpClient, ask: HttpClientRequest.HttpClientRequest, limits: Limits) =>
+  client.execute(ask).pipe(
     Effect.updateContext(direct),
     // The connect limit is part of this one: an HTTP client does not tell when its connection stands.
     Effect.timeoutOrElse({
@@ -164,7 +192,7 @@ const read = Effect.fnUntraced(function* (
   )
   const utf8 = new TextDecoder("utf-8", { fatal: true })
   // What a packed body may become is bounded closely; a plain one only needs an end.
-  const most = response.headers["content-encoding"] === undefined ? 64 * limits.replyBytes : limits.fetchedBytes
+  const most = response.headers["content-encoding"] === undefined ? 64 * limits.replyBytes : unpacked(response, limits)
   let received = 0
 
   const take = (chunks: ReadonlyArray<Uint8Array>): Fault | undefined => {
@@ -212,6 +240,14 @@ const read = Effect.fnUntraced(function* (
   return pull
 })
 
+/** What a packed body may become: so many bytes, and not too many for its packed length. */
+const unpacked = (response: HttpClientResponse.HttpClientResponse, limits: Limits): number => {
+  const packed = Number(response.headers["content-length"] ?? NaN)
+  return Number.isSafeInteger(packed)
+    ? Math.min(limits.fetchedBytes, Math.max(excerptBytes, packed * limits.decompressionRatio))
+    : limits.fetchedBytes
+}
+
 type Utf8 = InstanceType<typeof TextDecoder>
 
 /**
@@ -232,14 +268,14 @@ const decode = (utf8: Utf8, chunk?: Uint8Array): string | undefined => {
 
 /** Fails with what an answer other than 200 means. */
 const refused = Effect.fnUntraced(function* (
-  vendor: Vendor,
+  vendor: Service,
   response: HttpClientResponse.HttpClientResponse,
   limits: Limits
 ) {
   const status = response.status
   const reason = statusReason(status)
   const now = yield* Clock.currentTimeMillis
-  const document = reason === "redirect" ? undefined : parse(yield* excerpt(response, limits))
+  const document = reason === "redirect" ? undefined : parse(yield* excerpt(response, limits, excerptBytes))
   return yield* Effect.fail<Fault>({
     ...(reason === "redirect" ? { reason } : vendor.fault(document, status)),
     status,
@@ -251,7 +287,11 @@ const refused = Effect.fnUntraced(function* (
 const excerptBytes = 64 * 1024
 
 /** The beginning of a body; whatever goes wrong on the way, the status is what counts. */
-const excerpt = (response: HttpClientResponse.HttpClientResponse, limits: Limits): Effect.Effect<string> =>
+const excerpt = (
+  response: HttpClientResponse.HttpClientResponse,
+  limits: Limits,
+  most: number
+): Effect.Effect<string> =>
   response.stream.pipe(
     Stream.scan(
       () => ({ bytes: 0, text: "", utf8: new TextDecoder() }),
@@ -261,7 +301,7 @@ const excerpt = (response: HttpClientResponse.HttpClientResponse, limits: Limits
         utf8: read.utf8
       })
     ),
-    Stream.takeUntil((read) => read.bytes >= excerptBytes),
+    Stream.takeUntil((read) => read.bytes >= most),
     Stream.runLast,
     Effect.timeoutOption(Math.min(limits.idleMs, 5_000)),
     Effect.map((last) => Option.match(Option.flatten(last), { onNone: () => "", onSome: (read) => read.text })),

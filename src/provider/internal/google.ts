@@ -7,7 +7,9 @@
  *
  * @since 0.1.0
  */
+import * as Redacted from "effect/Redacted"
 import type { MediaContent } from "../../Content.ts"
+import type { Service } from "./exchange.ts"
 import { type Fault, statusReason } from "./fault.ts"
 import { type Piece, wireId } from "./pieces.ts"
 import { fields, isFields, list, string, text } from "./read.ts"
@@ -17,6 +19,20 @@ export const variables = ["GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GOO
 
 /** The default address. */
 export const baseUrl = "https://generativelanguage.googleapis.com"
+
+/** How to speak to Google under one of its names. */
+export const service = (
+  name: string,
+  options: {
+    readonly apiKey: Redacted.Redacted
+    readonly headers?: { readonly [name: string]: string } | undefined
+  }
+): Service => ({
+  name,
+  secrets: [options.apiKey],
+  headers: () => ({ ...options.headers, "x-goog-api-key": Redacted.value(options.apiKey) }),
+  fault
+})
 
 /** Every kind of media can be sent, if the model takes it. */
 export const media: ReadonlyArray<MediaContent["type"]> = ["image", "audio", "video", "document"]
