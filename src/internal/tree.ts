@@ -2,15 +2,18 @@
  * What a whole tree of runs shares: its counters and its slots (CP-15).
  *
  * Tokens and money are counted once, for the root and all its children, and
- * reserved before a model is called: two children that start together cannot
- * both spend the last of a budget (R-19).
+ * reserved before a model is called: a call under way counts as large as the
+ * largest one made at its depth so far. So the calls of a tree that run at once
+ * are those that would also have been made one after the other (R-19).
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import type { ExecutionBudget, SpawnBudget } from "../Budget.ts"
-import { BudgetExhaustedError, SpawnDenied } from "../KernelError.ts"
+import type { ExecutionBudget, SpawnBudget, Spent } from "../Budget.ts"
+import * as Budget from "../Budget.ts"
+import type { BudgetExhaustedError } from "../KernelError.ts"
+import { SpawnDenied } from "../KernelError.ts"
 import type { Price } from "../Model.ts"
 import type { RunState } from "../RunState.ts"
 import * as Usage from "../Usage.ts"
@@ -20,30 +23,25 @@ export interface Tree {
   readonly spawn: SpawnBudget
   /** Slots for child runs; the root holds one for itself. */
   readonly slots: Semaphore.Semaphore
-  tokens: number
-  costUsd: number
-  /** Model calls under way, each counted as one of the size of the last. */
-  reserved: number
-  lastTokens: number
-  lastCostUsd: number
+  spent: Spent
+  /** The model calls of each depth: how many are under way, and how large the largest was. */
+  readonly levels: Array<Level>
   /** Those waiting for calls under way to end before they may call. */
-  readonly waiting: Set<() => void>
+  waiting: Array<() => void>
 }
 
-export const make = (
-  budget: ExecutionBudget,
-  spawn: SpawnBudget,
-  spent: { readonly tokens: number; readonly costUsd: number }
-): Tree => ({
+interface Level {
+  calls: number
+  largest: Spent | undefined
+}
+
+export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent): Tree => ({
   budget,
   spawn,
   slots: Semaphore.makeUnsafe(Math.max(0, spawn.maxAgents - 1)),
-  tokens: spent.tokens,
-  costUsd: spent.costUsd,
-  reserved: 0,
-  lastTokens: 0,
-  lastCostUsd: 0,
-  waiting: new Set()
+  spent,
+  levels: [],
+  waiting: []
 })
 
 /** Whether the tree has a budget at all: without one nothing is counted against it. */
@@ -52,46 +50,44 @@ export const isBounded = (tree: Tree): boolean =>
 
 /**
  * Takes leave to call a model. Fails when the budget is used up; waits while
- * calls under way may use up what is left.
+ * calls under way may use up what is left. Whoever has leave must give it back:
+ * call this where nothing can interrupt; `restore` is for the waiting.
  */
-export const reserve = (tree: Tree): Effect.Effect<void, BudgetExhaustedError> =>
+export const reserve = (
+  tree: Tree,
+  depth: number,
+  restore: (waiting: Effect.Effect<void>) => Effect.Effect<void>
+): Effect.Effect<void, BudgetExhaustedError> =>
   Effect.suspend(() => {
-    const used = exhausted(tree, tree.tokens, tree.costUsd)
+    const used = Budget.beforeCall(tree.budget, tree.spent)
     if (used !== undefined) return Effect.fail(used)
-    const ahead = exhausted(
-      tree,
-      tree.tokens + tree.reserved * tree.lastTokens,
-      tree.costUsd + tree.reserved * tree.lastCostUsd
-    )
-    if (ahead === undefined || tree.reserved === 0) {
-      tree.reserved++
+    if (Budget.beforeCall(tree.budget, Budget.add(tree.spent, reserved(tree))) === undefined) {
+      levelOf(tree, depth).calls++
       return Effect.void
     }
-    return Effect.flatMap(turnOver(tree), () => reserve(tree))
+    return Effect.flatMap(restore(turnOver(tree)), () => reserve(tree, depth, restore))
   })
 
-/** Gives back the leave and counts what the call used. */
-export const settle = (tree: Tree, usage: Usage.Usage | null, costUsd: number): void => {
-  tree.reserved--
-  const tokens = usage === null ? 0 : Usage.total(usage)
-  tree.tokens += tokens
-  tree.costUsd += costUsd
-  if (tokens > 0) tree.lastTokens = tokens
-  if (costUsd > 0) tree.lastCostUsd = costUsd
-  for (const wake of tree.waiting) wake()
+/** Gives back the leave and counts what the call used; undefined when it failed and told nothing. */
+export const settle = (tree: Tree, depth: number, used: Spent | undefined): void => {
+  const level = levelOf(tree, depth)
+  level.calls--
+  if (used !== undefined) {
+    level.largest = larger(level.largest, used)
+    count(tree, used)
+  }
+  const woken = tree.waiting
+  tree.waiting = []
+  for (const wake of woken) wake()
+}
+
+/** Counts what a run used in an earlier life. */
+export const count = (tree: Tree, used: Spent): void => {
+  tree.spent = Budget.add(tree.spent, used)
 }
 
 /** The error of a budget that a finished call went over (used > limit). */
-export const overrun = (tree: Tree): BudgetExhaustedError | undefined => {
-  const { maxCostUsd, maxTokens } = tree.budget
-  if (maxTokens !== undefined && tree.tokens > maxTokens) {
-    return new BudgetExhaustedError({ dimension: "tokens", used: tree.tokens, limit: maxTokens })
-  }
-  if (maxCostUsd !== undefined && tree.costUsd > maxCostUsd) {
-    return new BudgetExhaustedError({ dimension: "cost", used: tree.costUsd, limit: maxCostUsd })
-  }
-  return undefined
-}
+export const overrun = (tree: Tree): BudgetExhaustedError | undefined => Budget.afterCall(tree.budget, tree.spent)
 
 /** What a call costs by the model's price, 0 without one. */
 export const costOf = (usage: Usage.Usage | null, price: Price | undefined): number =>
@@ -110,27 +106,35 @@ export const inSlot = <A, E, R>(
       ? Effect.fail(new SpawnDenied({ parentRun, limit: tree.spawn.maxAgents }))
       : tree.slots.withPermits(1)(child)
 
-const exhausted = (tree: Tree, tokens: number, costUsd: number): BudgetExhaustedError | undefined => {
-  const { maxCostUsd, maxTokens } = tree.budget
-  if (maxTokens !== undefined && tokens >= maxTokens) {
-    return new BudgetExhaustedError({ dimension: "tokens", used: tokens, limit: maxTokens })
+/** What a stored run used before, ended children included (CP-15). */
+export const spentOf = (state: RunState | undefined): Spent =>
+  state === undefined ? Budget.nothing : { tokens: Usage.total(state.usage), costUsd: state.costUsd }
+
+const levelOf = (tree: Tree, depth: number): Level => (tree.levels[depth] ??= { calls: 0, largest: undefined })
+
+/** What the calls under way may use. The first call of a depth may use everything: it is made alone. */
+const reserved = (tree: Tree): Spent => {
+  let sum = Budget.nothing
+  for (const level of tree.levels) {
+    if (level === undefined || level.calls === 0) continue
+    const { costUsd, tokens } = level.largest ?? everything
+    sum = Budget.add(sum, { tokens: tokens * level.calls, costUsd: costUsd * level.calls })
   }
-  if (maxCostUsd !== undefined && costUsd >= maxCostUsd) {
-    return new BudgetExhaustedError({ dimension: "cost", used: costUsd, limit: maxCostUsd })
-  }
-  return undefined
+  return sum
 }
+
+const everything: Spent = { tokens: Infinity, costUsd: Infinity }
+
+const larger = (known: Spent | undefined, used: Spent): Spent =>
+  known === undefined
+    ? used
+    : { tokens: Math.max(known.tokens, used.tokens), costUsd: Math.max(known.costUsd, used.costUsd) }
 
 const turnOver = (tree: Tree): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
-    const wake = () => {
-      tree.waiting.delete(wake)
-      resume(Effect.void)
-    }
-    tree.waiting.add(wake)
-    return Effect.sync(() => tree.waiting.delete(wake))
+    const wake = () => resume(Effect.void)
+    tree.waiting.push(wake)
+    return Effect.sync(() => {
+      tree.waiting = tree.waiting.filter((waiter) => waiter !== wake)
+    })
   })
-
-/** What a stored run used before (CP-15). */
-export const spentOf = (state: RunState | undefined): { readonly tokens: number; readonly costUsd: number } =>
-  state === undefined ? { tokens: 0, costUsd: 0 } : { tokens: Usage.total(state.usage), costUsd: state.costUsd }

@@ -134,14 +134,27 @@ const askModel = (run: Run): Effect.Effect<void, KernelError> => {
   const turn = openTurn(run)
   if (turn.tools.length === 0) return askWith(run, turn, none)
   return Effect.flatMap(definitions(run), (tools) =>
-    askWith(run, turn, tools.filter((tool) => turn.tools.includes(tool.name)))
+    askWith(
+      run,
+      turn,
+      tools.filter((tool) => turn.tools.includes(tool.name))
+    )
   )
 }
 
 const askWith = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): Effect.Effect<void, KernelError> =>
-  Tree.isBounded(run.tree) ? Effect.andThen(Tree.reserve(run.tree), call(run, turn, tools)) : call(run, turn, tools)
+  Effect.uninterruptibleMask((restore) =>
+    Tree.isBounded(run.tree)
+      ? Effect.andThen(Tree.reserve(run.tree, run.state.depth, restore), call(run, turn, tools, restore))
+      : call(run, turn, tools, restore)
+  )
 
-const call = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): Effect.Effect<void, KernelError> =>
+const call = (
+  run: Run,
+  turn: Turn,
+  tools: ReadonlyArray<ToolDefinition>,
+  restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+): Effect.Effect<void, KernelError> =>
   Effect.suspend(() => {
     const call = modelCall(run, turn, tools)
     tell(run, { type: "messages_sent", messages: call.request.messages })
@@ -150,17 +163,15 @@ const call = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): Effec
     const reader = Dialects.of(turn.dialect).reader(listener(run, turn), run.limits, origin)
     const raw: Array<StreamPart> = []
     const reading = read(run, turn, call, reader, raw)
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(Effect.exit(restore(reading)), (exit): Effect.Effect<void, KernelError> => {
-        const reply = reader.end()
-        if (Exit.isFailure(exit) && !(Cause.hasInterruptsOnly(exit.cause) && reply.finish !== undefined)) {
-          // A call that failed gave nothing to count, but it gives its leave back.
-          if (Tree.isBounded(run.tree)) Tree.settle(run.tree, null, 0)
-          return Effect.failCause(exit.cause)
-        }
-        return answer(run, { reply, call, latencyMs: now(run) - started, raw })
-      })
-    )
+    return Effect.flatMap(Effect.exit(restore(reading)), (exit): Effect.Effect<void, KernelError> => {
+      const reply = reader.end()
+      if (Exit.isFailure(exit) && !(Cause.hasInterruptsOnly(exit.cause) && reply.finish !== undefined)) {
+        // A call that failed gave nothing to count, but it gives its leave back.
+        if (Tree.isBounded(run.tree)) Tree.settle(run.tree, run.state.depth, undefined)
+        return Effect.failCause(exit.cause)
+      }
+      return answer(run, { reply, call, latencyMs: now(run) - started, raw })
+    })
   })
 
 interface Heard {
@@ -255,7 +266,7 @@ const answer = (run: Run, heard: Heard): Effect.Effect<void, KernelError> => {
   const usage = reply.finish === undefined ? null : (Usage.fromAi(reply.finish.usage) ?? null)
   const costUsd = Tree.costOf(usage, call.request.model.price)
   const bounded = Tree.isBounded(run.tree)
-  if (bounded) Tree.settle(run.tree, usage, costUsd)
+  if (bounded) Tree.settle(run.tree, run.state.depth, { tokens: Usage.total(usage ?? Usage.zero), costUsd })
   const refused = refusal(call, reply)
   if (refused !== undefined) return Effect.fail(refused)
   return Effect.flatMap(visibleProtocols(run), (protocols) => {
