@@ -47,6 +47,7 @@ export interface Reply {
 export interface Reader {
   /** Reads the parts of one read of the provider; gives the limit they break, if they do. */
   readonly push: (parts: ReadonlyArray<StreamPart>) => LimitExceeded | undefined
+  /** The whole reply; the same one however often it is asked for. */
   readonly end: () => Reply
 }
 
@@ -119,6 +120,7 @@ class ReplyReader implements Reader {
   readonly #calls: Array<ToolCall> = []
   readonly #thinking = new Map<string, { text: string; metadata: JsonObject | undefined }>()
   #length = 0
+  #reply: Reply | undefined
   #unclosed: Block | undefined
   #finish: Finish | undefined
   #failure: LimitExceeded | undefined
@@ -180,6 +182,10 @@ class ReplyReader implements Reader {
   }
 
   end(): Reply {
+    return (this.#reply ??= this.#whole())
+  }
+
+  #whole(): Reply {
     if (this.#parser !== undefined) this.#tell(this.#parser.flush())
     const text = this.#pieces.length === 1 ? (this.#pieces[0] ?? "") : this.#pieces.join("")
     return {

@@ -20,8 +20,9 @@ import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import * as Agents from "./Agent.ts"
 import type { Content } from "./Content.ts"
-import { EventBus } from "./EventBus.ts"
+import { agentIdOf, EventBus } from "./EventBus.ts"
 import { Hooks } from "./Hooks.ts"
+import { InstructionBuilder } from "./InstructionBuilder.ts"
 import * as Begin from "./internal/begin.ts"
 import type { JsonObject } from "./internal/json.ts"
 import * as Mailbox from "./internal/mailbox.ts"
@@ -40,7 +41,7 @@ import * as Policy from "./Policy.ts"
 import { PromptPipeline } from "./PromptPipeline.ts"
 import * as ProtocolRegistry from "./ProtocolRegistry.ts"
 import { Provider, type ProviderShape } from "./Provider.ts"
-import { Recorder } from "./Recorder.ts"
+import { guard, Recorder } from "./Recorder.ts"
 import type { RunEvent } from "./RunEvent.ts"
 import { isStreamed } from "./RunEvent.ts"
 import type { RunResult, RunState } from "./RunState.ts"
@@ -367,6 +368,7 @@ const onGround = <Output, S extends AnySkill<unknown>, R>(
         middleware: reference(built, current, Middleware),
         policy: Policy.combine(Context.get(built, Policy.Policy), Context.get(current, Policy.Policy)),
         pipeline: reference(built, current, PromptPipeline),
+        builder: reference(built, current, InstructionBuilder),
         telemetry: reference(built, current, Telemetry),
         limits: reference(built, current, Limits),
         clock: Context.get(current, Clock.Clock),
@@ -374,7 +376,7 @@ const onGround = <Output, S extends AnySkill<unknown>, R>(
         allowed: options.allowedSkills,
         parts: options.parts ?? false,
         tree: Tree.make(agent.budget, agent.spawn ?? { maxAgents: 50, maxDepth: 1 }, Tree.spentOf(state)),
-        tell: listeners(built, current, sink),
+        tell: listeners(built, current, agent.name, sink),
         isFull: sink.isFull,
         spawn: Begin.spawn,
         onTaskComplete: options.onTaskComplete
@@ -384,7 +386,11 @@ const onGround = <Output, S extends AnySkill<unknown>, R>(
       const traced =
         ground.telemetry === undefined
           ? whole
-          : ground.telemetry.run(whole, { agent: agent.name, model: model.id, provider: provider.name })
+          : ground.telemetry.run(
+              whole,
+              { agent: agent.name, description: agent.description, model: model.id, provider: provider.name },
+              ({ costUsd, turns, usage }) => ({ usage, turns, costUsd })
+            )
       // Decoded by the agent's own schema: its type is the agent's Output.
       return traced as Result<Output, never>
     })
@@ -434,13 +440,14 @@ const reference = <A>(built: Context.Context<never>, current: Context.Context<ne
   Context.get(current.mapUnsafe.has(key.key) ? current : built, key)
 
 /** Everyone who hears of events: the same ones in the same order for all. */
-const listeners = (built: Context.Context<never>, current: Context.Context<never>, sink: Sink) => {
+const listeners = (built: Context.Context<never>, current: Context.Context<never>, agent: string, sink: Sink) => {
   const recorder = reference(built, current, Recorder)
   const bus = service(built, current, EventBus)
-  const all = [
+  const from = bus === undefined ? undefined : agentIdOf(agent)
+  const all: ReadonlyArray<(event: RunEvent) => void> = [
     ...(sink === silent ? [] : [sink.tell]),
-    ...(recorder === undefined ? [] : [recorder.record]),
-    ...(bus === undefined ? [] : [bus.publish])
+    ...(recorder === undefined ? [] : [guard(recorder).record]),
+    ...(bus === undefined ? [] : [(event: RunEvent) => bus.publish(event, from)])
   ]
   const [first, second] = all
   if (first === undefined) return silent.tell

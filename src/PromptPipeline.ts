@@ -40,6 +40,8 @@ export interface PromptContext {
   readonly tools: ReadonlyArray<ToolDefinition>
   /** JSON Schema text of a typed answer. */
   readonly outputSchema: string | undefined
+  /** Writes the rules of the dialect. */
+  readonly builder: InstructionBuilder.Builder
 }
 
 /**
@@ -69,19 +71,43 @@ export interface PromptPipelineShape {
 /**
  * The system text of a turn: instructions, then the rules (BP-160 to BP-163).
  *
+ * A turn whose text is made of the same things as the last one of its agent
+ * gets the same text, without making it again.
+ *
  * @category combinators
  * @since 0.1.0
  */
-export const systemText = (context: PromptContext, builder: InstructionBuilder.Builder): string =>
-  builder.build({
-    base: context.instructions,
-    // Native tools carry their own rules; blocks have to be explained.
-    canAct: context.canAct && context.agent.dialect === "blocks",
-    protocols: context.protocols,
-    root: context.state.depth === 0,
-    model: context.model,
-    outputSchema: context.outputSchema
-  })
+export const systemText = (context: PromptContext): string => {
+  const { agent, builder, instructions, model, outputSchema, protocols } = context
+  const root = context.state.depth === 0
+  // Native tools carry their own rules; blocks have to be explained.
+  const canAct = context.canAct && agent.dialect === "blocks"
+  const last = written.get(agent)
+  if (
+    last !== undefined &&
+    last.base === instructions &&
+    last.builder === builder &&
+    last.canAct === canAct &&
+    last.root === root &&
+    last.model === model &&
+    last.outputSchema === outputSchema &&
+    sameNames(last.protocols, protocols)
+  ) {
+    return last.text
+  }
+  const facts = { base: instructions, canAct, protocols, root, model, outputSchema }
+  const text = builder.build(facts)
+  written.set(agent, { ...facts, builder, text })
+  return text
+}
+
+const written = new WeakMap<
+  PromptContext["agent"],
+  InstructionBuilder.Options & { readonly builder: InstructionBuilder.Builder; readonly text: string }
+>()
+
+const sameNames = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean =>
+  a === b || (a.length === b.length && a.every((name, index) => name === b[index]))
 
 /**
  * The default: system text, then the conversation.
@@ -91,8 +117,8 @@ export const systemText = (context: PromptContext, builder: InstructionBuilder.B
  */
 export const simple: PromptPipelineShape = {
   build: (context) =>
-    Effect.map(InstructionBuilder.InstructionBuilder, (builder) => {
-      const system = systemText(context, builder)
+    Effect.sync(() => {
+      const system = systemText(context)
       return { system: system === "" ? null : system, messages: context.state.prompt, tools: context.tools }
     })
 }

@@ -13,6 +13,7 @@ import type * as Semaphore from "effect/Semaphore"
 import type { Agent } from "../Agent.ts"
 import type { Call, CallResult } from "../Call.ts"
 import type { Control, HookArgs, HookResult, Hooks } from "../Hooks.ts"
+import type * as InstructionBuilder from "../InstructionBuilder.ts"
 import type { ConcurrentAppendError, KernelError, MiddlewareTermination, StoreError } from "../KernelError.ts"
 import { ExtensionFailed } from "../KernelError.ts"
 import type { Limits } from "../Limits.ts"
@@ -50,6 +51,7 @@ export interface Ground {
   readonly middleware: ReadonlyArray<Middleware>
   readonly policy: PolicyShape | undefined
   readonly pipeline: PromptPipelineShape
+  readonly builder: InstructionBuilder.Builder
   readonly telemetry: Telemetry.Shape | undefined
   readonly limits: Limits
   readonly clock: Clock.Clock

@@ -59,7 +59,8 @@ const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Ker
     canAct: canAct(run, protocols),
     protocols: protocols.length === 0 ? none : protocols.map((protocol) => protocol.name),
     tools: agent.dialect === "tools" ? yield* definitions(run) : none,
-    outputSchema: outputSchema(agent)
+    outputSchema: outputSchema(agent),
+    builder: run.builder
   })
   if (run.hooks.onTurnPrepared === undefined) return yield* commitPrompt(run, built, argsOf(built))
   const result = yield* ask(run, "onTurnPrepared", run.hooks.onTurnPrepared({ ...hookArgs(run), prepared: built }))
@@ -161,8 +162,8 @@ const call = (
     const started = now(run)
     const origin = { provider: call.provider.name, model: call.request.model.id }
     const reader = Dialects.of(turn.dialect).reader(listener(run, turn), run.limits, origin)
-    const raw: Array<StreamPart> = []
-    const reading = read(run, turn, call, reader, raw)
+    const heard: Hearing = { raw: [], first: undefined }
+    const reading = traced(run, call, reader, heard, read(run, turn, call, reader, heard))
     return Effect.flatMap(Effect.exit(restore(reading)), (exit): Effect.Effect<void, KernelError> => {
       const reply = reader.end()
       if (Exit.isFailure(exit) && !(Cause.hasInterruptsOnly(exit.cause) && reply.finish !== undefined)) {
@@ -170,9 +171,50 @@ const call = (
         if (Tree.isBounded(run.tree)) Tree.settle(run.tree, run.state.depth, undefined)
         return Effect.failCause(exit.cause)
       }
-      return answer(run, { reply, call, latencyMs: now(run) - started, raw })
+      return answer(run, { reply, call, latencyMs: now(run) - started, raw: heard.raw })
     })
   })
+
+/** The span of a model call, where somebody watches. */
+const traced = (
+  run: Run,
+  call: ModelCall,
+  reader: Dialects.Reader,
+  heard: Hearing,
+  reading: Effect.Effect<void, KernelError>
+): Effect.Effect<void, KernelError> => {
+  if (run.telemetry === undefined) return reading
+  const { generation, messages, model } = call.request
+  const { rootRunId, runId, step } = call
+  const facts = {
+    provider: call.provider.name,
+    model: model.id,
+    generation,
+    runId,
+    rootRunId,
+    step,
+    input: () => messages
+  }
+  const started = now(run)
+  return run.telemetry.chat(reading, facts, () => {
+    const { content, finish } = reader.end()
+    const usage = finish === undefined ? null : (Usage.fromAi(finish.usage) ?? null)
+    return {
+      usage,
+      ...(finish === undefined ? {} : { finishReason: finish.reason }),
+      firstChunkMs: heard.first === undefined ? undefined : heard.first - started,
+      costUsd: Tree.costOf(usage, model.price),
+      output: () => ({ role: "assistant", content })
+    }
+  })
+}
+
+/** What is noted while a reply comes in. */
+interface Hearing {
+  readonly raw: Array<StreamPart>
+  /** When its first part came. */
+  first: number | undefined
+}
 
 interface Heard {
   readonly reply: Dialects.Reply
@@ -187,13 +229,14 @@ const read = (
   turn: Turn,
   call: ModelCall,
   reader: Dialects.Reader,
-  raw: Array<StreamPart>
+  heard: Hearing
 ): Effect.Effect<void, KernelError> => {
   const keep = run.hooks.onModelCompleted !== undefined
   const observe = run.hooks.onStreamPart
   return Stream.runForEachArray(throughMiddleware(run, call), (parts) =>
     Effect.suspend(() => {
-      if (keep) for (const part of parts) raw.push(part)
+      heard.first ??= now(run)
+      if (keep) for (const part of parts) heard.raw.push(part)
       if (run.parts) tellParts(run, turn, parts)
       const broken = reader.push(parts)
       if (broken !== undefined) return Effect.fail(broken)
