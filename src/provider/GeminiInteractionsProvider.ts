@@ -227,7 +227,7 @@ const decoder = (reply: Reply): Decoder => {
       case "function_call": {
         const callId = reply.call(key, text(step, "id"), string(step, "name") ?? "")
         const given = fields(step, "arguments")
-        if (given !== undefined && Object.keys(given).length > 0) reply.params(key, JSON.stringify(given))
+        if (given !== undefined && Object.keys(given).length > 0) reply.input(key, given)
         const signature = text(step, "signature")
         if (signature !== undefined) reply.endThinking({ [name]: { signature, callId } })
         return

@@ -235,7 +235,7 @@ const decoder = (reply: Reply): Decoder => {
     if (call !== undefined) {
       const key = String(calls++)
       const callId = reply.call(key, text(call, "id"), string(call, "name") ?? "")
-      reply.params(key, JSON.stringify(fields(call, "args") ?? {}))
+      reply.input(key, fields(call, "args") ?? {})
       reply.endCall(key)
       const signature = text(part, "thoughtSignature")
       if (signature !== undefined) reply.endThinking({ [name]: { signature, callId } })

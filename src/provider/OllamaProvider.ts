@@ -2,7 +2,8 @@
  * Ollama, local or hosted, over its own chat format of JSON lines.
  *
  * A message is one string with its images beside it; images must be bytes, so
- * an address becomes a placeholder (BP-106).
+ * an address becomes a placeholder (BP-106). A server that loads a large model
+ * first may need more time to answer than the limit `headersMs` gives.
  *
  * @since 0.1.0
  */
@@ -210,7 +211,8 @@ const decoder = (reply: Reply): Decoder => {
         const key = String(calls++)
         reply.call(key, text(call, "id"), string(target, "name") ?? "")
         const params = target?.["arguments"]
-        reply.params(key, typeof params === "string" ? params : (JSON.stringify(params) ?? ""))
+        if (typeof params === "string") reply.params(key, params)
+        else reply.input(key, params)
         reply.endCall(key)
       }
     }

@@ -95,16 +95,15 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       { provider: name, media: ["image"], urls: options.imageUrls ?? true },
       Chat.toMessages(dialect)
     )
-    const keyHeader: { readonly [name: string]: string } | undefined =
-      apiKey === undefined
-        ? undefined
-        : options.keyHeader === undefined
-          ? { authorization: `Bearer ${Redacted.value(apiKey)}` }
-          : { [options.keyHeader]: Redacted.value(apiKey) }
+    const keyHeaders = (): { readonly [name: string]: string } => {
+      if (apiKey === undefined) return {}
+      const key = Redacted.value(apiKey)
+      return options.keyHeader === undefined ? { authorization: `Bearer ${key}` } : { [options.keyHeader]: key }
+    }
     const service: Exchange.Service = {
       name,
       secrets: apiKey === undefined ? [] : [apiKey],
-      headers: () => ({ ...options.headers, ...keyHeader }),
+      headers: () => ({ ...options.headers, ...keyHeaders() }),
       fault: Chat.fault
     }
     return {

@@ -19,6 +19,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
+import * as Content from "../Content.ts"
 import type { Json } from "../internal/json.ts"
 import { StoreError } from "../KernelError.ts"
 import * as Cuts from "./internal/cut.ts"
@@ -93,9 +94,17 @@ export type Cut = Cuts.Cut
  * @since 0.1.0
  */
 export const parse = (text: string): Effect.Effect<Cassette, StoreError> =>
-  Effect.mapError(decode(text), () => broken("read a cassette", "it is no recording in the known format"))
+  Effect.mapError(Effect.flatMap(json(text), decode), () =>
+    broken("read a cassette", "it is no recording in the known format")
+  )
 
-const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Cassette))
+// JSON that nests too deeply is refused before a schema walks through it.
+const json = (text: string) =>
+  Effect.flatMap(Effect.try({ try: (): unknown => JSON.parse(text), catch: () => "no JSON" as const }), (value) =>
+    Effect.fromResult(Content.json(value))
+  )
+
+const decode = Schema.decodeUnknownEffect(Cassette)
 
 /**
  * Reads a cassette from a file.

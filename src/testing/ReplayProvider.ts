@@ -83,7 +83,8 @@ export const make = <E>(
       name: provider.name,
       stream: (request) =>
         Stream.mapError(provider.stream(request), (error) =>
-          error.reason !== "invalid_request"
+          // What the recording itself refuses has a status; what is refused here has none.
+          error.reason !== "invalid_request" || error.status !== undefined
             ? error
             : new ProviderError({
                 provider: provider.name,

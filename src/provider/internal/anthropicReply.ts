@@ -31,7 +31,7 @@ export const decoder = (reply: Reply): Decoder => {
       case "tool_use": {
         reply.call(String(index), text(block, "id"), string(block, "name") ?? "")
         const input = fields(block, "input")
-        if (input !== undefined && Object.keys(input).length > 0) reply.params(String(index), JSON.stringify(input))
+        if (input !== undefined && Object.keys(input).length > 0) reply.input(String(index), input)
       }
     }
   }

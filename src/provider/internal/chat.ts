@@ -220,7 +220,7 @@ const readCall = (reply: Reply, piece: Fields) => {
   if (!reply.knowsCall(key)) reply.call(key, id, name ?? "")
   const params = target?.["arguments"]
   if (typeof params === "string") reply.params(key, params)
-  else if (isFields(params)) reply.params(key, JSON.stringify(params))
+  else if (isFields(params)) reply.input(key, params)
 }
 
 const callKey = (

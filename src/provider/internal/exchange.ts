@@ -179,7 +179,7 @@ const read = Effect.fnUntraced(function* (
       orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleMs is ${limits.idleMs}` })
     }
   )
-  const reply = makeReply()
+  const reply = makeReply(limits)
   const decoder = vendor.decoder(reply)
   const frames = makeFrames(
     vendor.framing,
@@ -203,7 +203,7 @@ const read = Effect.fnUntraced(function* (
       if (text === undefined) return { reason: "invalid_response", note: "no UTF-8" }
       const fault = frames.push(text)
       if (fault !== undefined) return fault
-      if (reply.size > limits.replyBytes) return limitFault("replyBytes", limits.replyBytes)
+      if (reply.fault !== undefined) return reply.fault
     }
     return undefined
   }
@@ -213,6 +213,7 @@ const read = Effect.fnUntraced(function* (
     const fault = frames.end()
     if (fault !== undefined) return fault
     decoder.end(false)
+    if (reply.fault !== undefined) return reply.fault
     return reply.isFinished ? undefined : { reason: "incomplete" }
   }
 

@@ -35,18 +35,20 @@ export interface Frames {
 /** Reads frames into `decoder`. */
 export const make = (framing: Framing, decoder: Decoder, limits: Limits): Frames => {
   let frames: Frames | undefined
-  let blank = ""
+  let skipped = 0
   return {
     push: (text) => {
       if (frames !== undefined) return frames.push(text)
-      blank += text
-      const first = firstCharacter(blank)
-      if (first === undefined)
-        return blank.length > limits.frameBytes ? limitFault("frameBytes", limits.frameBytes) : undefined
+      const start = text.search(spoken)
+      if (start === -1) {
+        skipped += text.length
+        return skipped > limits.frameBytes ? limitFault("frameBytes", limits.frameBytes) : undefined
+      }
+      const first = text[start]
       if (first === "<") return { reason: "invalid_response", note: "a page instead of a reply" }
       frames =
         framing === "ndjson" ? lines(decoder, limits) : first === "{" ? whole(decoder, limits) : events(decoder, limits)
-      return frames.push(blank)
+      return frames.push(text.slice(start))
     },
     end: () => {
       if (frames === undefined) return { reason: "incomplete", note: "nothing was said" }
@@ -55,14 +57,8 @@ export const make = (framing: Framing, decoder: Decoder, limits: Limits): Frames
   }
 }
 
-const firstCharacter = (text: string): string | undefined => {
-  for (const character of text) {
-    if (character !== " " && character !== "\n" && character !== "\r" && character !== "\t" && character !== "\uFEFF") {
-      return character
-    }
-  }
-  return undefined
-}
+// Blanks before a reply mean nothing.
+const spoken = /[^ \t\r\n\uFEFF]/
 
 const events = (decoder: Decoder, limits: Limits): Frames => {
   let fault: Fault | undefined

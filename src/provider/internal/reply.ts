@@ -9,7 +9,9 @@
  */
 import type * as StreamPart from "../../StreamPart.ts"
 import type { FinishReason, Metadata, ReportedUsage } from "../../StreamPart.ts"
-import { parse } from "./read.ts"
+import type { Limits } from "../../Limits.ts"
+import { type Fault, limitFault } from "./fault.ts"
+import { isDeeper, parse } from "./read.ts"
 
 /** One reply being read. `out` is emptied by whoever delivers the parts. */
 export interface Reply {
@@ -17,6 +19,8 @@ export interface Reply {
   /** UTF-16 units said so far. */
   readonly size: number
   readonly isFinished: boolean
+  /** The limit the reply broke. */
+  readonly fault: Fault | undefined
   /** Whether the model asked for anything. */
   readonly hasCalls: boolean
   readonly about: (id: string | undefined, modelId: string | undefined) => void
@@ -33,6 +37,8 @@ export interface Reply {
   /** The vendor's id of a call. */
   readonly callId: (key: string) => string | undefined
   readonly params: (key: string, fragment: string) => void
+  /** The parameters of a call as a JSON value. */
+  readonly input: (key: string, value: unknown) => void
   readonly endCall: (key: string) => void
   readonly finish: (reason: FinishReason, usage: ReportedUsage, metadata?: Metadata) => void
 }
@@ -46,7 +52,7 @@ interface Call {
 }
 
 /** A reply of which nothing was read yet. */
-export const make = (): Reply => {
+export const make = (limits: Limits): Reply => {
   const calls = new Map<string, Call>()
   const seen = new Map<string, number>()
   let last: string | undefined
@@ -54,6 +60,7 @@ export const make = (): Reply => {
   let opened = 0
   let size = 0
   let isFinished = false
+  let isTooDeep = false
 
   const uniqueId = (given: string | undefined): string => {
     const id = given ?? `call_${calls.size}`
@@ -81,10 +88,16 @@ export const make = (): Reply => {
     return id
   }
 
+  // What is no JSON, or nests too deeply to be handled as such, stays text (R-11).
+  const read = (params: string): unknown => {
+    const value = parse(params)
+    return value === undefined || isDeeper(value, limits.jsonDepth) ? params : value
+  }
+
   const endCall = (call: Call) => {
     if (!call.isOpen) return
     call.isOpen = false
-    const params = call.params.trim() === "" ? {} : (parse(call.params) ?? call.params)
+    const params = call.params.trim() === "" ? {} : read(call.params)
     reply.out.push(
       { type: "tool-params-end", id: call.id },
       { type: "tool-call", id: call.id, name: call.name, params }
@@ -98,6 +111,10 @@ export const make = (): Reply => {
     },
     get isFinished() {
       return isFinished
+    },
+    get fault() {
+      if (isTooDeep) return limitFault("jsonDepth", limits.jsonDepth)
+      return size > limits.replyBytes ? limitFault("replyBytes", limits.replyBytes) : undefined
     },
     get hasCalls() {
       return calls.size > 0
@@ -143,6 +160,10 @@ export const make = (): Reply => {
       size += fragment.length
       call.params += fragment
       reply.out.push({ type: "tool-params-delta", id: call.id, delta: fragment })
+    },
+    input: (key, value) => {
+      if (isDeeper(value, limits.jsonDepth)) isTooDeep = true
+      else reply.params(key, JSON.stringify(value) ?? "")
     },
     endCall: (key) => {
       const call = calls.get(key)

@@ -1,0 +1,251 @@
+/**
+ * One process of a run as the crash matrix sees it: what it stores, asks and starts, and where it is cut off.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { ConcurrentAppendError, RunExists, StoreError } from "../../KernelError.ts"
+import type { Middleware, ModelCall, ModelStream } from "../../Middleware.ts"
+import type { AnyProtocol } from "../../Protocol.ts"
+import type { ProtocolRegistry } from "../../ProtocolRegistry.ts"
+import type { RunRecord, RunState } from "../../RunState.ts"
+import type * as RunStore from "../../RunStore.ts"
+import type { AnySkill, CallScope, Effects } from "../../Skill.ts"
+import type { SkillRegistry } from "../../SkillRegistry.ts"
+import type { StreamPart } from "../../StreamPart.ts"
+import type { Machine } from "./machine.ts"
+
+/** Where a process is cut off: at its so-manieth commit, in which way. */
+export interface Cut {
+  readonly commit: number
+  readonly way: "before" | "unacknowledged" | "after" | "asleep"
+}
+
+/** One thing that happened, in the order of the world. */
+export type Fact =
+  | { readonly type: "stored"; readonly machine: string; readonly record: RunRecord }
+  | { readonly type: "refused"; readonly machine: string; readonly record: RunRecord; readonly tag: string }
+  /** The same record once more, as after a lost acknowledgement. */
+  | {
+      readonly type: "repeated"
+      readonly machine: string
+      readonly record: RunRecord
+      readonly tag: string | undefined
+    }
+  | { readonly type: "asked"; readonly machine: string; readonly runId: string }
+  | {
+      readonly type: "started"
+      readonly machine: string
+      readonly callId: string
+      readonly effects: Effects
+      readonly input: string
+    }
+  | { readonly type: "ended"; readonly machine: string; readonly callId: string }
+  /** The one who resumes said that this call may run again. */
+  | { readonly type: "allowed"; readonly callId: string }
+  | { readonly type: "woke"; readonly machine: string }
+
+/** What a model said to one question: as often as it failed, then its answer. */
+export interface Said {
+  readonly failures: Array<Stream.Error<ModelStream>>
+  parts: ReadonlyArray<StreamPart> | undefined
+  /** How many of the failures this case has seen. */
+  failed: number
+}
+
+/** What all processes of one case share: the facts, and what the model said. */
+export interface Witness {
+  readonly facts: Array<Fact>
+  readonly said: Map<string, Said>
+}
+
+/** A process under watch. */
+export interface Watched {
+  readonly store: RunStore.Shape
+  readonly skills: SkillRegistry["Service"]
+  readonly protocols: ProtocolRegistry["Service"]
+  readonly middleware: Middleware
+}
+
+/** What a process is made of. */
+export interface Parts {
+  readonly store: RunStore.Shape
+  readonly skills: SkillRegistry["Service"]
+  readonly protocols: ProtocolRegistry["Service"]
+}
+
+/** Puts a process under watch. */
+export const watch = (machine: Machine, witness: Witness, parts: Parts, cut: Cut | undefined): Watched => {
+  const { facts } = witness
+  const name = machine.name
+  let commits = 0
+  let doomed = false
+
+  const die: Effect.Effect<never> = Effect.suspend(() => {
+    machine.kill()
+    return Effect.never
+  })
+
+  const ask = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> => machine.ask(effect)
+
+  const put = <E extends ConcurrentAppendError | RunExists | StoreError>(
+    record: RunRecord,
+    write: Effect.Effect<void, E>
+  ): Effect.Effect<void, E> =>
+    Effect.suspend(() => {
+      commits++
+      const way = cut !== undefined && cut.commit === commits ? cut.way : undefined
+      if (doomed || way === "before") return die
+      if (way === "asleep") {
+        machine.stop()
+        return Effect.andThen(Effect.yieldNow, stored(record, write))
+      }
+      if (way === "unacknowledged") {
+        return Effect.andThen(Effect.andThen(stored(record, write), repeated(record, write)), die)
+      }
+      doomed = way === "after"
+      return stored(record, write)
+    })
+
+  // Facts are taken outside, where the store is: a process that died has still stored what it sent.
+  const stored = <E extends ConcurrentAppendError | RunExists | StoreError>(
+    record: RunRecord,
+    write: Effect.Effect<void, E>
+  ): Effect.Effect<void, E> =>
+    ask(
+      write.pipe(
+        Effect.tap(() => Effect.sync(() => facts.push({ type: "stored", machine: name, record }))),
+        Effect.tapError((error) =>
+          Effect.sync(() => facts.push({ type: "refused", machine: name, record, tag: error._tag }))
+        )
+      )
+    )
+
+  const repeated = <E extends { readonly _tag: string }>(record: RunRecord, write: Effect.Effect<void, E>) =>
+    Effect.matchEager(ask(write), {
+      onSuccess: () => facts.push({ type: "repeated", machine: name, record, tag: undefined }),
+      onFailure: (error) => facts.push({ type: "repeated", machine: name, record, tag: error._tag })
+    })
+
+  /** Foreign code: its start is seen, and a doomed process dies when it is done. */
+  const within = <A, E, R>(
+    scope: CallScope,
+    effects: Effects,
+    input: unknown,
+    body: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E, R> =>
+    Effect.suspend(() => {
+      facts.push({
+        type: "started",
+        machine: name,
+        callId: scope.callId,
+        effects,
+        input: JSON.stringify(input)
+      })
+      return Effect.onExit(body, () => {
+        facts.push({ type: "ended", machine: name, callId: scope.callId })
+        return doomed ? die : Effect.void
+      })
+    })
+
+  return {
+    store: {
+      create: (record: RunRecord, state: RunState) => put(record, parts.store.create(record, state)),
+      commit: (record: RunRecord, state: RunState) => put(record, parts.store.commit(record, state)),
+      load: (runId) => ask(parts.store.load(runId)),
+      head: (runId) => ask(parts.store.head(runId)),
+      read: parts.store.read,
+      tail: parts.store.tail,
+      list: (filter) => ask(parts.store.list(filter)),
+      acquire: (runId, lease, now) => ask(parts.store.acquire(runId, lease, now)),
+      release: (runId, workerId) => ask(parts.store.release(runId, workerId)),
+      remove: (runIds) => ask(parts.store.remove(runIds))
+    },
+    skills: watchedSkills(parts.skills, within),
+    protocols: watchedProtocols(parts.protocols, within),
+    middleware: { callModel: (call, next) => heard(call, next) }
+  }
+
+  /** The model is asked once: what it said is said again to every process that asks the same. */
+  function heard(call: ModelCall, next: (call: ModelCall) => ModelStream): ModelStream {
+    return Stream.suspend(() => {
+      facts.push({ type: "asked", machine: name, runId: call.runId })
+      const said = saidTo(witness, call)
+      const end = Stream.fromEffectDrain(Effect.suspend(() => (doomed ? die : Effect.void)))
+      const failure = said.failures[said.failed]
+      if (failure !== undefined) {
+        return Stream.concat(
+          end,
+          Stream.suspend(() => {
+            said.failed++
+            return Stream.fail(failure)
+          })
+        )
+      }
+      if (said.parts !== undefined) return Stream.concat(Stream.fromIterable(said.parts), end)
+      const parts: Array<StreamPart> = []
+      return next(call).pipe(
+        Stream.tap((part) => Effect.sync(() => parts.push(part))),
+        Stream.tapError((error) => Effect.sync(() => (said.failed = said.failures.push(error)))),
+        Stream.concat(Stream.fromEffectDrain(Effect.sync(() => (said.parts = parts)))),
+        Stream.concat(end)
+      )
+    })
+  }
+}
+
+const saidTo = (witness: Witness, call: ModelCall): Said => {
+  const key = JSON.stringify([call.runId, call.step, call.request.model.id, call.request.messages])
+  const known = witness.said.get(key)
+  if (known !== undefined) return known
+  const said: Said = { failures: [], parts: undefined, failed: 0 }
+  witness.said.set(key, said)
+  return said
+}
+
+type Within = <A, E, R>(
+  scope: CallScope,
+  effects: Effects,
+  input: unknown,
+  body: Effect.Effect<A, E, R>
+) => Effect.Effect<A, E, R>
+
+const watchedSkills = (skills: SkillRegistry["Service"], within: Within): SkillRegistry["Service"] => {
+  const seen = new WeakMap<AnySkill, AnySkill>()
+  const wrap = (skill: AnySkill): AnySkill => {
+    const known = seen.get(skill)
+    if (known !== undefined) return known
+    const wrapped: AnySkill = {
+      ...skill,
+      get inputSchema() {
+        return skill.inputSchema
+      },
+      get listing() {
+        return skill.listing
+      },
+      parameters: (text) => skill.parameters(text),
+      call: (input, scope) => within(scope, skill.effects, input, skill.call(input, scope))
+    }
+    seen.set(skill, wrapped)
+    return wrapped
+  }
+  return {
+    ...skills,
+    find: (name) => Option.map(skills.find(name), wrap),
+    all: Effect.map(skills.all, (all) => all.map(wrap))
+  }
+}
+
+const watchedProtocols = (protocols: ProtocolRegistry["Service"], within: Within): ProtocolRegistry["Service"] => {
+  const wrap = (protocol: AnyProtocol): AnyProtocol => ({
+    ...protocol,
+    handle: (block, scope) => within(scope, protocol.effects, block.content, protocol.handle(block, scope))
+  })
+  return {
+    ...protocols,
+    find: (name) => Option.map(protocols.find(name), wrap),
+    all: Effect.map(protocols.all, (all) => all.map(wrap))
+  }
+}
