@@ -2,7 +2,7 @@
  * Ollama, local or hosted, over its own chat format of JSON lines.
  *
  * A message is one string with its images beside it; images must be bytes, so
- * an address becomes a placeholder (BP-106). A server that loads a large model
+ * an address becomes a text in its place (BP-106). A server that loads a large model
  * first may need more time to answer than the limit `headersMs` gives.
  *
  * @since 0.1.0
@@ -22,7 +22,7 @@ import * as Exchange from "./internal/exchange.ts"
 import { offer } from "./internal/offer.ts"
 import { type Fault, statusReason } from "./internal/fault.ts"
 import type { Decoder } from "./internal/frames.ts"
-import { encoder, type Piece, placeholder, textOf } from "./internal/pieces.ts"
+import { encoder, type Piece, standIn, textOf } from "./internal/pieces.ts"
 import { count, type Fields, fields, list, string, text } from "./internal/read.ts"
 import type { Reply } from "./internal/reply.ts"
 
@@ -142,7 +142,7 @@ const toContent = (pieces: ReadonlyArray<Piece>, separator: string): JsonObject 
     if (piece.kind === "text") texts.push(piece.text)
     else if (piece.kind === "media") {
       if (piece.type === "image" && "data" in piece.source) images.push(piece.source.data)
-      else texts.push(textOf([placeholder(piece)]))
+      else texts.push(textOf([standIn(piece)]))
     }
   }
   return { content: texts.join(separator), ...(images.length === 0 ? {} : { images }) }

@@ -10,7 +10,7 @@ import type { Json, JsonObject } from "../../internal/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
 import { assemble, extras } from "./body.ts"
-import { type Piece, placeholder, spoken, textOf } from "./pieces.ts"
+import { type Piece, standIn, spoken, textOf } from "./pieces.ts"
 import { isFields, text } from "./read.ts"
 
 /** The name under which thinking is signed and extras are given. */
@@ -50,7 +50,7 @@ const toBlock = (piece: Piece): JsonObject | undefined => {
     case "text":
       return { type: "text", text: piece.text }
     case "media":
-      if (piece.type !== "image") return toBlock(placeholder(piece))
+      if (piece.type !== "image") return toBlock(standIn(piece))
       return {
         type: "image",
         source:

@@ -14,7 +14,7 @@ import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
 import { assemble, extras } from "./body.ts"
 import { type Fault, statusReason } from "./fault.ts"
 import type { Decoder } from "./frames.ts"
-import { type MediaPiece, type Piece, placeholder, spoken, textOf } from "./pieces.ts"
+import { type MediaPiece, type Piece, standIn, spoken, textOf } from "./pieces.ts"
 import { count, type Fields, fields, first, isFields, list, string, text } from "./read.ts"
 import type { Reply } from "./reply.ts"
 
@@ -97,7 +97,7 @@ const toContent = (dialect: Dialect, pieces: ReadonlyArray<Piece>): Json => {
 }
 
 const toPart = (piece: MediaPiece): Json => {
-  if (piece.type !== "image") return { type: "text", text: textOf([placeholder(piece)]) }
+  if (piece.type !== "image") return { type: "text", text: textOf([standIn(piece)]) }
   const url = "url" in piece.source ? piece.source.url : `data:${piece.mediaType};base64,${piece.source.data}`
   return { type: "image_url", image_url: { url } }
 }

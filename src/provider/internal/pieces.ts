@@ -3,7 +3,7 @@
  *
  * Text, media, native calls, their results and thinking; everything else takes
  * its text form (CP-7, CP-10). Media named by id are looked up, media a model
- * cannot take become placeholders (BP-105), and thinking is kept only for the
+ * cannot take become a text in their place (BP-105), and thinking is kept only for the
  * provider and model that thought it (CP-9). Each message is encoded once per
  * adapter and model and kept as long as the message lives.
  *
@@ -85,7 +85,7 @@ export const textOf = (pieces: ReadonlyArray<Piece>, separator = ""): string => 
 }
 
 /** A text piece that says what a medium would have been. */
-export const placeholder = (media: MediaPiece): Piece => ({
+export const standIn = (media: MediaPiece): Piece => ({
   kind: "text",
   text: `[${media.type} unavailable: ${media.mediaType}]`
 })
