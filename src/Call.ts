@@ -90,7 +90,7 @@ export interface CallResult {
 export const failed = (
   call: Call,
   error: CallError,
-  more?: { readonly skipped?: boolean; readonly durationMs?: number }
+  more?: Pick<CallResult, "skipped" | "durationMs" | "spent">
 ): CallResult => ({
   toolCallId: call.toolCallId,
   toolName: call.toolName,
@@ -204,6 +204,15 @@ const textOfParts = (parts: ReadonlyArray<Content>): string => {
 export const isMedia = (part: Content): part is MediaContent =>
   part.type === "image" || part.type === "audio" || part.type === "video" || part.type === "document"
 
+/**
+ * The media of a result as a model is shown them: before each one a block with its id (BP-72).
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const mediaOf = (output: ReadonlyArray<Content>): ReadonlyArray<Content> =>
+  output.flatMap((part): ReadonlyArray<Content> => (isMedia(part) ? [Contents.text(mediaTag(part)), part] : []))
+
 const blockMessage = (result: CallResult): Message => {
   if (result.error !== undefined)
     return {
@@ -248,5 +257,5 @@ const tasksMessage = (tasks: ReadonlyArray<CallResult>): Message => {
 }
 
 const pushMedia = (output: ReadonlyArray<Content>, content: Array<Content>) => {
-  for (const part of output) if (isMedia(part)) content.push(Contents.text(mediaTag(part)), part)
+  for (const part of mediaOf(output)) content.push(part)
 }

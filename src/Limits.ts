@@ -30,6 +30,8 @@ export interface Limits {
   readonly idleMs: number
   /** Milliseconds one skill call may take. */
   readonly skillMs: number
+  /** Milliseconds one task of a workflow may take, from its own start. */
+  readonly taskMs: number
   /** Milliseconds an interrupted skill or process gets to clean up. */
   readonly cleanUpMs: number
   /** Milliseconds one commit may take. */
@@ -86,6 +88,7 @@ export const defaults: Limits = {
   headersMs: 60_000,
   idleMs: 60_000,
   skillMs: 300_000,
+  taskMs: 3_600_000,
   cleanUpMs: 5_000,
   commitMs: 10_000,
   modelAttempts: 3,

@@ -211,7 +211,10 @@ const launch = (run: Run): Effect.Effect<void, KernelError> => {
   const [next] = pending
   if (next === undefined) return Effect.void
   if (outcome?.type === "workflow") {
-    return together(run, runWorkflow(run, outcome.plan, (call, task) => beside(run, call, task)))
+    return together(
+      run,
+      runWorkflow(run, outcome.plan, (call, task) => beside(run, call, task))
+    )
   }
   if (run.agent.concurrency === 1 || pending.length === 1) return one(run, next)
   const calls = Effect.forEach(pending, (call) => beside(run, call, execute(run, call)), {
@@ -247,18 +250,23 @@ const one = (run: Run, call: Call): Effect.Effect<void, KernelError> =>
     )
   )
 
-/** One call among others: its hook is asked here, and what it asks for waits until all are done. */
+/**
+ * One call among others: its hook is asked here, and what it asks for waits until all are done.
+ * A body without a result leaves its call in flight.
+ */
 const beside = (
   run: Run,
   call: Call,
-  body: Effect.Effect<CallResult, KernelError>
+  body: Effect.Effect<CallResult | undefined, KernelError>
 ): Effect.Effect<CallResult | undefined, KernelError> =>
   Effect.suspend(() => {
     if (run.deferred !== undefined) return Effect.undefined
     return Effect.andThen(
       commit(run, "launch", [], { launched: [call.toolCallId] }),
       Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(restore(body), (result) => Effect.as(finish(run, result), result))
+        Effect.flatMap(restore(body), (result) =>
+          result === undefined ? Effect.undefined : Effect.as(finish(run, result), result)
+        )
       )
     )
   })

@@ -117,19 +117,27 @@ export const stored = (store: RunStore.Shape, runId: string): Effect.Effect<RunS
     })
   )
 
-/** Takes a stored run up where it stands. A completed one gives its result and commits nothing. */
+/**
+ * Takes a stored run up where it stands. A completed one gives its result and commits nothing.
+ *
+ * The tasks that were cut off go on where their own journals end. What the
+ * caller says about their calls and questions is for them.
+ */
 export const resume = Effect.fnUntraced(function* (
   ground: Ground,
   state: RunState,
   how: Resume
 ): Effect.fn.Return<RunResult<unknown>, KernelError> {
-  const run = take(ground, state)
+  const children = yield* childrenOf(ground, state)
+  const run = take({ ...ground, spawn: again(ground, children, how) }, state)
   restoreOutput(run)
   if (state.status.type === "completed") return yield* retell(run)
   yield* notHeld(run)
-  yield* checkAnswers(state, how.approvals ?? [])
+  yield* checkAnswers([state, ...children.values()], how.approvals ?? [])
   if (how.rewind === true) yield* checkRewind(state)
-  const verdicts = yield* verdictsOf(run, how.replay ?? {})
+  const verdicts = yield* verdictsOf(run, how.replay ?? {}, children)
+  // The journal of a run counts only children that ended.
+  for (const child of children.values()) Tree.count(run.tree, Tree.spentOf(child))
   const delta: Delta = {
     resumed: true,
     ...(how.context === undefined ? {} : { context: how.context }),
@@ -139,6 +147,21 @@ export const resume = Effect.fnUntraced(function* (
   }
   yield* commit(run, "resume", [], delta)
   return yield* finish(run)
+})
+
+/** The stored runs of the tasks that were in flight, by the ids of their calls. */
+const childrenOf = Effect.fnUntraced(function* (
+  ground: Ground,
+  state: RunState
+): Effect.fn.Return<ReadonlyMap<string, RunState>, KernelError> {
+  const children = new Map<string, RunState>()
+  if (state.status.type === "completed") return children
+  for (const { kind, toolCallId } of state.currentTurn?.inFlight ?? []) {
+    if (kind !== "task") continue
+    const child = yield* ground.store.load(toolCallId)
+    if (Option.isSome(child)) children.set(toolCallId, child.value)
+  }
+  return children
 })
 
 /** The end of a run that ended before, told once more to whoever asks now. */
@@ -161,19 +184,20 @@ const notHeld = (run: Run): Effect.Effect<void, KernelError> =>
       : Effect.fail(new RunBusy({ runId: run.state.runId, ...lease }))
   })
 
-/** An answer fits one open question, once. */
+/** An answer fits one open question, of the run or of a task of it, once. */
 const checkAnswers = (
-  state: RunState,
+  [state, ...children]: readonly [RunState, ...Array<RunState>],
   answers: ReadonlyArray<ApprovalAnswer>
 ): Effect.Effect<void, ApprovalNotFound> => {
-  const open = new Set(
-    state.approvals.flatMap((approval) => (approval.answer === undefined ? [approval.toolCallId] : []))
-  )
+  const open = new Set([state, ...children].flatMap(questionsOf))
   for (const { toolCallId } of answers) {
     if (!open.delete(toolCallId)) return Effect.fail(new ApprovalNotFound({ runId: state.runId, toolCallId }))
   }
   return Effect.void
 }
+
+const questionsOf = (state: RunState): ReadonlyArray<string> =>
+  state.approvals.flatMap((approval) => (approval.answer === undefined ? [approval.toolCallId] : []))
 
 const checkRewind = (state: RunState): Effect.Effect<void, RewindNotAllowed> => {
   const { phase } = state.status
@@ -184,26 +208,36 @@ const checkRewind = (state: RunState): Effect.Effect<void, RewindNotAllowed> => 
 
 /**
  * What becomes of the calls that were in flight: what the caller says, else what
- * their skill declares. One without a verdict stops the resume; nothing is run (DR-16).
+ * their skill declares. One without a verdict stops the resume, be it of a task
+ * below this run; nothing is run (DR-16).
  */
 const verdictsOf = Effect.fnUntraced(function* (
   run: Run,
-  replay: NonNullable<Resume["replay"]>
+  replay: NonNullable<Resume["replay"]>,
+  children: ReadonlyMap<string, RunState>
 ): Effect.fn.Return<Pick<Delta, "retried" | "resolved">, KernelError> {
   const inFlight = run.state.currentTurn?.inFlight ?? []
   if (inFlight.length === 0) return {}
   const said = new Map(Object.entries(replay))
+  const verdictOf = (call: Call): Verdict =>
+    said.get(call.toolCallId) ?? (effectsOf(run, call) === "write" ? "fail" : "retry")
   const retried: Array<string> = []
   const resolved: Array<CallResult> = []
+  const below: Array<string> = []
   for (const call of inFlight) {
-    const verdict = said.get(call.toolCallId) ?? (effectsOf(run, call) === "write" ? "fail" : "retry")
-    if (verdict === "retry") retried.push(call.toolCallId)
-    else if (verdict !== "fail") resolved.push(resolve(call, verdict.resolve))
+    const verdict = verdictOf(call)
+    if (verdict === "retry") {
+      retried.push(call.toolCallId)
+      for (const own of children.get(call.toolCallId)?.currentTurn?.inFlight ?? []) {
+        if (verdictOf(own) === "fail") below.push(own.toolCallId)
+      }
+    } else if (verdict !== "fail") resolved.push(resolve(call, verdict.resolve))
   }
-  if (retried.length + resolved.length === inFlight.length) {
+  if (below.length === 0 && retried.length + resolved.length === inFlight.length) {
     return { ...(retried.length === 0 ? {} : { retried }), ...(resolved.length === 0 ? {} : { resolved }) }
   }
-  const error = new InFlightToolCalls({ runId: run.state.runId, toolCallIds: inFlight.map((call) => call.toolCallId) })
+  const own = retried.length + resolved.length === inFlight.length ? [] : inFlight.map((call) => call.toolCallId)
+  const error = new InFlightToolCalls({ runId: run.state.runId, toolCallIds: [...own, ...below] })
   // A resume that is refused is a failure of the run: told, stored, and open to the next try.
   return yield* failWith(run, error)
 })
@@ -219,31 +253,39 @@ const resolve = (call: Call, known: Pick<CallResult, "output"> | Pick<CallResult
 // ---------------------------------------------------------------- children
 
 /** Runs a task as a child: a whole run one level deeper, with its own journal (BP-61, DR-26). */
-export const spawn = (parent: Run, call: Call, input: string): Effect.Effect<CallResult, KernelError> =>
-  Tree.inSlot(
-    parent.tree,
-    parent.state.runId,
-    parent.state.depth + 1,
-    Effect.gen(function* () {
-      const before = yield* parent.store.load(call.toolCallId)
-      // A task cut off in an earlier life of the parent goes on where its own journal ends.
-      const result = yield* Option.isSome(before)
-        ? resume(parent, before.value, {})
-        : begin(parent, {
-            runId: call.toolCallId,
-            rootRunId: parent.state.rootRunId,
-            parentRunId: parent.state.runId,
-            depth: parent.state.depth + 1,
-            taskId: call.toolName ?? undefined,
-            history: [],
-            input: [Contents.text(input)],
-            context: parent.state.context
-          })
-      return Calls.succeeded(call, [Contents.text(result.text), ...mediaOf(result)], {
-        spent: { usage: result.usage, costUsd: result.costUsd, turns: result.turns }
-      })
-    })
+export const spawn: Ground["spawn"] = (parent, call, input) =>
+  Effect.map(
+    begin(parent, {
+      runId: call.toolCallId,
+      rootRunId: parent.state.rootRunId,
+      parentRunId: parent.state.runId,
+      depth: parent.state.depth + 1,
+      taskId: call.toolName ?? undefined,
+      history: [],
+      input,
+      context: parent.state.context
+    }),
+    (result) => ended(call, result)
   )
+
+/** A task cut off in an earlier life of its parent goes on where its own journal ends; others are spawned. */
+const again =
+  (ground: Ground, children: ReadonlyMap<string, RunState>, how: Resume): Ground["spawn"] =>
+  (parent, call, input) => {
+    const child = children.get(call.toolCallId)
+    if (child === undefined) return ground.spawn(parent, call, input)
+    const questions = questionsOf(child)
+    const own: Resume = {
+      ...(how.replay === undefined ? {} : { replay: how.replay }),
+      approvals: how.approvals?.filter((answer) => questions.includes(answer.toolCallId)) ?? []
+    }
+    return Effect.map(resume({ ...parent, spawn: ground.spawn }, child, own), (result) => ended(call, result))
+  }
+
+const ended = (call: Call, result: RunResult<unknown>): CallResult =>
+  Calls.succeeded(call, [Contents.text(result.text), ...mediaOf(result)], {
+    spent: { usage: result.usage, costUsd: result.costUsd, turns: result.turns }
+  })
 
 /** The media a child made: named in its result, so that later tasks can use them (W-21). */
 const mediaOf = (result: RunResult<unknown>): ReadonlyArray<Content> => {

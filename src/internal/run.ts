@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"
 import type { Agent } from "../Agent.ts"
 import type { Call, CallResult } from "../Call.ts"
+import type { Content } from "../Content.ts"
 import type { Control, HookArgs, HookResult, Hooks } from "../Hooks.ts"
 import type * as InstructionBuilder from "../InstructionBuilder.ts"
 import type { ConcurrentAppendError, KernelError, MiddlewareTermination, StoreError } from "../KernelError.ts"
@@ -66,7 +67,7 @@ export interface Ground {
   /** Whether the consumer's buffer is full: a moment to let it read. */
   readonly isFull: () => boolean
   /** Runs a task as a child of a run and gives its result. */
-  readonly spawn: (parent: Run, call: Call, input: string) => Effect.Effect<CallResult, KernelError>
+  readonly spawn: (parent: Run, call: Call, input: ReadonlyArray<Content>) => Effect.Effect<CallResult, KernelError>
   readonly onTaskComplete: ((task: TaskReport) => Effect.Effect<void>) | undefined
 }
 

@@ -93,18 +93,16 @@ export const overrun = (tree: Tree): BudgetExhaustedError | undefined => Budget.
 export const costOf = (usage: Usage.Usage | null, price: Price | undefined): number =>
   usage === null || price === undefined ? 0 : Usage.cost(usage, price)
 
-/** Runs a child in a slot of the tree; waits for a slot, but never goes deeper than allowed. */
-export const inSlot = <A, E, R>(
-  tree: Tree,
-  parentRun: string,
-  depth: number,
-  child: Effect.Effect<A, E, R>
-): Effect.Effect<A, E | SpawnDenied, R> =>
-  depth > tree.spawn.maxDepth
-    ? Effect.fail(new SpawnDenied({ parentRun, limit: tree.spawn.maxDepth }))
-    : tree.spawn.maxAgents < 2
-      ? Effect.fail(new SpawnDenied({ parentRun, limit: tree.spawn.maxAgents }))
-      : tree.slots.withPermits(1)(child)
+/** Why no child may run at this depth, if none may: waiting for a slot would not help. */
+export const denied = (tree: Tree, parentRun: string, depth: number): SpawnDenied | undefined => {
+  const { maxAgents, maxDepth } = tree.spawn
+  if (depth > maxDepth) return new SpawnDenied({ parentRun, limit: maxDepth })
+  return maxAgents < 2 ? new SpawnDenied({ parentRun, limit: maxAgents }) : undefined
+}
+
+/** Runs a child in a slot of the tree, and waits for one (CP-15). What will be denied needs none. */
+export const inSlot = <A, E>(tree: Tree, child: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  tree.spawn.maxAgents < 2 ? child : tree.slots.withPermits(1)(child)
 
 /** What a stored run used before, ended children included (CP-15). */
 export const spentOf = (state: RunState | undefined): Spent =>

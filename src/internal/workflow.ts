@@ -1,30 +1,39 @@
 /**
  * A plan on its way through a run: each task a child run, started when what it waits for is done (BP-56 to BP-61).
  *
+ * A task that failed, took too long or was interrupted has a result that says
+ * so, and its siblings go on. What concerns the whole tree goes on to the run: a
+ * child that waits for a person pauses it, an empty budget starts nothing new,
+ * a lost store or owner stops all siblings at once. Their journals stay, so the
+ * next life of the run goes on with them.
+ *
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import * as Block from "../Block.ts"
 import type { Call, CallResult } from "../Call.ts"
 import * as Calls from "../Call.ts"
-import type { KernelError } from "../KernelError.ts"
+import type { Content } from "../Content.ts"
+import * as Contents from "../Content.ts"
+import type { KernelError, RunPaused } from "../KernelError.ts"
 import * as Plan from "../Plan.ts"
 import * as TaskScheduler from "../TaskScheduler.ts"
-import { isJsonObject } from "./json.ts"
+import { type Json, isJsonObject } from "./json.ts"
+import { redact } from "./redact.ts"
 import { now, openTurn, type Run, tell } from "./run.ts"
+import * as Tree from "./tree.ts"
+
+/** How a task ended: without a result when it waits for a person, or was not started any more. */
+type Ended = CallResult | undefined
 
 /** Puts a task through launch and result: `batch.ts` lends it. */
-export type Launch = (
-  call: Call,
-  body: Effect.Effect<CallResult, KernelError>
-) => Effect.Effect<CallResult | undefined, KernelError>
+export type Launch = (call: Call, body: Effect.Effect<Ended, KernelError>) => Effect.Effect<Ended, KernelError>
 
-/**
- * Runs what is left of a plan. A task that failed has a result like any other;
- * only what stops the run itself fails here, and then every sibling is interrupted.
- */
+/** Runs what is left of a plan. Only what stops the run itself fails here. */
 export const runWorkflow = Effect.fnUntraced(function* (
   run: Run,
   plan: Plan.Plan,
@@ -33,32 +42,44 @@ export const runWorkflow = Effect.fnUntraced(function* (
   const turn = openTurn(run)
   const started = now(run)
   const calls = new Map(turn.pending.map((call) => [call.toolName, call]))
-  const done = new Map(
-    turn.completed.map((result) => [result.toolName ?? "", Exit.succeed<CallResult | undefined>(result)])
-  )
+  const done = new Map(turn.completed.map((result) => [result.toolName ?? "", Exit.succeed<Ended>(result)]))
   const left = remaining(plan, calls, done)
-  if (done.size === 0) {
+  // A task whose result a hook or a person gave was never started.
+  if (turn.completed.every((result) => result.skipped === true)) {
     const { goal, strategy, tasks } = Plan.pending(left)
     tell(run, { type: "workflow_start", goal, strategy, tasks })
   }
-  const results = yield* TaskScheduler.run<CallResult | undefined, KernelError, never>(
+  const broken = Deferred.makeUnsafe<never, KernelError>()
+  let stopping = false
+  const stop = (cause: Cause.Cause<KernelError>) => {
+    stopping = true
+    // Siblings of a task that found the budget empty find it empty too, after the calls they have paid for.
+    if (failureOf(cause)?._tag !== "BudgetExhaustedError") Deferred.doneUnsafe(broken, Exit.failCause(cause))
+  }
+  const tasks = TaskScheduler.run<Ended, KernelError, never>(
     left,
     (task, dependencies) => {
       const call = calls.get(task.id)
-      if (call === undefined) return Effect.undefined
-      return launch(call, runTask(run, call, task, withDependencies(task, dependencies)))
+      if (call === undefined || stopping) return Effect.undefined
+      const body = runTask(run, call, task, withDependencies(task, dependencies))
+      return Effect.tapCause(Tree.inSlot(run.tree, launch(call, body)), (cause) => Effect.sync(() => stop(cause)))
     },
     { concurrency: run.agent.taskConcurrency, finished: done }
   )
-  const durationMs = now(run) - started
-  for (const [, exit] of results) {
-    // A task's own failure is a result by now: what still fails is the run's store or its host.
-    if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
-  }
-  const told = results.flatMap(([id, exit]): ReadonlyArray<readonly [string, string]> =>
-    Exit.isSuccess(exit) && exit.value !== undefined ? [[id, Calls.textOf(exit.value)]] : []
+  const results = yield* Effect.raceFirst(tasks, Deferred.await(broken)).pipe(
+    Effect.tapError((error) =>
+      Effect.sync(() => tell(run, { type: "workflow_error", error: error.message, durationMs: now(run) - started }))
+    )
   )
-  tell(run, { type: "workflow_complete", results: told, durationMs })
+  // A task's own failure is a result by now: what still fails here is for the run.
+  for (const [, exit] of results) if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
+  const told = results.flatMap(([id, exit]): ReadonlyArray<readonly [string, string]> => {
+    const result = ended(exit)
+    return result === undefined ? [] : [[id, Calls.textOf(result)]]
+  })
+  // What waits for a person, or was not started, is done in another life of the run.
+  if (told.length < left.tasks.length) return
+  tell(run, { type: "workflow_complete", results: told, durationMs: now(run) - started })
 })
 
 /** The tasks that were not dropped, with what hooks and people made of their inputs. */
@@ -81,41 +102,139 @@ const remaining = (
   }
 }
 
-/** A sub-agent reads the results it waited for before its own task (BP-61). */
+/** A sub-agent reads the results it waited for before its own task, and sees the media they name (BP-61, W-21). */
 const withDependencies = (
   task: Plan.Task,
-  dependencies: ReadonlyArray<TaskScheduler.TaskResult<CallResult | undefined, KernelError>>
-): string => {
-  if (dependencies.length === 0) return task.input
-  const lines = dependencies.map(([id, exit]) =>
-    Block.render(Block.result(id, Exit.isSuccess(exit) && exit.value !== undefined ? Calls.textOf(exit.value) : ""))
+  dependencies: ReadonlyArray<TaskScheduler.TaskResult<Ended, KernelError>>
+): ReadonlyArray<Content> => {
+  if (dependencies.length === 0) return [Contents.text(task.input)]
+  const results = dependencies.map(([id, exit]) => [id, ended(exit)] as const)
+  const lines = results.map(([id, result]) =>
+    Block.render(Block.result(id, result === undefined ? "" : Calls.textOf(result)))
   )
-  return `${lines.join("\n")}\n\n${task.input}`
+  const media = results.flatMap(([, result]) => Calls.mediaOf(result?.output ?? []))
+  return [Contents.text(`${lines.join("\n")}\n\n${task.input}`), ...media]
 }
 
-const runTask = (run: Run, call: Call, task: Plan.Task, input: string): Effect.Effect<CallResult, KernelError> =>
+const ended = (exit: Exit.Exit<Ended, KernelError>): Ended => (Exit.isSuccess(exit) ? exit.value : undefined)
+
+// ---------------------------------------------------------------- one task
+
+const runTask = (
+  run: Run,
+  call: Call,
+  task: Plan.Task,
+  input: ReadonlyArray<Content>
+): Effect.Effect<Ended, KernelError> =>
   Effect.suspend(() => {
     const started = now(run)
     tell(run, { type: "task_start", id: task.id, input: task.input, dependsOn: task.dependsOn })
-    return Effect.flatMap(Effect.exit(run.spawn(run, call, input)), (exit) => {
+    return Effect.flatMap(Effect.exit(child(run, call, input)), (exit): Effect.Effect<Ended, KernelError> => {
       const durationMs = now(run) - started
-      const result: CallResult = Exit.isSuccess(exit)
-        ? { ...exit.value, durationMs }
-        : Calls.failed(call, Calls.error("TaskFailed", taskError(exit.cause)), { durationMs })
-      tell(
-        run,
-        result.error === undefined
-          ? { type: "task_complete", id: task.id, result: Calls.textOf(result), durationMs }
-          : { type: "task_error", id: task.id, error: result.error.message, durationMs }
-      )
-      return Effect.as(observe(run, task, result, durationMs), result)
+      if (Exit.isSuccess(exit)) return close(run, task, { ...exit.value, durationMs })
+      const error = failureOf(exit.cause)
+      if (error?._tag === "RunPaused") {
+        run.deferred = waiting(run.deferred, error)
+        return Effect.undefined
+      }
+      if (error !== undefined && concernsRun(error)) return Effect.fail(error)
+      return Effect.flatMap(failed(run, call, exit.cause, durationMs), (result) => close(run, task, result))
     })
   })
 
+/** The child run within the limits of the tree and of its time. */
+const child = (
+  run: Run,
+  call: Call,
+  input: ReadonlyArray<Content>
+): Effect.Effect<CallResult, KernelError | TaskTimedOut> => {
+  const denied = Tree.denied(run.tree, run.state.runId, run.state.depth + 1)
+  if (denied !== undefined) return Effect.fail(denied)
+  const { taskMs } = run.limits
+  return Effect.timeoutOrElse(run.spawn(run, call, input), {
+    duration: taskMs,
+    orElse: () => Effect.fail(new TaskTimedOut(taskMs))
+  })
+}
+
+class TaskTimedOut {
+  readonly _tag = "TaskTimedOut"
+  readonly message: string
+  constructor(limitMs: number) {
+    this.message = `the task took longer than ${limitMs} ms`
+  }
+}
+
+/** What is no failure of the task: its run belongs to another, cannot be stored, or the whole tree may not go on. */
+const concernsRun = (error: KernelError | TaskTimedOut): error is KernelError => {
+  switch (error._tag) {
+    case "ConcurrentAppendError":
+    case "AgentCrashError":
+    case "StoreError":
+    case "RunExists":
+    case "RunBusy":
+    case "InFlightToolCalls":
+    case "BudgetExhaustedError":
+      return true
+    default:
+      return false
+  }
+}
+
+const failureOf = <E>(cause: Cause.Cause<E>): E | undefined => cause.reasons.find(Cause.isFailReason)?.error
+
+/** Tells how a task ended, and the host once (BP-103). */
+const close = (run: Run, task: Plan.Task, result: CallResult): Effect.Effect<CallResult> =>
+  Effect.suspend(() => {
+    const { durationMs = 0, error } = result
+    tell(
+      run,
+      error === undefined
+        ? { type: "task_complete", id: task.id, result: Calls.textOf(result), durationMs }
+        : { type: "task_error", id: task.id, error: error.message, durationMs }
+    )
+    return Effect.as(observe(run, task, result, durationMs), result)
+  })
+
+/** The result of a task that failed, with what its run used until then (CP-15). */
+const failed = (
+  run: Run,
+  call: Call,
+  cause: Cause.Cause<KernelError | TaskTimedOut>,
+  durationMs: number
+): Effect.Effect<CallResult, KernelError> => {
+  const error = Calls.error("TaskFailed", taskError(cause))
+  const logged = Cause.hasDies(cause)
+    ? Effect.logError(`Task '${call.toolName}' failed unexpectedly`, redact(Cause.pretty(cause)))
+    : Effect.void
+  return Effect.map(Effect.andThen(logged, run.store.load(call.toolCallId)), (stored) => {
+    if (Option.isNone(stored)) return Calls.failed(call, error, { durationMs })
+    const { costUsd, turns, usage } = stored.value
+    return Calls.failed(call, error, { durationMs, spent: { usage, costUsd, turns: turns.length } })
+  })
+}
+
 /** What went wrong in words the parent's model may read: a bug keeps its details for the log (W-14). */
-const taskError = (cause: Cause.Cause<KernelError>): string => {
-  for (const reason of cause.reasons) if (Cause.isFailReason(reason)) return reason.error.message
+const taskError = (cause: Cause.Cause<KernelError | TaskTimedOut>): string => {
+  const error = failureOf(cause)
+  if (error !== undefined) return redact(error.message)
   return Cause.hasInterruptsOnly(cause) ? "the task was interrupted" : "the task failed unexpectedly"
+}
+
+/** What a child waits for, the run waits for once its other tasks have ended; questions of several are asked together. */
+const waiting = (before: Run["deferred"], { metadata, reason }: RunPaused): NonNullable<Run["deferred"]> => {
+  if (before === undefined) return { type: "pause", reason, metadata }
+  if (before.type !== "pause" || before.reason !== reason) return before
+  return { ...before, metadata: joined(before.metadata ?? null, metadata) }
+}
+
+const joined = (a: Json, b: Json): Json => {
+  if (!isJsonObject(a) || !isJsonObject(b)) return a
+  const lists = Object.entries(b).flatMap(([key, value]) => {
+    const known = a[key]
+    return Array.isArray(known) && Array.isArray(value) ? [[key, [...known, ...value]] as const] : []
+  })
+  return { ...a, ...Object.fromEntries(lists) }
 }
 
 /** Tells the host, once per task; what it does wrong changes nothing (BP-103, W-25). */
