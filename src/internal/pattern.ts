@@ -1,0 +1,277 @@
+/**
+ * Patterns from a config, matched in linear time whatever the text (S-12).
+ *
+ * A glob, or a regular expression without lookaround and backreferences, becomes
+ * a table once: matching is one look-up per character, so no text can make it
+ * slow. An expression that would need a table out of bounds is refused when it
+ * is read, never while it is used. It means what JavaScript's `RegExp` without
+ * flags means by it.
+ *
+ * @since 0.1.0
+ */
+import * as Result from "effect/Result"
+import { type Node, parse, parseGlob, type Range } from "./patternSyntax.ts"
+
+/** Tells whether a text matches. */
+export type Matcher = (text: string) => boolean
+
+/** How much a pattern, or a list of patterns compiled together, may cost. */
+export interface Budget {
+  /** Steps left to build tables with. */
+  steps: number
+}
+
+/** Enough for hundreds of usual patterns; a few tens of milliseconds at most. */
+export const budget = (): Budget => ({ steps: 2_000_000 })
+
+const maxLength = 1_000
+const maxNodes = 4_000
+const maxStates = 4_000
+
+/** Compiles an expression that may match anywhere in a text. The failure is a sentence. */
+export const regex = (source: string, spend: Budget = budget()): Result.Result<Matcher, string> =>
+  attempt(source, () => compile(parse(source), false, spend))
+
+/** Compiles a glob over a whole name: `*`, `?`, `[a-z]` and `{a,b}`. The failure is a sentence. */
+export const glob = (source: string, spend: Budget = budget()): Result.Result<Matcher, string> =>
+  attempt(source, () => compile(parseGlob(source), true, spend))
+
+const attempt = (source: string, make: () => Matcher): Result.Result<Matcher, string> =>
+  source.length > maxLength
+    ? Result.fail(`the pattern is longer than ${maxLength} characters`)
+    : Result.try({ try: make, catch: (cause) => (cause instanceof Error ? cause.message : String(cause)) })
+
+const take = (spend: Budget): void => {
+  if (--spend.steps < 0) throw new Error("the pattern is too complex")
+}
+
+// ---------------------------------------------------------------- a graph of states
+
+/** What a state of the graph asks of the text. */
+type State =
+  | { readonly kind: "take"; readonly classes: ReadonlySet<number>; next: number }
+  | { readonly kind: "fork"; next: number; other: number }
+  | { readonly kind: "assert"; readonly what: "start" | "end" | "word" | "inside"; next: number }
+  | { readonly kind: "match" }
+
+class Graph {
+  readonly states: Array<State> = [{ kind: "match" }]
+  readonly #classesOf: (ranges: ReadonlyArray<Range>) => ReadonlySet<number>
+  readonly #spend: Budget
+
+  constructor(classesOf: (ranges: ReadonlyArray<Range>) => ReadonlySet<number>, spend: Budget) {
+    this.#classesOf = classesOf
+    this.#spend = spend
+  }
+
+  /** Builds a node in front of `next`; gives where it begins. */
+  build(node: Node, next: number): number {
+    take(this.#spend)
+    switch (node.kind) {
+      case "chars":
+        return this.#add({ kind: "take", classes: this.#classesOf(node.ranges), next })
+      case "assert":
+        return this.#add({ kind: "assert", what: node.what, next })
+      case "sequence":
+        return node.items.reduceRight((end, item) => this.build(item, end), next)
+      case "choice":
+        return node.items
+          .map((item) => this.build(item, next))
+          .reduceRight((other, first) => this.#add({ kind: "fork", next: first, other }))
+      case "repeat":
+        return this.#repeat(node, next)
+    }
+  }
+
+  #repeat(node: Extract<Node, { kind: "repeat" }>, next: number): number {
+    let end = next
+    if (node.max === undefined) {
+      const loop: State = { kind: "fork", next: 0, other: next }
+      end = this.#add(loop)
+      loop.next = this.build(node.item, end)
+    } else {
+      for (let extra = node.min; extra < node.max; extra++) {
+        end = this.#add({ kind: "fork", next: this.build(node.item, end), other: next })
+      }
+    }
+    for (let count = 0; count < node.min; count++) end = this.build(node.item, end)
+    return end
+  }
+
+  #add(state: State): number {
+    if (this.states.length >= maxNodes) throw new Error("the pattern is too large")
+    this.states.push(state)
+    return this.states.length - 1
+  }
+}
+
+// ---------------------------------------------------------------- classes of characters
+
+/** Every character belongs to one class; characters of a class are alike to the pattern. */
+interface Alphabet {
+  readonly size: number
+  readonly classOf: (code: number) => number
+  readonly classesOf: (ranges: ReadonlyArray<Range>) => ReadonlySet<number>
+  readonly isWord: (index: number) => boolean
+}
+
+const wordRanges: ReadonlyArray<Range> = [
+  [0x30, 0x39],
+  [0x41, 0x5a],
+  [0x5f, 0x5f],
+  [0x61, 0x7a]
+]
+
+const alphabetOf = (node: Node): Alphabet => {
+  const cuts = new Set<number>([0])
+  const cut = (ranges: ReadonlyArray<Range>) => {
+    for (const [from, to] of ranges) {
+      cuts.add(from)
+      cuts.add(to + 1)
+    }
+  }
+  let words = false
+  const visit = (node: Node): void => {
+    if (node.kind === "chars") cut(node.ranges)
+    else if (node.kind === "assert") words ||= node.what === "word" || node.what === "inside"
+    else if (node.kind === "repeat") visit(node.item)
+    else node.items.forEach(visit)
+  }
+  visit(node)
+  if (words) cut(wordRanges)
+  const starts = [...cuts].filter((start) => start <= 0xffff).toSorted((a, b) => a - b)
+  // Where each class begins; the classes are the stretches between the cuts.
+  const table = new Uint16Array(128)
+  const find = (code: number): number => {
+    let low = 0
+    let high = starts.length - 1
+    while (low < high) {
+      const middle = (low + high + 1) >> 1
+      if ((starts[middle] ?? 0) <= code) low = middle
+      else high = middle - 1
+    }
+    return low
+  }
+  for (let code = 0; code < 128; code++) table[code] = find(code)
+  return {
+    size: starts.length,
+    classOf: (code) => (code < 128 ? (table[code] ?? 0) : find(code)),
+    classesOf: (ranges) =>
+      new Set(starts.flatMap((start, index) => (ranges.some(([a, b]) => a <= start && start <= b) ? [index] : []))),
+    isWord: (index) => wordRanges.some(([a, b]) => a <= (starts[index] ?? 0) && (starts[index] ?? 0) <= b)
+  }
+}
+
+// ---------------------------------------------------------------- the table
+
+/** What stands before a place in the text, as far as assertions ask. */
+type Before = "start" | "word" | "other"
+
+const dead = -1
+const matched = -2
+
+/** Turns the graph into a table of sets of states, all of it, now. */
+const compile = (node: Node, whole: boolean, spend: Budget): Matcher => {
+  const alphabet = alphabetOf(node)
+  const graph = new Graph(alphabet.classesOf, spend)
+  const first = graph.build(whole ? { kind: "sequence", items: [atStart, node, atEnd] } : node, 0)
+  const { states } = graph
+  const width = alphabet.size + 1
+  const endOfText = alphabet.size
+
+  /** The states reachable without taking a character, given what stands on both sides. */
+  const closure = (kernel: ReadonlyArray<number>, before: Before, after: number): Set<number> => {
+    const seen = new Set<number>()
+    const left = kernel.slice()
+    const isAfterWord = after !== endOfText && alphabet.isWord(after)
+    for (let index = left.pop(); index !== undefined; index = left.pop()) {
+      take(spend)
+      if (seen.has(index)) continue
+      seen.add(index)
+      const state = states[index]
+      if (state?.kind === "fork") left.push(state.next, state.other)
+      else if (state?.kind === "assert" && holds(state.what, before, after === endOfText, isAfterWord)) {
+        left.push(state.next)
+      }
+    }
+    return seen
+  }
+
+  const known = new Map<string, number>()
+  const sets: Array<{ readonly kernel: ReadonlyArray<number>; readonly before: Before }> = []
+  const idOf = (kernel: ReadonlyArray<number>, before: Before): number => {
+    const key = `${before}:${kernel.join()}`
+    const id = known.get(key)
+    if (id !== undefined) return id
+    if (sets.length >= maxStates) throw new Error("the pattern is too complex")
+    known.set(key, sets.length)
+    return sets.push({ kernel, before }) - 1
+  }
+  const usesWords = states.some(
+    (state) => state.kind === "assert" && (state.what === "word" || state.what === "inside")
+  )
+
+  idOf([first], "start")
+  const rows: Array<Int16Array> = []
+  for (let id = 0; id < sets.length; id++) {
+    const set = sets[id]
+    if (set === undefined) break
+    const row = new Int16Array(width)
+    for (let after = 0; after < width; after++) {
+      const reached = closure(set.kernel, set.before, after)
+      if (reached.has(0)) {
+        row[after] = matched
+        continue
+      }
+      if (after === endOfText) {
+        row[after] = dead
+        continue
+      }
+      const next = new Set<number>(whole ? [] : [first])
+      for (const index of reached) {
+        const state = states[index]
+        if (state?.kind === "take" && state.classes.has(after)) next.add(state.next)
+      }
+      const before = usesWords && alphabet.isWord(after) ? "word" : "other"
+      row[after] =
+        next.size === 0
+          ? dead
+          : idOf(
+              [...next].toSorted((a, b) => a - b),
+              before
+            )
+    }
+    rows.push(row)
+  }
+
+  return (text) => {
+    let row = rows[0]
+    for (let index = 0; index < text.length && row !== undefined; index++) {
+      const next = row[alphabet.classOf(text.charCodeAt(index))] ?? dead
+      if (next < 0) return next === matched
+      row = rows[next]
+    }
+    return row?.[endOfText] === matched
+  }
+}
+
+const atStart: Node = { kind: "assert", what: "start" }
+const atEnd: Node = { kind: "assert", what: "end" }
+
+const holds = (
+  what: "start" | "end" | "word" | "inside",
+  before: Before,
+  isEnd: boolean,
+  isAfterWord: boolean
+): boolean => {
+  switch (what) {
+    case "start":
+      return before === "start"
+    case "end":
+      return isEnd
+    case "word":
+      return (before === "word") !== isAfterWord
+    case "inside":
+      return (before === "word") === isAfterWord
+  }
+}
