@@ -52,8 +52,8 @@ export interface PromptContext {
  */
 export interface Prompt {
   readonly system: string | null
-  /** The conversation, without the system message. */
-  readonly messages: ReadonlyArray<Message>
+  /** The conversation, without the system message. Absent: as it stands in the state, which costs nothing. */
+  readonly messages?: ReadonlyArray<Message>
   readonly tools: ReadonlyArray<ToolDefinition>
   readonly generation?: Generation
   /** Indexes into `messages` after which the prefix is stable enough to cache. */
@@ -119,7 +119,7 @@ export const simple: PromptPipelineShape = {
   build: (context) =>
     Effect.sync(() => {
       const system = systemText(context)
-      return { system: system === "" ? null : system, messages: context.state.prompt, tools: context.tools }
+      return { system: system === "" ? null : system, tools: context.tools }
     })
 }
 

@@ -349,13 +349,21 @@ export const messagesOf: (turn: Turn) => ReadonlyArray<Message> = Fold.messagesO
 // ---------------------------------------------------------------- getters
 
 /**
+ * How many turns are completed, without looking at them.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const turnCount = (state: RunState): number => Fold.turnLog(state).length
+
+/**
  * The answer a completed run ended with: the text of its last turn's final block or prose.
  *
  * @category getters
  * @since 0.1.0
  */
 export const answer = (state: RunState): string | undefined => {
-  const outcome = state.turns.at(-1)?.outcome
+  const outcome = Fold.turnLog(state).last()?.outcome
   return outcome?.type === "final" || outcome?.type === "prose" ? outcome.text : undefined
 }
 
@@ -366,25 +374,26 @@ export const answer = (state: RunState): string | undefined => {
  * @since 0.1.0
  */
 export const result = <Output>(state: RunState, output: Output): RunResult<Output> => {
-  const turns = state.currentTurn === undefined ? state.turns : state.turns.concat(state.currentTurn)
+  const turns = () => (state.currentTurn === undefined ? state.turns : state.turns.concat(state.currentTurn))
+  const last = state.currentTurn ?? Fold.turnLog(state).last()
   return {
     runId: state.runId,
     output,
     text: answer(state) ?? "",
     usage: state.usage,
     costUsd: state.costUsd,
-    turns: state.turns.length,
+    turns: turnCount(state),
     // Computed when asked for: most callers want the text, and a run may have thousands of turns.
     get perTurnUsage() {
-      return turns.map((turn) => turn.usage)
+      return turns().map((turn) => turn.usage)
     },
     unreportedTurns: state.unreportedTurns,
-    finishReason: turns.at(-1)?.finishReason ?? "unknown",
+    finishReason: last?.finishReason ?? "unknown",
     get messages() {
-      return state.input.slice(state.history).concat(turns.flatMap(messagesOf))
+      return state.input.slice(state.history).concat(turns().flatMap(messagesOf))
     },
     get toolCallsMade() {
-      return turns.flatMap(callsMade)
+      return turns().flatMap(callsMade)
     }
   }
 }

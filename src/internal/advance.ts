@@ -12,12 +12,109 @@ import type { Message } from "../Message.ts"
 import type { PhaseEvent } from "../RunEvent.ts"
 import type { Delta, Phase, PromptDelta, RunRecord, RunState, ToolResponseChange, Turn } from "../RunState.ts"
 import * as Usage from "../Usage.ts"
+import { Growing } from "./growing.ts"
 
-type Draft = { -readonly [K in keyof RunState]: RunState[K] }
+/** A state whose lists are shared between its versions; a copy is filled in before anybody sees it. */
+class State implements RunState {
+  readonly runId: string
+  readonly rootRunId: string
+  readonly parentRunId: string | undefined
+  readonly depth: number
+  readonly taskId: string | undefined
+  readonly agent: string
+  readonly input: ReadonlyArray<Message>
+  readonly history: number
+  readonly createdAt: number
+  revision: number
+  status: RunState["status"]
+  context: RunState["context"]
+  currentTurn: Turn | undefined
+  system: string | null
+  phaseRevision: number
+  settledRevision: number
+  approvals: RunState["approvals"]
+  completing: RunState["completing"]
+  usage: Usage.Usage
+  costUsd: number
+  unreportedTurns: number
+  emptyReplies: number
+  updatedAt: number
+  #turns: Growing<Turn>
+  #prompt: Growing<Message>
+
+  constructor(from: RunState) {
+    this.runId = from.runId
+    this.rootRunId = from.rootRunId
+    this.parentRunId = from.parentRunId
+    this.depth = from.depth
+    this.taskId = from.taskId
+    this.agent = from.agent
+    this.input = from.input
+    this.history = from.history
+    this.createdAt = from.createdAt
+    this.revision = from.revision
+    this.status = from.status
+    this.context = from.context
+    this.currentTurn = from.currentTurn
+    this.system = from.system
+    this.phaseRevision = from.phaseRevision
+    this.settledRevision = from.settledRevision
+    this.approvals = from.approvals
+    this.completing = from.completing
+    this.usage = from.usage
+    this.costUsd = from.costUsd
+    this.unreportedTurns = from.unreportedTurns
+    this.emptyReplies = from.emptyReplies
+    this.updatedAt = from.updatedAt
+    this.#turns = turnLog(from)
+    this.#prompt = promptLog(from)
+  }
+
+  get turns(): ReadonlyArray<Turn> {
+    return this.#turns.array
+  }
+
+  get prompt(): ReadonlyArray<Message> {
+    return this.#prompt.array
+  }
+
+  static turns(state: RunState): Growing<Turn> {
+    return state instanceof State ? state.#turns : Growing.of(state.turns)
+  }
+
+  static prompt(state: RunState): Growing<Message> {
+    return state instanceof State ? state.#prompt : Growing.of(state.prompt)
+  }
+
+  setPrompt(prompt: Growing<Message>): void {
+    this.#prompt = prompt
+  }
+
+  close(turn: Turn): void {
+    this.#prompt = this.#prompt.append(messagesOf(turn))
+    this.#turns = this.#turns.append([turn])
+    this.currentTurn = undefined
+  }
+}
+
+/** The turns of a state, without copying them. */
+export const turnLog = (state: RunState): Growing<Turn> => State.turns(state)
+
+/** The conversation of a state, without copying it. */
+export const promptLog = (state: RunState): Growing<Message> => State.prompt(state)
+
+/** A state with another context: what hooks change between commits. */
+export const withContext = (state: RunState, context: RunState["context"]): RunState => {
+  const next = new State(state)
+  next.context = context
+  return next
+}
+
+type Draft = State
 
 /** Moves a run forward by one record. The first record makes the state. */
 export const advance = (state: RunState | undefined, record: RunRecord): RunState => {
-  const next: Draft = state === undefined ? begin(record) : { ...state }
+  const next: Draft = new State(state ?? begin(record))
   const { delta } = record
   // What the hook of the phase before did comes first: it was there before this record's events.
   if (delta.context !== undefined) next.context = { ...next.context, ...delta.context }
@@ -39,7 +136,7 @@ const apply = (next: Draft, event: PhaseEvent, record: RunRecord): void => {
     case "run_started":
       return enter(next, "run_started", record)
     case "turn_started":
-      next.currentTurn = openTurn(event.turnId, next.turns.length + 1, event.at)
+      next.currentTurn = openTurn(event.turnId, turnLog(next).length + 1, event.at)
       return enter(next, "turn_started", record)
     case "turn_prepared":
       prepare(next, event)
@@ -67,7 +164,8 @@ const apply = (next: Draft, event: PhaseEvent, record: RunRecord): void => {
       next.approvals = none
       return enter(next, "tool_calls_completed", record)
     case "turn_completed":
-      closeTurn(next)
+      // The turn becomes part of the conversation in one step: what it said, then what it was told.
+      if (next.currentTurn !== undefined) next.close(next.currentTurn)
       return enter(next, "turn_completed", record)
     case "paused": {
       const { metadata, reason } = event
@@ -96,9 +194,10 @@ const apply = (next: Draft, event: PhaseEvent, record: RunRecord): void => {
 
 const none: ReadonlyArray<never> = []
 
-const begin = (record: RunRecord): Draft => {
+const begin = (record: RunRecord): RunState => {
   const event = record.events[0]
-  if (event?.type !== "run_started") throw new Error(`a journal begins with run_started, not ${event?.type ?? record.op}`)
+  if (event?.type !== "run_started")
+    throw new Error(`a journal begins with run_started, not ${event?.type ?? record.op}`)
   return {
     runId: event.runId,
     rootRunId: event.rootRunId,
@@ -165,32 +264,43 @@ const openTurn = (turnId: string, turn: number, startedAt: number): Turn => ({
 })
 
 const prepare = (next: Draft, event: Extract<PhaseEvent, { type: "turn_prepared" }>): void => {
-  const { args, dialect, model, tools } = event
-  const before = { prompt: next.prompt, system: next.system }
-  next.prompt = extend(before.prompt, event.prompt)
-  if (event.prompt.system !== undefined) next.system = event.prompt.system
+  const { args, dialect, model, prompt, tools } = event
+  const before = promptLog(next)
+  const { system } = next
+  next.setPrompt(extend(before, prompt))
+  if (prompt.system !== undefined) next.system = prompt.system
   if (next.currentTurn === undefined) return
-  const same = next.prompt === before.prompt && next.system === before.system
+  const same = promptLog(next) === before && next.system === system
   next.currentTurn = {
     ...next.currentTurn,
     model,
     dialect,
     tools,
     ...(args === undefined ? {} : { args }),
-    ...(same ? {} : { before })
+    ...(same ? {} : { before: { prompt: before.array, system } })
   }
 }
 
-const extend = (prompt: ReadonlyArray<Message>, delta: PromptDelta): ReadonlyArray<Message> => {
-  if (delta.base !== prompt.length) return prompt.slice(0, delta.base).concat(delta.append)
-  return delta.append.length === 0 ? prompt : prompt.concat(delta.append)
-}
+const extend = (prompt: Growing<Message>, delta: PromptDelta): Growing<Message> =>
+  delta.base === prompt.length
+    ? prompt.append(delta.append)
+    : Growing.of(prompt.array.slice(0, delta.base).concat(delta.append))
 
 const answer = (next: Draft, event: Extract<PhaseEvent, { type: "model_completed" }>): void => {
   if (next.currentTurn === undefined) return
   const { calls, finishReason, latencyMs, message, model, outcome, usage } = event
   const { before: _, ...turn } = next.currentTurn
-  next.currentTurn = { ...turn, message, model, usage, finishReason, latencyMs, outcome, pending: calls, order: idsOf(calls) }
+  next.currentTurn = {
+    ...turn,
+    message,
+    model,
+    usage,
+    finishReason,
+    latencyMs,
+    outcome,
+    pending: calls,
+    order: idsOf(calls)
+  }
   if (usage === null) next.unreportedTurns += 1
   else next.usage = Usage.add(next.usage, usage)
   if (event.costUsd !== undefined) next.costUsd += event.costUsd
@@ -231,15 +341,6 @@ const complete = (next: Draft, event: Extract<PhaseEvent, { type: "tool_call_com
   next.costUsd += event.spent.costUsd
 }
 
-/** The turn becomes part of the conversation, in one step: what it said, then what it was told. */
-const closeTurn = (next: Draft): void => {
-  const turn = next.currentTurn
-  if (turn === undefined) return
-  next.prompt = next.prompt.concat(messagesOf(turn))
-  next.turns = next.turns.concat(turn)
-  next.currentTurn = undefined
-}
-
 /** What a turn adds to the conversation. */
 export const messagesOf = (turn: Turn): ReadonlyArray<Message> => {
   if (turn.message === undefined) return none
@@ -260,7 +361,7 @@ const resume = (next: Draft, delta: Delta): void => {
   if (turn === undefined) return
   if (delta.rewind === true) {
     if (turn.before !== undefined) {
-      next.prompt = turn.before.prompt
+      next.setPrompt(Growing.of(turn.before.prompt))
       next.system = turn.before.system
     }
     next.currentTurn = openTurn(turn.turnId, turn.turn, turn.startedAt)

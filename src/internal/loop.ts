@@ -9,6 +9,7 @@ import type { KernelError } from "../KernelError.ts"
 import { CancellationError, MaxStepsReached, MiddlewareTermination, RunFinished, RunPaused } from "../KernelError.ts"
 import type { ErrorInfo, RunResult } from "../RunState.ts"
 import { answer, result } from "../RunState.ts"
+import { turnLog } from "./advance.ts"
 import { continueCalls } from "./batch.ts"
 import type { Json } from "./json.ts"
 import { isJsonObject } from "./json.ts"
@@ -151,6 +152,6 @@ export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, KernelErro
 
 /** Decodes the answer of a state that comes from the store, so that its result is whole again. */
 export const restoreOutput = (run: Run): void => {
-  const outcome = run.state.currentTurn?.outcome ?? run.state.turns.at(-1)?.outcome
+  const outcome = run.state.currentTurn?.outcome ?? turnLog(run.state).last()?.outcome
   if (outcome?.type === "final" || outcome?.type === "prose") misfit(run, outcome.text)
 }

@@ -33,6 +33,7 @@ import type { AnySkill } from "../Skill.ts"
 import type { StreamPart } from "../StreamPart.ts"
 import type { SkillRegistry } from "../SkillRegistry.ts"
 import type * as Telemetry from "../Telemetry.ts"
+import { turnLog, withContext } from "./advance.ts"
 import type { Json, JsonObject } from "./json.ts"
 import type { Tree } from "./tree.ts"
 
@@ -129,7 +130,7 @@ export const now = (run: Ground): number => run.clock.currentTimeMillisUnsafe()
 
 /** The step events of this moment belong to. */
 export const stepOf = (state: RunState): number =>
-  state.currentTurn === undefined ? Math.max(0, state.turns.length - 1) : state.currentTurn.turn - 1
+  state.currentTurn === undefined ? Math.max(0, turnLog(state).length - 1) : state.currentTurn.turn - 1
 
 /** Publishes something that is not part of the journal. */
 export const tell = (run: Run, event: Live): void => {
@@ -164,7 +165,7 @@ export const write = (
   const at = now(run)
   const { depth, revision, rootRunId, runId, taskId } = run.state
   const started = events[0]?.type === "turn_started"
-  const step = started ? run.state.turns.length : stepOf(run.state)
+  const step = started ? turnLog(run.state).length : stepOf(run.state)
   const scope = { runId, rootRunId, step, depth, taskId, at, revision: revision + 1 }
   const told: ReadonlyArray<PhaseEvent> = events.map((event) => ({ ...event, ...scope }))
   const record: RunRecord = {
@@ -213,7 +214,7 @@ export const policyScope = (run: Run): PolicyScope => ({
 
 export const hookArgs = (run: Run): HookArgs => ({
   state: run.state,
-  turn: run.state.currentTurn ?? run.state.turns.at(-1),
+  turn: run.state.currentTurn ?? turnLog(run.state).last(),
   context: run.state.context,
   commitKey: `${run.state.runId}:${run.state.revision}`
 })
@@ -230,7 +231,7 @@ export const ask = <A>(
       if (result === undefined) return {}
       if (result.context !== undefined) {
         run.changed = { ...run.changed, ...result.context }
-        run.state = { ...run.state, context: { ...run.state.context, ...result.context } }
+        run.state = withContext(run.state, { ...run.state.context, ...result.context })
       }
       return result
     })

@@ -25,6 +25,7 @@ import type { Request, ToolDefinition } from "../Provider.ts"
 import type { ModelArgs, Turn } from "../RunState.ts"
 import type { StreamPart } from "../StreamPart.ts"
 import * as Usage from "../Usage.ts"
+import { promptLog, turnLog } from "./advance.ts"
 import { startCalls } from "./batch.ts"
 import { intent, type Intent } from "./intent.ts"
 import { ask, commit, complete, hookArgs, now, obey, openTurn, type Run, settle, stepOf, tell } from "./run.ts"
@@ -35,7 +36,7 @@ import { canAct, definitions, isProtocol, misfit, outputSchema, parametersOf, vi
 
 /** Opens the next turn, unless the run is at its limit (DR-20). */
 export const startTurn = (run: Run): Effect.Effect<void, KernelError> => {
-  const turn = run.state.turns.length + 1
+  const turn = turnLog(run.state).length + 1
   if (turn > limitOf(run)) return complete(run, "max_turns", undefined, { maxTurns: limitOf(run) })
   run.goesOn = false
   return commit(run, "phase", [{ type: "turn_started", turnId: `${run.state.runId}:t${turn}` }])
@@ -63,7 +64,14 @@ const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Ker
     builder: run.builder
   })
   if (run.hooks.onTurnPrepared === undefined) return yield* commitPrompt(run, built, argsOf(built))
-  const result = yield* ask(run, "onTurnPrepared", run.hooks.onTurnPrepared({ ...hookArgs(run), prepared: built }))
+  const result = yield* ask(
+    run,
+    "onTurnPrepared",
+    run.hooks.onTurnPrepared({
+      ...hookArgs(run),
+      prepared: { ...built, messages: built.messages ?? run.state.prompt }
+    })
+  )
   if (result.control !== undefined && result.control.type !== "continue") return yield* obey(run, result.control)
   if (result.value === undefined) return yield* commitPrompt(run, built, argsOf(built))
   const { generation, messages, model, system } = result.value
@@ -83,8 +91,8 @@ const argsOf = (built: Prompt): ModelArgs | undefined =>
 
 const commitPrompt = (run: Run, prompt: Prompt, args: ModelArgs | undefined): Effect.Effect<void, KernelError> => {
   const { messages, system, tools } = prompt
-  const base = commonPrefix(run.state.prompt, messages)
-  const append = base === messages.length ? none : messages.slice(base)
+  const base = messages === undefined ? promptLog(run.state).length : commonPrefix(run.state.prompt, messages)
+  const append = messages === undefined || base === messages.length ? none : messages.slice(base)
   return commit(run, "phase", [
     {
       type: "turn_prepared",
@@ -259,7 +267,7 @@ const modelCall = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): 
   const breakpoints = turn.args?.cacheBreakpoints
   const request: Request = {
     model,
-    messages: system.concat(state.prompt),
+    messages: promptLog(state).after(system),
     tools,
     generation,
     media: run.media,
@@ -415,7 +423,7 @@ const endTurn = (run: Run): Effect.Effect<void, KernelError> => {
 /** Decides how it goes on (DR-20): the end, the limit, or the next turn. */
 export const afterTurn = (run: Run): Effect.Effect<void, KernelError> =>
   settle(run, "onTurnCompleted", run.hooks.onTurnCompleted, (run) => {
-    const turn = run.state.turns.at(-1)
+    const turn = turnLog(run.state).last()
     const done = turn !== undefined && turn.completed.length === 0 && turn.outcome?.type !== "corrective"
     if (done && !run.goesOn) return complete(run, "model_done")
     const { emptyReplies, runId } = run.state
