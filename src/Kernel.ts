@@ -36,7 +36,7 @@ import * as MediaStore from "./MediaStore.ts"
 import type { Message } from "./Message.ts"
 import { Middleware } from "./Middleware.ts"
 import type { Model } from "./Model.ts"
-import { ModelRegistry } from "./ModelRegistry.ts"
+import { ModelRegistry, modelOf as modelByName } from "./ModelRegistry.ts"
 import * as Policy from "./Policy.ts"
 import { PromptPipeline } from "./PromptPipeline.ts"
 import * as ProtocolRegistry from "./ProtocolRegistry.ts"
@@ -418,14 +418,22 @@ const modelOf = (
   options: CommonOptions
 ): Effect.Effect<{ readonly provider: ProviderShape; readonly model: Model }, KernelError> => {
   const named = agent.model
-  const plain: Model = typeof named === "string" ? { id: named, capabilities: ["text"] } : named
-  if (options.provider !== undefined) return Effect.succeed({ provider: options.provider, model: plain })
+  if (options.provider !== undefined) {
+    return Effect.succeed({ provider: options.provider, model: modelFor(named, options.provider) })
+  }
   const registry = service(built, current, ModelRegistry)
   if (typeof named === "string" && named.includes("/") && registry !== undefined) return registry.resolve(named)
   const provider = service(built, current, Provider)
   return provider === undefined
     ? Effect.fail(new ProviderError({ provider: "none", reason: "not_configured", detail: "No provider configured" }))
-    : Effect.succeed({ provider, model: plain })
+    : Effect.succeed({ provider, model: modelFor(named, provider) })
+}
+
+/** A model by name: a prefix that names the provider itself is not part of what the vendor is asked for. */
+const modelFor = (named: Model | string, provider: ProviderShape): Model => {
+  if (typeof named !== "string") return named
+  const own = `${provider.name}/`
+  return modelByName(provider.name, named.startsWith(own) ? named.slice(own.length) : named)
 }
 
 const service = <I, S>(

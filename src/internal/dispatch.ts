@@ -38,12 +38,13 @@ import { maySpeak, refusalOf } from "./view.ts"
 
 /** Runs a call through the middleware, first outermost (DR-23). */
 export const execute = (run: Run, call: Call): Effect.Effect<CallResult, MiddlewareTermination | ExtensionFailed> => {
-  let next = (toolRun: ToolRun): ToolEffect => perform(run, toolRun.call)
+  let next: ((toolRun: ToolRun) => ToolEffect) | undefined
   for (const { callTool } of run.middleware.toReversed()) {
     if (callTool === undefined) continue
-    const inner = next
+    const inner = next ?? ((toolRun: ToolRun): ToolEffect => perform(run, toolRun.call))
     next = (toolRun) => callTool(toolRun, inner)
   }
+  if (next === undefined) return perform(run, call)
   const { context, prompt, rootRunId, runId } = run.state
   return next({ runId, rootRunId, step: stepOf(run.state), context, messages: prompt, call })
 }
@@ -112,7 +113,9 @@ const useSkill = (run: Run, call: Call): Effect.Effect<CallResult> => {
 }
 
 const callSkill = (run: Run, call: Call, skill: AnySkill): Effect.Effect<CallResult> => {
-  const input = isJsonObject(call.input) ? call.input : skill.parameters(typeof call.input === "string" ? call.input : "")
+  const input = isJsonObject(call.input)
+    ? call.input
+    : skill.parameters(typeof call.input === "string" ? call.input : "")
   tell(run, { type: "skill_execute", skill: skill.name, callId: call.toolCallId, input })
   const started = now(run)
   const { effects, name } = skill
@@ -135,7 +138,14 @@ const callSkill = (run: Run, call: Call, skill: AnySkill): Effect.Effect<CallRes
 const skillFault = (run: Run, call: Call, cause: Cause.Cause<unknown>, durationMs: number): Effect.Effect<CallResult> =>
   Effect.map(explain(`Skill '${call.toolName ?? ""}'`, cause), (error) => skillFailed(run, call, error, durationMs))
 
-const skillDone = (run: Run, call: Call, skill: string, output: unknown, kept: Kept, durationMs: number): CallResult => {
+const skillDone = (
+  run: Run,
+  call: Call,
+  skill: string,
+  output: unknown,
+  kept: Kept,
+  durationMs: number
+): CallResult => {
   const { content, metadata, truncated } = kept
   const told = { type: "skill_result", skill, callId: call.toolCallId, output, durationMs } as const
   if (metadata === undefined && !truncated) {

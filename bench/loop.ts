@@ -1,0 +1,211 @@
+/**
+ * The loop against its peers: an instant model, a tool that does nothing, many steps.
+ *
+ * CPU time per step, as ratios of medians over interleaved rounds, with the
+ * journal in memory and every event told to a consumer. `node bench/loop.ts`,
+ * after `npm ci` in bench/.
+ */
+import { createAssistantMessageEventStream } from "@mariozechner/pi-ai"
+import { agentLoop } from "@mariozechner/pi-agent-core"
+import { isStepCount, jsonSchema, streamText, tool } from "ai"
+import { MockLanguageModelV4 } from "ai/test"
+import { Effect, Layer, Schema, Stream } from "effect"
+import { fileURLToPath } from "node:url"
+import * as Agent from "../src/Agent.ts"
+import * as Kernel from "../src/Kernel.ts"
+import * as MediaStore from "../src/MediaStore.ts"
+import * as ProtocolRegistry from "../src/ProtocolRegistry.ts"
+import * as Provider from "../src/Provider.ts"
+import * as RunStore from "../src/RunStore.ts"
+import * as Skill from "../src/Skill.ts"
+import * as SkillRegistry from "../src/SkillRegistry.ts"
+import * as StreamPart from "../src/StreamPart.ts"
+import { cpu, median, type Row, table } from "./support.ts"
+
+// ---------------------------------------------------------------- kernai
+
+export const noop = Skill.make("noop", {
+  description: "Does nothing",
+  input: Schema.Struct({ x: Schema.String }),
+  effects: "read",
+  execute: () => Effect.succeed("ok")
+})
+
+const act = [StreamPart.text('<block type="command" name="noop">{"x":"1"}</block>'), StreamPart.finish()]
+const end = [StreamPart.text('<block type="final">done</block>'), StreamPart.finish()]
+
+export const scripted = (steps: number): Provider.ProviderShape => {
+  let call = 0
+  return { name: "mock", stream: () => Stream.fromArray(++call < steps ? act : end) }
+}
+
+export const agentOf = (steps: number) =>
+  Agent.make({ instructions: "You test.", model: { id: "m", capabilities: ["text"] }, skills: [noop], maxSteps: steps })
+
+const kernelOn = (store: Layer.Layer<RunStore.RunStore>) =>
+  Kernel.layer.pipe(
+    Layer.provide([SkillRegistry.layer(noop), ProtocolRegistry.layer(), MediaStore.layerMemory, store])
+  )
+
+/** Accepts every commit and keeps nothing: what is left is the price of the store. */
+export const forgetful: Layer.Layer<RunStore.RunStore> = Layer.effect(
+  RunStore.RunStore,
+  Effect.map(RunStore.makeMemory, (memory) => ({ ...memory, create: () => Effect.void, commit: () => Effect.void }))
+)
+
+export const kernai = (steps: number, store = RunStore.layerMemory, at?: (step: number) => void) =>
+  Effect.gen(function* () {
+    let count = 0
+    yield* Kernel.stream(agentOf(steps), "go", { provider: scripted(steps) }).pipe(
+      Stream.runForEachArray((events) =>
+        Effect.sync(() => {
+          for (const event of events) {
+            count++
+            if (event.type === "turn_started") at?.(event.step)
+          }
+        })
+      )
+    )
+    return count
+  }).pipe(Effect.provide(kernelOn(store)), Effect.runPromise)
+
+// ---------------------------------------------------------------- peers
+
+export const pi = async (steps: number) => {
+  let call = 0
+  const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, totalTokens: 2, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 } }
+  const model = { id: "m", name: "m", api: "mock", provider: "mock", baseUrl: "", reasoning: false, input: ["text"], cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }, contextWindow: 1e9, maxTokens: 1e6 }
+  const streamFn = () => {
+    const stream = createAssistantMessageEventStream()
+    const last = ++call >= steps
+    const base = { role: "assistant", api: "mock", provider: "mock", model: "m", usage, timestamp: 0 }
+    const toolCall = { type: "toolCall", id: `c${call}`, name: "noop", arguments: { x: "1" } }
+    const content = last ? [{ type: "text", text: "done" }] : [toolCall]
+    const message = { ...base, content, stopReason: last ? "stop" : "toolUse" }
+    stream.push({ type: "start", partial: { ...message, content: [] } })
+    if (last) {
+      stream.push({ type: "text_start", contentIndex: 0, partial: message })
+      stream.push({ type: "text_delta", contentIndex: 0, delta: "done", partial: message })
+      stream.push({ type: "text_end", contentIndex: 0, content: "done", partial: message })
+    } else {
+      stream.push({ type: "toolcall_start", contentIndex: 0, partial: message })
+      stream.push({ type: "toolcall_delta", contentIndex: 0, delta: '{"x":"1"}', partial: message })
+      stream.push({ type: "toolcall_end", contentIndex: 0, toolCall, partial: message })
+    }
+    stream.push({ type: "done", reason: message.stopReason, message })
+    return stream
+  }
+  const tools = [
+    {
+      name: "noop",
+      label: "noop",
+      description: "Does nothing",
+      parameters: { type: "object", properties: { x: { type: "string" } }, required: ["x"] },
+      execute: async () => ({ content: [{ type: "text", text: "ok" }], details: {} })
+    }
+  ]
+  const prompt = { role: "user", content: [{ type: "text", text: "go" }], timestamp: 0 }
+  const context = { systemPrompt: "You test.", messages: [], tools }
+  const config = { model, convertToLlm: (messages: ReadonlyArray<unknown>) => messages, toolExecution: "sequential" }
+  let count = 0
+  const loop: AsyncIterable<unknown> = agentLoop(...([[prompt], context, config, undefined, streamFn] as never as Parameters<typeof agentLoop>))
+  for await (const _ of loop) count++
+  return count
+}
+
+const aiSdk = async (steps: number) => {
+  let call = 0
+  const model = new MockLanguageModelV4({
+    doStream: async () => {
+      const last = ++call >= steps
+      const usage = { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } }
+      const parts = last
+        ? [{ type: "text-start", id: "0" }, { type: "text-delta", id: "0", delta: "done" }, { type: "text-end", id: "0" }]
+        : [{ type: "tool-call", toolCallId: `c${call}`, toolName: "noop", input: '{"x":"1"}' }]
+      const finishReason = { unified: last ? "stop" : "tool-calls", raw: undefined }
+      const all = [{ type: "stream-start", warnings: [] }, ...parts, { type: "finish", finishReason, usage }]
+      return { stream: new ReadableStream({ start(controller) { for (const part of all) controller.enqueue(part as never); controller.close() } }) }
+    }
+  })
+  const result = streamText({
+    model,
+    prompt: "go",
+    stopWhen: isStepCount(steps),
+    tools: {
+      noop: tool({
+        description: "Does nothing",
+        inputSchema: jsonSchema<{ x: string }>({ type: "object", properties: { x: { type: "string" } }, required: ["x"] }),
+        execute: async () => "ok"
+      })
+    }
+  })
+  let count = 0
+  for await (const _ of result.stream) count++
+  return count
+}
+
+// ---------------------------------------------------------------- measuring
+
+const perStep = async (steps: number, runs: number, body: (steps: number) => Promise<unknown>) => {
+  const time = await cpu(async () => {
+    for (let run = 0; run < runs; run++) await body(steps)
+  })
+  return time / (runs * steps)
+}
+
+/** Medians of several rounds in which every contender has its turn. */
+const interleaved = async (rounds: number, bodies: ReadonlyArray<() => Promise<number>>) => {
+  const times = bodies.map((): Array<number> => [])
+  for (let round = 0; round < rounds + 1; round++) {
+    for (const [index, body] of bodies.entries()) {
+      const time = await body()
+      // The first round warms up.
+      if (round > 0) times[index]?.push(time)
+    }
+  }
+  return times.map(median)
+}
+
+/** Steps of one long run, timed as they start. */
+const growth = async () => {
+  const ratios: Array<number> = []
+  for (let round = 0; round < 7; round++) {
+    const stamps: Array<number> = []
+    await kernai(1001, RunStore.layerMemory, (step) => {
+      const { system, user } = process.cpuUsage()
+      stamps[step] = user + system
+    })
+    const span = (from: number, to: number) => (stamps[to] ?? 0) - (stamps[from] ?? 0)
+    if (round > 1) ratios.push(span(900, 1000) / span(0, 100))
+  }
+  return median(ratios)
+}
+
+export const loopBench = async (): Promise<ReadonlyArray<Row>> => {
+  const rows: Array<Row> = []
+  const bounds: ReadonlyArray<readonly [steps: number, runs: number, bound: number]> = [
+    [1, 400, Infinity],
+    [10, 60, Infinity],
+    [100, 10, 2.5],
+    [1000, 2, 2.5]
+  ]
+  for (const [steps, runs, bound] of bounds) {
+    const [ours = 0, bare = 0, theirs = 1, sdk = 1] = await interleaved(5, [
+      () => perStep(steps, runs, (n) => kernai(n)),
+      () => perStep(steps, runs, (n) => kernai(n, forgetful)),
+      () => perStep(steps, runs, pi),
+      () => perStep(steps, Math.max(1, Math.round(runs / 4)), aiSdk)
+    ])
+    rows.push(
+      { name: `loop, ${steps} steps: CPU per step over pi-agent-core (${ours.toFixed(1)} µs)`, value: ours / theirs, bound, pass: ours / theirs <= bound },
+      { name: `loop, ${steps} steps: CPU per step over ai`, value: ours / sdk, bound: steps < 100 ? Infinity : 0.25, pass: steps < 100 || ours / sdk <= 0.25 },
+      { name: `loop, ${steps} steps: memory store over one that keeps nothing`, value: ours / bare, bound: steps < 100 ? Infinity : 1.3, pass: steps < 100 || ours / bare <= 1.3 }
+    )
+  }
+  const last = await growth()
+  rows.push({ name: "loop: last 100 of 1,000 steps over the first 100", value: last, bound: 1.3, pass: last <= 1.3 })
+  return rows
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) table("loop", await loopBench())
+
