@@ -19,3 +19,8 @@ export * as MockProvider from "./MockProvider.ts"
  * @since 0.1.0
  */
 export * as ReplayProvider from "./ReplayProvider.ts"
+/**
+ * @category suites
+ * @since 0.1.0
+ */
+export * as CrashMatrix from "./CrashMatrix.ts"

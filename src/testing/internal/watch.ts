@@ -3,7 +3,9 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { ConcurrentAppendError, RunExists, StoreError } from "../../KernelError.ts"
@@ -17,8 +19,9 @@ import type { SkillRegistry } from "../../SkillRegistry.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import type { Machine } from "./machine.ts"
 
-/** Where a process is cut off: at its so-manieth commit, in which way. */
+/** Where a run is cut off: in which of its processes, at which commit of that, both counted from 1, and in which way. */
 export interface Cut {
+  readonly process: number
   readonly commit: number
   readonly way: "before" | "unacknowledged" | "after" | "asleep"
 }
@@ -63,6 +66,8 @@ export interface Witness {
 
 /** A process under watch. */
 export interface Watched {
+  /** How many commits it has tried. */
+  readonly commits: () => number
   readonly store: RunStore.Shape
   readonly skills: SkillRegistry["Service"]
   readonly protocols: ProtocolRegistry["Service"]
@@ -144,13 +149,15 @@ export const watch = (machine: Machine, witness: Witness, parts: Parts, cut: Cut
         effects,
         input: JSON.stringify(input)
       })
-      return Effect.onExit(body, () => {
+      return Effect.onExit(body, (exit) => {
+        if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return Effect.void
         facts.push({ type: "ended", machine: name, callId: scope.callId })
         return doomed ? die : Effect.void
       })
     })
 
   return {
+    commits: () => commits,
     store: {
       create: (record: RunRecord, state: RunState) => put(record, parts.store.create(record, state)),
       commit: (record: RunRecord, state: RunState) => put(record, parts.store.commit(record, state)),
@@ -218,7 +225,15 @@ const watchedSkills = (skills: SkillRegistry["Service"], within: Within): SkillR
     const known = seen.get(skill)
     if (known !== undefined) return known
     const wrapped: AnySkill = {
-      ...skill,
+      name: skill.name,
+      description: skill.description,
+      effects: skill.effects,
+      annotations: skill.annotations,
+      requires: skill.requires,
+      produces: skill.produces,
+      source: skill.source,
+      ...(skill.timeLimit === undefined ? {} : { timeLimit: skill.timeLimit }),
+      // These two are computed when first read.
       get inputSchema() {
         return skill.inputSchema
       },

@@ -1,0 +1,135 @@
+/**
+ * Kills a run at every commit, and judges what becomes of it.
+ *
+ * The run is done once undisturbed; then once more for every commit and every
+ * way to be cut off there, each time taken up again by fresh processes until it
+ * is over. All of it happens in virtual time, on your agents, skills, hooks and
+ * stores. What must hold is R-1 to R-7: nothing acknowledged is lost, no `write`
+ * skill runs twice, the one who lost a run does nothing more, and the journal
+ * reads as if nothing had happened.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as RunStore from "../RunStore.ts"
+import type { AnySkill } from "../Skill.ts"
+import * as Life from "./internal/life.ts"
+import type { Finding, Rule } from "./internal/verdict.ts"
+import type { Cut } from "./internal/watch.ts"
+
+// ---------------------------------------------------------------- models
+
+/**
+ * How a process is cut off at a commit: killed before it is written, killed
+ * when it is written but before that is known, killed inside whatever it does
+ * next, or stopped before the commit and woken when another has finished the run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Way = Cut["way"]
+
+/**
+ * The run to put through the matrix.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Subject<Output = unknown, S extends AnySkill<unknown> = AnySkill<unknown>, R = never> = Life.Subject<
+  Output,
+  S,
+  R
+>
+
+/**
+ * What the run is put through, and on what.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Settings<E = never> = Life.Settings<E>
+
+/**
+ * A rule that did not hold, and where the run was cut off.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Violation {
+  readonly rule: Rule
+  readonly cuts: ReadonlyArray<Cut>
+  readonly detail: string
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Report {
+  readonly name: string
+  /** Commits of the undisturbed run. */
+  readonly commits: number
+  /** How many times the run was cut off. */
+  readonly points: number
+  readonly violations: ReadonlyArray<Violation>
+}
+
+// ---------------------------------------------------------------- running
+
+/**
+ * Puts a run through the matrix.
+ *
+ * @example
+ * const report = yield* CrashMatrix.run({ agent, input: "Pay the bill", layer: MyLayers })
+ * assert.deepStrictEqual(report.violations, [])
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const run = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R, E = never>(
+  subject: Subject<Output, S, R>,
+  settings: Settings<E> = {}
+): Effect.fn.Return<Report, E | RunStore.StoreError> {
+  const name = subject.name ?? subject.agent.name
+  const undisturbed = yield* Life.live(subject, settings, undefined, [])
+  const violations: Array<Violation> = []
+  let points = 0
+  const cutOff = Effect.fnUntraced(function* (cuts: ReadonlyArray<Cut>) {
+    points++
+    const life = yield* Life.live(subject, settings, undisturbed, cuts)
+    for (const { detail, rule } of life.findings) violations.push({ rule, cuts, detail })
+    return life
+  })
+  const commits = undisturbed.commits.reduce((sum, count) => sum + count, 0)
+  for (const { detail, rule } of undisturbed.findings) violations.push({ rule, cuts: [], detail })
+  // What does not hold undisturbed will not hold anywhere: once is enough.
+  if (violations.length > 0) return { name, commits, points, violations }
+  for (const [index, count] of undisturbed.commits.entries()) {
+    for (const first of cutsOf(index + 1, count, settings.ways ?? Life.ways)) {
+      const { commits } = yield* cutOff([first])
+      for (const then of cutsOf(index + 2, commits[index + 1] ?? 0, settings.again ?? [])) yield* cutOff([first, then])
+    }
+  }
+  return { name, commits, points, violations }
+})
+
+const cutsOf = (process: number, commits: number, ways: ReadonlyArray<Way>): ReadonlyArray<Cut> =>
+  Array.from({ length: commits }, (_, index) => index + 1).flatMap((commit) =>
+    ways.map((way) => ({ process, commit, way }))
+  )
+
+/**
+ * A report as text: one line, and one more for each violation.
+ *
+ * @category formatting
+ * @since 0.1.0
+ */
+export const format = (report: Report): string => {
+  const { commits, name, points, violations } = report
+  const head = `${name}: ${commits} commits, ${points} crash points, ${violations.length} violations`
+  const where = (cuts: ReadonlyArray<Cut>) =>
+    cuts.length === 0
+      ? "undisturbed"
+      : cuts.map(({ commit, process, way }) => `${way} at commit ${commit} of process ${process}`).join(", then ")
+  return [head, ...violations.map(({ cuts, detail, rule }) => `  ${rule}, ${where(cuts)}: ${detail}`)].join("\n")
+}

@@ -1,0 +1,286 @@
+/**
+ * The life of one run in a crash matrix: one process after the other until it is over, the first ones cut off as told.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { Agent } from "../../Agent.ts"
+import type { Call, CallResult } from "../../Call.ts"
+import { Hooks } from "../../Hooks.ts"
+import * as Kernel from "../../Kernel.ts"
+import * as MediaStore from "../../MediaStore.ts"
+import { Middleware } from "../../Middleware.ts"
+import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
+import type { RunRecord, RunState } from "../../RunState.ts"
+import * as RunStore from "../../RunStore.ts"
+import type { AnySkill } from "../../Skill.ts"
+import { SkillRegistry } from "../../SkillRegistry.ts"
+import { drive, type Machine, World } from "./machine.ts"
+import * as Verdict from "./verdict.ts"
+import { type Cut, type Fact, type Said, watch, type Witness } from "./watch.ts"
+
+/** The run to put through a crash matrix, and who answers for it. */
+export interface Subject<Output = unknown, S extends AnySkill<unknown> = AnySkill<unknown>, R = never> {
+  readonly name?: string
+  readonly agent: Agent<Output, S, R>
+  readonly input: Kernel.Input
+  readonly options?: Omit<Kernel.RunOptions, "runId">
+  /**
+   * Skills and the provider, and whatever else the run stands on: protocols,
+   * hooks, policies, limits. Every process builds it anew. Skills and providers
+   * wait by the Clock only: time is virtual.
+   */
+  readonly layer: Layer.Layer<SkillRegistry | R, unknown>
+  /** How a run that paused is taken up. Approves everything unless told. */
+  readonly answer?: (state: RunState) => Kernel.ResumeOptions
+  /**
+   * What is said about a call that was in flight. Unless told, the truth: what
+   * was not finished may be tried again, the outcome of what was finished is known.
+   */
+  readonly verdict?: (call: Call, known: Known) => Kernel.Verdict
+}
+
+/** What the one who resumes can find out about a call in flight. */
+export interface Known {
+  readonly entered: boolean
+  /** What it gave, when it was finished. */
+  readonly result: CallResult | undefined
+}
+
+/** What every process runs on. */
+export interface Settings<E = never> {
+  /** Makes the place where a store keeps things, and gives the layer by which each process opens it. Memory unless told. */
+  readonly store?: Effect.Effect<Layer.Layer<RunStore.RunStore, E>, E, Scope.Scope>
+  /** The kernel under test. */
+  readonly kernel?: Layer.Layer<
+    Kernel.Kernel,
+    never,
+    SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
+  >
+  /** The ways to be cut off: all four unless told. */
+  readonly ways?: ReadonlyArray<Cut["way"]>
+  /** The ways to be cut off once more, at every commit of every recovery. None unless told. */
+  readonly again?: ReadonlyArray<Cut["way"]>
+}
+
+export const ways: ReadonlyArray<Cut["way"]> = ["before", "unacknowledged", "after", "asleep"]
+
+/** What is known of a run that was brought to its end. */
+export interface Life {
+  readonly kept: ReadonlyArray<Verdict.Kept>
+  /** Commits tried by each process, in order. */
+  readonly commits: ReadonlyArray<number>
+  readonly findings: ReadonlyArray<Verdict.Finding>
+  readonly said: ReadonlyMap<string, Said>
+  /** The outcome of every call. */
+  readonly results: ReadonlyMap<string, CallResult>
+}
+
+const runId = "run"
+/** More processes than any honest run needs. */
+const patience = 24
+
+/** Lives a run to its end. `before` is the undisturbed life it is compared with. */
+export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R, E>(
+  subject: Subject<Output, S, R>,
+  settings: Settings<E>,
+  before: Life | undefined,
+  cuts: ReadonlyArray<Cut>
+): Effect.fn.Return<Life, E | RunStore.StoreError, Scope.Scope> {
+  const world = new World()
+  const witness: Witness = { facts: [], said: new Map() }
+  for (const [key, said] of before?.said ?? []) witness.said.set(key, { ...said, failed: 0 })
+  const place = yield* settings.store ?? memory
+  const operator = yield* opened(place)
+  const findings: Array<Verdict.Finding> = []
+  const processes: Array<Process> = []
+  let told = false
+
+  while (true) {
+    const state = Option.getOrUndefined(yield* operator.load(runId))
+    if (state?.status.type === "completed") break
+    if (processes.length === patience) {
+      const detail = `still ${state?.status.type ?? "unknown"} after ${patience} processes: ${endOf(processes.at(-1))}`
+      findings.push({ rule: "R-1", detail })
+      break
+    }
+    const how = state === undefined ? undefined : yield* decide(subject, operator, state, witness.facts, before)
+    told ||= how?.told ?? false
+    const store = yield* opened(place)
+    const number = processes.length + 1
+    const machine = world.boot(`process ${number}`)
+    const cut = cuts.find((cut) => cut.process === number)
+    const process = boot(subject, settings, machine, witness, store, how?.options, cut)
+    processes.push(process)
+    const ending = yield* drive(world, () => process.exit() !== undefined || machine.status !== "running")
+    if (process.exit() === undefined && machine.status === "running") {
+      findings.push({ rule: "R-1", detail: `${machine.name} ${ending === "idle" ? "waits for ever" : "never ends"}` })
+      break
+    }
+  }
+
+  for (const { exit, machine } of processes) {
+    if (machine.status !== "stopped") continue
+    witness.facts.push({ type: "woke", machine: machine.name })
+    machine.wake()
+    const ending = yield* drive(world, () => exit() !== undefined)
+    if (ending !== "done") findings.push({ rule: "R-5", detail: `${machine.name} woke and never ends` })
+  }
+
+  const kept = yield* keep(operator)
+  findings.push(...Verdict.judgeFacts(witness.facts), ...Verdict.judgeKept(witness.facts, kept))
+  // A call whose outcome was told is not shown to onToolCallCompleted: what it would have changed is missing.
+  const same = !(told && processes.some((process) => process.asksAboutResults()))
+  if (before !== undefined && findings.length === 0 && same) findings.push(...Verdict.judgeSame(before.kept, kept))
+  return {
+    kept,
+    commits: processes.map((process) => process.commits()),
+    findings,
+    said: witness.said,
+    results: new Map(kept.flatMap((run) => run.journal.flatMap(resultsOf)))
+  }
+}, Effect.scoped)
+
+const memory = Effect.map(RunStore.makeMemory, (store) => Layer.succeed(RunStore.RunStore, store))
+
+const opened = <E>(place: Layer.Layer<RunStore.RunStore, E>) =>
+  Effect.map(Layer.build(place), (context) => Context.get(context, RunStore.RunStore))
+
+const keep = Effect.fnUntraced(function* (store: RunStore.Shape) {
+  const heads = yield* store.list()
+  const kept = yield* Effect.forEach(heads, ({ runId }) =>
+    Effect.map(
+      Effect.zip(Stream.runCollect(store.read(runId)), store.load(runId)),
+      ([journal, state]): Verdict.Kept => ({ runId, journal, state: Option.getOrUndefined(state) })
+    )
+  )
+  return kept.toSorted((a, b) => (a.runId < b.runId ? -1 : 1))
+})
+
+const resultsOf = (record: RunRecord): ReadonlyArray<readonly [string, CallResult]> =>
+  record.events.flatMap((event) =>
+    event.type === "tool_call_completed" ? [[event.toolCallId, event.result] as const] : []
+  )
+
+// ---------------------------------------------------------------- processes
+
+interface Process {
+  readonly machine: Machine
+  readonly exit: () => Exit.Exit<unknown, unknown> | undefined
+  readonly commits: () => number
+  /** Whether its hooks look at results. */
+  readonly asksAboutResults: () => boolean
+}
+
+/** Starts a process that begins the run, or takes it up as told. */
+const boot = <Output, S extends AnySkill<unknown>, R, E>(
+  subject: Subject<Output, S, R>,
+  settings: Settings<E>,
+  machine: Machine,
+  witness: Witness,
+  store: RunStore.Shape,
+  how: Kernel.ResumeOptions | undefined,
+  cut: Cut | undefined
+): Process => {
+  let commits = () => 0
+  let asksAboutResults = false
+  const program = Effect.gen(function* () {
+    const own = yield* Layer.build(subject.layer)
+    const parts = Context.merge(yield* Layer.build(defaults), own)
+    asksAboutResults = Context.get(parts, Hooks).onToolCallCompleted !== undefined
+    const skills = Context.get(parts, SkillRegistry)
+    const protocols = Context.get(parts, ProtocolRegistry.ProtocolRegistry)
+    const watched = watch(machine, witness, { store, skills, protocols }, cut)
+    commits = watched.commits
+    const ground = parts.pipe(
+      Context.add(RunStore.RunStore, watched.store),
+      Context.add(SkillRegistry, watched.skills),
+      Context.add(ProtocolRegistry.ProtocolRegistry, watched.protocols),
+      Context.add(Middleware, [...Context.get(parts, Middleware), watched.middleware])
+    )
+    const built = yield* Layer.build(Layer.provide(settings.kernel ?? Kernel.layer, Layer.succeedContext(ground)))
+    const kernel = Context.get(built, Kernel.Kernel)
+    const work =
+      how === undefined
+        ? kernel.run(subject.agent, subject.input, { ...subject.options, runId })
+        : kernel.resume(subject.agent, runId, { workerId: machine.name, ...how })
+    return yield* Effect.provideContext(work, ground)
+  }).pipe(Effect.scoped, Effect.provide(Logger.layer([])))
+  const fiber = machine.start(program)
+  return { machine, exit: () => fiber.pollUnsafe(), commits: () => commits(), asksAboutResults: () => asksAboutResults }
+}
+
+const defaults = Layer.mergeAll(ProtocolRegistry.layer(), MediaStore.layerMemory)
+
+const endOf = (process: Process | undefined): string => {
+  const exit = process?.exit()
+  if (exit === undefined) return "the last one was cut off"
+  return exit._tag === "Success" ? "the last one succeeded" : (Cause.pretty(exit.cause).split("\n")[0] ?? "")
+}
+
+// ---------------------------------------------------------------- the operator
+
+interface Decision {
+  readonly options: Kernel.ResumeOptions
+  /** Whether the outcome of a call was told. */
+  readonly told: boolean
+}
+
+/** What the one who takes a run up knows and says: answers to questions, verdicts on calls in flight. */
+const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R>(
+  subject: Subject<Output, S, R>,
+  store: RunStore.Shape,
+  state: RunState,
+  facts: Array<Fact>,
+  before: Life | undefined
+): Effect.fn.Return<Decision, RunStore.StoreError> {
+  const replay: { [toolCallId: string]: Kernel.Verdict } = {}
+  let told = false
+  for (const call of yield* inFlight(store, state)) {
+    const of = (type: Fact["type"]) =>
+      facts.some((fact) => fact.type === type && "callId" in fact && fact.callId === call.toolCallId)
+    const result = of("ended") ? before?.results.get(call.toolCallId) : undefined
+    const verdict = (subject.verdict ?? truth)(call, { entered: of("started"), result })
+    replay[call.toolCallId] = verdict
+    told ||= typeof verdict === "object"
+    if (verdict === "retry") facts.push({ type: "allowed", callId: call.toolCallId })
+  }
+  const options = state.status.type === "paused" ? (subject.answer ?? approve)(state) : {}
+  return { options: { ...options, replay: { ...replay, ...options.replay } }, told }
+})
+
+/** The calls in flight of a run and of its children. */
+const inFlight = (store: RunStore.Shape, state: RunState): Effect.Effect<ReadonlyArray<Call>, RunStore.StoreError> =>
+  Effect.map(
+    Effect.forEach(state.currentTurn?.inFlight ?? [], (call) =>
+      call.kind === "task"
+        ? Effect.flatMap(
+            store.load(call.toolCallId),
+            Option.match({
+              onNone: () => Effect.succeed<ReadonlyArray<Call>>([]),
+              onSome: (child) => inFlight(store, child)
+            })
+          )
+        : Effect.succeed([call])
+    ),
+    (calls) => calls.flat()
+  )
+
+const truth: NonNullable<Subject["verdict"]> = (_, { result }) => {
+  if (result?.output !== undefined) return { resolve: { output: result.output } }
+  return result?.error === undefined ? "retry" : { resolve: { error: result.error } }
+}
+
+const approve = (state: RunState): Kernel.ResumeOptions => ({
+  approvals: state.approvals.flatMap(({ answer, toolCallId }) =>
+    answer === undefined ? [{ toolCallId, approved: true, by: "operator" }] : []
+  )
+})

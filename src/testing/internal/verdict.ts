@@ -1,0 +1,201 @@
+/**
+ * What the rules of reliability say about the life of a run: R-1 to R-7, judged from facts and journals alone.
+ *
+ * @since 0.1.0
+ */
+import type { CallResult } from "../../Call.ts"
+import type { PhaseEvent } from "../../RunEvent.ts"
+import type { RunRecord, RunState } from "../../RunState.ts"
+import { fold } from "../../RunState.ts"
+import type { Effects } from "../../Skill.ts"
+import type { Fact } from "./watch.ts"
+
+/** The rules a matrix judges by. */
+export type Rule = "R-1" | "R-2" | "R-3" | "R-4" | "R-5" | "R-6" | "R-7"
+
+/** A rule that did not hold, and how. */
+export interface Finding {
+  readonly rule: Rule
+  readonly detail: string
+}
+
+/** One run of a tree as its store has it in the end. */
+export interface Kept {
+  readonly runId: string
+  readonly journal: ReadonlyArray<RunRecord>
+  readonly state: RunState | undefined
+}
+
+/** Judges what happened, in the order in which it happened. */
+export const judgeFacts = (facts: ReadonlyArray<Fact>): ReadonlyArray<Finding> => {
+  const findings: Array<Finding> = []
+  const find = (rule: Rule, detail: string) => findings.push({ rule, detail })
+  const runs = new Set<string>()
+  const launched = new Map<string, string>()
+  const answered = new Set<string>()
+  const starts = new Map<string, { count: number; readonly input: string; readonly effects: Effects }>()
+  const allowed = new Map<string, number>()
+  const owners = new Map<string, string>()
+  const stale = new Set<string>()
+  for (const fact of facts) {
+    switch (fact.type) {
+      case "stored": {
+        const { record } = fact
+        const key = `${record.runId} revision ${record.revision}`
+        if (owners.has(key)) find("R-5", `${key} was committed by ${owners.get(key)} and again by ${fact.machine}`)
+        owners.set(key, fact.machine)
+        if (stale.has(fact.machine)) find("R-5", `${fact.machine} had lost ${record.runId} and still stored ${key}`)
+        runs.add(record.runId)
+        for (const id of record.delta.launched ?? []) launched.set(id, fact.machine)
+        for (const id of answersOf(record)) answered.add(id)
+        break
+      }
+      case "refused":
+        break
+      case "repeated":
+        if (fact.tag !== undefined) {
+          find(
+            "R-6",
+            `${fact.record.runId} revision ${fact.record.revision}, stored already, gave ${fact.tag} when sent again`
+          )
+        }
+        break
+      case "asked":
+        if (!runs.has(fact.runId)) find("R-1", `a model was asked for ${fact.runId} before it was stored`)
+        if (stale.has(fact.machine)) find("R-5", `${fact.machine} had lost its run and still asked a model`)
+        break
+      case "started": {
+        const { callId, effects, input, machine } = fact
+        const before = starts.get(callId)
+        if (launched.get(callId) !== machine)
+          find("R-2", `${callId} was entered by ${machine} before its launch was stored`)
+        if (stale.has(machine)) find("R-5", `${machine} had lost its run and still entered ${callId}`)
+        if (answered.has(callId)) find("R-4", `${callId} has a stored response and was entered again`)
+        if (before === undefined) starts.set(callId, { count: 1, input, effects })
+        else {
+          before.count++
+          if (before.input !== input) find("R-3", `${callId} was entered with ${before.input}, then with ${input}`)
+          if (effects === "write" && before.count > 1 + (allowed.get(callId) ?? 0)) {
+            find("R-2", `${callId} writes and was entered ${before.count} times, without a verdict to retry`)
+          }
+        }
+        break
+      }
+      case "allowed":
+        allowed.set(fact.callId, (allowed.get(fact.callId) ?? 0) + 1)
+        break
+      case "woke":
+        stale.add(fact.machine)
+        break
+      case "ended":
+        break
+    }
+  }
+  return findings
+}
+
+const answersOf = (record: RunRecord): ReadonlyArray<string> => [
+  ...(record.delta.resolved ?? []).map((result) => result.toolCallId),
+  ...record.events.flatMap((event) =>
+    event.type === "tool_call_completed" || (event.type === "tool_call_started" && event.change?.type === "skip")
+      ? [event.toolCallId]
+      : []
+  )
+]
+
+/** Judges what is left of a run: nothing acknowledged is lost, and the journal is whole (R-1). */
+export const judgeKept = (facts: ReadonlyArray<Fact>, kept: ReadonlyArray<Kept>): ReadonlyArray<Finding> => {
+  const findings: Array<Finding> = []
+  const journals = new Map(kept.map((run) => [run.runId, run.journal]))
+  for (const fact of facts) {
+    if (fact.type !== "stored") continue
+    const { record } = fact
+    const found = journals.get(record.runId)?.[record.revision - 1]
+    if (text(found) !== text(record)) {
+      findings.push({ rule: "R-1", detail: `${record.runId} revision ${record.revision} was acknowledged and is lost` })
+    }
+  }
+  for (const { journal, runId, state } of kept) {
+    const gap = journal.findIndex((record, index) => record.revision !== index + 1)
+    if (gap >= 0)
+      findings.push({ rule: "R-5", detail: `the journal of ${runId} has a gap before its record ${gap + 1}` })
+    else if (text(fold(journal)) !== text(state)) {
+      findings.push({ rule: "R-1", detail: `the state of ${runId} is not the fold of its journal` })
+    }
+  }
+  return findings
+}
+
+/** Compares what a disturbed tree of runs left with what the undisturbed one left (R-7). */
+export const judgeSame = (expected: ReadonlyArray<Kept>, actual: ReadonlyArray<Kept>): ReadonlyArray<Finding> => {
+  const found = new Map(actual.map((run) => [run.runId, run]))
+  for (const run of expected) {
+    const other = found.get(run.runId)
+    const [before, after] = [essence(run), other === undefined ? [] : essence(other)]
+    const index = before.findIndex((line, index) => line !== after[index])
+    const at = index < 0 && after.length > before.length ? before.length : index
+    if (at >= 0) {
+      const detail = `${run.runId} differs at its event ${at + 1}: ${before[at] ?? "nothing"} became ${after[at] ?? "nothing"}`
+      return [{ rule: "R-7", detail }]
+    }
+  }
+  const known = new Set(expected.map((run) => run.runId))
+  const extra = actual.find((run) => !known.has(run.runId))
+  return extra === undefined
+    ? []
+    : [{ rule: "R-7", detail: `${extra.runId} is a run the undisturbed one did not have` }]
+}
+
+/** What of a run must not depend on crashes: everything but times, attempts, resumes and failures on the way. */
+export const essence = ({ journal, state }: Kept): ReadonlyArray<string> => {
+  const lines: Array<{ readonly group: string; readonly line: string }> = []
+  for (const record of journal) {
+    for (const result of record.delta.resolved ?? []) lines.push(completed(result))
+    for (const event of record.events) {
+      if (event.type === "run_failed" || event.type === "model_restarted") continue
+      lines.push(event.type === "tool_call_completed" ? completed(event.result) : { group: "", line: lineOf(event) })
+    }
+  }
+  lines.push({ group: "", line: `context ${text(state?.context)}` })
+  return ordered(lines)
+}
+
+const completed = (result: CallResult) => {
+  const { durationMs: _, metadata: __, spent: ___, ...rest } = result
+  return { group: "completed", line: `tool_call_completed ${text(rest)}` }
+}
+
+const lineOf = (event: PhaseEvent): string => {
+  const { at: _, revision: __, ...rest } = event
+  switch (rest.type) {
+    case "model_completed": {
+      const { latencyMs: _, ...said } = rest
+      return text(said)
+    }
+    case "tool_call_started":
+      return rest.change?.type === "skip" ? text({ ...rest, change: completed(rest.change.result).line }) : text(rest)
+    default:
+      return text(rest)
+  }
+}
+
+/** Calls that may run at once complete in any order: side by side they are compared as a set. */
+const ordered = (lines: ReadonlyArray<{ readonly group: string; readonly line: string }>): ReadonlyArray<string> => {
+  const out: Array<string> = []
+  let group: Array<string> = []
+  for (const { group: name, line } of lines) {
+    if (name === "") {
+      out.push(...group.sort(), line)
+      group = []
+    } else group.push(line)
+  }
+  return out.concat(group.sort())
+}
+
+/** JSON with its keys in order: what a store gives back may have them in another. */
+export const text = (value: unknown): string =>
+  JSON.stringify(value, (_, part: unknown) =>
+    typeof part !== "object" || part === null || Array.isArray(part)
+      ? part
+      : Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+  ) ?? "nothing"
