@@ -24,3 +24,8 @@ export * as ReplayProvider from "./ReplayProvider.ts"
  * @since 0.1.0
  */
 export * as CrashMatrix from "./CrashMatrix.ts"
+/**
+ * @category scenarios
+ * @since 0.1.0
+ */
+export * as Scenario from "./Scenario.ts"

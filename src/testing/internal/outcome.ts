@@ -1,0 +1,270 @@
+/**
+ * What came of a scenario: one report, and the tree of what happened in it.
+ *
+ * The tree is read from the recording run by run, so a task's turns never mix
+ * with those of the root that have the same number (W-41).
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Exit from "effect/Exit"
+import { isJsonObject, type Json, type JsonObject } from "../../internal/json.ts"
+import { redact } from "../../internal/redact.ts"
+import type { KernelError } from "../../KernelError.ts"
+import type * as Recorder from "../../Recorder.ts"
+import type { RunResult } from "../../RunState.ts"
+import type { Usage } from "../../Usage.ts"
+
+/** How a scenario ended. */
+export type Status = "ok" | "fail" | "skipped"
+
+/** Why there is no result, or what is wrong with it. */
+export interface Failure {
+  /** `max_steps_reached`, `provider_error`, `unexpected_result`, or the tag of another error. */
+  readonly type: string
+  readonly message: string
+}
+
+/** A run, a turn, a task or a call, with what happened inside. */
+export interface Node {
+  readonly kind: "run" | "turn" | "task" | "skill" | "protocol" | "builtin" | "note"
+  readonly name: string
+  readonly ok: boolean
+  /** Milliseconds, where they are known. */
+  readonly durationMs: number | undefined
+  /** What came of it, or why it failed. */
+  readonly text: string
+  readonly children: ReadonlyArray<Node>
+}
+
+/** A run of a scenario. */
+export interface Report {
+  readonly scenario: string
+  readonly description: string
+  readonly provider: string
+  readonly model: string
+  readonly input: string
+  readonly maxSteps: number
+  readonly skills: ReadonlyArray<string> | null
+  readonly status: Status
+  readonly result: string | null
+  readonly failure: Failure | null
+  /** Turns of the root run. */
+  readonly steps: number
+  /** Tasks that ran below it. */
+  readonly tasks: number
+  readonly usage: Usage | null
+  readonly costUsd: number
+  readonly startedAt: number
+  readonly finishedAt: number
+  readonly recording: ReadonlyArray<Recorder.Entry>
+  readonly tree: Node
+}
+
+/** A scenario that cannot run here: no failure of its own (BP-183). */
+export class Skipped {
+  readonly _tag = "Skipped"
+  readonly message: string
+  constructor(message: string) {
+    this.message = message
+  }
+}
+
+/** What a report is made of. */
+export interface Facts extends Pick<
+  Report,
+  "scenario" | "description" | "provider" | "model" | "input" | "maxSteps" | "skills" | "startedAt" | "finishedAt"
+> {
+  readonly exit: Exit.Exit<RunResult<unknown>, KernelError | Skipped>
+  readonly entries: ReadonlyArray<Recorder.Entry>
+}
+
+/** Makes the report of a run. */
+export const report = ({ entries, exit, ...facts }: Facts): Report => {
+  const result = Exit.isSuccess(exit) ? exit.value : undefined
+  const error = Exit.isFailure(exit) ? errorOf(exit.cause) : undefined
+  const failure = error === undefined || error instanceof Skipped ? undefined : failureOf(error)
+  // The failure is part of what was recorded, behind everything else (BP-183).
+  const recording = failure === undefined ? entries : [...entries, errorEntry(failure, facts.finishedAt)]
+  const root = entries.filter((entry) => entry.depth === 0)
+  return {
+    ...facts,
+    status: result !== undefined ? "ok" : error instanceof Skipped ? "skipped" : "fail",
+    result: result?.text ?? null,
+    failure: error instanceof Skipped ? { type: "skipped", message: error.message } : (failure ?? null),
+    steps: new Set(root.map((entry) => entry.step)).size,
+    tasks: entries.filter((entry) => entry.event === "task_start").length,
+    usage: result === undefined || result.unreportedTurns === result.turns ? null : result.usage,
+    costUsd: result?.costUsd ?? 0,
+    recording,
+    tree: treeOf(facts, entries, result?.text, failure)
+  }
+}
+
+/** The report of a run that gave an answer, after somebody looked at it. */
+export const judged = (report: Report, problems: ReadonlyArray<string>): Report =>
+  problems.length === 0
+    ? report
+    : { ...report, status: "fail", failure: { type: "unexpected_result", message: problems.join("; ") } }
+
+/** A report under its names on the wire (BP-184). The tree can be made from the recording. */
+export const toJson = (report: Report): JsonObject => ({
+  scenario: report.scenario,
+  description: report.description,
+  provider: report.provider,
+  model: report.model,
+  input: report.input,
+  max_steps: report.maxSteps,
+  skills: report.skills,
+  result: report.result,
+  ok: report.status === "ok",
+  status: report.status,
+  failure: report.failure === null ? null : { type: report.failure.type, message: report.failure.message },
+  steps: report.steps,
+  tasks: report.tasks,
+  usage:
+    report.usage === null ? null : { input_tokens: report.usage.inputTokens, output_tokens: report.usage.outputTokens },
+  cost_usd: report.costUsd,
+  started_at: timestamp(report.startedAt),
+  finished_at: timestamp(report.finishedAt),
+  duration_ms: report.finishedAt - report.startedAt,
+  recording: report.recording.map((entry) => ({ ...entry }))
+})
+
+const timestamp = (at: number): string => new Date(at).toISOString()
+
+// ---------------------------------------------------------------- failures
+
+const errorOf = (cause: Cause.Cause<KernelError | Skipped>): KernelError | Skipped | Failure => {
+  const error = cause.reasons.find(Cause.isFailReason)?.error
+  if (error !== undefined) return error
+  if (Cause.hasInterruptsOnly(cause)) return { type: "interrupted", message: "the scenario was interrupted" }
+  return { type: "defect", message: redact(Cause.pretty(cause)) }
+}
+
+const failureOf = (error: KernelError | Failure): Failure => {
+  if ("type" in error) return error
+  const message = redact(error.message)
+  switch (error._tag) {
+    case "MaxStepsReached":
+      return { type: "max_steps_reached", message }
+    case "ProviderError":
+      return { type: "provider_error", message }
+    default:
+      return { type: error._tag, message }
+  }
+}
+
+const errorEntry = (failure: Failure, at: number): Recorder.Entry => ({
+  runId: "",
+  step: -1,
+  depth: 0,
+  taskId: null,
+  event: "error",
+  data: { type: failure.type, message: failure.message },
+  timestamp: timestamp(at)
+})
+
+// ---------------------------------------------------------------- the tree
+
+const treeOf = (
+  facts: Pick<Report, "scenario" | "startedAt" | "finishedAt">,
+  entries: ReadonlyArray<Recorder.Entry>,
+  result: string | undefined,
+  failure: Failure | undefined
+): Node => {
+  const runs = Map.groupBy(entries, (entry) => entry.runId)
+  const root = entries.find((entry) => entry.depth === 0)?.runId
+  return {
+    kind: "run",
+    name: facts.scenario,
+    ok: failure === undefined && result !== undefined,
+    durationMs: facts.finishedAt - facts.startedAt,
+    text: failure?.message ?? result ?? "",
+    children: root === undefined ? [] : turnsOf(root, runs)
+  }
+}
+
+type Runs = ReadonlyMap<string, ReadonlyArray<Recorder.Entry>>
+
+const turnsOf = (runId: string, runs: Runs): ReadonlyArray<Node> =>
+  Array.from(
+    Map.groupBy(runs.get(runId) ?? [], (entry) => entry.step),
+    ([step, entries]): Node => {
+      const reply = entries.find((entry) => entry.event === "llm_response")
+      const children = entries.flatMap((entry) => nodeOf(entry, runs))
+      const said = kindsOf(entries)
+      return {
+        kind: "turn",
+        name: `turn ${step + 1}`,
+        ok: reply !== undefined,
+        durationMs: reply === undefined ? undefined : numberOf(reply.data, "latency_ms"),
+        text: said,
+        children
+      }
+    }
+  )
+
+/** What a reply held: the types of its blocks, or that it had none. */
+const kindsOf = (entries: ReadonlyArray<Recorder.Entry>): string => {
+  const parsed = entries.find((entry) => entry.event === "blocks_parsed")
+  const blocks = Array.isArray(parsed?.data) ? parsed.data : []
+  const kinds = blocks.map((block) => textOf(block, "type"))
+  return kinds.length === 0 ? "prose" : [...new Set(kinds)].join(", ")
+}
+
+const nodeOf = (entry: Recorder.Entry, runs: Runs): ReadonlyArray<Node> => {
+  const { data } = entry
+  const leaf = (kind: Node["kind"], name: string, ok: boolean, text: string): ReadonlyArray<Node> => [
+    { kind, name, ok, durationMs: numberOf(data, "duration_ms"), text, children: [] }
+  ]
+  switch (entry.event) {
+    case "skill_result":
+      return leaf("skill", textOf(data, "skill"), true, textOf(data, "result"))
+    case "skill_error":
+      return leaf("skill", textOf(data, "skill"), false, textOf(data, "error"))
+    case "protocol_result":
+      return leaf("protocol", textOf(data, "protocol"), true, textOf(data, "result"))
+    case "protocol_error":
+      return leaf("protocol", textOf(data, "protocol"), false, textOf(data, "error"))
+    case "builtin_result":
+      return leaf("builtin", textOf(data, "command"), true, "")
+    case "builtin_error":
+      return leaf("builtin", textOf(data, "command"), false, textOf(data, "error"))
+    case "plan_rejected":
+      return leaf("note", "plan refused", false, textOf(data, "reason"))
+    case "informational_only":
+      return leaf("note", "nothing to do", false, "asked to go on")
+    case "no_blocks_stall":
+      return leaf("note", "no block", false, "asked again")
+    case "blocks_ignored":
+      return leaf("note", "ignored", false, textOf(data, "reason"))
+    case "task_complete":
+    case "task_error":
+      return [taskOf(entry, runs)]
+    default:
+      return []
+  }
+}
+
+const taskOf = ({ data, event, runId, step }: Recorder.Entry, runs: Runs): Node => {
+  const id = textOf(data, "task_id")
+  return {
+    kind: "task",
+    name: id,
+    ok: event === "task_complete",
+    durationMs: numberOf(data, "duration_ms"),
+    text: textOf(data, event === "task_complete" ? "result" : "error"),
+    children: turnsOf(`${runId}:t${step + 1}/${encodeURIComponent(id)}`, runs)
+  }
+}
+
+const textOf = (data: Json | undefined, key: string): string => {
+  const value = isJsonObject(data) ? data[key] : undefined
+  return typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value)
+}
+
+const numberOf = (data: Json, key: string): number | undefined => {
+  const value = isJsonObject(data) ? data[key] : undefined
+  return typeof value === "number" ? value : undefined
+}
