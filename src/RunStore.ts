@@ -10,12 +10,15 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
+import * as RunCodec from "./RunCodec.ts"
 import type { RunRecord, RunState, Status } from "./RunState.ts"
+import { answer, turnCount } from "./RunState.ts"
 
 export {
   /**
@@ -76,7 +79,7 @@ export interface RunHead {
 }
 
 /**
- * Which runs to list. Newest first.
+ * Which runs to list. Newest first; of the same instant, by id.
  *
  * @category models
  * @since 0.1.0
@@ -90,7 +93,9 @@ export interface RunFilter {
   readonly roots?: boolean
   /** Only runs nobody holds at this time (milliseconds since the epoch). */
   readonly unleasedAt?: number
-  /** Words to find in what was asked and answered, where the store can search. */
+  /** Only runs whose last commit is older than this time (milliseconds since the epoch). */
+  readonly updatedBefore?: number
+  /** Words that all occur in what was asked or in the answer, in any case and order. */
   readonly search?: string
   readonly limit?: number
 }
@@ -102,7 +107,7 @@ export interface RunFilter {
  * @since 0.1.0
  */
 export interface Shape {
-  /** Stores the first record of a run. */
+  /** Stores the first record of a run, whose revision is 1. The same record once more is a success. */
   readonly create: (record: RunRecord, state: RunState) => Effect.Effect<void, RunExists | StoreError>
   /**
    * Stores `record` when its revision follows the stored one; `state` is the state it leads to.
@@ -150,14 +155,14 @@ export const headOf = (state: RunState, lease?: Lease | undefined): RunHead => (
   agent: state.agent,
   revision: state.revision,
   status: state.status,
-  turns: state.turns.length,
+  turns: turnCount(state),
   createdAt: state.createdAt,
   updatedAt: state.updatedAt,
   lease
 })
 
 /**
- * Tells whether a head passes a filter; `search` is the store's own affair.
+ * Tells whether a head passes a filter, apart from its `search`.
  *
  * @category guards
  * @since 0.1.0
@@ -167,7 +172,71 @@ export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.agent === undefined || filter.agent === head.agent) &&
   (filter.rootRunId === undefined || filter.rootRunId === head.rootRunId) &&
   (filter.roots !== true || head.parentRunId === undefined) &&
+  (filter.updatedBefore === undefined || head.updatedAt < filter.updatedBefore) &&
   (filter.unleasedAt === undefined || head.lease === undefined || head.lease.expiresAt <= filter.unleasedAt)
+
+/**
+ * What a search looks at: what was asked and what was answered, at most 65,536 characters, in lower case.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const words = (state: RunState): string => {
+  const asked = state.input.slice(state.history).flatMap((message) => message.content)
+  const texts = asked.map((content) => (content.type === "text" ? content.text : ""))
+  return clean([...texts, answer(state) ?? ""].join("\n").slice(0, 65_536))
+}
+
+/**
+ * The single words a search asks for.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const wanted = (search: string | undefined): ReadonlyArray<string> =>
+  search === undefined
+    ? []
+    : clean(search)
+        .split(/\s+/)
+        .filter((word) => word !== "")
+
+// What no database refuses to keep or to look for.
+const clean = (text: string): string => text.toLowerCase().replaceAll("\u0000", " ").toWellFormed()
+
+/**
+ * Newest first; of the same instant, by id.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const newestFirst = (a: RunHead, b: RunHead): number =>
+  b.createdAt - a.createdAt || (a.runId < b.runId ? -1 : a.runId > b.runId ? 1 : 0)
+
+/**
+ * Forgets trees of runs in which nothing happened since a time and every run has ended, and tells their ids.
+ *
+ * Completed runs have ended, unless `status` says otherwise. A tree goes as a
+ * whole or not at all.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const prune = Effect.fnUntraced(function* (options: {
+  readonly updatedBefore: number
+  readonly status?: ReadonlyArray<Status["type"]>
+}): Effect.fn.Return<ReadonlyArray<string>, StoreError, RunStore> {
+  const store = yield* RunStore
+  const ended = { status: options.status ?? (["completed"] as const), updatedBefore: options.updatedBefore }
+  const removed: Array<string> = []
+  for (const root of yield* store.list({ ...ended, roots: true })) {
+    const tree = yield* store.list({ rootRunId: root.runId })
+    if (!tree.every((head) => matches(head, ended))) continue
+    const runIds = tree.map((head) => head.runId)
+    yield* store.remove(runIds)
+    removed.push(...runIds)
+  }
+  return removed
+})
 
 // ---------------------------------------------------------------- memory
 
@@ -192,25 +261,29 @@ export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => 
   }
 
   const create = (record: RunRecord, state: RunState) =>
-    Effect.suspend(() => {
+    Effect.suspend((): Effect.Effect<void, RunExists | StoreError> => {
       const kept = runs.get(record.runId)
       if (kept !== undefined) {
-        return kept.journal[0] === record ? Effect.void : Effect.fail(new RunExists({ runId: record.runId }))
+        return isSame(kept.journal[0], record) ? Effect.void : Effect.fail(new RunExists({ runId: record.runId }))
       }
+      const refused = RunCodec.refusal(record) ?? (record.revision === 1 ? undefined : notFirst(record))
+      if (refused !== undefined) return Effect.fail(refused)
       runs.set(record.runId, { journal: [record], state, lease: undefined })
       tell(record)
       return Effect.void
     })
 
   const commit = (record: RunRecord, state: RunState) =>
-    Effect.suspend(() => {
+    Effect.suspend((): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
       const kept = runs.get(record.runId)
       const actualSeq = kept?.journal.length ?? 0
       const expectedSeq = record.revision - 1
       if (kept === undefined || actualSeq !== expectedSeq) {
-        if (kept !== undefined && kept.journal[expectedSeq] === record) return Effect.void
+        if (isSame(kept?.journal[expectedSeq], record)) return Effect.void
         return Effect.fail(new ConcurrentAppendError({ runId: record.runId, expectedSeq, actualSeq }))
       }
+      const refused = RunCodec.refusal(record)
+      if (refused !== undefined) return Effect.fail(refused)
       kept.journal.push(record)
       kept.state = state
       tell(record)
@@ -243,12 +316,12 @@ export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => 
   const list = (filter: RunFilter = {}) =>
     Effect.sync(() => {
       const found: Array<RunHead> = []
+      const asked = wanted(filter.search)
       for (const kept of runs.values()) {
         const head = headOf(kept.state, kept.lease)
-        if (matches(head, filter) && mentions(kept.state, filter.search)) found.push(head)
+        if (matches(head, filter) && mentions(kept.state, asked)) found.push(head)
       }
-      found.sort((a, b) => b.createdAt - a.createdAt)
-      return filter.limit === undefined ? found : found.slice(0, filter.limit)
+      return found.sort(newestFirst).slice(0, filter.limit)
     })
 
   const acquire = (runId: string, lease: Lease, now: number) =>
@@ -285,15 +358,31 @@ export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => 
  */
 export const layerMemory: Layer.Layer<RunStore> = /*#__PURE__*/ Layer.effect(RunStore, makeMemory)
 
-const mentions = (state: RunState, search: string | undefined): boolean => {
-  if (search === undefined || search.trim() === "") return true
-  const text = state.prompt
-    .flatMap((message) => message.content)
-    .map((content) => (content.type === "text" ? content.text : ""))
-    .join("\n")
-    .toLowerCase()
-  return search
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.includes(word))
+/**
+ * Tells whether all words occur in what was asked and answered.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const mentions = (state: RunState, wanted: ReadonlyArray<string>): boolean => {
+  if (wanted.length === 0) return true
+  const text = words(state)
+  return wanted.every((word) => text.includes(word))
 }
+
+/**
+ * The refusal of a first record that is not one.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export const notFirst = (record: RunRecord): StoreError =>
+  new StoreError({
+    operation: "create",
+    reason: "invalid",
+    detail: `the first revision of a run is 1, not ${record.revision}`
+  })
+
+// An acknowledgement was lost: the same record comes again, as it is or made anew (R-6).
+const isSame = (kept: RunRecord | undefined, record: RunRecord): boolean =>
+  kept === record || (kept !== undefined && Equal.equals(RunCodec.encodeRecord(kept), RunCodec.encodeRecord(record)))

@@ -3,6 +3,10 @@
  *
  * @since 0.1.0
  */
+export * as FileRunStore from "./FileRunStore.ts"
+
 export * as JsonLinesRecorder from "./JsonLinesRecorder.ts"
+
+export * as PolicyFile from "./PolicyFile.ts"
 
 export * as SkillFileLoader from "./SkillFileLoader.ts"

@@ -1,6 +1,10 @@
 /**
- * Databases: our SQLite driver for effect/sql.
+ * Databases: runs in SQLite and PostgreSQL, and our SQLite driver for effect/sql.
  *
  * @since 0.1.0
  */
+export * as PgRunStore from "./PgRunStore.ts"
+
 export * as SqliteClient from "./SqliteClient.ts"
+
+export * as SqlRunStore from "./SqlRunStore.ts"

@@ -1,0 +1,280 @@
+/**
+ * Runs as files that a person can read.
+ *
+ * `<id>.jsonl` is the journal, a record a line, synced at every commit;
+ * `<id>.json` is the head, replaced as a whole and made again when it is behind
+ * (DR-28). Several processes may use one directory: a revision is taken with a
+ * link, which succeeds once (DR-6). Ids become safe names (S-16).
+ *
+ * @since 0.1.0
+ */
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type { PlatformError } from "effect/PlatformError"
+import * as Stream from "effect/Stream"
+import * as Follow from "../internal/follow.ts"
+import * as Marks from "../internal/marks.ts"
+import * as RunCodec from "../RunCodec.ts"
+import type { RunRecord, RunState } from "../RunState.ts"
+import { advance } from "../RunState.ts"
+import * as RunStore from "../RunStore.ts"
+import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "../RunStore.ts"
+import * as Heads from "./internal/head.ts"
+import * as Leases from "./internal/lease.ts"
+import * as Log from "./internal/log.ts"
+import * as Name from "./internal/name.ts"
+
+/**
+ * How a store looks after those who follow a run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** How often to look for what other processes committed: half a second unless told. */
+  readonly pollInterval?: Duration.Input
+}
+
+/**
+ * A store in a directory, which is made if it is not there. Its files are readable by their owner only.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = Effect.fnUntraced(function* (directory: string, options: Options = {}) {
+  const files = yield* FileSystem.FileSystem
+  yield* Effect.catch(files.makeDirectory(directory, { recursive: true, mode: 0o700 }), failed("open"))
+  const codec = yield* RunCodec.fromContext
+  const followers = Follow.make()
+  const marks = Marks.make()
+  const pathOf = (runId: string) => `${directory}/${Name.make(runId)}`
+  const journals = Name.cache((name) =>
+    Log.make(files, `${directory}/${name}.jsonl`, { field: "revision", format: RunCodec.format })
+  )
+  const journalOf = (runId: string) => journals(Name.make(runId))
+
+  // ---------------------------------------------------------------- reading
+
+  /** The records after a place, and the place after them. */
+  const page = Effect.fnUntraced(function* (log: Log.Log, after: Log.Place) {
+    const { lines, place } = yield* log.page(after)
+    const records: Array<RunRecord> = []
+    for (const { seq, text } of lines) {
+      if (seq !== after.seq + records.length + 1) return yield* corrupt(`a record before revision ${seq} is missing`)
+      records.push(yield* Effect.fromResult(codec.decodeRecord(text)))
+    }
+    return { records, place }
+  })
+
+  /** Folds the journal from a place on. */
+  const fold = Effect.fnUntraced(function* (log: Log.Log, place: Log.Place, start: RunState | undefined) {
+    yield* log.end
+    let state = start
+    for (let after = place; ;) {
+      const next = yield* page(log, after)
+      for (const record of next.records) state = yield* step(state, record)
+      if (next.place.offset === after.offset) return state
+      after = next.place
+    }
+  })
+
+  const load = Effect.fnUntraced(function* (runId: string) {
+    const log = journalOf(runId)
+    const parts = yield* Heads.readParts(files, pathOf(runId), codec)
+    if (parts !== undefined) log.skip(parts.place)
+    const shortcut = parts === undefined ? Effect.undefined : fold(log, parts.place, parts.state)
+    // Parts are only a shortcut: where they do not fit, the journal alone counts.
+    const short = yield* Effect.catchTag(shortcut, "StoreError", () => Effect.undefined)
+    const state = short ?? (yield* fold(log, Log.start, undefined))
+    if (state === undefined) return Option.none<RunState>()
+    const kept = yield* Heads.read(files, pathOf(runId))
+    if (kept !== undefined && kept.head.revision > state.revision)
+      return yield* corrupt(`records of run '${runId}' are missing`)
+    marks.set(state, short === undefined || parts === undefined ? RunCodec.start : parts.mark)
+    return Option.some(state)
+  })
+
+  /** Reads on, a page at each call. */
+  const reader = (runId: string, fromRevision: number) => {
+    const log = journalOf(runId)
+    let place = Log.start
+    const next: Effect.Effect<ReadonlyArray<RunRecord>, StoreError> = Effect.suspend(() => page(log, place)).pipe(
+      Effect.catchTag("PlatformError", failed("read")),
+      Effect.flatMap((found) => {
+        const isEnd = found.place.offset === place.offset
+        place = found.place
+        const records = found.records.filter((record) => record.revision > fromRevision)
+        return records.length > 0 || isEnd ? Effect.succeed(records) : next
+      })
+    )
+    return next
+  }
+
+  const read = (runId: string, fromRevision = 0) =>
+    Stream.suspend(() => {
+      const next = reader(runId, fromRevision)
+      return Stream.paginate(undefined, () =>
+        Effect.map(next, (records) => [records, records.length > 0 ? Option.some(undefined) : Option.none()])
+      )
+    })
+
+  const tail = (runId: string, fromRevision = 0) =>
+    Stream.suspend(() => {
+      const next = reader(runId, fromRevision)
+      const interval = options.pollInterval ?? "500 millis"
+      return followers.follow({ runId, from: fromRevision, page: () => next, interval })
+    })
+
+  // ---------------------------------------------------------------- writing
+
+  /** What follows a commit. Neither the head nor a part is the truth, so what goes wrong with them is no failure of it. */
+  const afterwards = Effect.fnUntraced(
+    function* (state: RunState, place: Log.Place, bytes: number) {
+      const { runId } = state
+      yield* Heads.write(files, pathOf(runId), RunStore.headOf(state), place.offset)
+      followers.wake(runId)
+      const mark = marks.due(state, bytes)
+      if (mark === undefined) return
+      yield* Heads.writePart(files, pathOf(runId), state, mark, place)
+      marks.written(state)
+    },
+    Effect.catch((error) => Effect.logDebug("a head or part of a run was not written", error))
+  )
+
+  const append = Effect.fnUntraced(function* (record: RunRecord, state: RunState) {
+    const text = yield* Effect.fromResult(RunCodec.encodeRecord(record))
+    const appended = yield* journalOf(record.runId).append(record.revision, text)
+    if (appended._tag === "Newer") return yield* newer(appended.format)
+    if (appended._tag === "Appended" && appended.place.seq === record.revision) {
+      yield* afterwards(state, appended.place, text.length)
+    }
+    return appended
+  })
+
+  const create = Effect.fnUntraced(function* (record: RunRecord, state: RunState) {
+    if (record.revision !== 1) return yield* RunStore.notFirst(record)
+    const appended = yield* append(record, state)
+    if (appended._tag === "Taken") return yield* new RunExists({ runId: record.runId })
+    marks.set(state, RunCodec.start)
+  })
+
+  const commit = Effect.fnUntraced(function* (record: RunRecord, state: RunState) {
+    const appended = yield* append(record, state)
+    if (appended._tag === "Taken") {
+      const { revision, runId } = record
+      return yield* new ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq: appended.last })
+    }
+  })
+
+  const remove = Effect.fnUntraced(function* (runIds: ReadonlyArray<string>) {
+    const names = new Set(runIds.map(Name.make))
+    for (const file of yield* files.readDirectory(directory)) {
+      if (names.has(Name.ofFile(file))) yield* files.remove(`${directory}/${file}`, { force: true })
+    }
+  })
+
+  // ---------------------------------------------------------------- heads and leases
+
+  /** The head of the run in a file, made from its journal when the one on disk is not that of the last record. */
+  const headAt = Effect.fnUntraced(function* (path: string, name: string) {
+    const kept = yield* Heads.read(files, path)
+    const size = yield* Log.sizeOf(files, `${path}.jsonl`)
+    if (size === 0) return undefined
+    let head = kept?.head
+    if (head === undefined || kept?.bytes !== size) {
+      const state = yield* fold(journals(name), Log.start, undefined)
+      if (state === undefined) return undefined
+      head = RunStore.headOf(state)
+      yield* Effect.ignore(Heads.write(files, path, head, size))
+    }
+    const lease = yield* Leases.read(files, path)
+    return { ...head, lease }
+  })
+
+  const list = Effect.fnUntraced(function* (filter: RunStore.RunFilter = {}) {
+    const names = (yield* files.readDirectory(directory)).filter((file) => file.endsWith(".jsonl")).map(Name.ofFile)
+    const heads = yield* Effect.forEach(
+      names,
+      (name) =>
+        Effect.catchTag(headAt(`${directory}/${name}`, name), "StoreError", (error) =>
+          // One run that cannot be read hides no other.
+          Effect.as(Effect.logWarning(`run '${name}' is left out`, error), undefined)
+        ),
+      { concurrency: 8 }
+    )
+    const found = heads
+      .flatMap((head) => (head !== undefined && RunStore.matches(head, filter) ? [head] : []))
+      .sort(RunStore.newestFirst)
+    const wanted = RunStore.wanted(filter.search)
+    if (wanted.length === 0) return found.slice(0, filter.limit)
+    const answering: Array<RunStore.RunHead> = []
+    for (const head of found) {
+      if (answering.length === filter.limit) break
+      const state = yield* load(head.runId)
+      if (Option.isSome(state) && RunStore.mentions(state.value, wanted)) answering.push(head)
+    }
+    return answering
+  })
+
+  return RunStore.RunStore.of({
+    create: (record, state) => Effect.catchTag(create(record, state), "PlatformError", failed("create")),
+    commit: (record, state) => Effect.catchTag(commit(record, state), "PlatformError", failed("commit")),
+    load: (runId) => Effect.catchTag(load(runId), "PlatformError", failed("load")),
+    head: (runId) =>
+      headAt(pathOf(runId), Name.make(runId)).pipe(
+        Effect.map(Option.fromUndefinedOr),
+        Effect.catchTag("PlatformError", failed("read"))
+      ),
+    read,
+    tail,
+    list: (filter) => Effect.catchTag(list(filter), "PlatformError", failed("list")),
+    acquire: (runId, lease, now) =>
+      Effect.gen(function* () {
+        if ((yield* Log.sizeOf(files, `${pathOf(runId)}.jsonl`)) === 0) return yield* new RunNotFound({ runId })
+        const held = yield* Leases.acquire(files, pathOf(runId), lease, now)
+        if (held !== undefined) return yield* new RunBusy({ runId, ...held })
+      }).pipe(Effect.catchTag("PlatformError", failed("acquire"))),
+    release: (runId, workerId) =>
+      Effect.catchTag(Leases.release(files, pathOf(runId), workerId), "PlatformError", failed("release")),
+    remove: (runIds) => Effect.catchTag(remove(runIds), "PlatformError", failed("remove"))
+  })
+})
+
+/**
+ * Keeps runs in a directory.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (
+  directory: string,
+  options?: Options
+): Layer.Layer<RunStore.RunStore, StoreError, FileSystem.FileSystem> =>
+  Layer.effect(RunStore.RunStore, make(directory, options))
+
+// ---------------------------------------------------------------- helpers
+
+const step = (state: RunState | undefined, record: RunRecord) =>
+  Effect.try({
+    try: () => advance(state, record),
+    catch: (error) => new StoreError({ operation: "load", reason: "corrupt", detail: String(error) })
+  })
+
+const corrupt = (detail: string) => Effect.fail(new StoreError({ operation: "read", reason: "corrupt", detail }))
+
+const newer = (format: number) =>
+  Effect.fail(
+    new StoreError({
+      operation: "commit",
+      reason: "format",
+      detail: `format ${format} is newer than ${RunCodec.format}, the newest this version reads`
+    })
+  )
+
+const failed =
+  (operation: string) =>
+  (error: PlatformError): Effect.Effect<never, StoreError> =>
+    Effect.fail(new StoreError({ operation, reason: "unavailable", detail: error.message }))

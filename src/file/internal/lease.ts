@@ -1,0 +1,75 @@
+/**
+ * Leases of runs in files: a log in which each line is who holds the run from then on (DR-6).
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import type { PlatformError } from "effect/PlatformError"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { Lease } from "../../RunStore.ts"
+import * as Log from "./log.ts"
+
+/** Who holds a run. */
+export const read = (files: FileSystem.FileSystem, path: string): Effect.Effect<Lease | undefined, PlatformError> =>
+  Effect.map(last(logOf(files, path)), ({ lease }) => lease)
+
+/** Takes or renews the lease; gives another's that is still live instead. */
+export const acquire = Effect.fnUntraced(function* (
+  files: FileSystem.FileSystem,
+  path: string,
+  lease: Lease,
+  now: number
+): Effect.fn.Return<Lease | undefined, PlatformError> {
+  const log = logOf(files, path)
+  for (;;) {
+    const { lease: held, n } = yield* last(log)
+    if (held !== undefined && held.workerId !== lease.workerId && held.expiresAt > now) return held
+    if ((yield* log.append(n + 1, write({ n: n + 1, lease })))._tag === "Appended") return undefined
+  }
+})
+
+/** Gives a lease back. */
+export const release = Effect.fnUntraced(function* (
+  files: FileSystem.FileSystem,
+  path: string,
+  workerId: string
+): Effect.fn.Return<void, PlatformError> {
+  const log = logOf(files, path)
+  for (;;) {
+    const { lease: held, n } = yield* last(log)
+    if (held?.workerId !== workerId) return
+    if ((yield* log.append(n + 1, write({ n: n + 1, lease: null })))._tag === "Appended") return
+  }
+})
+
+const Line = Schema.fromJsonString(
+  Schema.Struct({
+    n: Schema.Natural,
+    lease: Schema.NullOr(Schema.Struct({ workerId: Schema.String, expiresAt: Schema.Finite }))
+  })
+)
+
+const decode = Schema.decodeUnknownResult(Line)
+
+const write = (line: typeof Line.Type): string => JSON.stringify(line)
+
+const logOf = (files: FileSystem.FileSystem, path: string): Log.Log =>
+  Log.make(files, `${path}.lease`, { field: "n", format: 0 })
+
+const last = Effect.fnUntraced(function* (log: Log.Log) {
+  yield* log.end
+  let found: { readonly n: number; readonly lease: Lease | undefined } = { n: 0, lease: undefined }
+  for (let place = Log.start; ;) {
+    const next = yield* log.page(place)
+    const line = next.lines.at(-1)
+    if (line !== undefined) {
+      // A line that says nothing about a lease says that nobody holds it.
+      const { lease = null } = Result.getOrElse(decode(line.text), () => ({ lease: null }))
+      found = { n: line.seq, lease: lease ?? undefined }
+    }
+    if (next.place.offset === place.offset) return found
+    place = next.place
+  }
+})

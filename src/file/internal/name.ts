@@ -1,0 +1,37 @@
+/**
+ * Ids as names of files.
+ *
+ * A name holds no separator, no dot and no capital, so it leads nowhere else
+ * and means one file on any disk; a long one ends in its digest. Two ids never
+ * share a name (S-16).
+ *
+ * @since 0.1.0
+ */
+import { createHash } from "node:crypto"
+
+/** The name of an id. */
+export const make = (id: string): string => {
+  const name = id.replace(/[^a-z0-9_-]/g, (char) => `%${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
+  return name.length <= 128 && name !== ""
+    ? name
+    : `${name.slice(0, 60)}%h${createHash("sha256").update(name).digest("hex")}`
+}
+
+/** The name a file belongs to. */
+export const ofFile = (file: string): string => {
+  const dot = file.indexOf(".")
+  return dot < 0 ? file : file.slice(0, dot)
+}
+
+/** Keeps what was made for the names used last. */
+export const cache = <A>(make: (name: string) => A): ((name: string) => A) => {
+  const kept = new Map<string, A>()
+  return (name) => {
+    const found = kept.get(name) ?? make(name)
+    kept.delete(name)
+    kept.set(name, found)
+    const oldest = kept.keys().next()
+    if (kept.size > 1_000 && !oldest.done) kept.delete(oldest.value)
+    return found
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Runs in PostgreSQL.
+ *
+ * The store of `SqlRunStore` on a client of its own, with one connection that
+ * listens: who follows a run hears of a commit of any process at once. The
+ * package `@effect/sql-pg` is loaded when the layer is built, so nobody else
+ * needs it.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Reactivity from "effect/reactivity/Reactivity"
+import type * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import * as Stream from "effect/Stream"
+import { RunStore, StoreError } from "../RunStore.ts"
+import * as Tables from "./internal/runTables.ts"
+import * as SqlRunStore from "./SqlRunStore.ts"
+
+/**
+ * How to reach the database.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** As in `postgres://user:password@host:5432/database`. */
+  readonly url: Redacted.Redacted
+  /** Connections in all, of which one listens: 10 unless told, at least 2. */
+  readonly maxConnections?: number
+  /** How often to look for commits that were not heard of: every 5 seconds unless told. */
+  readonly pollInterval?: SqlRunStore.Options["pollInterval"]
+}
+
+/**
+ * Keeps runs in PostgreSQL.
+ *
+ * With a client of your own use `SqlRunStore.layer`, and give it what `client.listen("kernai_runs")` tells as `changes`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options: Options): Layer.Layer<RunStore, StoreError> =>
+  Layer.effect(RunStore, make(options)).pipe(Layer.provide(Reactivity.layer))
+
+const make = Effect.fnUntraced(
+  function* (options: Options) {
+    const PgClient = yield* Effect.tryPromise({
+      try: () => import("@effect/sql-pg/PgClient"),
+      catch: () => unavailable("the package @effect/sql-pg is not installed")
+    })
+    const client = yield* PgClient.make({
+      url: options.url,
+      maxConnections: Math.max(2, options.maxConnections ?? 10),
+      applicationName: "kernai",
+      maxMessageSize: LONGEST
+    })
+    const listen = client.listen(Tables.channel)
+    // The first listener stands before the store is ready; when one is lost, polling bridges the time to the next.
+    const first = Stream.fromQueue(yield* listen)
+    const next = Stream.retry(Stream.unwrap(Effect.map(listen, Stream.fromQueue)), Schedule.spaced("1 second"))
+    const changes = first.pipe(
+      Stream.catch(() => next),
+      Stream.map(({ payload }) => payload),
+      Stream.orDie
+    )
+    return yield* SqlRunStore.make({ pollInterval: options.pollInterval ?? "5 seconds", changes }).pipe(
+      Effect.provideService(SqlClient.SqlClient, client)
+    )
+  },
+  Effect.catchTag("SqlError", (error: SqlError) => unavailable(error.message))
+)
+
+const unavailable = (detail: string) => new StoreError({ operation: "open", reason: "unavailable", detail })
+
+/** Bytes of one row: of a record with the longest reply, several times over. */
+const LONGEST = 256 * 1024 * 1024

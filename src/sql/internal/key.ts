@@ -1,0 +1,32 @@
+/**
+ * Texts from outside as keys of a database.
+ *
+ * Databases drop or refuse U+0000 and lone surrogates, and an index takes only
+ * so much. Almost every id is its own key; the others are escaped, and long
+ * ones end in their digest. Two ids never share a key (S-16).
+ *
+ * @since 0.1.0
+ */
+import { createHash } from "node:crypto"
+
+/** The key of an id. */
+export const make = (id: string): string => {
+  const escaped = escape(id)
+  return escaped.length <= longest
+    ? escaped
+    : `${escaped.slice(0, 64).toWellFormed()}%h${createHash("sha256").update(escaped).digest("hex")}`
+}
+
+/** A text without what a database may refuse. */
+export const escape = (text: string): string =>
+  text.isWellFormed() && !text.includes("%") && !text.includes("\u0000")
+    ? text
+    : text.replace(/[%\0]|\p{Surrogate}/gu, (char) => `%${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
+
+/** The text that was escaped. */
+export const unescape = (text: string): string =>
+  text.includes("%")
+    ? text.replace(/%([0-9a-f]{4})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
+    : text
+
+const longest = 512
