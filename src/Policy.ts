@@ -11,8 +11,19 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { Json, JsonObject } from "./internal/json.ts"
+import * as Result from "effect/Result"
 import type { CallKind } from "./Call.ts"
+import type { Json, JsonObject } from "./internal/json.ts"
+import { compile } from "./internal/rules.ts"
+import { ConfigInvalid } from "./KernelError.ts"
+
+export {
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  ConfigInvalid
+}
 
 /**
  * What a policy says about one call.
@@ -67,6 +78,8 @@ export interface PolicyCall extends PolicyScope {
 }
 
 /**
+ * Whether calls may run and are shown.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -74,6 +87,53 @@ export interface PolicyShape {
   /** Whether the callable of this name is shown to the model. */
   readonly visible?: (name: string, scope: PolicyScope) => boolean
   readonly authorize: (call: PolicyCall) => Effect.Effect<Decision>
+}
+
+/**
+ * Which calls a rule is about.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Rule {
+  /** A glob over the whole name: `*`, `?`, `[a-z]`, `{a,b}`. */
+  readonly tool: string
+  /**
+   * Regular expressions by argument; all must match somewhere in its value. A
+   * value that is no text is looked at as JSON, a list item by item. They are
+   * JavaScript's without lookaround and backreferences, matched in linear time
+   * (S-12). A protocol's request is the argument `request`.
+   */
+  readonly where?: { readonly [argument: string]: string } | ReadonlyMap<string, string>
+  /** Told to the model, or to the person who is asked. */
+  readonly reason?: string
+}
+
+/**
+ * What is to happen to a call.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Verdict = "allow" | "confirm" | "deny"
+
+/**
+ * Rules, of which deny comes before confirm and confirm before allow (AC-19).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Rules {
+  readonly deny?: ReadonlyArray<Rule>
+  readonly confirm?: ReadonlyArray<Rule>
+  readonly allow?: ReadonlyArray<Rule>
+  /**
+   * What happens to calls no rule is about: `allow`, unless said. `effects` lets
+   * reading calls run and asks about all others; a record says it word by word, `allow` where it is silent.
+   */
+  readonly default?: Verdict | "effects" | { readonly [Effects in PolicyCall["effects"]]?: Verdict }
+  /** Globs of names that are not shown, and denied when guessed (AC-18). */
+  readonly hide?: ReadonlyArray<string>
 }
 
 /**
@@ -88,6 +148,26 @@ export const Policy: Context.Reference<PolicyShape | undefined> = Context.Refere
     defaultValue: () => undefined
   }
 )
+
+/**
+ * Makes a policy of rules. A pattern that cannot be read, or not be matched in
+ * linear time, is refused here (S-12).
+ *
+ * @example
+ * Policy.rules({
+ *   deny: [{ tool: "shell", where: { command: "rm -rf" }, reason: "nothing is deleted" }],
+ *   confirm: [{ tool: "fs_{write,delete}" }],
+ *   default: "effects"
+ * })
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const rules = (rules: Rules): Result.Result<PolicyShape, ConfigInvalid> =>
+  Result.map(compile(rules), ({ decide, visible }) => ({
+    visible,
+    authorize: (call) => Effect.sync(() => decide(call))
+  }))
 
 const rank = { Allowed: 0, Confirm: 1, Denied: 2 }
 
@@ -121,6 +201,8 @@ export const combine = (a: PolicyShape | undefined, b: PolicyShape | undefined):
 /**
  * Makes a policy of a decision with services and failures of its own; a failure denies with `policy_error`.
  *
+ * It is combined with a policy that is there already.
+ *
  * @category layers
  * @since 0.1.0
  */
@@ -136,11 +218,26 @@ export const layer = <E, R>(
       const shape: PolicyShape = {
         ...(visible === undefined ? {} : { visible }),
         authorize: (call) =>
-          authorize(call).pipe(
+          Effect.suspend(() => authorize(call)).pipe(
             Effect.updateContext((current: Context.Context<never>) => Context.merge(services, current)),
             Effect.catchCause(() => Effect.succeed(denied("policy_error")))
           )
       }
       return combine(outer, shape)
+    })
+  )
+
+/**
+ * Makes a policy of rules, combined with a policy that is there already.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerRules = (given: Rules): Layer.Layer<never, ConfigInvalid> =>
+  Layer.effect(
+    Policy,
+    Effect.gen(function* () {
+      const shape = yield* Effect.fromResult(rules(given))
+      return combine(yield* Policy, shape)
     })
   )

@@ -92,22 +92,27 @@ const declared = (
   return Effect.succeed(after.map((call): Call => ({ ...call, review: "unreviewed" })))
 }
 
-/** What the policy says. The kernel's own words, faulty calls and tasks are not asked for: a task's calls are. */
-const authorize = (run: Run, call: Call): Effect.Effect<Decision> =>
-  run.policy === undefined ||
-  call.toolName === null ||
-  call.fault !== undefined ||
-  call.kind === "builtin" ||
-  call.kind === "task"
-    ? Effect.succeed(Policy.allowed)
-    : run.policy.authorize({
-        ...policyScope(run),
-        toolCallId: call.toolCallId,
-        name: call.toolName,
-        kind: call.kind,
-        arguments: call.input,
-        effects: effectsOf(run, call)
-      })
+/**
+ * What the policy says; one that fails denies. The kernel's own words, faulty
+ * calls and tasks are not asked for: a task's calls are.
+ */
+const authorize = (run: Run, call: Call): Effect.Effect<Decision> => {
+  const { kind, toolCallId, toolName: name } = call
+  const { policy } = run
+  if (policy === undefined || name === null || call.fault !== undefined || kind === "builtin" || kind === "task") {
+    return Effect.succeed(Policy.allowed)
+  }
+  return Effect.suspend(() =>
+    policy.authorize({
+      ...policyScope(run),
+      toolCallId,
+      name,
+      kind,
+      arguments: call.input,
+      effects: effectsOf(run, call)
+    })
+  ).pipe(Effect.catchCause(() => Effect.succeed(Policy.denied("policy_error"))))
+}
 
 /** A refusal is an approval the policy answered itself. */
 const approvalOf = (call: Call, decision: Decision): Approval | undefined => {
@@ -162,6 +167,11 @@ const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Ret
   const answer = approval?.answer
   if (answer !== undefined && !answer.approved) return yield* started(run, call, refuse(call, answer.reason))
   let asked: Call = answer?.input === undefined ? call : { ...call, input: answer.input }
+  if (asked !== call) {
+    // A person may change what was asked for, but not allow what is forbidden (AC-19).
+    const decision = yield* authorize(run, asked)
+    if (decision._tag === "Denied") return yield* started(run, call, refuse(call, decision.reason))
+  }
   const hook = run.hooks.onToolCallStarted
   if (hook !== undefined) {
     const result = yield* ask(run, "onToolCallStarted", hook({ ...hookArgs(run), call: asked }))

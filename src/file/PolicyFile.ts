@@ -1,0 +1,176 @@
+/**
+ * A policy in a YAML file: `deny`, `confirm`, `allow`, `default` and `hide` (AC-19).
+ *
+ * A rule is a glob over names, or a mapping of `tool`, `where` and `reason`.
+ * Whatever the file holds, reading it is bounded, and a key nobody knows or a
+ * pattern that cannot be matched in linear time is refused with its place
+ * (S-3, S-12): a policy that is not understood must not pass for one that is.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Yaml from "../internal/yaml.ts"
+import { ConfigInvalid } from "../KernelError.ts"
+import { Limits } from "../Limits.ts"
+import type { PolicyShape, Rule, Rules, Verdict } from "../Policy.ts"
+import * as Policy from "../Policy.ts"
+
+export {
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  ConfigInvalid
+}
+
+/** More than any policy needs; the rules themselves are counted later. */
+const maxBytes = 256 * 1024
+
+/**
+ * Reads rules from YAML text.
+ *
+ * @example
+ * const rules = yield* PolicyFile.parse(`
+ * deny:
+ *   - tool: shell
+ *     where: { command: '\\brm\\b' }
+ *     reason: nothing is deleted
+ * confirm: ["fs_{write,delete}"]
+ * default: effects
+ * `)
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const parse: (text: string) => Effect.Effect<Rules, ConfigInvalid> = Effect.fnUntraced(function* (text) {
+  const limits = yield* Limits
+  const document = Yaml.parse(text, { nodes: limits.yamlNodes, depth: limits.jsonDepth })
+  if (Result.isFailure(document)) return yield* invalid("", `the policy cannot be read: ${document.failure}`)
+  return yield* Effect.fromResult(decode(document.success))
+})
+
+/**
+ * Reads the policy of a file.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const load: (path: string) => Effect.Effect<PolicyShape, ConfigInvalid, FileSystem.FileSystem> =
+  Effect.fnUntraced(function* (path) {
+    const fs = yield* FileSystem.FileSystem
+    const text = yield* Effect.gen(function* () {
+      const info = yield* fs.stat(path)
+      if (info.type !== "File") return yield* invalid("", `the policy '${path}' is not a plain file`)
+      if (Number(info.size) > maxBytes) {
+        return yield* invalid("", `the policy '${path}' is larger than ${maxBytes} bytes`)
+      }
+      return yield* fs.readFileString(path)
+    }).pipe(
+      Effect.catchTag("PlatformError", (error) => invalid("", `the policy '${path}' cannot be read: ${error.message}`))
+    )
+    return yield* Effect.fromResult(Policy.rules(yield* parse(text)))
+  })
+
+/**
+ * The policy of a file, combined with a policy that is there already.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (path: string): Layer.Layer<never, ConfigInvalid, FileSystem.FileSystem> =>
+  Layer.effect(
+    Policy.Policy,
+    Effect.flatMap(load(path), (shape) => Effect.map(Policy.Policy, (outer) => Policy.combine(outer, shape)))
+  )
+
+// ---------------------------------------------------------------- decoding
+
+const invalid = (path: string, reason: string) => new ConfigInvalid({ path, reason })
+
+type Decoded<A> = Result.Result<A, ConfigInvalid>
+
+const refuse = (path: string, reason: string): Decoded<never> =>
+  Result.fail(invalid(path, path === "" ? reason : `${path}: ${reason}`))
+
+const decode = (document: Yaml.Plain): Decoded<Rules> =>
+  Result.gen(function* () {
+    // An empty file is an empty policy, not a mistake.
+    const fields = yield* mapping("", document ?? new Map(), ["deny", "confirm", "allow", "default", "hide"])
+    return {
+      deny: yield* items("deny", fields.get("deny"), rule),
+      confirm: yield* items("confirm", fields.get("confirm"), rule),
+      allow: yield* items("allow", fields.get("allow"), rule),
+      hide: yield* items("hide", fields.get("hide"), text),
+      default: yield* fallback(fields.get("default"))
+    }
+  })
+
+const mapping = (
+  path: string,
+  value: Yaml.Plain,
+  known: ReadonlyArray<string>
+): Decoded<ReadonlyMap<string, Yaml.Plain>> => {
+  if (!isMapping(value)) return refuse(path, "expected a mapping")
+  for (const key of value.keys()) {
+    if (!known.includes(key)) return refuse(path, `unknown key '${key}'; known: ${known.join(", ")}`)
+  }
+  return Result.succeed(value)
+}
+
+const isMapping = (value: Yaml.Plain): value is ReadonlyMap<string, Yaml.Plain> => value instanceof Map
+
+const items = <A>(
+  path: string,
+  value: Yaml.Plain | undefined,
+  item: (path: string, value: Yaml.Plain) => Decoded<A>
+): Decoded<ReadonlyArray<A>> => {
+  if (value === undefined || value === null) return Result.succeed([])
+  if (!Array.isArray(value)) return refuse(path, "expected a list")
+  return Result.all(value.map((entry: Yaml.Plain, index) => item(`${path}[${index}]`, entry)))
+}
+
+const text = (path: string, value: Yaml.Plain | undefined): Decoded<string> =>
+  typeof value === "string" && value !== "" ? Result.succeed(value) : refuse(path, "expected a text")
+
+const rule = (path: string, value: Yaml.Plain): Decoded<Rule> =>
+  Result.gen(function* () {
+    if (typeof value === "string") return { tool: yield* text(path, value) }
+    const fields = yield* mapping(path, value, ["tool", "where", "reason"])
+    const reason = fields.get("reason")
+    return {
+      tool: yield* text(`${path}.tool`, fields.get("tool")),
+      where: yield* conditions(`${path}.where`, fields.get("where")),
+      ...(reason === undefined ? {} : { reason: yield* text(`${path}.reason`, reason) })
+    }
+  })
+
+const conditions = (path: string, value: Yaml.Plain | undefined): Decoded<ReadonlyMap<string, string>> =>
+  Result.gen(function* () {
+    const found = new Map<string, string>()
+    if (value === undefined) return found
+    if (!isMapping(value)) return yield* refuse(path, "expected a mapping")
+    for (const [argument, source] of value) found.set(argument, yield* text(`${path}.${argument}`, source))
+    return found
+  })
+
+const fallback = (value: Yaml.Plain | undefined): Decoded<NonNullable<Rules["default"]>> => {
+  if (value === undefined) return Result.succeed("allow")
+  if (value === "effects") return Result.succeed("effects")
+  if (!isMapping(value)) return verdict("default", value)
+  return Result.gen(function* () {
+    const fields = yield* mapping("default", value, ["read", "idempotent", "write"])
+    return {
+      read: yield* verdict("default.read", fields.get("read") ?? "allow"),
+      idempotent: yield* verdict("default.idempotent", fields.get("idempotent") ?? "allow"),
+      write: yield* verdict("default.write", fields.get("write") ?? "allow")
+    }
+  })
+}
+
+const verdict = (path: string, value: Yaml.Plain): Decoded<Verdict> =>
+  value === "allow" || value === "confirm" || value === "deny"
+    ? Result.succeed(value)
+    : refuse(path, "expected allow, confirm or deny")

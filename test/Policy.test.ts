@@ -1,0 +1,276 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { Agent, Hooks, Kernel, MediaStore, Policy, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"
+import { MockProvider } from "kernai/testing"
+
+const call = (
+  name: string,
+  input: Schema.Json = {},
+  effects: Policy.PolicyCall["effects"] = "write"
+): Policy.PolicyCall => ({
+  runId: "r",
+  rootRunId: "r",
+  agent: "a",
+  depth: 0,
+  context: {},
+  toolCallId: "c",
+  name,
+  kind: "skill",
+  arguments: input,
+  effects
+})
+
+const rules = (given: Policy.Rules) => Result.getOrThrow(Policy.rules(given))
+const decide = (given: Policy.Rules, asked: Policy.PolicyCall) => Effect.runSync(rules(given).authorize(asked))
+const words = (given: Policy.Rules, asked: Policy.PolicyCall) => decide(given, asked)._tag
+const refused = (given: Policy.Rules) => Result.getOrThrow(Result.flip(Policy.rules(given)))
+
+describe("Policy.rules", () => {
+  it("asks deny before confirm and confirm before allow, and the first that fits gives the reason (AC-19)", () => {
+    const given: Policy.Rules = {
+      deny: [
+        { tool: "shell", reason: "no shell" },
+        { tool: "*sh*", reason: "nothing with sh" }
+      ],
+      confirm: [{ tool: "fs_*", reason: "files" }],
+      allow: [{ tool: "*", reason: "fine" }],
+      default: "deny"
+    }
+    assert.deepStrictEqual(decide(given, call("shell")), Policy.denied("no shell"))
+    assert.deepStrictEqual(decide(given, call("bash")), Policy.denied("nothing with sh"))
+    assert.deepStrictEqual(decide(given, call("fs_read")), Policy.confirm("files"))
+    assert.deepStrictEqual(decide(given, call("xfs_read")), { _tag: "Allowed", reason: "fine" })
+  })
+
+  it("does by default what it is told: allow, confirm, deny, or by what a call does", () => {
+    assert.strictEqual(words({}, call("a")), "Allowed")
+    assert.strictEqual(words({ default: "confirm" }, call("a", {}, "read")), "Confirm")
+    assert.strictEqual(words({ default: "deny", allow: [{ tool: "b" }] }, call("a")), "Denied")
+    assert.strictEqual(words({ default: "effects" }, call("a", {}, "read")), "Allowed")
+    assert.strictEqual(words({ default: "effects" }, call("a", {}, "idempotent")), "Confirm")
+    assert.strictEqual(words({ default: "effects" }, call("a")), "Confirm")
+    const own = { default: { write: "deny", idempotent: "confirm" } } as const
+    assert.strictEqual(words(own, call("a", {}, "read")), "Allowed")
+    assert.strictEqual(words(own, call("a", {}, "idempotent")), "Confirm")
+    assert.strictEqual(words(own, call("a")), "Denied")
+  })
+
+  it("looks at arguments of the call's own, all that a rule names", () => {
+    const given = { deny: [{ tool: "*", where: { path: "^/etc/", mode: "w" } }] }
+    assert.strictEqual(words(given, call("a", { path: "/etc/passwd", mode: "rw" })), "Denied")
+    assert.strictEqual(words(given, call("a", { path: "/etc/passwd" })), "Allowed")
+    assert.strictEqual(words(given, call("a", { path: "/home", mode: "w" })), "Allowed")
+    assert.strictEqual(words({ deny: [{ tool: "*", where: { toString: "." } }] }, call("a", {})), "Allowed")
+    assert.strictEqual(words({ deny: [{ tool: "*", where: new Map([["__proto__", "."]]) }] }, call("a", {})), "Allowed")
+  })
+
+  it("looks at what is no text as JSON, and at a protocol's request by that name", () => {
+    assert.strictEqual(words({ deny: [{ tool: "*", where: { n: "^42$" } }] }, call("a", { n: 42 })), "Denied")
+    assert.strictEqual(words({ deny: [{ tool: "*", where: { o: '"rm"' } }] }, call("a", { o: { c: "rm" } })), "Denied")
+    assert.strictEqual(words({ deny: [{ tool: "*", where: { n: "^null$" } }] }, call("a", { n: null })), "Denied")
+    assert.strictEqual(
+      words({ deny: [{ tool: "mcp", where: { request: "delete" } }] }, call("mcp", "delete all")),
+      "Denied"
+    )
+  })
+
+  it("restricts a list when one item fits, and allows one only when every item does", () => {
+    const bad = call("a", { paths: ["/home/x", "/etc/x"] })
+    assert.strictEqual(words({ deny: [{ tool: "*", where: { paths: "^/etc" } }] }, bad), "Denied")
+    const homes: Policy.Rules = { allow: [{ tool: "*", where: { paths: "^/home" } }], default: "deny" }
+    assert.strictEqual(words(homes, bad), "Denied")
+    assert.strictEqual(words(homes, call("a", { paths: [["/home/y"], "/home/x"] })), "Allowed")
+    assert.strictEqual(words(homes, call("a", { paths: [] })), "Denied")
+  })
+
+  it("hides names, and denies them when they are guessed (AC-18)", () => {
+    const given = { hide: ["internal_*"], allow: [{ tool: "*" }] }
+    const scope = { runId: "r", rootRunId: "r", agent: "a", depth: 0, context: {} }
+    assert.isFalse(rules(given).visible?.("internal_reset", scope))
+    assert.isTrue(rules(given).visible?.("search", scope))
+    assert.deepStrictEqual(decide(given, call("internal_reset")), Policy.denied("not available"))
+  })
+
+  it("refuses a pattern it cannot match in linear time, and says where it stands (S-12)", () => {
+    assert.strictEqual(refused({ deny: [{ tool: "a" }, { tool: "b", where: { x: "(?=y)" } }] }).path, "deny[1].where.x")
+    assert.strictEqual(refused({ allow: [{ tool: "{a" }] }).path, "allow[0].tool")
+    assert.strictEqual(refused({ hide: ["["] }).path, "hide[0]")
+    assert.match(refused({ deny: Array(1_001).fill({ tool: "a" }) }).message, /at most 1000 rules/)
+    const slow = { deny: [{ tool: "*", where: { x: "(a+)+$" } }] }
+    assert.strictEqual(words(slow, call("a", { x: `${"a".repeat(1024 * 1024)}!` })), "Allowed")
+  })
+})
+
+describe("Policy.combine", () => {
+  const policy = (decision: Policy.Decision): Policy.PolicyShape => ({ authorize: () => Effect.succeed(decision) })
+  const both = (a: Policy.Decision, b: Policy.Decision) =>
+    Effect.runSync(Policy.combine(policy(a), policy(b))?.authorize(call("x")) ?? Effect.die("no policy"))
+
+  it("takes the strictest of several, and the first reason of that kind (AC-19)", () => {
+    assert.deepStrictEqual(both(Policy.confirm("one"), Policy.denied("two")), Policy.denied("two"))
+    assert.deepStrictEqual(both(Policy.allowed, Policy.confirm("two")), Policy.confirm("two"))
+    assert.deepStrictEqual(both(Policy.confirm("one"), Policy.confirm("two")), Policy.confirm("one"))
+    assert.deepStrictEqual(both(Policy.denied("one"), Policy.denied("two")), Policy.denied("one"))
+  })
+
+  it.effect("is what layers do with a policy that is there already", () =>
+    Effect.gen(function* () {
+      const outer = Policy.layerRules({ confirm: [{ tool: "*", reason: "outer" }] })
+      const inner = Policy.layer(({ name }) => Effect.succeed(name === "bad" ? Policy.denied("inner") : Policy.allowed))
+      const context = yield* Layer.build(Layer.provideMerge(inner, outer))
+      const shape = Context.get(context, Policy.Policy)
+      assert.deepStrictEqual(yield* shape!.authorize(call("bad")), Policy.denied("inner"))
+      assert.deepStrictEqual(yield* shape!.authorize(call("good")), Policy.confirm("outer"))
+    })
+  )
+
+  it.effect("denies when a policy fails, dies or throws", () =>
+    Effect.gen(function* () {
+      const broken = [
+        () => Effect.fail("no"),
+        () => Effect.die("no"),
+        (): never => {
+          throw new Error("no")
+        }
+      ]
+      for (const authorize of broken) {
+        const context = yield* Layer.build(Policy.layer(authorize))
+        assert.deepStrictEqual(
+          yield* Context.get(context, Policy.Policy)!.authorize(call("x")),
+          Policy.denied("policy_error")
+        )
+      }
+    })
+  )
+})
+
+const ran: Array<Schema.Json> = []
+const charge = Skill.make("charge", {
+  description: "Charges an account",
+  input: Schema.Struct({ amount: Schema.Finite }),
+  execute: ({ amount }) => Effect.sync(() => (ran.push(amount), `charged ${amount}`))
+})
+const agent = Agent.make({ instructions: "", model: { id: "m", capabilities: ["text"] }, skills: "all" })
+const asks = `<block type="command" name="charge">{"amount": 5}</block>`
+const answers = `<block type="final">done</block>`
+
+const kernel = (...more: ReadonlyArray<Layer.Layer<never, Policy.ConfigInvalid>>) => {
+  ran.length = 0
+  const mock = MockProvider.make(asks, answers)
+  const base = Layer.mergeAll(
+    MockProvider.layerOf(mock),
+    SkillRegistry.layer(charge),
+    ProtocolRegistry.layer(),
+    MediaStore.layerMemory,
+    RunStore.layerMemory
+  )
+  const layers = more.reduce(
+    (all, layer) => Layer.provideMerge(layer, all),
+    Layer.empty as Layer.Layer<never, Policy.ConfigInvalid>
+  )
+  return { mock, layer: Kernel.layer.pipe(Layer.provide(layers), Layer.provideMerge(base)) }
+}
+
+const toldLast = (mock: MockProvider.Mock): string => JSON.stringify(mock.lastCall?.messages.at(-1)?.content)
+
+describe("a run under rules", () => {
+  it.effect("tells the model why a call was denied, and does not run it (DR-22)", () => {
+    const { layer, mock } = kernel(Policy.layerRules({ deny: [{ tool: "charge", reason: "no money moves" }] }))
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, "go")
+      assert.include(toldLast(mock), "no money moves")
+      assert.deepStrictEqual(ran, [])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("does not run a hidden skill whose name the model guessed (AC-18, S-15)", () => {
+    const { layer, mock } = kernel(Policy.layerRules({ hide: ["charge"] }))
+    return Effect.gen(function* () {
+      mock.reset().respondWith(`<block type="command" name="/skills"></block>`, asks, answers)
+      yield* Kernel.run(agent, "go")
+      assert.include(JSON.stringify(mock.messagesAt(1)), "No skills available.")
+      assert.include(toldLast(mock), "not available")
+      assert.deepStrictEqual(ran, [])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("pauses for a confirmation, runs exactly what was approved, and only once (DR-22, R-25)", () => {
+    const { layer } = kernel(Policy.layerRules({ confirm: [{ tool: "charge", reason: "money" }] }))
+    return Effect.gen(function* () {
+      const paused = yield* Effect.flip(Kernel.run(agent, "go", { runId: "r" }))
+      assert.strictEqual(paused._tag, "RunPaused")
+      const state = Option.getOrThrow(yield* RunStore.RunStore.use((store) => store.load("r")))
+      assert.deepStrictEqual(state.approvals, [
+        { toolCallId: "r:t1.0", toolName: "charge", input: { amount: 5 }, reason: "money" }
+      ])
+      assert.deepStrictEqual(ran, [])
+      const unknown = yield* Effect.flip(
+        Kernel.resume(agent, "r", { approvals: [{ toolCallId: "other", approved: true }] })
+      )
+      assert.strictEqual(unknown._tag, "ApprovalNotFound")
+      const approval = { toolCallId: "r:t1.0", approved: true, by: "ann" }
+      assert.strictEqual((yield* Kernel.resume(agent, "r", { approvals: [approval] })).text, "done")
+      assert.strictEqual((yield* Kernel.resume(agent, "r", { approvals: [approval] })).text, "done")
+      assert.deepStrictEqual(ran, [5])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("lets a person change what was asked for, but not allow what is forbidden (AC-19)", () => {
+    const { layer, mock } = kernel(
+      Policy.layerRules({
+        confirm: [{ tool: "charge" }],
+        deny: [{ tool: "charge", where: { amount: "^\\d{4,}$" }, reason: "too much" }]
+      })
+    )
+    return Effect.gen(function* () {
+      yield* Effect.flip(Kernel.run(agent, "go", { runId: "a" }))
+      yield* Kernel.resume(agent, "a", { approvals: [{ toolCallId: "a:t1.0", approved: true, input: { amount: 7 } }] })
+      assert.deepStrictEqual(ran, [7])
+      mock.reset().respondWith(asks, answers)
+      yield* Effect.flip(Kernel.run(agent, "go", { runId: "b" }))
+      yield* Kernel.resume(agent, "b", {
+        approvals: [{ toolCallId: "b:t1.0", approved: true, input: { amount: 9000 } }]
+      })
+      assert.include(toldLast(mock), "too much")
+      assert.deepStrictEqual(ran, [7])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("asks again about arguments a hook changed (AC-19)", () => {
+    const hooks = Hooks.layer({
+      onToolCallStarted: () => Effect.succeed({ value: { type: "rewrite", input: { amount: 9000 } } })
+    })
+    const { layer, mock } = kernel(
+      Policy.layerRules({ deny: [{ tool: "charge", where: { amount: "9000" }, reason: "too much" }] }),
+      hooks
+    )
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, "go")
+      assert.include(toldLast(mock), "too much")
+      assert.deepStrictEqual(ran, [])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("obeys the policy of the layer and that of the fiber, wherever each is provided", () => {
+    const { layer, mock } = kernel(Policy.layerRules({ confirm: [{ tool: "*" }] }))
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, "go").pipe(
+        Effect.provide(Policy.layerRules({ deny: [{ tool: "charge", reason: "not by this fiber" }] }))
+      )
+      assert.include(toldLast(mock), "not by this fiber")
+      mock.reset().respondWith(asks, answers)
+      const paused = yield* Effect.flip(Kernel.run(agent, "go").pipe(Effect.provide(Policy.layerRules({}))))
+      assert.strictEqual(paused._tag, "RunPaused")
+      assert.deepStrictEqual(ran, [])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("denies when a policy given as a value dies", () => {
+    const { layer, mock } = kernel(Layer.succeed(Policy.Policy, { authorize: () => Effect.die("bug") }))
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, "go")
+      assert.include(toldLast(mock), "policy_error")
+      assert.deepStrictEqual(ran, [])
+    }).pipe(Effect.provide(layer))
+  })
+})

@@ -1,0 +1,123 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, FileSystem, Layer, Path } from "effect"
+import { Policy } from "kernai"
+import { PolicyFile } from "kernai/file"
+
+const call = (name: string, input: Policy.PolicyCall["arguments"] = {}): Policy.PolicyCall => ({
+  runId: "r",
+  rootRunId: "r",
+  agent: "a",
+  depth: 0,
+  context: {},
+  toolCallId: "c",
+  name,
+  kind: "skill",
+  arguments: input,
+  effects: "write"
+})
+
+const written = `
+deny:
+  - tool: shell
+    where: { command: '\\brm\\b' }
+    reason: nothing is deleted
+confirm: ["fs_{write,delete}"]
+allow:
+  - tool: search
+default:
+  write: deny
+hide: [internal_*]
+`
+
+const withFile = <A, E, R>(text: string, body: (path: string) => Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const folder = yield* fs.makeTempDirectoryScoped()
+    const file = path.join(folder, "policy.yaml")
+    yield* fs.writeFileString(file, text)
+    return yield* body(file)
+  }).pipe(Effect.provide(NodeServices.layer))
+
+const reason = (text: string) => Effect.map(Effect.flip(PolicyFile.parse(text)), (error) => error.message)
+
+describe("PolicyFile", () => {
+  it.effect("reads rules, and is combined with a policy that is there already (AC-19)", () =>
+    withFile(written, (file) =>
+      Effect.gen(function* () {
+        const outer = Policy.layerRules({ deny: [{ tool: "search", where: { q: "secret" }, reason: "outer" }] })
+        const policy = Context.get(
+          yield* Layer.build(Layer.provideMerge(PolicyFile.layer(file), outer)),
+          Policy.Policy
+        )!
+        const decide = (asked: Policy.PolicyCall) => policy.authorize(asked)
+        assert.deepStrictEqual(
+          yield* decide(call("shell", { command: "sudo rm x" })),
+          Policy.denied("nothing is deleted")
+        )
+        assert.strictEqual((yield* decide(call("shell", { command: "format" })))._tag, "Denied")
+        assert.strictEqual((yield* decide(call("fs_write")))._tag, "Confirm")
+        assert.strictEqual((yield* decide(call("search")))._tag, "Allowed")
+        assert.deepStrictEqual(yield* decide(call("search", { q: "secret" })), Policy.denied("outer"))
+        assert.deepStrictEqual(yield* decide(call("internal_x")), Policy.denied("not available"))
+      })
+    )
+  )
+
+  it.effect("takes an empty file for an empty policy, and a word for every default", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* PolicyFile.parse(""), {
+        deny: [],
+        confirm: [],
+        allow: [],
+        hide: [],
+        default: "allow"
+      })
+      for (const word of ["allow", "confirm", "deny", "effects"] as const) {
+        assert.strictEqual((yield* PolicyFile.parse(`default: ${word}`)).default, word)
+      }
+    })
+  )
+
+  it.effect("refuses what it does not understand, and says where it stands", () =>
+    Effect.gen(function* () {
+      assert.match(yield* reason("denny: []"), /unknown key 'denny'/)
+      assert.match(yield* reason("deny: shell"), /^deny: expected a list/)
+      assert.match(yield* reason("deny: [{ name: shell }]"), /^deny\[0\]: unknown key 'name'/)
+      assert.match(yield* reason("deny: [{ where: {} }]"), /^deny\[0\].tool: expected a text/)
+      assert.match(yield* reason("deny: [{ tool: a, where: { n: 5 } }]"), /^deny\[0\].where.n: expected a text/)
+      assert.match(yield* reason("default: maybe"), /^default: expected allow, confirm or deny/)
+      assert.match(yield* reason("default: { delete: deny }"), /unknown key 'delete'/)
+      assert.match(yield* reason("- a"), /expected a mapping/)
+      assert.match(yield* reason("deny: ["), /cannot be read/)
+    })
+  )
+
+  it.effect("refuses bombs, prototype keys and a key twice (S-3)", () =>
+    Effect.gen(function* () {
+      const levels = "bcdefghij".split("").map((name, index) => {
+        const before = index === 0 ? "'x'" : `*${"abcdefghij"[index]}`
+        return `${name}: &${name} [${Array(9).fill(before).join(", ")}]`
+      })
+      for (const text of [levels.join("\n"), "__proto__: { deny: [] }", "deny: []\ndeny: []"]) {
+        assert.match(yield* reason(text), /cannot be read/)
+      }
+    })
+  )
+
+  it.effect("fails typed for a file that is missing, no file, too large, or holds a pattern out of bounds (S-12)", () =>
+    withFile("deny: [{ tool: '*', where: { a: '(?=b)' } }]", (file) =>
+      Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const path = yield* Path.Path
+        const message = (file: string) => Effect.map(Effect.flip(PolicyFile.load(file)), (error) => error.message)
+        assert.match(yield* message(file), /deny\[0\].where.a: .*not supported/)
+        assert.match(yield* message(`${file}.gone`), /cannot be read/)
+        assert.match(yield* message(path.dirname(file)), /not a plain file/)
+        yield* fs.writeFileString(file, "#".repeat(300_000))
+        assert.match(yield* message(file), /larger than/)
+      })
+    )
+  )
+})
