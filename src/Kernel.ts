@@ -61,6 +61,14 @@ import { Telemetry } from "./Telemetry.ts"
 export type Input = string | Media | Content | ReadonlyArray<string | Media | Content>
 
 /**
+ * What the host is told when a task ends (BP-103).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type { TaskReport }
+
+/**
  * What holds for every run, new or resumed.
  *
  * @category models
@@ -356,6 +364,8 @@ const onGround = <Output, S extends AnySkill<unknown>, R>(
     if (problem !== undefined) return Effect.fail(problem)
     const own = closed(agent, current)
     return Effect.flatMap(modelOf(built, current, own, options), ({ model, provider }) => {
+      const random = Context.get(current, Random.Random)
+      const holder = options.workerId ?? "local"
       const ground: Ground = {
         agent: own,
         model,
@@ -372,7 +382,9 @@ const onGround = <Output, S extends AnySkill<unknown>, R>(
         telemetry: reference(built, current, Telemetry),
         limits: reference(built, current, Limits),
         clock: Context.get(current, Clock.Clock),
-        workerId: options.workerId ?? "local",
+        holder,
+        // Two lives of a run must never write the same record, not even by one worker at one instant (R-5, R-6).
+        workerId: `${holder}#${hex(random)}`,
         allowed: options.allowedSkills,
         parts: options.parts ?? false,
         tree: Tree.make(agent.budget, agent.spawn ?? { maxAgents: 50, maxDepth: 1 }, Tree.spentOf(state)),
@@ -381,8 +393,7 @@ const onGround = <Output, S extends AnySkill<unknown>, R>(
         spawn: Begin.spawn,
         onTaskComplete: options.onTaskComplete
       }
-      const random = Context.get(current, Random.Random)
-      const whole = body(ground, () => newRunId(() => random.nextIntUnsafe()))
+      const whole = body(ground, () => `run_${hex(random)}${hex(random)}${hex(random)}`)
       const traced =
         ground.telemetry === undefined
           ? whole
@@ -465,7 +476,4 @@ const listeners = (built: Context.Context<never>, current: Context.Context<never
   }
 }
 
-const newRunId = (random: () => number): string => {
-  const part = () => (random() >>> 0).toString(16).padStart(8, "0")
-  return `run_${part()}${part()}${part()}`
-}
+const hex = (random: Random.Random): string => (random.nextIntUnsafe() >>> 0).toString(16).padStart(8, "0")

@@ -179,7 +179,7 @@ const retell = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
 const notHeld = (run: Run): Effect.Effect<void, KernelError> =>
   Effect.flatMap(run.store.head(run.state.runId), (head) => {
     const lease = Option.isSome(head) ? head.value.lease : undefined
-    return lease === undefined || lease.workerId === run.workerId || lease.expiresAt <= now(run)
+    return lease === undefined || lease.workerId === run.holder || lease.expiresAt <= now(run)
       ? Effect.void
       : Effect.fail(new RunBusy({ runId: run.state.runId, ...lease }))
   })

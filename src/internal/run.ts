@@ -57,6 +57,9 @@ export interface Ground {
   readonly telemetry: Telemetry.Shape | undefined
   readonly limits: Limits
   readonly clock: Clock.Clock
+  /** Who runs: the owner of leases. */
+  readonly holder: string
+  /** Who writes: another one each time a run is begun or resumed. */
   readonly workerId: string
   /** Names of skills the host allows at all; undefined for every one (BP-65). */
   readonly allowed: ReadonlyArray<string> | undefined

@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import type * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as Life from "./internal/life.ts"
-import type { Finding, Rule } from "./internal/verdict.ts"
+import type { Rule } from "./internal/verdict.ts"
 import type { Cut } from "./internal/watch.ts"
 
 // ---------------------------------------------------------------- models

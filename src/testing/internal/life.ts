@@ -102,6 +102,8 @@ export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unkn
   const operator = yield* opened(place)
   const findings: Array<Verdict.Finding> = []
   const processes: Array<Process> = []
+  const sleepers = () =>
+    new Set(processes.flatMap(({ machine }) => (machine.status === "stopped" ? [machine.name] : [])))
   let told = false
 
   while (true) {
@@ -112,7 +114,8 @@ export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unkn
       findings.push({ rule: "R-1", detail })
       break
     }
-    const how = state === undefined ? undefined : yield* decide(subject, operator, state, witness.facts, before)
+    const how =
+      state === undefined ? undefined : yield* decide(subject, operator, state, witness.facts, before, sleepers())
     told ||= how?.told ?? false
     const store = yield* opened(place)
     const number = processes.length + 1
@@ -240,18 +243,27 @@ const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>,
   store: RunStore.Shape,
   state: RunState,
   facts: Array<Fact>,
-  before: Life | undefined
+  before: Life | undefined,
+  sleepers: ReadonlySet<string>
 ): Effect.fn.Return<Decision, RunStore.StoreError> {
   const replay: { [toolCallId: string]: Kernel.Verdict } = {}
   let told = false
   for (const call of yield* inFlight(store, state)) {
-    const of = (type: Fact["type"]) =>
-      facts.some((fact) => fact.type === type && "callId" in fact && fact.callId === call.toolCallId)
-    const result = of("ended") ? before?.results.get(call.toolCallId) : undefined
-    const verdict = (subject.verdict ?? truth)(call, { entered: of("started"), result })
-    replay[call.toolCallId] = verdict
+    const { toolCallId } = call
+    const is = (type: Fact["type"]) =>
+      facts.some((fact) => fact.type === type && "callId" in fact && fact.callId === toolCallId)
+    // A process that is only stopped will run what it launched as soon as it wakes.
+    const isHeld = facts.some(
+      (fact) =>
+        fact.type === "stored" &&
+        sleepers.has(fact.machine) &&
+        fact.record.delta.launched?.includes(toolCallId) === true
+    )
+    const result = is("ended") || isHeld ? before?.results.get(toolCallId) : undefined
+    const verdict = (subject.verdict ?? truth)(call, { entered: is("started") || isHeld, result })
+    replay[toolCallId] = verdict
     told ||= typeof verdict === "object"
-    if (verdict === "retry") facts.push({ type: "allowed", callId: call.toolCallId })
+    if (verdict === "retry") facts.push({ type: "allowed", callId: toolCallId })
   }
   const options = state.status.type === "paused" ? (subject.answer ?? approve)(state) : {}
   return { options: { ...options, replay: { ...replay, ...options.replay } }, told }

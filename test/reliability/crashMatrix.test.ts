@@ -1,0 +1,93 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { Agent, SkillRegistry, Skill } from "kernai"
+import { CrashMatrix, MockProvider } from "kernai/testing"
+import * as Broken from "../support/brokenKernels.ts"
+import { subjects } from "../support/crashScripts.ts"
+
+const subject = (name: string): CrashMatrix.Subject => {
+  const found = subjects().find((subject) => subject.name === name)
+  if (found === undefined) throw new Error(`there is no subject '${name}'`)
+  return found
+}
+
+const rulesOf = (report: CrashMatrix.Report) => new Set(report.violations.map(({ rule }) => rule))
+
+describe("a run cut off at every commit, in every way (R-1 to R-7)", () => {
+  for (const subject of subjects()) {
+    it.live(`${subject.name} loses nothing, doubles nothing and ends as if undisturbed`, () =>
+      Effect.gen(function* () {
+        const report = yield* CrashMatrix.run(subject)
+        assert.deepStrictEqual(report.violations, [])
+        assert.strictEqual(report.points, report.commits * 4)
+      })
+    )
+  }
+
+  for (const name of ["plain", "tool", "pause"]) {
+    it.live(`${name} survives a second crash at every commit of every recovery`, () =>
+      Effect.gen(function* () {
+        const report = yield* CrashMatrix.run(subject(name), { ways: ["before", "after"], again: ["unacknowledged"] })
+        assert.deepStrictEqual(report.violations, [])
+      })
+    )
+  }
+})
+
+describe("the matrix finds what is broken", () => {
+  it.live("R-5: a kernel without the revision check goes on where another has finished", () =>
+    Effect.gen(function* () {
+      const report = yield* CrashMatrix.run(subject("tool"), { kernel: Broken.withoutRevisionCheck, ways: ["asleep"] })
+      assert.isTrue(rulesOf(report).has("R-5"), CrashMatrix.format(report))
+    })
+  )
+
+  it.live("R-2: a kernel without the launch commit enters a writing skill twice", () =>
+    Effect.gen(function* () {
+      const report = yield* CrashMatrix.run(subject("tool"), { kernel: Broken.withoutLaunch, ways: ["before"] })
+      assert.isTrue(rulesOf(report).has("R-2"), CrashMatrix.format(report))
+    })
+  )
+
+  it.live("R-2: a kernel whose launches are acknowledged before they are stored enters a skill too early", () =>
+    Effect.gen(function* () {
+      const report = yield* CrashMatrix.run(subject("tool"), { kernel: Broken.thatAcknowledgesEarly, ways: ["before"] })
+      assert.isTrue(rulesOf(report).has("R-2"), CrashMatrix.format(report))
+    })
+  )
+
+  it.live("R-2: a kernel that repeats what was in flight runs a writing skill twice", () =>
+    Effect.gen(function* () {
+      const report = yield* CrashMatrix.run(subject("tool"), { kernel: Broken.thatRetriesInFlight, ways: ["after"] })
+      assert.isTrue(rulesOf(report).has("R-2"), CrashMatrix.format(report))
+    })
+  )
+
+  it.live("R-7: instructions that differ from process to process are told, with the place", () =>
+    Effect.gen(function* () {
+      let process = 0
+      const agent = Agent.make({ name: "moody", instructions: Effect.sync(() => `mood ${process++}`), model: "m" })
+      const layer = Layer.merge(SkillRegistry.layer(), MockProvider.layer("done"))
+      const report = yield* CrashMatrix.run({ agent, input: "go", layer }, { ways: ["before"] })
+      assert.deepStrictEqual(rulesOf(report), new Set(["R-7"]))
+      assert.match(CrashMatrix.format(report), /before at commit 1 of process 1: run differs at its event 3/)
+    })
+  )
+
+  it.live("a skill that waits for ever is cut at its time limit, in virtual time, and the run ends", () =>
+    Effect.gen(function* () {
+      const agent = Agent.make({ name: "stuck", instructions: "", model: "m", skills: "all", dialect: "tools" })
+      const wait = Skill.dynamic("wait", {
+        description: "waits",
+        inputSchema: { type: "object" },
+        execute: () => Effect.never
+      })
+      const layer = Layer.merge(
+        SkillRegistry.layer(wait),
+        MockProvider.layer({ calls: [{ id: "w", name: "wait" }] }, "done")
+      )
+      const report = yield* CrashMatrix.run({ agent, input: "go", layer }, { ways: ["before"] })
+      assert.deepStrictEqual(report.violations, [])
+    })
+  )
+})

@@ -1,0 +1,84 @@
+/**
+ * Kernels that break a promise, made of the real one on a store that lies to it.
+ *
+ * A checker that finds nothing wrong with these finds nothing wrong with anything.
+ */
+import { Effect, Layer, Option } from "effect"
+import { Kernel, RunStore, type RunState } from "kernai"
+
+const over = (lie: (store: RunStore.Shape) => RunStore.Shape) =>
+  Kernel.layer.pipe(
+    Layer.provide(
+      Layer.effect(
+        RunStore.RunStore,
+        Effect.map(RunStore.RunStore, (store) => lie(store))
+      )
+    )
+  )
+
+const at = (state: RunState.RunState, revision: number): RunState.RunState => ({
+  ...state,
+  turns: state.turns,
+  prompt: state.prompt,
+  revision
+})
+
+/** Without the revision check: who is too late stores the same decision once more, after what the other one stored. */
+export const withoutRevisionCheck = over((store) => ({
+  ...store,
+  commit: (record, state) =>
+    Effect.catchTag(store.commit(record, state), "ConcurrentAppendError", ({ actualSeq }) =>
+      store.commit({ ...record, revision: actualSeq + 1 }, at(state, actualSeq + 1))
+    )
+}))
+
+/** Without the launch commit: a call is in flight in memory only. */
+export const withoutLaunch = over((store) => {
+  const skipped = new Map<string, number>()
+  return {
+    ...store,
+    commit: (record, state) => {
+      const behind = skipped.get(record.runId) ?? 0
+      if (record.op === "launch") {
+        skipped.set(record.runId, behind + 1)
+        return Effect.void
+      }
+      const revision = record.revision - behind
+      return store.commit({ ...record, revision }, at(state, revision))
+    }
+  }
+})
+
+/** Commits later than it says: the last record of a process is lost with it. */
+export const thatAcknowledgesEarly = over((store) => {
+  let held: readonly [RunState.RunRecord, RunState.RunState] | undefined
+  return {
+    ...store,
+    commit: (record, state) => {
+      const before = held
+      held = [record, state]
+      const last = record.events.some((event) => event.type === "run_completed" || event.type === "paused")
+      const write = before === undefined ? Effect.void : store.commit(...before)
+      return last
+        ? Effect.andThen(
+            write,
+            Effect.suspend(() => ((held = undefined), store.commit(record, state)))
+          )
+        : write
+    }
+  }
+})
+
+/** Launches without looking: says at every resume that what was in flight may run again. */
+export const thatRetriesInFlight = Layer.effect(
+  Kernel.Kernel,
+  Effect.map(Effect.zip(Kernel.Kernel, RunStore.RunStore), ([kernel, store]): Kernel.Shape => ({
+    ...kernel,
+    resume: (agent, runId, options) =>
+      Effect.flatMap(Effect.orDie(store.load(runId)), (state) => {
+        const inFlight = Option.isSome(state) ? (state.value.currentTurn?.inFlight ?? []) : []
+        const replay = Object.fromEntries(inFlight.map((call) => [call.toolCallId, "retry" as const]))
+        return kernel.resume(agent, runId, { ...options, replay })
+      })
+  }))
+).pipe(Layer.provide(Kernel.layer))
