@@ -15,11 +15,13 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
+import * as Blocks from "./Block.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
 import { faultOf } from "./internal/skillFault.ts"
 import * as Input from "./internal/skillInput.ts"
 import * as Outputs from "./internal/skillOutput.ts"
 import * as Settings from "./internal/skillSettings.ts"
+import { visible } from "./internal/visible.ts"
 import { CredentialMissing, InvalidArguments, SkillResultInvalid, SkillSettingInvalid } from "./KernelError.ts"
 import type { Kind, Media } from "./Media.ts"
 import type { Capability } from "./Model.ts"
@@ -381,8 +383,11 @@ const entry = (name: string, options: Options, input: Input.Input): string => {
     spec.required === true ? `${key} (required)` : key
   )
   return [
-    options.description === "" ? `- ${name}` : `- ${name}: ${options.description}`,
-    ...(names.length === 0 ? [] : [`Inputs: ${Input.summary(input)}`, `Usage: ${Input.usage(name, names)}`]),
+    // A foreign source describes its tools as it likes: nothing it says may look like a block (BP-76).
+    options.description === "" ? `- ${name}` : `- ${name}: ${Blocks.escape(options.description)}`,
+    ...(names.length === 0
+      ? []
+      : [`Inputs: ${Blocks.escape(visible(Input.summary(input)))}`, `Usage: ${Input.usage(name, names)}`]),
     ...(config.length === 0 ? [] : [`Config: ${config.join(", ")}`]),
     ...(credentials.length === 0 ? [] : [`Credentials: ${credentials.join(", ")}`])
   ].join("\n  ")

@@ -14,12 +14,14 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
+import { escape } from "../Block.ts"
 import { defaults } from "../Limits.ts"
 import type { Json, JsonObject } from "./json.ts"
 import { isJsonObject, jsonObject } from "./json.ts"
 import { properties, required, resolve, typeName } from "./jsonSchema.ts"
 import * as Snapshot from "./snapshot.ts"
 import { parseJson, strip } from "./untrusted.ts"
+import { visible } from "./visible.ts"
 
 /** The name of the only input of a skill whose schema is no object, and of text nobody claimed (BP-68). */
 export const fallback = "input"
@@ -63,7 +65,7 @@ export const usage = (skill: string, names: ReadonlyArray<string>): string =>
 
 /** A command block. */
 export const command = (skill: string, content: string): string =>
-  `<block type="command" name="${skill}">${content}</block>`
+  `<block type="command" name="${skill}">${escape(visible(content))}</block>`
 
 /** The inputs in one line: names, types, defaults (BP-94). */
 export const summary = (input: Input): string => {

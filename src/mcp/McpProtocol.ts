@@ -14,6 +14,7 @@ import type { Json } from "../internal/json.ts"
 import { isRecord, own, parseJson, strip } from "../internal/untrusted.ts"
 import { McpError } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
+import * as Definition from "./internal/definition.ts"
 import * as Render from "./internal/render.ts"
 
 /**
@@ -230,7 +231,7 @@ const unknownMethod = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, { met
   return yield* invalid(`${short}. '${method}' looks like a tool name. To call that tool, write: ${right}`)
 })
 
-const listed = (value: unknown): Answer => ({ content: [Content.text(JSON.stringify(value))], isError: false })
+const listed = (value: unknown): Answer => ({ content: [Content.text(Definition.json(value))], isError: false })
 
 const description = (tool: ToolEntry) =>
   withoutNulls({

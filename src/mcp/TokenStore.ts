@@ -11,12 +11,12 @@ import * as Context from "effect/Context"
 import * as Digest from "effect/crypto/Digest"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
-import * as Hex from "effect/encoding/Hex"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
+import { replaceFile } from "./internal/replaceFile.ts"
 
 /**
  * What an authorization server gave for one MCP server.
@@ -110,13 +110,10 @@ export const layerFile = (folder: string): Layer.Layer<TokenStore, never, FileSy
           const file = yield* fileOf(url)
           const text = yield* encode(grant)
           yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 })
-          const draft = `${file}.${Hex.encode(yield* random.randomBytes(8))}`
-          // A file of that name made by anyone else is not written to; a link put in its place is replaced, not followed.
-          yield* fs.writeFileString(draft, text, { flag: "wx", mode: 0o600 }).pipe(
-            Effect.andThen(fs.rename(draft, file)),
-            Effect.onError(() => Effect.ignore(fs.remove(draft)))
-          )
+          yield* replaceFile(file, text)
         },
+        Effect.provideService(FileSystem.FileSystem, fs),
+        Effect.provideService(SecureRandom.SecureRandom, random),
         Effect.catch(() => Effect.logWarning("the sign-in could not be kept: its file cannot be written"))
       )
 

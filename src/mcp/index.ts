@@ -5,6 +5,8 @@
  */
 export * as McpConfig from "./McpConfig.ts"
 export * as McpConnection from "./McpConnection.ts"
+export * as McpHub from "./McpHub.ts"
 export * as McpProtocol from "./McpProtocol.ts"
 export * as OAuth from "./OAuth.ts"
 export * as TokenStore from "./TokenStore.ts"
+export * as ToolPins from "./ToolPins.ts"

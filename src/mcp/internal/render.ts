@@ -14,6 +14,7 @@ import { isJsonObject, type Json } from "../../internal/json.ts"
 import { plain } from "../../internal/plain.ts"
 import { isRecord, own } from "../../internal/untrusted.ts"
 import * as Media from "../../Media.ts"
+import { isPage } from "./definition.ts"
 
 /** An answer for the model. */
 export interface Rendered {
@@ -90,6 +91,12 @@ const contentOf = (item: unknown): Content.Content => {
 
 const embedded = (item: unknown): Content.Content => {
   if (!isRecord(item)) return contentOf(item)
+  const uri = own(item, "uri")
+  // A page is for the user: its source is not for the model (CP-5).
+  if (typeof uri === "string" && isPage(uri)) {
+    const type = own(item, "mimeType")
+    return Content.uiResource(uri, typeof type === "string" ? { mimeType: type } : {})
+  }
   const blob = own(item, "blob")
   if (blob === undefined) return contentOf(item)
   return medium(blob, own(item, "mimeType"), undefined) ?? omitted("resource")

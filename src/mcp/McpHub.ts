@@ -1,0 +1,346 @@
+/**
+ * MCP servers for agents: one connection each, used in two ways.
+ *
+ * Tools become skills of the registry (AC-12, AC-13), and everything a server
+ * has is behind the protocol block `mcp` (BP-170). A server that is away fails
+ * nobody: it is told in `status`, tried again, and its tools come when it does.
+ * A tool that changes is hidden until it is approved (S-8). When the scope
+ * closes, skills, protocol, processes and sockets are gone (R-15, W-32).
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import type * as HttpClient from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import * as Semaphore from "effect/Semaphore"
+import * as Stream from "effect/Stream"
+import * as SubscriptionRef from "effect/SubscriptionRef"
+import { ConfigInvalid, McpError, type ToolNameConflict } from "../KernelError.ts"
+import { Limits } from "../Limits.ts"
+import * as Protocol from "../Protocol.ts"
+import { ProtocolRegistry } from "../ProtocolRegistry.ts"
+import { SkillRegistry } from "../SkillRegistry.ts"
+import * as Call from "./internal/call.ts"
+import * as Catalog from "./internal/catalog.ts"
+import { documentation } from "./internal/documentation.ts"
+import * as Follow from "./internal/follow.ts"
+import * as Names from "./internal/names.ts"
+import { Station } from "./internal/station.ts"
+import * as ToolSkill from "./internal/toolSkill.ts"
+import * as McpConfig from "./McpConfig.ts"
+import * as McpConnection from "./McpConnection.ts"
+import * as McpProtocol from "./McpProtocol.ts"
+import * as OAuth from "./OAuth.ts"
+import { layerMemory as pinsInMemory, ToolPins } from "./ToolPins.ts"
+import { layerMemory as tokensInMemory, TokenStore } from "./TokenStore.ts"
+
+/**
+ * A tool that is not shown, and why.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HiddenTool {
+  readonly server: string
+  /** The name it has on its server. */
+  readonly tool: string
+  readonly reason: "changed" | "repeated"
+  /** What the server says of it now. */
+  readonly description: string
+  /** Of the definition as it is now: approving it approves exactly this one. */
+  readonly hash: string
+}
+
+/**
+ * How one server is.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ServerStatus {
+  readonly name: string
+  readonly transport: McpConfig.Transport
+  readonly state: "connected" | "unavailable" | "needs-sign-in"
+  /** Why it is not connected. */
+  readonly problem: McpError | undefined
+  readonly info: McpConnection.ServerInfo | undefined
+  /** The names of its skills, by the names its tools have there. */
+  readonly skills: ReadonlyMap<string, string>
+  readonly hidden: ReadonlyArray<HiddenTool>
+}
+
+/**
+ * A page for the user, as its server wrote it: hostile until a sandbox holds it (CP-5).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Page = Call.Page
+
+/**
+ * What a hub can be asked.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Shape {
+  /** Every server, in the order of the config. */
+  readonly status: Effect.Effect<ReadonlyArray<ServerStatus>>
+  /** The status now and whenever it changed: a server came or went, its tools changed, one was hidden. */
+  readonly changes: Stream.Stream<ReadonlyArray<ServerStatus>>
+  /** What the `mcp` block is answered from. */
+  readonly catalog: McpProtocol.Catalog
+  /** Asks a server, connected or not, for what it has now. */
+  readonly refresh: (server: string) => Effect.Effect<void, McpError>
+  /** The page of a `ui_resource`, from the server that made it (CP-5). */
+  readonly readPage: (server: string, uri: string) => Effect.Effect<Page, McpError>
+  /** Accepts a tool as it is described here. False when it is not hidden, or changed again meanwhile. */
+  readonly approve: (tool: HiddenTool) => Effect.Effect<boolean>
+  /** Signs in to a server that asks for it; `show` is given the address for the browser. */
+  readonly signIn: <E, R>(
+    server: string,
+    show: (url: string) => Effect.Effect<unknown, E, R>,
+    options?: { readonly timeout?: Duration.Input | undefined }
+  ) => Effect.Effect<void, McpError | E, R>
+  /** Forgets the sign-in. */
+  readonly signOut: (server: string) => Effect.Effect<void, McpError>
+}
+
+/**
+ * The MCP servers of an application.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class McpHub extends Context.Service<McpHub, Shape>()("kernai/mcp/McpHub") {}
+
+/**
+ * How agents may use the servers; in both ways unless told.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Tools as skills. */
+  readonly skills?: boolean | undefined
+  /** The protocol block `mcp`. It reaches every tool, whatever skills an agent has. */
+  readonly protocol?: boolean | undefined
+}
+
+/**
+ * Connects servers and registers what they have.
+ *
+ * The layer is there when every server answered or failed to. Sign-ins and pins
+ * are kept by the `TokenStore` and the `ToolPins` in context, else in memory.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (
+  config: McpConfig.McpConfig,
+  options?: Options
+): Layer.Layer<
+  McpHub,
+  ToolNameConflict,
+  SkillRegistry | ProtocolRegistry | ChildProcessSpawner | HttpClient.HttpClient
+> => Layer.effect(McpHub, make(config, options))
+
+/**
+ * The same from a YAML file, named by its path, or from a value of the same shape.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  source: string | { readonly [key: string]: unknown },
+  options?: Options & McpConfig.Options
+): Layer.Layer<
+  McpHub,
+  ConfigInvalid | ToolNameConflict,
+  SkillRegistry | ProtocolRegistry | ChildProcessSpawner | HttpClient.HttpClient | FileSystem.FileSystem
+> => Layer.unwrap(Effect.map(readConfig(source, options), (config) => layer(config, options)))
+
+/**
+ * Reads a config as `layerConfig` does.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const readConfig = Effect.fnUntraced(function* (
+  source: string | { readonly [key: string]: unknown },
+  options?: McpConfig.Options
+): Effect.fn.Return<McpConfig.McpConfig, ConfigInvalid, FileSystem.FileSystem> {
+  if (typeof source !== "string") return yield* McpConfig.fromValue(source, options)
+  const text = yield* Effect.mapError(
+    FileSystem.FileSystem.use((fs) => fs.readFileString(source)),
+    (error) => new ConfigInvalid({ path: source, reason: `'${source}' cannot be read (${error.reason._tag})` })
+  )
+  return yield* McpConfig.fromYaml(text, options)
+})
+
+const make = Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: Options | undefined) {
+  const limits = yield* Limits
+  const registry = yield* SkillRegistry
+  const stations = yield* connectAll(config)
+  const all = [...stations.values()]
+  const status = yield* SubscriptionRef.make<ReadonlyArray<ServerStatus>>([])
+
+  const names = new Map<string, string>()
+  // One source for all servers, so that their skills change together and stay in the order of the config.
+  const registration = yield* Effect.orDie(registry.registerSource({ source: "mcp", skills: [] }))
+  const register = Effect.gen(function* () {
+    const shown =
+      options?.skills === false ? [] : all.flatMap((station) => station.shown.map((tool) => ({ station, tool })))
+    yield* nameAll(
+      names,
+      shown.map(({ station, tool }) => ({ server: station.name, tool: tool.tool.name })),
+      registry
+    )
+    const skills = shown.flatMap(({ station, tool }) => {
+      const name = names.get(keyOf(station.name, tool.tool.name))
+      return name === undefined ? [] : [ToolSkill.make(station, tool, name, limits)]
+    })
+    yield* registration.replace(skills)
+  })
+  const publish = Effect.gen(function* () {
+    // Somebody may take a name between the look and the registration: then it is another one.
+    const losing = Effect.tapError(register, ({ name }) => Effect.sync(() => forget(names, name)))
+    yield* Effect.retry(losing, { times: 3 })
+    yield* SubscriptionRef.set(
+      status,
+      all.map((station) => statusOf(station, names))
+    )
+  }).pipe(
+    Effect.catch((error) => Effect.logError(`the tools of MCP servers were not registered: ${error.message}`)),
+    Semaphore.makeUnsafe(1).withPermits(1)
+  )
+
+  const refresh = (station: Station): Effect.Effect<void, McpError> =>
+    station.read.pipe(
+      Effect.tapError(() => publish),
+      Effect.flatMap((changed) => (changed ? publish : Effect.void))
+    )
+
+  // All are asked before any is registered, so that names do not depend on who answers first.
+  yield* Effect.forEach(all, (station) => Effect.ignore(station.read), { concurrency: "unbounded", discard: true })
+  for (const { problem } of all) if (problem !== undefined) yield* Effect.logWarning(problem.message)
+  yield* publish
+  yield* Effect.forEach(all, (station) => Effect.forkScoped(Follow.follow(station, refresh(station))), {
+    discard: true
+  })
+
+  const catalog = Catalog.make(stations, refresh, limits)
+  if (options?.protocol !== false) yield* registerProtocol(catalog, [...stations.keys()])
+
+  const find = (server: string): Effect.Effect<Station, McpError> => {
+    const station = stations.get(server)
+    return station === undefined ? Effect.fail(unknownServer(server)) : Effect.succeed(station)
+  }
+  const findOAuth = (server: string): Effect.Effect<readonly [Station, OAuth.OAuth], McpError> =>
+    Effect.flatMap(find(server), (station) =>
+      station.oauth === undefined ? Effect.fail(noSignIn(server)) : Effect.succeed([station, station.oauth] as const)
+    )
+
+  return McpHub.of({
+    status: SubscriptionRef.get(status),
+    changes: SubscriptionRef.changes(status),
+    catalog,
+    refresh: (server) => Effect.flatMap(find(server), refresh),
+    readPage: (server, uri) => Effect.flatMap(find(server), (station) => Call.readPage(station, uri)),
+    approve: ({ hash, server, tool }) =>
+      Effect.tap(stations.get(server)?.approve(tool, hash) ?? Effect.succeed(false), (approved) =>
+        approved ? publish : Effect.void
+      ),
+    signIn: (server, show, options) =>
+      Effect.flatMap(findOAuth(server), ([station, oauth]) =>
+        Effect.andThen(oauth.signIn(show, options), refresh(station))
+      ),
+    signOut: (server) => Effect.flatMap(findOAuth(server), ([, oauth]) => oauth.signOut)
+  })
+})
+
+const connectAll = Effect.fnUntraced(function* (config: McpConfig.McpConfig) {
+  const pins = Option.getOrUndefined(yield* Effect.serviceOption(ToolPins)) ?? (yield* ownPins)
+  const tokens = Option.getOrUndefined(yield* Effect.serviceOption(TokenStore)) ?? (yield* ownTokens)
+  const stations = new Map<string, Station>()
+  for (const server of config.servers.values()) {
+    const oauth =
+      server.transport === "stdio" ? undefined : yield* Effect.provideService(OAuth.make(server), TokenStore, tokens)
+    const connection = yield* McpConnection.make(server, { credentials: oauth?.credentials })
+    stations.set(server.name, new Station(connection, oauth, pins))
+  }
+  return stations
+})
+
+const ownPins = Effect.provide(ToolPins, pinsInMemory)
+const ownTokens = Effect.provide(TokenStore, tokensInMemory)
+
+/** The protocol block: a tool that fails is an error block, whoever says so (BP-179). */
+const registerProtocol = Effect.fnUntraced(function* (catalog: McpProtocol.Catalog, servers: ReadonlyArray<string>) {
+  const registry = yield* ProtocolRegistry
+  const protocol = Protocol.make("mcp", {
+    documentation: documentation(servers),
+    handle: (block) =>
+      Effect.flatMap(McpProtocol.answer(catalog, block.content), (answer) => Call.succeeded("", answer))
+  })
+  yield* Effect.catchTag(registry.register(protocol), "DefinitionInvalid", Effect.die)
+})
+
+const keyOf = (server: string, tool: string): string => JSON.stringify([server, tool])
+
+/** Gives every tool a name and keeps those that were given; a tool that is gone gives its name back. */
+const nameAll = Effect.fnUntraced(function* (
+  names: Map<string, string>,
+  tools: ReadonlyArray<Names.Remote>,
+  registry: SkillRegistry["Service"]
+) {
+  const keys = new Set(tools.map(({ server, tool }) => keyOf(server, tool)))
+  for (const key of names.keys()) if (!keys.has(key)) names.delete(key)
+  const held = new Set(names.values())
+  const fresh = tools.filter(({ server, tool }) => !names.has(keyOf(server, tool)))
+  const given = yield* Names.assign(fresh, (name) => held.has(name) || Option.isSome(registry.find(name)))
+  for (const [index, { server, tool }] of fresh.entries()) {
+    const name = given[index]
+    if (name !== undefined) names.set(keyOf(server, tool), name)
+    else yield* Effect.logWarning(`MCP server '${server}': no name is left for the tool ${JSON.stringify(tool)}`)
+  }
+})
+
+const forget = (names: Map<string, string>, lost: string): void => {
+  for (const [key, name] of names) if (name === lost) names.delete(key)
+}
+
+const statusOf = (station: Station, names: ReadonlyMap<string, string>): ServerStatus => ({
+  name: station.name,
+  transport: station.server.transport,
+  state:
+    station.problem === undefined
+      ? "connected"
+      : station.problem.reason === "needs_sign_in"
+        ? "needs-sign-in"
+        : "unavailable",
+  problem: station.problem,
+  info: station.info,
+  skills: new Map(
+    station.shown.flatMap(({ tool }) => {
+      const name = names.get(keyOf(station.name, tool.name))
+      return name === undefined ? [] : [[tool.name, name] as const]
+    })
+  ),
+  hidden: station.tools.flatMap(({ hash, hidden, tool }): ReadonlyArray<HiddenTool> =>
+    hidden === undefined
+      ? []
+      : [{ server: station.name, tool: tool.name, reason: hidden, description: tool.description ?? "", hash }]
+  )
+})
+
+const unknownServer = (server: string) =>
+  new McpError({ server, reason: "not_found", detail: `there is no MCP server '${server}' in the config` })
+
+const noSignIn = (server: string) =>
+  new McpError({ server, reason: "config", detail: `MCP server '${server}' is a local process: there is no sign-in` })

@@ -1,0 +1,121 @@
+/**
+ * Which definition of each tool was accepted (S-8).
+ *
+ * A tool is pinned by a hash when it is first seen. One that is defined another
+ * way later is hidden until a person approves it, in this process and the next
+ * ones. A file of pins is replaced whole or not at all; one that cannot be read
+ * stops the start, because nobody could tell what was accepted.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as SecureRandom from "effect/crypto/SecureRandom"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Path from "effect/Path"
+import * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
+import { ConfigInvalid } from "../KernelError.ts"
+import { replaceFile } from "./internal/replaceFile.ts"
+
+/**
+ * The hashes of one server's tools, by the names they have there.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Pins = ReadonlyMap<string, string>
+
+/**
+ * Keeps pins by the name of their server.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class ToolPins extends Context.Service<
+  ToolPins,
+  {
+    readonly load: (server: string) => Effect.Effect<Pins>
+    /** Puts these pins in the place of the server's. What cannot be written is logged. */
+    readonly save: (server: string, pins: Pins) => Effect.Effect<void>
+  }
+>()("kernai/mcp/ToolPins") {}
+
+/**
+ * Keeps pins in this process: what changes while it runs is noticed.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerMemory: Layer.Layer<ToolPins> = Layer.sync(ToolPins, () => {
+  const servers = new Map<string, Pins>()
+  return ToolPins.of({
+    load: (server) => Effect.sync(() => servers.get(server) ?? new Map()),
+    save: (server, pins) => Effect.sync(() => void servers.set(server, pins))
+  })
+})
+
+/**
+ * Keeps pins in a JSON file, which is made when there is something to keep.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerFile = (file: string): Layer.Layer<ToolPins, ConfigInvalid, FileSystem.FileSystem | Path.Path> =>
+  Layer.effect(
+    ToolPins,
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const random = yield* SecureRandom.SecureRandom
+      const one = yield* Semaphore.make(1)
+
+      const read = Effect.gen(function* () {
+        if (!(yield* fs.exists(file))) return new Map<string, Pins>()
+        const { servers } = yield* decode(yield* fs.readFileString(file))
+        return new Map(servers.map(({ server, tools }) => [server, new Map(tools)] as const))
+      })
+      let known: ReadonlyMap<string, Pins> = yield* Effect.mapError(
+        read,
+        () => new ConfigInvalid({ path: file, reason: `'${file}' holds no tool pins that can be read` })
+      )
+      // Somebody may have approved in another process; a file that broke meanwhile changes nothing.
+      const current = Effect.map(
+        Effect.orElseSucceed(read, () => known),
+        (servers) => (known = servers)
+      )
+
+      const save = Effect.fnUntraced(
+        function* (server: string, pins: Pins) {
+          known = new Map(yield* current).set(server, pins)
+          const text = yield* encode({
+            version: 1,
+            servers: Array.from(known, ([server, tools]) => ({ server, tools: [...tools] }))
+          })
+          yield* fs.makeDirectory(path.dirname(file), { recursive: true })
+          yield* replaceFile(file, `${text}\n`)
+        },
+        one.withPermits(1),
+        Effect.provideService(FileSystem.FileSystem, fs),
+        Effect.provideService(SecureRandom.SecureRandom, random),
+        Effect.catch(() => Effect.logWarning(`the pins of MCP tools could not be kept: '${file}' cannot be written`))
+      )
+
+      return ToolPins.of({
+        load: (server) => Effect.map(current, (servers) => servers.get(server) ?? new Map()),
+        save
+      })
+    })
+  ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
+
+const Stored = Schema.fromJsonString(
+  Schema.Struct({
+    version: Schema.Literal(1),
+    servers: Schema.Array(
+      Schema.Struct({ server: Schema.String, tools: Schema.Array(Schema.Tuple([Schema.String, Schema.String])) })
+    )
+  })
+)
+const decode = Schema.decodeUnknownEffect(Stored)
+const encode = Schema.encodeEffect(Stored)

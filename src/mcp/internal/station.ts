@@ -1,0 +1,123 @@
+/**
+ * One server as the hub keeps it: connected or not, and which of its tools are shown.
+ *
+ * A list is judged by the pins: a tool that is defined another way than it was
+ * accepted, or that repeats a name, is hidden and cannot be called (S-8).
+ *
+ * @since 0.1.0
+ */
+import type * as McpSchema from "effect/ai/McpSchema"
+import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
+import type { McpError } from "../../KernelError.ts"
+import type { McpServer } from "../McpConfig.ts"
+import type { McpConnection, ServerInfo } from "../McpConnection.ts"
+import type { OAuth } from "../OAuth.ts"
+import type { ToolPins } from "../ToolPins.ts"
+import * as Definition from "./definition.ts"
+
+/** Why a tool is not shown. */
+export type Hidden = "changed" | "repeated"
+
+/** A tool, and whether it may be used. */
+export interface StationTool extends Definition.Definition {
+  readonly hidden: Hidden | undefined
+}
+
+/** One server of a hub. */
+export class Station {
+  readonly server: McpServer
+  readonly connection: McpConnection
+  readonly oauth: OAuth | undefined
+  tools: ReadonlyArray<StationTool> = []
+  info: ServerInfo | undefined
+  /** What went wrong when it was last asked; before the first time nothing is known. */
+  problem: McpError | undefined
+  private listed: ReadonlyArray<McpSchema.Tool> | undefined
+  private readonly pins: ToolPins["Service"]
+  private readonly one = Semaphore.makeUnsafe(1)
+
+  constructor(connection: McpConnection, oauth: OAuth | undefined, pins: ToolPins["Service"]) {
+    this.server = connection.server
+    this.connection = connection
+    this.oauth = oauth
+    this.pins = pins
+  }
+
+  get name(): string {
+    return this.server.name
+  }
+
+  /** The tools that may be shown and called. */
+  get shown(): ReadonlyArray<StationTool> {
+    return this.tools.filter((tool) => tool.hidden === undefined)
+  }
+
+  /** Reads the list if there is a new one; tells whether anything is different now. */
+  readonly read: Effect.Effect<boolean, McpError> = Effect.suspend(() => this.one.withPermits(1)(this.readOnce))
+
+  /** Accepts a hidden tool as it was shown, unless it changed again. */
+  approve(name: string, hash: string): Effect.Effect<boolean> {
+    return this.one.withPermits(1)(
+      Effect.gen({ self: this }, function* () {
+        const tool = this.tools.find((tool) => tool.hidden === "changed" && tool.tool.name === name)
+        if (tool?.hash !== hash) return false
+        yield* this.pins.save(this.name, new Map(yield* this.pins.load(this.name)).set(name, hash))
+        yield* this.judge(this.tools)
+        return true
+      })
+    )
+  }
+
+  private readonly readOnce = Effect.gen({ self: this }, function* () {
+    const before = this.problem
+    const listed = yield* Effect.tapError(this.connection.tools, (problem) =>
+      Effect.sync(() => {
+        this.problem = problem
+      })
+    )
+    this.info = yield* this.connection.info
+    this.problem = undefined
+    if (listed === this.listed) return before !== undefined
+    yield* this.judge(yield* Effect.forEach(listed, Definition.make))
+    this.listed = listed
+    return true
+  })
+
+  private readonly judge = Effect.fnUntraced(
+    { self: this },
+    function* (definitions: ReadonlyArray<Definition.Definition>) {
+      const pins = new Map(yield* this.pins.load(this.name))
+      const known = pins.size
+      const hiddenBefore = new Set(this.tools.filter((tool) => tool.hidden !== undefined).map((tool) => tool.hash))
+      const seen = new Set<string>()
+      const tools = definitions.map((definition): StationTool => {
+        const { name } = definition.tool
+        const hidden = seen.has(name) ? "repeated" : hiddenBy(pins, name, definition.hash)
+        seen.add(name)
+        return { ...definition, hidden }
+      })
+      if (pins.size > known) yield* this.pins.save(this.name, pins)
+      this.tools = tools
+      for (const { hash, hidden, tool } of tools) {
+        if (hidden === undefined || hiddenBefore.has(hash)) continue
+        yield* Effect.logWarning(
+          `MCP server '${this.name}': the tool ${JSON.stringify(tool.name)} is hidden, ${reasons[hidden]}`
+        )
+      }
+    }
+  )
+}
+
+/** Why a tool is hidden, in words. */
+export const reasons: { readonly [reason in Hidden]: string } = {
+  changed: "because its definition changed since it was accepted; approve it to use it again",
+  repeated: "because another tool of the server has the same name"
+}
+
+/** What is new is accepted as it is. */
+const hiddenBy = (pins: Map<string, string>, name: string, hash: string): Hidden | undefined => {
+  const pinned = pins.get(name)
+  if (pinned === undefined) pins.set(name, hash)
+  return pinned === undefined || pinned === hash ? undefined : "changed"
+}

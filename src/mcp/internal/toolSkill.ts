@@ -1,0 +1,37 @@
+/**
+ * A tool of a server as a skill.
+ *
+ * @since 0.1.0
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { jsonObject } from "../../internal/json.ts"
+import type { Limits } from "../../Limits.ts"
+import * as Skill from "../../Skill.ts"
+import * as Call from "./call.ts"
+import * as Definition from "./definition.ts"
+import type { Station, StationTool } from "./station.ts"
+
+/** Makes the skill of a tool under its local name; on the wire it keeps its own. */
+export const make = (station: Station, tool: StationTool, name: string, limits: Limits): Skill.AnySkill => {
+  const { server } = station
+  const hints = tool.tool.annotations
+  const title = hints?.title ?? tool.tool.title
+  return Skill.dynamic(name, {
+    description: Definition.describe(tool.tool, limits.descriptionBytes),
+    inputSchema: jsonObject(Definition.readable(tool.parts["inputSchema"] ?? {}, limits.descriptionBytes)),
+    source: "mcp",
+    effects: Call.effectsOf(station, tool),
+    annotations: {
+      readonly: hints?.readOnlyHint ?? false,
+      destructive: hints?.destructiveHint ?? true,
+      idempotent: hints?.idempotentHint ?? false,
+      openWorld: hints?.openWorldHint ?? true,
+      ...(title === undefined ? {} : { title: Definition.line(title, limits.descriptionBytes) })
+    },
+    // The connection keeps the time itself and tells the server when it gives up; this is for what it cannot see.
+    timeLimit: Duration.toMillis(server.timeout) + Duration.toMillis(server.connectTimeout) + limits.cleanUpMs,
+    execute: (input) =>
+      Effect.flatMap(Call.callTool(station, tool, input), (answer) => Call.succeeded(server.name, answer))
+  })
+}
