@@ -1,0 +1,179 @@
+/**
+ * `kernai run`: a conversation from question to answer, recorded or live.
+ *
+ * @since 0.1.0
+ */
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { type CommandFailed, help, usage } from "../exit.ts"
+import type { Form } from "../follow.ts"
+import type { Options as LiveOptions } from "../live.ts"
+import { Screen } from "../screen.ts"
+
+const flags = {
+  question: Argument.String("question").pipe(Argument.withDescription("What to ask; needs --model"), Argument.optional),
+  model: Flag.String("model").pipe(
+    Flag.withAlias("m"),
+    Flag.withMetavar("<provider>/<model>"),
+    Flag.withDescription("Ask this model, such as anthropic/claude-sonnet-4-20250514 or ollama/llama3.1"),
+    Flag.optional
+  ),
+  replay: Flag.String("replay").pipe(
+    Flag.withMetavar("<name or file>"),
+    Flag.withDescription("Play this recorded conversation"),
+    Flag.optional
+  ),
+  list: Flag.Boolean("list").pipe(Flag.withDescription("List the recorded conversations"), Flag.withDefault(false)),
+  system: Flag.String("system").pipe(Flag.withDescription("Instructions for the model"), Flag.optional),
+  image: Flag.String("image").pipe(
+    Flag.withMetavar("<file>"),
+    Flag.withDescription("Send a picture with the question; may be given several times"),
+    Flag.atLeast(0)
+  ),
+  skillsFrom: Flag.String("skills-from").pipe(
+    Flag.withMetavar("<folder>"),
+    Flag.withDescription("Offer the skill files of this folder instead of the built-in examples. Their code is run"),
+    Flag.optional
+  ),
+  skills: Flag.Boolean("skills").pipe(
+    Flag.withDescription("Offer skills at all (--no-skills: a plain question)"),
+    Flag.withDefault(true)
+  ),
+  maxSteps: Flag.Int("max-steps").pipe(Flag.withDescription("How often the model may be asked"), Flag.withDefault(10)),
+  dialect: Flag.Literals("dialect", ["blocks", "tools"]).pipe(
+    Flag.withDescription("Blocks in text, or the vendor's native tool calls"),
+    Flag.withDefault("blocks")
+  ),
+  root: Flag.String("root").pipe(
+    Flag.withMetavar("<folder>"),
+    Flag.withDescription("Read files given here only inside this folder"),
+    Flag.withDefault(".")
+  ),
+  quiet: Flag.Boolean("quiet").pipe(
+    Flag.withAlias("q"),
+    Flag.withDescription("Print the answer alone"),
+    Flag.withDefault(false)
+  ),
+  json: Flag.Boolean("json").pipe(Flag.withDescription("Print the result as one JSON object"), Flag.withDefault(false)),
+  events: Flag.Boolean("events").pipe(
+    Flag.withDescription("Print every event of the run as a JSON line"),
+    Flag.withDefault(false)
+  ),
+  color: Flag.Boolean("color").pipe(
+    Flag.withDescription("Colour the progress; default: on a terminal, unless NO_COLOR is set"),
+    Flag.optional
+  )
+}
+
+type Input = Command.Command.Config.Infer<typeof flags>
+
+/**
+ * The command.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export const run = Command.make("run", flags, (input) => start(input)).pipe(
+  Command.withDescription(
+    `Run a conversation. Without a model, a recorded one is played: no key is needed, and everything but the model's words is real. ${help}`
+  ),
+  Command.withShortDescription("Run a conversation, recorded or live"),
+  Command.withExamples([
+    { command: "kernai run", description: "Play the recorded conversation that comes with kernai" },
+    { command: "kernai run --replay openai_scenario_weather", description: "Play another one" },
+    {
+      command: 'kernai run --model anthropic/claude-sonnet-4-20250514 "How many users are on the free plan?"',
+      description: "Ask a model; needs ANTHROPIC_API_KEY"
+    },
+    {
+      command: "kernai run --model ollama/llava --no-skills --image cat.png 'What is this?'",
+      description: "Ask a local model about a picture"
+    }
+  ])
+)
+
+const start = Effect.fnUntraced(function* (input: Input) {
+  const form = yield* formOf(input)
+  if (input.list) return yield* list(form)
+  if (input.maxSteps < 1) return yield* usage("--max-steps is a number from 1")
+  return yield* Option.match(input.model, {
+    onNone: () => play(input, form),
+    onSome: (model) => ask(input, form, model)
+  })
+})
+
+const formOf = ({ events, json, quiet }: Input): Effect.Effect<Form, CommandFailed> => {
+  const forms: ReadonlyArray<readonly [Form, boolean]> = [
+    ["quiet", quiet],
+    ["json", json],
+    ["events", events]
+  ]
+  const asked = forms.flatMap(([form, isAsked]) => (isAsked ? [form] : []))
+  return asked.length > 1
+    ? Effect.fail(usage(`--${asked[0]} and --${asked[1]} exclude each other`))
+    : Effect.succeed(asked[0] ?? "text")
+}
+
+// What a way to run needs is loaded when it is taken: a replay starts without the network's modules.
+const recordings = Effect.promise(() => import("../demo/recordings.ts"))
+
+const list = Effect.fnUntraced(function* (form: Form) {
+  const { bundled } = yield* recordings
+  const screen = yield* Screen
+  const width = Math.max(...bundled.map(({ name }) => name.length))
+  screen.out(
+    form === "text" || form === "quiet"
+      ? bundled.map(({ about, name }) => `${name.padEnd(width)}  ${about}\n`).join("")
+      : `${JSON.stringify(bundled)}\n`
+  )
+})
+
+const play = Effect.fnUntraced(function* (input: Input, form: Form) {
+  if (Option.isSome(input.question)) {
+    return yield* usage(
+      "a question needs a model: kernai run --model <provider>/<model> <question>; without both, a recorded conversation is played"
+    )
+  }
+  const recording = yield* open(input)
+  const { replay } = yield* Effect.promise(() => import("../replay.ts"))
+  yield* replay(recording, { form, colors: Option.getOrUndefined(input.color), maxSteps: input.maxSteps })
+})
+
+const ask = Effect.fnUntraced(function* (input: Input, form: Form, model: string) {
+  const recording = Option.isSome(input.question) ? undefined : yield* open(input)
+  if (recording === undefined && Option.isSome(input.replay)) {
+    return yield* usage("--replay brings its own question: give one or the other")
+  }
+  const { live } = yield* Effect.promise(() => import("../live.ts"))
+  yield* live({
+    form,
+    colors: Option.getOrUndefined(input.color),
+    model,
+    question: recording?.question ?? Option.getOrElse(input.question, () => ""),
+    instructions: Option.getOrElse(input.system, () => recording?.instructions ?? instructions),
+    images: input.image,
+    root: input.root,
+    maxSteps: input.maxSteps,
+    dialect: input.dialect,
+    skills: skillsOf(input, recording !== undefined)
+  })
+})
+
+const open = Effect.fnUntraced(function* (input: Input) {
+  const Recordings = yield* recordings
+  return yield* Recordings.open(
+    Option.getOrElse(input.replay, () => Recordings.standard),
+    input.root
+  )
+})
+
+const instructions = "You are a helpful assistant. Use a skill where one helps, and answer briefly."
+
+const skillsOf = ({ skills, skillsFrom }: Input, isRecorded: boolean): LiveOptions["skills"] => {
+  if (!skills) return "none"
+  if (Option.isSome(skillsFrom)) return { directory: skillsFrom.value }
+  return isRecorded ? "all" : "general"
+}

@@ -1,0 +1,160 @@
+/**
+ * Asks a real model: the same run as a replay, over the network.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import type { HttpClient } from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import type * as Path from "effect/Path"
+import * as Result from "effect/Result"
+import * as Agent from "../Agent.ts"
+import * as MediaFile from "../internal/mediaFile.ts"
+import * as Kernel from "../Kernel.ts"
+import type { ProviderUnavailable, SkillFilesInvalid } from "../KernelError.ts"
+import * as Media from "../Media.ts"
+import * as Model from "../Model.ts"
+import * as ModelRegistry from "../ModelRegistry.ts"
+import { Provider, type ProviderShape } from "../Provider.ts"
+import * as SkillRegistry from "../SkillRegistry.ts"
+import * as Skills from "./demo/skills.ts"
+import { usage } from "./exit.ts"
+import { follow, type Options as FollowOptions } from "./follow.ts"
+import { excerpt } from "./text.ts"
+
+/**
+ * What is asked, and who.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options extends Pick<FollowOptions, "form" | "colors"> {
+  /** `<provider>/<model>`. */
+  readonly model: string
+  readonly question: string
+  readonly instructions: string
+  /** Files of pictures, inside `root` (S-4). */
+  readonly images: ReadonlyArray<string>
+  readonly root: string
+  readonly maxSteps: number
+  readonly dialect: Agent.DialectName
+  /** Those of the recorded conversations, those of them of use with any question, none, or a folder of skill files. */
+  readonly skills: "all" | "general" | "none" | { readonly directory: string }
+}
+
+/**
+ * Runs an agent with a model of the network.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const live = Effect.fnUntraced(function* (options: Options) {
+  const { model, provider } = yield* resolve(options.model)
+  const images = yield* Effect.forEach(options.images, (file) => readImage(options.root, file))
+  const agent = Agent.make({
+    instructions: options.instructions,
+    model,
+    maxSteps: options.maxSteps,
+    dialect: options.dialect,
+    ...(options.skills === "none" ? {} : { skills: "all" as const })
+  })
+  const kernel = Kernel.layerMemory.pipe(Layer.provide(Layer.succeed(Provider, provider)))
+  return yield* follow(Kernel.stream(agent, [options.question, ...images]), {
+    ...options,
+    title: `live with ${options.model}`,
+    question: options.question
+  }).pipe(
+    Effect.provide(Layer.provide(kernel, skillsOf(options.skills))),
+    Effect.catchTag("SkillFilesInvalid", (error) => Effect.fail(usage(excerpt(error.message, 400))))
+  )
+})
+
+/**
+ * The provider and the model of a model string. What a model can do is guessed where nothing is known (BP-182).
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const resolve = Effect.fnUntraced(function* (name: string) {
+  const { model, provider } = yield* ModelRegistry.ModelRegistry.use((registry) => registry.resolve(name)).pipe(
+    Effect.provide(Layer.provide(yield* registryOf(name), FetchHttpClient.layer)),
+    Effect.mapError((error) =>
+      usage(
+        error._tag === "ProviderUnavailable" && error.variable !== undefined
+          ? `${error.variable} is not set, ${excerpt(name, 80)} needs it; 'kernai run' shows a recorded conversation without any key`
+          : excerpt(error.message, 400)
+      )
+    )
+  )
+  const capabilities = [...new Set([...model.capabilities, ...Model.guess(model.id)])]
+  return { provider, model: { ...model, capabilities } }
+})
+
+type Adapter = Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient>
+
+// One adapter is loaded instead of all of them, where the model string is one of the usual.
+const usual: ReadonlyMap<string, Effect.Effect<Adapter>> = new Map([
+  [
+    "anthropic",
+    Effect.map(
+      Effect.promise(() => import("../provider/AnthropicProvider.ts")),
+      (module) => module.fromConfig
+    )
+  ],
+  [
+    "google",
+    Effect.map(
+      Effect.promise(() => import("../provider/GeminiProvider.ts")),
+      (module) => module.fromConfig
+    )
+  ],
+  [
+    "ollama",
+    Effect.map(
+      Effect.promise(() => import("../provider/OllamaProvider.ts")),
+      (module) => module.fromConfig
+    )
+  ],
+  [
+    "openai",
+    Effect.map(
+      Effect.promise(() => import("../provider/OpenAiProvider.ts")),
+      (module) => module.fromConfig
+    )
+  ]
+])
+
+const registryOf = Effect.fnUntraced(function* (name: string) {
+  const parts = ModelRegistry.parse(name)
+  const adapter = Result.isSuccess(parts) ? usual.get(parts.success.provider) : undefined
+  if (Result.isSuccess(parts) && adapter !== undefined) {
+    return ModelRegistry.layer({ [parts.success.provider]: yield* adapter })
+  }
+  return (yield* Effect.promise(() => import("../provider/HttpModelRegistry.ts"))).layer
+})
+
+const readImage = Effect.fnUntraced(function* (root: string, file: string) {
+  const readFile = yield* MediaFile.make(root)
+  const bytes = yield* Effect.mapError(readFile(file), (reason) =>
+    usage(`${excerpt(file, 80)} cannot be sent: ${reason}`)
+  )
+  const mimeType = Media.mimeTypeOf(file)
+  if (Media.kindOf(mimeType) !== "image") return yield* usage(`${excerpt(file, 80)} is no image by its name`)
+  return Media.fromBytes(bytes, mimeType)
+})
+
+const skillsOf = (
+  skills: Options["skills"]
+): Layer.Layer<SkillRegistry.SkillRegistry, SkillFilesInvalid, FileSystem.FileSystem | Path.Path> => {
+  const registry = Layer.orDie(
+    SkillRegistry.layer(...(skills === "all" ? Skills.all : skills === "general" ? Skills.general : []))
+  )
+  if (typeof skills === "string") return registry
+  const files = Effect.map(
+    Effect.promise(() => import("../file/SkillFileLoader.ts")),
+    (loader) => loader.layer({ directory: skills.directory })
+  )
+  return Layer.provideMerge(Layer.unwrap(files), registry)
+}

@@ -1,0 +1,133 @@
+/**
+ * Plays a recorded conversation: the model's words come from a file, all else is real.
+ *
+ * The vendor's adapter encodes each request and decodes each recorded answer,
+ * the kernel runs, the skills are executed. A conversation that is not the
+ * recorded one, or another answer, fails the run and says where it parted.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type { HttpClient } from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
+import * as Agent from "../Agent.ts"
+import * as Kernel from "../Kernel.ts"
+import * as Model from "../Model.ts"
+import { Provider, type ProviderShape } from "../Provider.ts"
+import type { AnySkill } from "../Skill.ts"
+import * as SkillRegistry from "../SkillRegistry.ts"
+import * as ReplayProvider from "../testing/ReplayProvider.ts"
+import * as Recordings from "./demo/recordings.ts"
+import * as Skills from "./demo/skills.ts"
+import { usage } from "./exit.ts"
+import { follow, type Options as FollowOptions } from "./follow.ts"
+import { excerpt } from "./text.ts"
+
+/**
+ * How a recording is played.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options extends Pick<FollowOptions, "form" | "colors"> {
+  readonly maxSteps?: number
+  /** Default: the skills of the bundled conversations. */
+  readonly skills?: ReadonlyArray<AnySkill>
+}
+
+/**
+ * Plays a recording to its end.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const replay = Effect.fnUntraced(function* (recording: Recordings.Recording, options: Options) {
+  const { cassette, instructions, question } = recording
+  const adapter = adapters.get(cassette.vendor)
+  if (adapter === undefined) {
+    return yield* usage(
+      `${excerpt(recording.name, 80)} was recorded with '${excerpt(cassette.vendor, 40)}'; known: ${Array.from(adapters.keys()).join(", ")}`
+    )
+  }
+  const provider = yield* ReplayProvider.make(cassette, yield* adapter)
+  const agent = Agent.make({
+    instructions,
+    model: Model.make(cassette.model, { provider: cassette.vendor }),
+    skills: "all",
+    ...(options.maxSteps === undefined ? {} : { maxSteps: options.maxSteps })
+  })
+  const live = Kernel.layerMemory.pipe(
+    Layer.provide([
+      SkillRegistry.layer(...(options.skills ?? Skills.all)),
+      Layer.succeed(Provider, unhurried(provider))
+    ]),
+    Layer.orDie
+  )
+  return yield* follow(Kernel.stream(agent, question), {
+    ...options,
+    title: `recorded conversation ${recording.name} with ${cassette.model}: no key is needed, skills run now`,
+    question,
+    check: (result) => differs(recording.answer, result.text)
+  }).pipe(Effect.provide(live))
+})
+
+/**
+ * Plays the recording that comes with the package: `kernai run` and nothing else.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const replayStandard = Effect.flatMap(Recordings.open(Recordings.standard, "."), (recording) =>
+  replay(recording, { form: "text" })
+)
+
+/** A recorded answer is there at once; the screen still comes first, as it does when a network is waited for. */
+const unhurried = (provider: ProviderShape): ProviderShape => ({
+  ...provider,
+  stream: (request) => Stream.unwrap(Effect.as(Effect.yieldNow, provider.stream(request)))
+})
+
+const key = Redacted.make("recorded")
+
+type Adapter = Effect.Effect<Effect.Effect<ProviderShape, never, HttpClient>>
+
+// Loaded when one is played: three of the four are never needed.
+const adapters: ReadonlyMap<string, Adapter> = new Map([
+  [
+    "anthropic",
+    Effect.map(
+      Effect.promise(() => import("../provider/AnthropicProvider.ts")),
+      ({ make }) => make({ apiKey: key })
+    )
+  ],
+  [
+    "openai",
+    Effect.map(
+      Effect.promise(() => import("../provider/OpenAiProvider.ts")),
+      ({ make }) => make({ apiKey: key })
+    )
+  ],
+  [
+    "google",
+    Effect.map(
+      Effect.promise(() => import("../provider/GeminiProvider.ts")),
+      ({ make }) => make({ apiKey: key })
+    )
+  ],
+  [
+    "ollama",
+    Effect.map(
+      Effect.promise(() => import("../provider/OllamaProvider.ts")),
+      ({ make }) => make()
+    )
+  ]
+])
+
+const differs = (recorded: string | undefined, answer: string): string | undefined =>
+  recorded === undefined || recorded.trim() === answer.trim()
+    ? undefined
+    : `the answer is not the recorded one: expected ${quoted(recorded)}, got ${quoted(answer)}`
+
+const quoted = (text: string): string => JSON.stringify(excerpt(text, 200))

@@ -1,0 +1,73 @@
+/**
+ * Where a command writes: the output, and the progress beside it.
+ *
+ * Progress belongs to people. It goes where the output goes, unless the output
+ * is redirected and the error stream still is a terminal: then the file gets
+ * the answer alone. Colours are for terminals, and for nobody when `NO_COLOR`
+ * is set.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Layer from "effect/Layer"
+
+/**
+ * What a command writes with. Nothing is added to the texts.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Shape {
+  /** The output: answers, and what machines read. */
+  readonly out: (text: string) => void
+  readonly progress: (text: string) => void
+  /** Why it did not work. */
+  readonly error: (text: string) => void
+  /** How wide a line of progress may be. */
+  readonly columns: number
+  /** Whether progress may be coloured. */
+  readonly colors: boolean
+}
+
+/**
+ * The screen.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class Screen extends Context.Service<Screen, Shape>()("kernai/cli/Screen") {}
+
+/**
+ * Whether to colour what goes to a stream.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const wantsColors = (
+  isTerminal: boolean,
+  environment: { readonly [name: string]: string | undefined }
+): boolean => isTerminal && (environment["NO_COLOR"] ?? "") === "" && environment["TERM"] !== "dumb"
+
+/**
+ * The streams of this process.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerProcess: Layer.Layer<Screen> = Layer.sync(Screen, () => {
+  const { env, stderr, stdout } = process
+  const beside = !stdout.isTTY && stderr.isTTY ? stderr : stdout
+  for (const stream of [stdout, stderr]) stream.on("error", ignoreClosedPipe)
+  return {
+    out: (text) => void stdout.write(text),
+    progress: (text) => void beside.write(text),
+    error: (text) => void stderr.write(text),
+    columns: Math.min(beside.columns ?? 120, 200),
+    colors: wantsColors(beside.isTTY, env)
+  }
+})
+
+/** Whoever read the output has seen enough (`kernai run | head`): the run goes on to its end. */
+const ignoreClosedPipe = (error: NodeJS.ErrnoException): void => {
+  if (error.code !== "EPIPE") throw error
+}

@@ -1,0 +1,91 @@
+/**
+ * Foreign text, made fit for a terminal (S-19).
+ *
+ * What a model, a skill or a file wrote can neither move the cursor, set a
+ * colour, forge a line nor reverse the direction: such characters are shown as
+ * escapes. Only line ends and tabs of a text that is printed as a text remain.
+ *
+ * @since 0.1.0
+ */
+import { visible } from "../internal/visible.ts"
+
+/**
+ * A text of several lines, each made visible. Ends with a line end.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const paragraph = (text: string): string =>
+  `${text
+    .split(/\r?\n/)
+    .map((line) => line.split("\t").map(visible).join("\t"))
+    .join("\n")}\n`
+
+/**
+ * A text on one line: every run of blanks, tabs and line ends is one blank, the rest made visible.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const flat = (text: string): string => visible(text.replace(/(?:[ \t\n]|\r\n)+/g, " "))
+
+/**
+ * A text on one line and no longer than this; what is missing is shown as `…`.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const excerpt = (text: string, length: number): string => {
+  // Only the beginning is looked at, however long the text: blanks are all that could make it shorter.
+  const start = text.slice(0, length * 4 + 4)
+  const line = flat(start).trim()
+  return line.length <= length && start.length === text.length ? line : `${clip(line, length - 1)}…`
+}
+
+/**
+ * The beginning of a text, not cut inside a character.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const clip = (text: string, length: number): string => {
+  const end = Math.max(0, length)
+  return text.slice(0, /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end)
+}
+
+/**
+ * JSON text that decodes to the same and holds no character a terminal obeys.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const json = (value: unknown): string =>
+  (JSON.stringify(value) ?? "null").replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (char) =>
+    Array.from(
+      { length: char.length },
+      (_, index) => `\\u${char.charCodeAt(index).toString(16).padStart(4, "0")}`
+    ).join("")
+  )
+
+/**
+ * Milliseconds as people read them.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const duration = (milliseconds: number): string => {
+  if (milliseconds < 1) return "<1 ms"
+  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`
+  return milliseconds < 60_000
+    ? `${(milliseconds / 1_000).toFixed(1)} s`
+    : `${Math.floor(milliseconds / 60_000)} min ${Math.round((milliseconds % 60_000) / 1_000)} s`
+}
+
+/**
+ * Tokens of a model call as people read them; null is not zero.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const tokens = (usage: { readonly inputTokens: number; readonly outputTokens: number } | null): string =>
+  usage === null ? "tokens not reported" : `${usage.inputTokens} tokens in, ${usage.outputTokens} out`
