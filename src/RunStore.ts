@@ -17,6 +17,7 @@ import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
 import * as RunCodec from "./RunCodec.ts"
+import type { PhaseEvent } from "./RunEvent.ts"
 import type { RunRecord, RunState, Status } from "./RunState.ts"
 import { answer, turnCount } from "./RunState.ts"
 
@@ -224,11 +225,14 @@ export const newestFirst = (a: RunHead, b: RunHead): number =>
 export const prune = Effect.fnUntraced(function* (options: {
   readonly updatedBefore: number
   readonly status?: ReadonlyArray<Status["type"]>
+  /** Only trees whose root is of this agent. */
+  readonly agent?: string
 }): Effect.fn.Return<ReadonlyArray<string>, StoreError, RunStore> {
   const store = yield* RunStore
   const ended = { status: options.status ?? (["completed"] as const), updatedBefore: options.updatedBefore }
   const removed: Array<string> = []
-  for (const root of yield* store.list({ ...ended, roots: true })) {
+  const roots = { ...ended, roots: true, ...(options.agent === undefined ? {} : { agent: options.agent }) }
+  for (const root of yield* store.list(roots)) {
     const tree = yield* store.list({ rootRunId: root.runId })
     if (!tree.every((head) => matches(head, ended))) continue
     const runIds = tree.map((head) => head.runId)
@@ -239,6 +243,33 @@ export const prune = Effect.fnUntraced(function* (options: {
 })
 
 // ---------------------------------------------------------------- memory
+
+/** Whether all of a record is the kernel's own making: such a record can be kept anywhere. */
+const isOwn = ({ delta, events }: RunRecord): boolean => {
+  if (delta.context !== undefined || delta.answers !== undefined || delta.asked !== undefined) return false
+  if (delta.resolved !== undefined || delta.completing !== undefined) return false
+  for (const event of events) if (!isOwnEvent(event)) return false
+  return true
+}
+
+const isOwnEvent = (event: PhaseEvent): boolean => {
+  switch (event.type) {
+    case "turn_started":
+    case "model_started":
+    case "model_restarted":
+    case "tool_calls_completed":
+    case "turn_completed":
+      return true
+    case "turn_prepared":
+      return event.prompt.append.length === 0 && event.args === undefined
+    case "tool_calls_started":
+      return event.calls === undefined && event.approvals === undefined
+    case "tool_call_started":
+      return event.change === undefined
+    default:
+      return false
+  }
+}
 
 interface Kept {
   readonly journal: Array<RunRecord>
@@ -282,7 +313,7 @@ export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => 
         if (isSame(kept?.journal[expectedSeq], record)) return Effect.void
         return Effect.fail(new ConcurrentAppendError({ runId: record.runId, expectedSeq, actualSeq }))
       }
-      const refused = RunCodec.refusal(record)
+      const refused = isOwn(record) ? undefined : RunCodec.refusal(record)
       if (refused !== undefined) return Effect.fail(refused)
       kept.journal.push(record)
       kept.state = state
