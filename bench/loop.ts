@@ -43,9 +43,7 @@ export const agentOf = (steps: number) =>
   Agent.make({ instructions: "You test.", model: { id: "m", capabilities: ["text"] }, skills: [noop], maxSteps: steps })
 
 const kernelOn = (store: Layer.Layer<RunStore.RunStore>) =>
-  Kernel.layer.pipe(
-    Layer.provide([SkillRegistry.layer(noop), ProtocolRegistry.layer(), MediaStore.layerMemory, store])
-  )
+  Kernel.layer.pipe(Layer.provide([SkillRegistry.layer(noop), ProtocolRegistry.layer(), MediaStore.layerMemory, store]))
 
 /** Accepts every commit and keeps nothing: what is left is the price of the store. */
 export const forgetful: Layer.Layer<RunStore.RunStore> = Layer.effect(
@@ -73,8 +71,26 @@ export const kernai = (steps: number, store = RunStore.layerMemory, at?: (step: 
 
 export const pi = async (steps: number) => {
   let call = 0
-  const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, totalTokens: 2, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 } }
-  const model = { id: "m", name: "m", api: "mock", provider: "mock", baseUrl: "", reasoning: false, input: ["text"], cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }, contextWindow: 1e9, maxTokens: 1e6 }
+  const usage = {
+    input: 1,
+    output: 1,
+    cacheRead: 0,
+    cacheWrite: 0,
+    totalTokens: 2,
+    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 }
+  }
+  const model = {
+    id: "m",
+    name: "m",
+    api: "mock",
+    provider: "mock",
+    baseUrl: "",
+    reasoning: false,
+    input: ["text"],
+    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+    contextWindow: 1e9,
+    maxTokens: 1e6
+  }
   const streamFn = () => {
     const stream = createAssistantMessageEventStream()
     const last = ++call >= steps
@@ -108,7 +124,9 @@ export const pi = async (steps: number) => {
   const context = { systemPrompt: "You test.", messages: [], tools }
   const config = { model, convertToLlm: (messages: ReadonlyArray<unknown>) => messages, toolExecution: "sequential" }
   let count = 0
-  const loop: AsyncIterable<unknown> = agentLoop(...([[prompt], context, config, undefined, streamFn] as never as Parameters<typeof agentLoop>))
+  const loop: AsyncIterable<unknown> = agentLoop(
+    ...([[prompt], context, config, undefined, streamFn] as never as Parameters<typeof agentLoop>)
+  )
   for await (const _ of loop) count++
   return count
 }
@@ -118,13 +136,27 @@ const aiSdk = async (steps: number) => {
   const model = new MockLanguageModelV4({
     doStream: async () => {
       const last = ++call >= steps
-      const usage = { inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 }, outputTokens: { total: 1, text: 1, reasoning: 0 } }
+      const usage = {
+        inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+        outputTokens: { total: 1, text: 1, reasoning: 0 }
+      }
       const parts = last
-        ? [{ type: "text-start", id: "0" }, { type: "text-delta", id: "0", delta: "done" }, { type: "text-end", id: "0" }]
+        ? [
+            { type: "text-start", id: "0" },
+            { type: "text-delta", id: "0", delta: "done" },
+            { type: "text-end", id: "0" }
+          ]
         : [{ type: "tool-call", toolCallId: `c${call}`, toolName: "noop", input: '{"x":"1"}' }]
       const finishReason = { unified: last ? "stop" : "tool-calls", raw: undefined }
       const all = [{ type: "stream-start", warnings: [] }, ...parts, { type: "finish", finishReason, usage }]
-      return { stream: new ReadableStream({ start(controller) { for (const part of all) controller.enqueue(part as never); controller.close() } }) }
+      return {
+        stream: new ReadableStream({
+          start(controller) {
+            for (const part of all) controller.enqueue(part as never)
+            controller.close()
+          }
+        })
+      }
     }
   })
   const result = streamText({
@@ -134,7 +166,11 @@ const aiSdk = async (steps: number) => {
     tools: {
       noop: tool({
         description: "Does nothing",
-        inputSchema: jsonSchema<{ x: string }>({ type: "object", properties: { x: { type: "string" } }, required: ["x"] }),
+        inputSchema: jsonSchema<{ x: string }>({
+          type: "object",
+          properties: { x: { type: "string" } },
+          required: ["x"]
+        }),
         execute: async () => "ok"
       })
     }
@@ -197,9 +233,24 @@ export const loopBench = async (): Promise<ReadonlyArray<Row>> => {
       () => perStep(steps, Math.max(1, Math.round(runs / 4)), aiSdk)
     ])
     rows.push(
-      { name: `loop, ${steps} steps: CPU per step over pi-agent-core (${ours.toFixed(1)} µs)`, value: ours / theirs, bound, pass: ours / theirs <= bound },
-      { name: `loop, ${steps} steps: CPU per step over ai`, value: ours / sdk, bound: steps < 100 ? Infinity : 0.25, pass: steps < 100 || ours / sdk <= 0.25 },
-      { name: `loop, ${steps} steps: memory store over one that keeps nothing`, value: ours / bare, bound: steps < 100 ? Infinity : 1.3, pass: steps < 100 || ours / bare <= 1.3 }
+      {
+        name: `loop, ${steps} steps: CPU per step over pi-agent-core (${ours.toFixed(1)} µs)`,
+        value: ours / theirs,
+        bound,
+        pass: ours / theirs <= bound
+      },
+      {
+        name: `loop, ${steps} steps: CPU per step over ai`,
+        value: ours / sdk,
+        bound: steps < 100 ? Infinity : 0.25,
+        pass: steps < 100 || ours / sdk <= 0.25
+      },
+      {
+        name: `loop, ${steps} steps: memory store over one that keeps nothing`,
+        value: ours / bare,
+        bound: steps < 100 ? Infinity : 1.3,
+        pass: steps < 100 || ours / bare <= 1.3
+      }
     )
   }
   const last = await growth()
@@ -208,4 +259,3 @@ export const loopBench = async (): Promise<ReadonlyArray<Row>> => {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) table("loop", await loopBench())
-

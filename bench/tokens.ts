@@ -1,0 +1,175 @@
+/**
+ * 100,000 tokens of 4 characters from one paced producer to a consumer, in CPU time per token.
+ *
+ * The same producer feeds both: a promise per piece, or per array of pieces.
+ * `node bench/tokens.ts`, after `npm ci` in bench/.
+ */
+import { createAssistantMessageEventStream } from "@mariozechner/pi-ai"
+import { agentLoop } from "@mariozechner/pi-agent-core"
+import { type Array as Arr, Cause, Effect, Layer, Stream } from "effect"
+import { fileURLToPath } from "node:url"
+import * as Agent from "../src/Agent.ts"
+import * as Kernel from "../src/Kernel.ts"
+import * as MediaStore from "../src/MediaStore.ts"
+import * as ProtocolRegistry from "../src/ProtocolRegistry.ts"
+import type * as Provider from "../src/Provider.ts"
+import * as RunStore from "../src/RunStore.ts"
+import * as SkillRegistry from "../src/SkillRegistry.ts"
+import * as StreamPart from "../src/StreamPart.ts"
+import { cpu, median, type Row, table } from "./support.ts"
+
+const count = 100_000
+
+/** Hands out `size` pieces at a time, each time after the event loop had its turn. */
+async function* paced(size: number): AsyncGenerator<number> {
+  for (let sent = 0; sent < count; sent += size) {
+    await new Promise<void>((resolve) => setImmediate(resolve))
+    yield Math.min(size, count - sent)
+  }
+}
+
+// ---------------------------------------------------------------- kernai
+
+const kernel = Kernel.layer.pipe(
+  Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory, RunStore.layerMemory])
+)
+const agent = Agent.make({ instructions: "You test.", model: { id: "m", capabilities: ["text"] } })
+
+/** Pulls the producer piece by piece, as an adapter pulls its socket. */
+const provider = (size: number): Provider.ProviderShape => ({
+  name: "mock",
+  stream: () =>
+    Stream.suspend(() => {
+      const source = paced(size)
+      let first = true
+      const next = Effect.map(
+        Effect.promise(() => source.next()),
+        (result): ReadonlyArray<StreamPart.StreamPart> | undefined => {
+          if (result.done === true) return undefined
+          const parts = Array.from({ length: result.value }, () => StreamPart.text("abc "))
+          if (first) parts[0] = StreamPart.text("<final>")
+          first = false
+          return parts
+        }
+      )
+      const parts = Stream.fromPull(
+        Effect.succeed(Effect.flatMap(next, (parts) => (isFull(parts) ? Effect.succeed(parts) : Cause.done())))
+      )
+      return Stream.concat(parts, Stream.make(StreamPart.text("</final>"), StreamPart.finish()))
+    })
+})
+
+const kernai = async (size: number) => {
+  let seen = 0
+  await Kernel.stream(agent, "go", { provider: provider(size) }).pipe(
+    Stream.runForEachArray((events) =>
+      Effect.sync(() => {
+        for (const event of events) if (event.type === "block_content") seen += event.text.length
+      })
+    ),
+    Effect.provide(kernel),
+    Effect.runPromise
+  )
+  if (seen !== (count - 1) * 4) throw new Error(`saw ${seen} characters`)
+}
+
+const isFull = <A>(parts: ReadonlyArray<A> | undefined): parts is Arr.NonEmptyReadonlyArray<A> =>
+  parts !== undefined && parts.length > 0
+
+// ---------------------------------------------------------------- pi
+
+const usage = {
+  input: 1,
+  output: 1,
+  cacheRead: 0,
+  cacheWrite: 0,
+  totalTokens: 2,
+  cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 }
+}
+
+const pi = async () => {
+  const model = {
+    id: "m",
+    name: "m",
+    api: "mock",
+    provider: "mock",
+    baseUrl: "",
+    reasoning: false,
+    input: ["text"],
+    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+    contextWindow: 1e9,
+    maxTokens: 1e6
+  }
+  const streamFn = () => {
+    const stream = createAssistantMessageEventStream()
+    const content = [{ type: "text" as const, text: "" }]
+    const message = {
+      role: "assistant" as const,
+      content,
+      api: "mock",
+      provider: "mock",
+      model: "m",
+      usage,
+      stopReason: "stop" as const,
+      timestamp: 0
+    }
+    void (async () => {
+      stream.push({ type: "start", partial: message })
+      stream.push({ type: "text_start", contentIndex: 0, partial: message })
+      for await (const size of paced(1)) {
+        for (let index = 0; index < size; index++) {
+          const [block] = content
+          if (block !== undefined) block.text += "abc "
+          stream.push({ type: "text_delta", contentIndex: 0, delta: "abc ", partial: message })
+        }
+      }
+      stream.push({ type: "text_end", contentIndex: 0, content: content[0]?.text ?? "", partial: message })
+      stream.push({ type: "done", reason: "stop", message })
+    })()
+    return stream
+  }
+  const prompt = { role: "user", content: [{ type: "text", text: "go" }], timestamp: 0 }
+  const context = { systemPrompt: "You test.", messages: [], tools: [] }
+  const config = { model, convertToLlm: (messages: ReadonlyArray<unknown>) => messages }
+  const loop: AsyncIterable<{ readonly type: string }> = agentLoop(
+    ...([[prompt], context, config, undefined, streamFn] as never as Parameters<typeof agentLoop>)
+  )
+  let seen = 0
+  for await (const event of loop) if (event.type === "message_update") seen++
+  if (seen < count) throw new Error(`saw ${seen} updates`)
+}
+
+// ---------------------------------------------------------------- measuring
+
+/** The producer alone: what both pay before they do anything. */
+const alone = async () => {
+  let sum = 0
+  for await (const size of paced(1)) sum += size
+  return sum
+}
+
+export const tokensBench = async (): Promise<ReadonlyArray<Row>> => {
+  const times: { readonly [name: string]: Array<number> } = { one: [], arrays: [], pi: [], alone: [] }
+  for (let round = 0; round < 6; round++) {
+    const measured = {
+      one: await cpu(() => kernai(1)),
+      arrays: await cpu(() => kernai(64)),
+      pi: await cpu(pi),
+      alone: await cpu(alone)
+    }
+    if (round > 0) for (const [name, time] of Object.entries(measured)) times[name]?.push(time / count)
+  }
+  const of = (name: string) => median(times[name] ?? [])
+  const row = (name: string, value: number, bound: number): Row => ({ name, value, bound, pass: value <= bound })
+  return [
+    row(
+      `tokens one at a time over pi-agent-core (${of("one").toFixed(2)} against ${of("pi").toFixed(2)} µs)`,
+      of("one") / of("pi"),
+      1
+    ),
+    row(`tokens in arrays of 64 over pi-agent-core (${of("arrays").toFixed(2)} µs)`, of("arrays") / of("pi"), 0.5),
+    row(`the producer alone over pi-agent-core`, of("alone") / of("pi"), Infinity)
+  ]
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) table("tokens", await tokensBench())
