@@ -11,6 +11,7 @@
 import type { Block } from "./Block.ts"
 import type { Call, CallResult } from "./Call.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
+import type { ProviderReason } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { AnySkill, SkillTypes } from "./Skill.ts"
 import type { FinishReason, StreamPart } from "./StreamPart.ts"
@@ -183,6 +184,14 @@ export type TurnEvent =
       readonly turn: number
       readonly attempt: number
       readonly part: StreamPart
+    })
+  | (Event<"model_call_failed"> & {
+      /** Who was asked, as `provider/model`; the run may go on with another call (DR-23). */
+      readonly model: string
+      /** Counts the calls middleware made for this turn, from 1. */
+      readonly call: number
+      readonly reason: ProviderReason
+      readonly error: string
     })
   | (Event<"llm_response"> & { readonly content: string; readonly latencyMs: number; readonly usage: Usage | null })
   | (Event<"blocks_parsed"> & { readonly blocks: ReadonlyArray<Block> })

@@ -152,6 +152,8 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
         calls: event.calls.length,
         ...(event.costUsd === undefined ? {} : { cost_usd: event.costUsd })
       }
+    case "model_call_failed":
+      return { model: event.model, call: event.call, reason: event.reason, error: event.error }
     case "tool_calls_started":
       return { revision: event.revision, approvals: event.approvals?.length ?? 0 }
     case "tool_calls_completed":

@@ -101,6 +101,11 @@ const tell = (event: RunEvent): Told | undefined => {
       ])
     case "model_restarted":
       return warn("llm.restart", [["attempt", event.attempt]])
+    case "model_call_failed":
+      return error("llm.call_failed", event.error, [
+        ["model", event.model],
+        ["call", event.call]
+      ])
     case "paused":
       return info("run.paused", [["reason", event.reason]])
     case "run_completed":

@@ -8,27 +8,21 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Stream from "effect/Stream"
-import type * as BlockParser from "../BlockParser.ts"
-import * as Dialects from "../Dialect.ts"
-import * as Generations from "../Generation.ts"
+import type * as Dialects from "../Dialect.ts"
 import type { KernelError } from "../KernelError.ts"
 import { EmptyReplies, ProviderError } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
-import * as Messages from "../Message.ts"
-import type { ModelCall, ModelStream } from "../Middleware.ts"
+import type { ModelCall } from "../Middleware.ts"
 import type { Prompt } from "../PromptPipeline.ts"
-import type { Request, ToolDefinition } from "../Provider.ts"
+import type { ToolDefinition } from "../Provider.ts"
 import type { ModelArgs, Turn } from "../RunState.ts"
-import type { StreamPart } from "../StreamPart.ts"
 import * as Usage from "../Usage.ts"
 import { promptLog, turnLog } from "./advance.ts"
 import { startCalls } from "./batch.ts"
 import { intent, type Intent } from "./intent.ts"
-import { ask, commit, complete, hookArgs, now, obey, openTurn, type Run, settle, stepOf, tell } from "./run.ts"
+import { type Heard, hear } from "./modelCall.ts"
+import { ask, commit, complete, hookArgs, obey, openTurn, type Run, settle, tell } from "./run.ts"
 import * as Tree from "./tree.ts"
 import { canAct, definitions, isProtocol, misfit, outputSchema, parametersOf, visibleProtocols } from "./view.ts"
 
@@ -134,11 +128,7 @@ export const restartModel = Effect.fnUntraced(function* (run: Run) {
   yield* askModel(run)
 })
 
-/**
- * One model call: what it gave is committed even when the run is being stopped (DR-7, DR-21).
- *
- * A reply is in hand from its finish part on, not from the end of its connection.
- */
+/** One model call: what it gave is committed even when the run is being stopped (DR-7, DR-21). */
 const askModel = (run: Run): Effect.Effect<void, KernelError> => {
   const turn = openTurn(run)
   if (turn.tools.length === 0) return askWith(run, turn, none)
@@ -152,164 +142,10 @@ const askModel = (run: Run): Effect.Effect<void, KernelError> => {
 }
 
 const askWith = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): Effect.Effect<void, KernelError> =>
-  Effect.uninterruptibleMask((restore) =>
-    Tree.isBounded(run.tree)
-      ? Effect.andThen(Tree.reserve(run.tree, run.state.depth, restore), call(run, turn, tools, restore))
-      : call(run, turn, tools, restore)
-  )
-
-const call = (
-  run: Run,
-  turn: Turn,
-  tools: ReadonlyArray<ToolDefinition>,
-  restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
-): Effect.Effect<void, KernelError> =>
-  Effect.suspend(() => {
-    const call = modelCall(run, turn, tools)
-    tell(run, { type: "messages_sent", messages: call.request.messages })
-    const started = now(run)
-    const origin = { provider: call.provider.name, model: call.request.model.id }
-    const reader = Dialects.of(turn.dialect).reader(listener(run, turn), run.limits, origin)
-    const heard: Hearing = { raw: [], first: undefined }
-    const reading = traced(run, call, reader, heard, read(run, turn, call, reader, heard))
-    return Effect.flatMap(Effect.exit(restore(reading)), (exit): Effect.Effect<void, KernelError> => {
-      const reply = reader.end()
-      if (Exit.isFailure(exit) && !(Cause.hasInterruptsOnly(exit.cause) && reply.finish !== undefined)) {
-        // A call that failed gave nothing to count, but it gives its leave back.
-        if (Tree.isBounded(run.tree)) Tree.settle(run.tree, run.state.depth, undefined)
-        return Effect.failCause(exit.cause)
-      }
-      return answer(run, { reply, call, latencyMs: now(run) - started, raw: heard.raw })
-    })
+  Effect.uninterruptibleMask((restore) => {
+    const heard = Effect.flatMap(hear(run, turn, tools, restore), (heard) => answer(run, heard))
+    return Tree.isBounded(run.tree) ? Effect.andThen(Tree.reserve(run.tree, run.state.depth, restore), heard) : heard
   })
-
-/** The span of a model call, where somebody watches. */
-const traced = (
-  run: Run,
-  call: ModelCall,
-  reader: Dialects.Reader,
-  heard: Hearing,
-  reading: Effect.Effect<void, KernelError>
-): Effect.Effect<void, KernelError> => {
-  if (run.telemetry === undefined) return reading
-  const { generation, messages, model } = call.request
-  const { rootRunId, runId, step } = call
-  const facts = {
-    provider: call.provider.name,
-    model: model.id,
-    generation,
-    runId,
-    rootRunId,
-    step,
-    input: () => messages
-  }
-  const started = now(run)
-  return run.telemetry.chat(reading, facts, () => {
-    const { content, finish } = reader.end()
-    const usage = finish === undefined ? null : (Usage.fromAi(finish.usage) ?? null)
-    return {
-      usage,
-      ...(finish === undefined ? {} : { finishReason: finish.reason }),
-      firstChunkMs: heard.first === undefined ? undefined : heard.first - started,
-      costUsd: Tree.costOf(usage, model.price),
-      output: () => ({ role: "assistant", content })
-    }
-  })
-}
-
-/** What is noted while a reply comes in. */
-interface Hearing {
-  readonly raw: Array<StreamPart>
-  /** When its first part came. */
-  first: number | undefined
-}
-
-interface Heard {
-  readonly reply: Dialects.Reply
-  readonly call: ModelCall
-  readonly latencyMs: number
-  readonly raw: ReadonlyArray<StreamPart>
-}
-
-/** Streams the reply through the dialect, telling as it goes. */
-const read = (
-  run: Run,
-  turn: Turn,
-  call: ModelCall,
-  reader: Dialects.Reader,
-  heard: Hearing
-): Effect.Effect<void, KernelError> => {
-  const keep = run.hooks.onModelCompleted !== undefined
-  const observe = run.hooks.onStreamPart
-  return Stream.runForEachArray(throughMiddleware(run, call), (parts) =>
-    Effect.suspend(() => {
-      heard.first ??= now(run)
-      if (keep) for (const part of parts) heard.raw.push(part)
-      if (run.parts) tellParts(run, turn, parts)
-      const broken = reader.push(parts)
-      if (broken !== undefined) return Effect.fail(broken)
-      if (observe !== undefined) {
-        return Effect.forEach(parts, observe, { discard: true }).pipe(
-          Effect.catchCause((cause) => Effect.logWarning("onStreamPart failed", cause))
-        )
-      }
-      // A consumer that is there but has had no chance to read must not lose anything.
-      return run.isFull() ? Effect.yieldNow : Effect.void
-    })
-  )
-}
-
-const modelCall = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): ModelCall => {
-  const { agent, state } = run
-  const system: ReadonlyArray<Message> = state.system === null ? [] : [Messages.system(state.system)]
-  const model = turn.args?.model ?? run.model
-  const generation = Generations.merge(agent.generation, turn.args?.generation ?? Generations.empty)
-  const breakpoints = turn.args?.cacheBreakpoints
-  const request: Request = {
-    model,
-    messages: promptLog(state).after(system),
-    tools,
-    generation,
-    media: run.media,
-    ...(breakpoints === undefined ? {} : { cacheBreakpoints: breakpoints.map((index) => index + system.length) })
-  }
-  return { runId: state.runId, rootRunId: state.rootRunId, step: stepOf(state), provider: run.provider, request }
-}
-
-/** First middleware outermost; its own failures are typed before they reach the run (DR-23). */
-const throughMiddleware = (run: Run, call: ModelCall): ModelStream => {
-  let next = (call: ModelCall): ModelStream => call.provider.stream(call.request)
-  for (const { callModel } of run.middleware.toReversed()) {
-    if (callModel === undefined) continue
-    const inner = next
-    next = (call) => callModel(call, inner)
-  }
-  return next(call)
-}
-
-const listener = (run: Run, turn: Turn): Dialects.Listener => {
-  const { depth, rootRunId, runId, taskId } = run.state
-  const step = turn.turn - 1
-  const block = (part: BlockParser.Part) => {
-    const at = now(run)
-    // The two events of every token are written out: they are the hot path.
-    if (part.type === "text_chunk") {
-      run.tell({ type: "text_chunk", runId, rootRunId, step, depth, taskId, at, text: part.text })
-    } else if (part.type === "block_content") {
-      run.tell({ type: "block_content", runId, rootRunId, step, depth, taskId, at, text: part.text })
-    } else if (part.type !== "block_unclosed") {
-      run.tell({ ...part, runId, rootRunId, step, depth, taskId, at })
-    }
-  }
-  const part = run.parts ? () => {} : (part: StreamPart) => tellParts(run, turn, [part])
-  return { block, part }
-}
-
-const tellParts = (run: Run, turn: Turn, parts: ReadonlyArray<StreamPart>) => {
-  for (const part of parts) {
-    tell(run, { type: "stream_part", turnId: turn.turnId, turn: turn.turn, attempt: turn.attempt, part })
-  }
-}
 
 /** Reads what the reply means and commits it. */
 const answer = (run: Run, heard: Heard): Effect.Effect<void, KernelError> => {

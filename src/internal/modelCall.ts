@@ -1,0 +1,217 @@
+/**
+ * One model call: made through the middleware, heard through the dialect, told as it comes in.
+ *
+ * Middleware may send a call elsewhere, so who answered is known only at the
+ * end: what counts is the call that brought the last part. Every call that
+ * failed on the way is told.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Stream from "effect/Stream"
+import type * as BlockParser from "../BlockParser.ts"
+import * as Dialects from "../Dialect.ts"
+import * as Generations from "../Generation.ts"
+import type { KernelError } from "../KernelError.ts"
+import type { Message } from "../Message.ts"
+import * as Messages from "../Message.ts"
+import type { ModelCall, ModelStream } from "../Middleware.ts"
+import type { Request, ToolDefinition } from "../Provider.ts"
+import type { Turn } from "../RunState.ts"
+import type { StreamPart } from "../StreamPart.ts"
+import * as Usage from "../Usage.ts"
+import { promptLog } from "./advance.ts"
+import { redact } from "./redact.ts"
+import { now, type Run, stepOf, tell } from "./run.ts"
+import * as Tree from "./tree.ts"
+
+/** A reply, and the call it answers. */
+export interface Heard {
+  readonly reply: Dialects.Reply
+  readonly call: ModelCall
+  readonly latencyMs: number
+  readonly raw: ReadonlyArray<StreamPart>
+}
+
+/**
+ * Asks the model once.
+ *
+ * A reply is in hand from its finish part on, not from the end of its
+ * connection: then it is given even while the run is being stopped (DR-7).
+ */
+export const hear = (
+  run: Run,
+  turn: Turn,
+  tools: ReadonlyArray<ToolDefinition>,
+  restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+): Effect.Effect<Heard, KernelError> =>
+  Effect.suspend(() => {
+    const call = modelCall(run, turn, tools)
+    tell(run, { type: "messages_sent", messages: call.request.messages })
+    const started = now(run)
+    const hearing: Hearing = { raw: [], first: undefined, call, calls: 0 }
+    const reader = Dialects.of(turn.dialect).reader(listener(run, turn), run.limits, originOf(hearing))
+    const reading = traced(run, call, reader, hearing, read(run, turn, reader, hearing))
+    return Effect.flatMap(Effect.exit(restore(reading)), (exit): Effect.Effect<Heard, KernelError> => {
+      const reply = reader.end()
+      if (Exit.isFailure(exit) && !(Cause.hasInterruptsOnly(exit.cause) && reply.finish !== undefined)) {
+        // A call that failed gave nothing to count, but it gives its leave back.
+        if (Tree.isBounded(run.tree)) Tree.settle(run.tree, run.state.depth, undefined)
+        return Effect.failCause(exit.cause)
+      }
+      return Effect.succeed({ reply, call: hearing.call, latencyMs: now(run) - started, raw: hearing.raw })
+    })
+  })
+
+/** What is noted while a reply comes in. */
+interface Hearing {
+  readonly raw: Array<StreamPart>
+  /** When its first part came. */
+  first: number | undefined
+  /** The call that brought the last part. */
+  call: ModelCall
+  /** How many calls the middleware made. */
+  calls: number
+}
+
+/** Who spoke, asked when the reply is whole: thinking belongs to the model that thought it (CP-9). */
+const originOf = (hearing: Hearing) => ({
+  get provider() {
+    return hearing.call.provider.name
+  },
+  get model() {
+    return hearing.call.request.model.id
+  }
+})
+
+/** The span of a model call, where somebody watches. */
+const traced = (
+  run: Run,
+  call: ModelCall,
+  reader: Dialects.Reader,
+  heard: Hearing,
+  reading: Effect.Effect<void, KernelError>
+): Effect.Effect<void, KernelError> => {
+  if (run.telemetry === undefined) return reading
+  const { generation, messages, model } = call.request
+  const { rootRunId, runId, step } = call
+  const facts = {
+    provider: call.provider.name,
+    model: model.id,
+    generation,
+    runId,
+    rootRunId,
+    step,
+    input: () => messages
+  }
+  const started = now(run)
+  return run.telemetry.chat(reading, facts, () => {
+    const { content, finish } = reader.end()
+    const usage = finish === undefined ? null : (Usage.fromAi(finish.usage) ?? null)
+    const answered = heard.call.request.model
+    return {
+      usage,
+      model: answered.id,
+      ...(finish === undefined ? {} : { finishReason: finish.reason }),
+      firstChunkMs: heard.first === undefined ? undefined : heard.first - started,
+      costUsd: Tree.costOf(usage, answered.price),
+      output: () => ({ role: "assistant", content })
+    }
+  })
+}
+
+/** Streams the reply through the dialect, telling as it goes. */
+const read = (run: Run, turn: Turn, reader: Dialects.Reader, heard: Hearing): Effect.Effect<void, KernelError> => {
+  const keep = run.hooks.onModelCompleted !== undefined
+  const observe = run.hooks.onStreamPart
+  return Stream.runForEachArray(throughMiddleware(run, heard), (parts) =>
+    Effect.suspend(() => {
+      heard.first ??= now(run)
+      if (keep) for (const part of parts) heard.raw.push(part)
+      if (run.parts) tellParts(run, turn, parts)
+      const broken = reader.push(parts)
+      if (broken !== undefined) return Effect.fail(broken)
+      if (observe !== undefined) {
+        return Effect.forEach(parts, observe, { discard: true }).pipe(
+          Effect.catchCause((cause) => Effect.logWarning("onStreamPart failed", cause))
+        )
+      }
+      // A consumer that is there but has had no chance to read must not lose anything.
+      return run.isFull() ? Effect.yieldNow : Effect.void
+    })
+  )
+}
+
+const modelCall = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): ModelCall => {
+  const { agent, state } = run
+  const system: ReadonlyArray<Message> = state.system === null ? [] : [Messages.system(state.system)]
+  const model = turn.args?.model ?? run.model
+  const generation = Generations.merge(agent.generation, turn.args?.generation ?? Generations.empty)
+  const breakpoints = turn.args?.cacheBreakpoints
+  const request: Request = {
+    model,
+    messages: promptLog(state).after(system),
+    tools,
+    generation,
+    media: run.media,
+    ...(breakpoints === undefined ? {} : { cacheBreakpoints: breakpoints.map((index) => index + system.length) })
+  }
+  return { runId: state.runId, rootRunId: state.rootRunId, step: stepOf(state), provider: run.provider, request }
+}
+
+/** First middleware outermost; its own failures are typed before they reach the run (DR-23). */
+const throughMiddleware = (run: Run, heard: Hearing): ModelStream => {
+  const { call } = heard
+  let next: ((call: ModelCall) => ModelStream) | undefined
+  for (const { callModel } of run.middleware.toReversed()) {
+    if (callModel === undefined) continue
+    const inner = next ?? ((call: ModelCall): ModelStream => noted(run, heard, call))
+    next = (call) => callModel(call, inner)
+  }
+  return next === undefined ? call.provider.stream(call.request) : next(call)
+}
+
+/** A call as middleware makes it: whoever brings parts is who answered, and a failure is told. */
+const noted = (run: Run, heard: Hearing, call: ModelCall): ModelStream =>
+  Stream.suspend(() => {
+    const number = ++heard.calls
+    return call.provider.stream(call.request).pipe(
+      Stream.mapArray((parts) => {
+        heard.call = call
+        return parts
+      }),
+      Stream.tapError((error) =>
+        Effect.sync(() => {
+          const model = `${call.provider.name}/${call.request.model.id}`
+          const { message, reason } = error
+          tell(run, { type: "model_call_failed", model, call: number, reason, error: redact(message) })
+        })
+      )
+    )
+  })
+
+const listener = (run: Run, turn: Turn): Dialects.Listener => {
+  const { depth, rootRunId, runId, taskId } = run.state
+  const step = turn.turn - 1
+  const block = (part: BlockParser.Part) => {
+    const at = now(run)
+    // The two events of every token are written out: they are the hot path.
+    if (part.type === "text_chunk") {
+      run.tell({ type: "text_chunk", runId, rootRunId, step, depth, taskId, at, text: part.text })
+    } else if (part.type === "block_content") {
+      run.tell({ type: "block_content", runId, rootRunId, step, depth, taskId, at, text: part.text })
+    } else if (part.type !== "block_unclosed") {
+      run.tell({ ...part, runId, rootRunId, step, depth, taskId, at })
+    }
+  }
+  const part = run.parts ? () => {} : (part: StreamPart) => tellParts(run, turn, [part])
+  return { block, part }
+}
+
+const tellParts = (run: Run, turn: Turn, parts: ReadonlyArray<StreamPart>) => {
+  for (const part of parts) {
+    tell(run, { type: "stream_part", turnId: turn.turnId, turn: turn.turn, attempt: turn.attempt, part })
+  }
+}
