@@ -5,7 +5,7 @@
  * journal in memory and every event told to a consumer. `node bench/loop.ts`,
  * after `npm ci` in bench/.
  */
-import { createAssistantMessageEventStream } from "@mariozechner/pi-ai"
+import { type AssistantMessage, createAssistantMessageEventStream, type ToolCall } from "@mariozechner/pi-ai"
 import { agentLoop } from "@mariozechner/pi-agent-core"
 import { isStepCount, jsonSchema, streamText, tool } from "ai"
 import { MockLanguageModelV4 } from "ai/test"
@@ -94,10 +94,18 @@ export const pi = async (steps: number) => {
   const streamFn = () => {
     const stream = createAssistantMessageEventStream()
     const last = ++call >= steps
-    const base = { role: "assistant", api: "mock", provider: "mock", model: "m", usage, timestamp: 0 }
-    const toolCall = { type: "toolCall", id: `c${call}`, name: "noop", arguments: { x: "1" } }
-    const content = last ? [{ type: "text", text: "done" }] : [toolCall]
-    const message = { ...base, content, stopReason: last ? "stop" : "toolUse" }
+    const toolCall: ToolCall = { type: "toolCall", id: `c${call}`, name: "noop", arguments: { x: "1" } }
+    const reason = last ? "stop" : "toolUse"
+    const message: AssistantMessage = {
+      role: "assistant",
+      api: "mock",
+      provider: "mock",
+      model: "m",
+      usage,
+      timestamp: 0,
+      content: last ? [{ type: "text", text: "done" }] : [toolCall],
+      stopReason: reason
+    }
     stream.push({ type: "start", partial: { ...message, content: [] } })
     if (last) {
       stream.push({ type: "text_start", contentIndex: 0, partial: message })
@@ -108,7 +116,7 @@ export const pi = async (steps: number) => {
       stream.push({ type: "toolcall_delta", contentIndex: 0, delta: '{"x":"1"}', partial: message })
       stream.push({ type: "toolcall_end", contentIndex: 0, toolCall, partial: message })
     }
-    stream.push({ type: "done", reason: message.stopReason, message })
+    stream.push({ type: "done", reason, message })
     return stream
   }
   const tools = [

@@ -1,0 +1,98 @@
+/**
+ * What every part of the acceptance shares: a line, and how to run what proves it.
+ */
+import { spawnSync } from "node:child_process"
+import { fileURLToPath } from "node:url"
+
+/** One promise, whether it holds, and the figure that says so. */
+export interface Line {
+  readonly line: string
+  readonly pass: boolean
+  readonly figure: string
+}
+
+export const root = fileURLToPath(new URL("..", import.meta.url))
+
+/** The result of a command run in the project. */
+export interface Ran {
+  readonly status: number
+  readonly stdout: string
+  readonly stderr: string
+  readonly seconds: number
+}
+
+/** Runs a command of the project without a shell, in plain text. */
+export const run = (
+  command: string,
+  args: ReadonlyArray<string>,
+  options: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string; readonly timeout?: number } = {}
+): Ran => {
+  const started = performance.now()
+  const { status, stderr, stdout } = spawnSync(command, [...args], {
+    cwd: options.cwd ?? root,
+    encoding: "utf8",
+    env: { ...process.env, NO_COLOR: "1", ...options.env },
+    maxBuffer: 256 * 1024 * 1024,
+    timeout: options.timeout ?? 900_000
+  })
+  return { status: status ?? -1, stdout, stderr, seconds: (performance.now() - started) / 1000 }
+}
+
+/** Runs a script of the project with the Node that runs this. */
+export const node = (args: ReadonlyArray<string>, options?: Parameters<typeof run>[2]): Ran =>
+  run(process.execPath, args, options)
+
+/** Runs test files. */
+export const vitest = (files: ReadonlyArray<string>): Ran => node(["node_modules/vitest/vitest.mjs", "run", ...files])
+
+/** The tests of some files as one line: how many passed, and that none failed or was passed over. */
+export const tested = (line: string, files: ReadonlyArray<string>): Line => {
+  const ran = vitest(files)
+  const summary = /Tests\s+(.*)/.exec(ran.stdout)?.[1] ?? "no tests"
+  const pass = ran.status === 0 && /\d+ passed/.test(summary) && !/failed|skipped|todo/.test(summary)
+  return { line, pass, figure: `${summary.trim()} in ${ran.seconds.toFixed(1)} s` }
+}
+
+/**
+ * The vectors of some files: how many ran, and that none was skipped. Each
+ * runner prints `name: N run, M skipped`.
+ */
+export const vectors = (line: string, files: ReadonlyArray<string>): Line => {
+  const ran = vitest(files)
+  const counts = [...ran.stdout.matchAll(/([\w.-]+): (\d+) run, (\d+) skipped/g)]
+  const total = (index: number) => counts.reduce((sum, count) => sum + Number(count[index]), 0)
+  const pass = ran.status === 0 && counts.length >= files.length && total(2) > 0 && total(3) === 0
+  return { line, pass, figure: `${total(2)} run, ${total(3)} skipped, in ${counts.length} files` }
+}
+
+/** A line that is computed, and fails with what went wrong instead of ending everything. */
+export const attempt = async (
+  line: string,
+  body: () => Promise<Omit<Line, "line">> | Omit<Line, "line">
+): Promise<Line> => {
+  try {
+    return { line, ...(await body()) }
+  } catch (error) {
+    return { line, pass: false, figure: error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error) }
+  }
+}
+
+interface Row {
+  readonly name: string
+  readonly value: number
+  /** Null stands for no bound. */
+  readonly bound: number | null
+  readonly pass: boolean
+}
+
+/** The rows of a benchmark as lines; it installs its peers when they are not there. */
+export const benched = (name: string): ReadonlyArray<Line> => {
+  const { status, stderr, stdout } = node(["bench/run.ts", "--rows", name])
+  const line = stdout.split("\n").findLast((line) => line.startsWith("["))
+  if (status !== 0 || line === undefined)
+    return [{ line: `bench ${name}`, pass: false, figure: stderr.trim().slice(0, 300) }]
+  const rows: ReadonlyArray<Row> = JSON.parse(line)
+  return rows.flatMap(({ bound, name, pass, value }) =>
+    bound === null ? [] : [{ line: name, pass, figure: `${value.toFixed(3)} (at most ${bound})` }]
+  )
+}
