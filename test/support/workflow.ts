@@ -9,6 +9,7 @@ import {
   type KernelError,
   MediaStore,
   ProtocolRegistry,
+  type Provider,
   type RunEvent,
   RunStore,
   type Skill,
@@ -29,7 +30,8 @@ export const plan = (tasks: ReadonlyArray<TaskText | string>, strategy = "parall
     const own = typeof task === "string" ? { id: task } : task
     return { input: `do ${own.id}`, ...own }
   })
-  return `<block type="plan">${JSON.stringify({ goal: "test", strategy, tasks: written })}</block>`
+  const json = JSON.stringify({ goal: "test", strategy, tasks: written })
+  return `<block type="plan">${json.replaceAll("<", "\\u003c")}</block>`
 }
 
 export const final = (text: string): string => `<block type="final">${text}</block>`
@@ -134,6 +136,12 @@ export const told = (events: ReadonlyArray<RunEvent.RunEvent>, runId = "run"): s
   const sent = of(events, "messages_sent").findLast((event) => event.runId === runId)
   const texts = sent?.messages.slice(1).flatMap((message) => message.content) ?? []
   return texts.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n")
+}
+
+/** Whether a model call is one of this task. */
+export const isTask = (request: Provider.Request, id: string): boolean => {
+  const first = request.messages.find((message) => message.role === "user")?.content[0]
+  return first?.type === "text" && first.text.endsWith(`do ${id}`)
 }
 
 /** The stored state of a run. */
