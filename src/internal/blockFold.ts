@@ -128,9 +128,9 @@ export class BlockFold {
   private open(text: string, at: number, out: Array<Part>): void {
     const { tag } = this
     const name = tag.nameTo < 0 ? null : own(text, at + tag.nameFrom, at + tag.nameTo)
-    this.blockType = tag.typeTo < 0 ? tag.word : own(text, at + tag.typeFrom, at + tag.typeTo)
+    this.blockType = tag.typeTo < 0 ? tag.word.text : own(text, at + tag.typeFrom, at + tag.typeTo)
     this.name = name
-    this.closing = tag.word === "block" ? "</block>" : `</${tag.word}>`
+    this.closing = tag.word.closing
     this.depth = 1
     this.place = INSIDE
     out.push({ type: "block_start", blockType: this.blockType, name })
@@ -147,6 +147,10 @@ export class BlockFold {
     let end = text.length
     let at = text.indexOf("<", start)
     while (at >= 0) {
+      if (text.charCodeAt(at + 1) === LESS) {
+        at += 1
+        continue
+      }
       const after = this.tag.begin(text, at)
       if (after > 0) {
         tellText(text, start, at, out)
@@ -170,13 +174,17 @@ export class BlockFold {
   private inside(text: string, start: number, out: Array<Part>, last: boolean): number {
     const { closing } = this
     const nests = closing === "</block>"
-    const letter = closing.charCodeAt(2)
+    const width = closing.length
     let end = text.length
     let at = text.indexOf("<", start)
     while (at >= 0) {
       const next = text.charCodeAt(at + 1)
+      if (next === LESS) {
+        at += 1
+        continue
+      }
       if (next === SLASH) {
-        if (text.charCodeAt(at + 2) === letter && text.startsWith(closing, at)) {
+        if (text.charCodeAt(at + width - 1) === GREATER && text.startsWith(closing, at)) {
           this.depth--
           if (this.depth === 0) {
             const piece = own(text, start, at)
@@ -184,7 +192,7 @@ export class BlockFold {
             const content = this.content.take(piece)
             out.push({ type: "block_complete", block: { type: this.blockType, name: this.name, content } })
             this.place = OUTSIDE
-            return at + closing.length
+            return at + width
           }
         } else if (!last && isCut(closing, text, at)) {
           break
@@ -222,12 +230,14 @@ export class BlockFold {
   private fail(limit: string, value: number): void {
     this.failure ??= new LimitExceeded({ limit, value })
     this.held = ""
+    this.content.take("")
   }
 }
 
 // ---------------------------------------------------------------- helpers
 
 const SLASH = 47
+const LESS = 60
 const GREATER = 62
 const LETTER_B = 98
 

@@ -29,9 +29,16 @@ const TYPE = 1
 const NAME = 2
 const END = 3
 
+/** The word a tag starts with: `block`, or the core type of a shorthand tag. */
+export interface Word {
+  readonly text: string
+  readonly codes: ReadonlyArray<number>
+  readonly closing: string
+}
+
 export class OpeningTag {
-  /** `block`, or the core type of a shorthand tag. */
-  word = ""
+  /** Settled as soon as its first letter is read. */
+  word: Word = nothing
   /** Where the values stand, counted from the `<`; an end of -1 means there is no such value. */
   typeFrom = 0
   typeTo = -1
@@ -42,7 +49,7 @@ export class OpeningTag {
   private mode: typeof LITERAL | typeof GAP | typeof VALUE = LITERAL
   /** In a gap: which part may come next. Else: which part this is. */
   private part: typeof WORD | typeof TYPE | typeof NAME | typeof END = WORD
-  private literal = ""
+  private literal: ReadonlyArray<number> = nothing.codes
   private matched = 0
   private spaced = false
   private size = 0
@@ -54,9 +61,10 @@ export class OpeningTag {
   /** Tries to read a tag that starts with the `<` at this index. */
   begin(text: string, at: number): number {
     const known = at + 1 < text.length
-    const word = known ? wordOf(text.charCodeAt(at + 1)) : ""
-    if (known && word === "") return REFUSED
-    this.word = this.literal = word
+    const word = known ? wordOf(text.charCodeAt(at + 1)) : nothing
+    if (known && word === nothing) return REFUSED
+    this.word = word
+    this.literal = word.codes
     this.mode = LITERAL
     this.part = WORD
     this.matched = 0
@@ -74,17 +82,18 @@ export class OpeningTag {
     let i = from
     while (i < end) {
       if (mode === LITERAL) {
-        if (literal === "") {
-          this.word = literal = wordOf(text.charCodeAt(i))
-          if (literal === "") return REFUSED
+        if (literal.length === 0) {
+          this.word = wordOf(text.charCodeAt(i))
+          literal = this.word.codes
+          if (literal.length === 0) return REFUSED
         }
         while (matched < literal.length && i < end) {
-          if (text.charCodeAt(i++) !== literal.charCodeAt(matched++)) return REFUSED
+          if (text.charCodeAt(i++) !== literal[matched++]) return REFUSED
         }
         if (matched < literal.length) break
         if (part === WORD) {
           mode = GAP
-          part = literal === "block" ? TYPE : NAME
+          part = this.word === block ? TYPE : NAME
           spaced = false
         } else {
           mode = VALUE
@@ -98,11 +107,11 @@ export class OpeningTag {
         } else if (code === GREATER) {
           return part === TYPE || before + i > this.bound ? REFUSED : i
         } else if (spaced && part === TYPE && code === LETTER_T) {
-          literal = 'type="'
+          literal = typeIs
           matched = 1
           mode = LITERAL
         } else if (spaced && part === NAME && code === LETTER_N) {
-          literal = 'name="'
+          literal = nameIs
           matched = 1
           mode = LITERAL
         } else {
@@ -134,24 +143,38 @@ export class OpeningTag {
   }
 }
 
+const codes = (text: string): ReadonlyArray<number> => Array.from(text, (letter) => letter.charCodeAt(0))
+const word = (text: string): Word => ({ text, codes: codes(text), closing: `</${text}>` })
+
+const typeIs = codes('type="')
+const nameIs = codes('name="')
+const nothing = word("")
+const block = word("block")
+const command = word("command")
+const json = word("json")
+const final = word("final")
+const plan = word("plan")
+const result = word("result")
+const error = word("error")
+
 /** The one word a tag can have that starts with this letter. */
-const wordOf = (letter: number): string => {
+const wordOf = (letter: number): Word => {
   switch (letter) {
     case 98:
-      return "block"
+      return block
     case 99:
-      return "command"
+      return command
     case 101:
-      return "error"
+      return error
     case 102:
-      return "final"
+      return final
     case 106:
-      return "json"
+      return json
     case 112:
-      return "plan"
+      return plan
     case 114:
-      return "result"
+      return result
     default:
-      return ""
+      return nothing
   }
 }

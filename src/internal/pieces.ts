@@ -10,33 +10,39 @@
 
 export class Pieces {
   private whole = ""
-  private runs: Array<string> = []
+  private half = ""
   private run = ""
+  private small = 0
 
   add(piece: string): void {
     this.run += piece
-    if (this.run.length < 1024) return
-    if (this.runs.push(this.run) === 16) {
-      this.whole += this.runs.join("")
-      this.runs = []
+    // A piece this long outweighs what `+=` spends on it.
+    if (piece.length >= 64 || ++this.small < 256) return
+    this.small = 0
+    if (this.half === "") {
+      this.half = this.run
+    } else {
+      this.whole += [this.half, this.run].join("")
+      this.half = ""
     }
     this.run = ""
   }
 
   /** All pieces and this last one; nothing is left. */
   take(last: string): string {
-    const { run, runs, whole } = this
-    if (run === "" && whole === "" && runs.length === 0) return last
-    this.run = ""
-    this.runs = []
+    const { half, run, whole } = this
+    if (run === "" && half === "" && whole === "") return last
     this.whole = ""
-    return whole + runs.join("") + run + last
+    this.half = ""
+    this.run = ""
+    this.small = 0
+    return whole + half + run + last
   }
 }
 
 /** A slice that does not keep a much larger text alive. */
 export const own = (text: string, start: number, end: number): string =>
-  text.length < 4096 || (end - start) * 4 > text.length
+  end - start < 16 || text.length < 16_384 || (end - start) * 2 > text.length
     ? text.slice(start, end)
     : [text.slice(start, start + 1), text.slice(start + 1, end)].join("")
 
