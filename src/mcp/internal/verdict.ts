@@ -119,7 +119,7 @@ const describe = (
       return [
         "disconnected",
         code === undefined
-          ? `lost MCP server '${server.name}': ${reason.description ?? "the connection broke"}`
+          ? `${operation === "initialize" ? "cannot connect to" : "lost"} MCP server '${server.name}': ${reason.description ?? "the connection broke"}`
           : `MCP server '${server.name}' cannot be reached (${code})`
       ]
     }
