@@ -33,7 +33,7 @@ const report = (screen: Screen.Shape, cause: Cause.Cause<unknown>): void => {
 }
 
 const program = Screen.Screen.use((screen) =>
-  Effect.tapCause(commandOf(process.argv.slice(2)), (cause) => Effect.sync(() => report(screen, cause)))
+  Effect.onError(commandOf(process.argv.slice(2)), (cause) => Effect.sync(() => report(screen, cause)))
 ).pipe(Effect.provide(Screen.layerProcess))
 
 NodeRuntime.runMain(program, {

@@ -43,8 +43,8 @@ export interface Open {
   readonly used: number
   /** Whether more is promised: a line that is left before its end says so. */
   readonly goesOn: boolean
-  /** Whether the last thing written was a blank, so that another one is not. */
-  readonly blank: boolean
+  /** What a blank would be: superfluous after a label, or due before the next word. */
+  readonly gap: "none" | "label" | "due"
   /** The first half of a character whose other half is still to come. */
   readonly held: string
   readonly isFull: boolean
@@ -185,7 +185,7 @@ export class Pen {
 
   #begin(key: string, label: string, name: string, goesOn: boolean): void {
     this.#endLine(true)
-    this.#open = { key, used: this.#margin.length + 2, goesOn, blank: true, held: "", isFull: false }
+    this.#open = { key, used: this.#margin.length + 2, goesOn, gap: "label", held: "", isFull: false }
     this.#text += `${this.#margin}  `
     this.#put(`${Text.excerpt(label, 20).padEnd(9)} `, "label")
     if (name !== "") this.#put(`${Text.excerpt(name, 40)}  `)
@@ -194,7 +194,7 @@ export class Pen {
   #put(text: string, tone?: Tone): void {
     if (this.#open === undefined) return
     this.#text += tone === undefined ? text : paint(text, tone, this.options)
-    this.#open = { ...this.#open, used: this.#open.used + text.length, blank: text.endsWith(" ") }
+    this.#open = { ...this.#open, used: this.#open.used + text.length, gap: "label" }
   }
 
   #append(text: string): void {
@@ -202,17 +202,20 @@ export class Pen {
     if (open === undefined || open.isFull) return
     const room = Math.max(1, Math.max(narrowest, this.options.columns) - 1 - open.used)
     // Far more than fits need not be looked at.
-    const whole = open.held + text.slice(0, room * 4 + 8)
+    const start = text.slice(0, room * 4 + 8)
+    const whole = open.held + start
     const held = /[\ud800-\udbff]$/.test(whole) ? whole.slice(-1) : ""
-    let line = Text.flat(held === "" ? whole : whole.slice(0, -1))
-    if (open.blank) line = line.trimStart()
-    const fits = line.length <= room
-    const shown = fits ? line : `${Text.clip(line, room - 1)}…`
+    const line = Text.flat(held === "" ? whole : whole.slice(0, -1))
+    const word = line.replace(/^ | $/g, "")
+    const isDue = open.gap === "due" || (open.gap === "none" && line.startsWith(" "))
+    const next = word === "" ? "" : `${isDue ? " " : ""}${word}`
+    const fits = next.length <= room && start.length === text.length
+    const shown = fits ? next : `${Text.clip(next, room - 1)}…`
     this.#text += shown
     this.#open = {
       ...open,
       used: open.used + shown.length,
-      blank: shown === "" ? open.blank : shown.endsWith(" "),
+      gap: word === "" ? (isDue ? "due" : open.gap) : line.endsWith(" ") ? "due" : "none",
       held,
       isFull: !fits
     }

@@ -62,7 +62,7 @@ export const layerProcess: Layer.Layer<Screen> = Layer.sync(Screen, () => {
     out: (text) => void stdout.write(text),
     progress: (text) => void beside.write(text),
     error: (text) => void stderr.write(text),
-    columns: Math.min(beside.columns ?? 120, 200),
+    columns: Math.min(beside.columns || 120, 200),
     colors: wantsColors(beside.isTTY, env)
   }
 })

@@ -62,7 +62,7 @@ export const open = Effect.fnUntraced(function* (name: string, root: string) {
     usage(`${excerpt(name, 80)} cannot be replayed: ${reason}; 'kernai run --list' names what can`)
   )
   const cassette = yield* Effect.mapError(Cassette.parse(text), (error) =>
-    usage(`${excerpt(name, 80)} cannot be replayed: ${error.message}`)
+    usage(`${excerpt(name, 80)} cannot be replayed: ${error.detail}`)
   )
   return yield* read(cassette)
 })

@@ -1,0 +1,21 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Exit } from "effect"
+import { CliError } from "effect/cli"
+import { codeOf, CommandFailed, usage } from "../../src/cli/exit.ts"
+
+describe("codeOf", () => {
+  const usageError = new CliError.UnrecognizedOption({ option: "--x", suggestions: [] })
+  const ends: ReadonlyArray<readonly [end: string, exit: Exit.Exit<unknown, unknown>, code: number]> = [
+    ["an answer", Exit.succeed("answer"), 0],
+    ["a run that failed", Exit.fail(new CommandFailed({ code: 1, reason: "no" })), 1],
+    ["a defect", Exit.die(new Error("boom")), 1],
+    ["nothing that was run", Exit.fail(usage("no")), 2],
+    ["a mistake on the command line", Exit.fail(new CliError.ShowHelp({ commandPath: [], errors: [usageError] })), 2],
+    ["help", Exit.fail(new CliError.ShowHelp({ commandPath: [], errors: [] })), 0],
+    ["a run that waits", Exit.fail(new CommandFailed({ code: 3, reason: "asks" })), 3],
+    ["an interrupt", Exit.failCause(Cause.interrupt(1)), 130]
+  ]
+  it.each(ends)("knows the code of %s", (_, exit, code) => {
+    assert.strictEqual(codeOf(exit), code)
+  })
+})

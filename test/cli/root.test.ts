@@ -1,0 +1,85 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit } from "effect"
+import { bundled } from "../../src/cli/demo/recordings.ts"
+import { codeOf } from "../../src/cli/exit.ts"
+import { call } from "../../src/cli/root.ts"
+import { memoryScreen } from "./support.ts"
+
+const start = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
+  const screen = memoryScreen(true)
+  const exit = yield* Effect.exit(Effect.provide(call(args), screen.layer))
+  const message = Exit.isFailure(exit)
+    ? exit.cause.reasons.map((reason) => ("error" in reason ? `${reason.error}` : "")).join()
+    : ""
+  return { code: codeOf(exit), message, out: screen.out(), progress: screen.progress(), error: screen.error() }
+})
+
+describe("kernai run", () => {
+  const mistakes: ReadonlyArray<readonly [args: ReadonlyArray<string>, reason: string]> = [
+    [["run", "Hello?"], "a question needs a model"],
+    [["run", "--json", "--events"], "--json and --events exclude each other"],
+    [["run", "--max-steps", "0"], "--max-steps is a number from 1"],
+    [["run", "--replay", "missing"], "missing cannot be replayed: there is no such file; 'kernai run --list'"],
+    [["run", "--replay", "../package.json"], "cannot be replayed: its path is not allowed"],
+    [["run", "--replay", "package.json"], "package.json cannot be replayed: it is no recording in the known format"],
+    [["run", "--model", "openai/x", "--replay", "openai_scenario_weather", "Hi?"], "--replay brings its own question"]
+  ]
+  it.live.each(mistakes)("runs nothing when called with %j, and says why", ([args, reason]) =>
+    Effect.gen(function* () {
+      const { code, message, out, progress } = yield* start(...args)
+      assert.strictEqual(code, 2)
+      assert.include(message, reason)
+      assert.strictEqual(out + progress, "")
+    })
+  )
+
+  it.live("lists the recorded conversations, for people and for machines", () =>
+    Effect.gen(function* () {
+      const people = yield* start("run", "--list")
+      assert.deepStrictEqual(
+        people.out
+          .trimEnd()
+          .split("\n")
+          .map((line) => line.split(" ", 1)[0]),
+        bundled.map(({ name }) => name)
+      )
+      const machines = yield* start("run", "--list", "--json")
+      assert.deepStrictEqual(JSON.parse(machines.out), bundled)
+    })
+  )
+
+  it.live("plays the one that is asked for, in colour unless told otherwise", () =>
+    Effect.gen(function* () {
+      const colored = yield* start("run", "--replay", "ollama_scenario_weather")
+      assert.strictEqual(colored.code, 0)
+      assert.include(colored.progress, "\u001b[1mstep 0\u001b[0m\n")
+      const plain = yield* start("run", "--no-color", "--replay", "ollama_scenario_weather")
+      assert.include(plain.progress, "\nstep 0\n")
+      assert.notInclude(plain.progress + plain.out, "\u001b")
+    })
+  )
+
+  it.live("plays a recording that is a file", () =>
+    Effect.gen(function* () {
+      const { code, out } = yield* start(
+        "run",
+        "-q",
+        "--root",
+        "test",
+        "--replay",
+        "fixtures/cassettes/openai_final_block.json"
+      )
+      assert.strictEqual(code, 0)
+      assert.match(out, /4\.?\n$/)
+    })
+  )
+
+  it.live("tells a flag nobody knows without obeying what is in it (S-19)", () =>
+    Effect.gen(function* () {
+      const { code, error } = yield* start("run", "--x\u001b[2J")
+      assert.strictEqual(code, 2)
+      assert.include(error, "\\u{1b}[2J")
+      assert.notInclude(error, "\u001b")
+    })
+  )
+})
