@@ -61,7 +61,8 @@ export const reserve = (
   Effect.suspend(() => {
     const used = Budget.beforeCall(tree.budget, tree.spent)
     if (used !== undefined) return Effect.fail(used)
-    if (Budget.beforeCall(tree.budget, Budget.add(tree.spent, reserved(tree))) === undefined) {
+    const left = Budget.remaining(tree.budget, Budget.add(tree.spent, reserved(tree)))
+    if (left.tokens !== 0 && left.costUsd !== 0) {
       levelOf(tree, depth).calls++
       return Effect.void
     }

@@ -1,0 +1,202 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { Model, type Provider, type RunEvent, StreamPart, Usage } from "kernai"
+import { Scenario } from "kernai/testing"
+import {
+  command,
+  final,
+  house,
+  intervals,
+  of,
+  overlap,
+  plan,
+  play,
+  slow,
+  stored,
+  takeUp,
+  told,
+  using
+} from "../support/workflow.ts"
+
+const ids = (count: number) => Array.from({ length: count }, (_, index) => `t${index}`)
+
+/** Tokens of every model call that was answered. */
+const spent = (events: ReadonlyArray<RunEvent.RunEvent>): number =>
+  of(events, "model_completed").reduce((sum, { usage }) => sum + (usage === null ? 0 : Usage.total(usage)), 0)
+
+/** A plan of 10 tokens, then tasks of one call each, of 100 ms and so many tokens. */
+const fanOut = (count: number, tokens: number): Scenario.Script => ({
+  root: [using(10, plan(ids(count))), using(10, final("ok"))],
+  tasks: Object.fromEntries(ids(count).map((id) => [id, [using(tokens, final(id), 100)]]))
+})
+
+/** The same script by a provider that tells no tokens. */
+const unreported = (script: Scenario.Script): Provider.ProviderShape => ({
+  name: "silent",
+  stream: (request) =>
+    Stream.map(Scenario.scripted(script).stream(request), (part) =>
+      part.type === "finish" ? StreamPart.finish(part.reason) : part
+    )
+})
+
+describe("the budget of a tree", () => {
+  it.effect("counts the root and its children once, in the result as in the events (CP-15)", () =>
+    Effect.gen(function* () {
+      const { events, text } = yield* play(fanOut(5, 30), { agent: { budget: { maxTokens: 1_000 } } })
+      assert.strictEqual(text, "ok")
+      assert.strictEqual(spent(events), 170)
+      const end = of(events, "run_completed").find((event) => event.depth === 0)
+      assert.strictEqual(Usage.total(end?.result?.usage ?? Usage.zero), 170)
+      const state = yield* stored("run")
+      assert.strictEqual(Usage.total(state.usage), 170)
+      assert.strictEqual(Usage.total((yield* stored("run:t1/t3")).usage), 30)
+    }).pipe(Effect.provide(house()))
+  )
+
+  it.effect("is not overrun by children that start together: at most by one call (R-19)", () =>
+    Effect.gen(function* () {
+      const { error, events } = yield* play(fanOut(20, 30), { agent: { budget: { maxTokens: 200 } } })
+      assert.strictEqual(error?._tag, "BudgetExhaustedError")
+      const total = spent(events)
+      assert.isAtLeast(total, 200)
+      assert.isBelow(total, 200 + 30)
+    }).pipe(Effect.provide(house()))
+  )
+
+  it.effect("lets children run at once as far as it reaches, once the size of their calls is known", () =>
+    Effect.gen(function* () {
+      const { events, text } = yield* play(fanOut(9, 30), { agent: { budget: { maxTokens: 1_000 } } })
+      assert.strictEqual(text, "ok")
+      const calls = of(events, "model_completed").filter((event) => event.depth === 1)
+      // The first call tells how large they are; the other eight, four a second time, need not wait for each other.
+      assert.deepStrictEqual(
+        calls.map((event) => event.at),
+        [100, 200, 200, 200, 200, 200, 200, 200, 200]
+      )
+    }).pipe(Effect.provide(house()))
+  )
+
+  it.effect("costs no concurrency where there is none", () =>
+    Effect.gen(function* () {
+      const { events } = yield* play(fanOut(8, 30))
+      assert.strictEqual(overlap(intervals(events).values()), 8)
+    }).pipe(Effect.provide(house()))
+  )
+
+  it.effect("in money is kept by the model's price, and reserved in the same way", () =>
+    Effect.gen(function* () {
+      const model = Model.make("m", { price: { inputPerMillion: 1_000_000, outputPerMillion: 0 } })
+      const { error, events } = yield* play(fanOut(20, 30), { agent: { model, budget: { maxCostUsd: 100 } } })
+      assert.strictEqual(error?._tag, "BudgetExhaustedError")
+      const cost = of(events, "model_completed").reduce((sum, event) => sum + (event.costUsd ?? 0), 0)
+      assert.isAtLeast(cost, 100)
+      assert.isBelow(cost, 130)
+    }).pipe(Effect.provide(house()))
+  )
+
+  it.effect("that ran out stops new tasks and keeps what is done; a larger one goes on with the rest (CP-15)", () =>
+    Effect.gen(function* () {
+      const script = fanOut(6, 30)
+      const first = yield* play(script, { agent: { budget: { maxTokens: 100 }, taskConcurrency: 2 } })
+      assert.strictEqual(first.error?._tag, "BudgetExhaustedError")
+      const failed = yield* stored("run")
+      assert.strictEqual(failed.status.type, "failed")
+      assert.deepStrictEqual(
+        failed.currentTurn?.completed.map((result) => result.error),
+        failed.currentTurn?.completed.map(() => undefined)
+      )
+      const second = yield* takeUp(script, { agent: { budget: { maxTokens: 1_000 }, taskConcurrency: 2 } })
+      assert.strictEqual(second.text, "ok")
+      assert.strictEqual(spent(first.events) + spent(second.events), 200)
+      assert.strictEqual(Usage.total((yield* stored("run")).usage), 200)
+      assert.include(told(second.events), '{"t0":"t0","t1":"t1","t2":"t2","t3":"t3","t4":"t4","t5":"t5"}')
+    }).pipe(Effect.provide(house()))
+  )
+
+  it.effect("counts what failed and unfinished children used, also in the next life of the run", () =>
+    Effect.gen(function* () {
+      const script: Scenario.Script = {
+        root: [using(10, plan(["bad", "slow"])), using(10, final("ok"))],
+        tasks: {
+          bad: [using(40, command("/tasks"))],
+          slow: [using(40, command("/tasks")), slow(10_000_000, final("never"))]
+        }
+      }
+      // The deadline cuts off the second task in its second call; the first has given up by then.
+      const options = { maxSteps: 2, budget: { maxTokens: 1_000, deadlineMs: 1_000 } }
+      yield* play(script, { agent: options })
+      const cut = yield* stored("run")
+      assert.strictEqual(Usage.total(cut.usage), 10 + 80)
+      const again: Scenario.Script = { ...script, tasks: { ...script.tasks, slow: [using(40, final("late"))] } }
+      const refused = yield* takeUp(again, { agent: { ...options, budget: { maxTokens: 130 } } })
+      assert.deepInclude(refused.error, { _tag: "BudgetExhaustedError", used: 130, limit: 130 })
+      const done = yield* takeUp(again, { agent: { ...options, budget: { maxTokens: 500 } } })
+      assert.strictEqual(done.text, "ok")
+      assert.strictEqual(Usage.total((yield* stored("run")).usage), 10 + 80 + 80 + 10)
+    }).pipe(Effect.provide(house()))
+  )
+
+  it.effect("counts calls that report nothing as nothing, and does not serialise them", () =>
+    Effect.gen(function* () {
+      const { events, text } = yield* play(
+        { root: [] },
+        {
+          agent: { budget: { maxTokens: 50 } },
+          provider: unreported(fanOut(9, 30))
+        }
+      )
+      assert.strictEqual(text, "ok")
+      assert.strictEqual(Math.max(...Array.from(intervals(events).values(), ([, to]) => to)), 200)
+    }).pipe(Effect.provide(house()))
+  )
+
+  it.effect("in turns is each run's own (DR-20)", () =>
+    Effect.gen(function* () {
+      const { events, text } = yield* play(
+        {
+          root: [plan(["a", "b"]), final("ok")],
+          tasks: { a: [command("/tasks"), final("A")], b: [command("/tasks")] }
+        },
+        { agent: { budget: { maxTurns: 2 } } }
+      )
+      assert.strictEqual(text, "ok")
+      assert.include(told(events), '{"a":"A","b":"error: Agent reached maximum steps (2)"}')
+    }).pipe(Effect.provide(house()))
+  )
+})
+
+describe("the spawn budget", () => {
+  it.effect("that allows no child at all denies each task, and the run goes on", () =>
+    Effect.gen(function* () {
+      for (const spawn of [
+        { maxAgents: 1, maxDepth: 1 },
+        { maxAgents: 50, maxDepth: 0 }
+      ]) {
+        const { events, text } = yield* play(fanOut(3, 30), { runId: `run-${spawn.maxDepth}`, agent: { spawn } })
+        assert.strictEqual(text, "ok")
+        assert.strictEqual(of(events, "task_error").length, 3)
+        assert.include(of(events, "task_error")[0]?.error ?? "", "may not spawn another")
+        assert.strictEqual(of(events, "run_started").length, 1)
+      }
+    }).pipe(Effect.provide(house()))
+  )
+
+  it.effect("gives a slot back when a child ends, however it ends", () =>
+    Effect.gen(function* () {
+      const all = ids(6)
+      const { events, text } = yield* play(
+        {
+          root: [plan(all), final("ok")],
+          tasks: Object.fromEntries(
+            all.map((id, index) => [id, [index % 2 === 0 ? command("/tasks") : slow(100, final(id))]])
+          )
+        },
+        { agent: { maxSteps: 2, spawn: { maxAgents: 2, maxDepth: 1 } } }
+      )
+      assert.strictEqual(text, "ok")
+      assert.strictEqual(of(events, "task_error").length, 3)
+      assert.strictEqual(of(events, "task_complete").length, 3)
+      assert.strictEqual(overlap(intervals(events).values()), 1)
+    }).pipe(Effect.provide(house()))
+  )
+})
