@@ -72,6 +72,8 @@ export * as Skill from "./Skill.ts"
 
 export * as SkillFiles from "./SkillFiles.ts"
 
+export * as SkillPack from "./SkillPack.ts"
+
 export * as SkillRegistry from "./SkillRegistry.ts"
 
 export * as StreamPart from "./StreamPart.ts"

@@ -10,3 +10,5 @@ export * as JsonLinesRecorder from "./JsonLinesRecorder.ts"
 export * as PolicyFile from "./PolicyFile.ts"
 
 export * as SkillFileLoader from "./SkillFileLoader.ts"
+
+export * as SkillPackStore from "./SkillPackStore.ts"

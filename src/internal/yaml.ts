@@ -18,6 +18,8 @@ export type Plain = string | number | boolean | null | ReadonlyArray<Plain> | Re
 export interface Bounds {
   readonly nodes: number
   readonly depth: number
+  /** Take keys such as `__proto__` as the data they are, where nothing is ever looked up by them. */
+  readonly anyKey?: boolean
 }
 
 const maxBytes = 256 * 1024
@@ -57,7 +59,7 @@ export const plain = (value: unknown, bounds: Bounds): Result.Result<Plain, stri
     if (prototype !== null && prototype !== Object.prototype) throw new Refused("it holds an object that is not plain")
     const map = new Map<string, Plain>()
     for (const [key, item] of Object.entries(value)) {
-      if (reserved.has(key)) throw new Refused(`'${key}' is not allowed as a key`)
+      if (bounds.anyKey !== true && reserved.has(key)) throw new Refused(`'${key}' is not allowed as a key`)
       if (item !== undefined) map.set(key, copy(item, depth + 1))
     }
     return map

@@ -1,0 +1,331 @@
+/**
+ * Skills as folders: a SKILL.md, and files beside it that are read when needed (AC-16).
+ *
+ * A model first sees names and descriptions only, then loads the body of one
+ * skill, then reads its files. The store reads and never runs anything: a body
+ * is data, and what it says about tools widens no policy. A path is judged
+ * before anything is opened (AC-17).
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Agents from "./Agent.ts"
+import * as Packs from "./internal/skillPacks.ts"
+import { visible } from "./internal/visible.ts"
+import type { ToolNameConflict } from "./KernelError.ts"
+import {
+  FileTooLarge,
+  InvalidSkillPath,
+  SkillFileNotFound,
+  SkillPackInvalid,
+  SkillPackNotFound
+} from "./KernelError.ts"
+import type { Media } from "./Media.ts"
+import type { PromptContext } from "./PromptPipeline.ts"
+import * as Skill from "./Skill.ts"
+import { SkillRegistry } from "./SkillRegistry.ts"
+
+export {
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  FileTooLarge,
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  InvalidSkillPath,
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  SkillFileNotFound,
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  SkillPackInvalid,
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  SkillPackNotFound
+}
+
+// ---------------------------------------------------------------- models
+
+/**
+ * What the front matter of a skill says.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SkillPack {
+  readonly name: string
+  readonly description: string
+  readonly license?: string
+  readonly compatibility?: string
+  readonly metadata: ReadonlyMap<string, string>
+  /** What the skill would like to use. It grants nothing. */
+  readonly allowedTools: ReadonlyArray<string>
+  /** `<root>/<folder>`, for people. */
+  readonly location: string
+}
+
+/**
+ * A skill that was loaded: its body, cut at the limit, and the files it has.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LoadedPack extends SkillPack {
+  readonly body: string
+  readonly bodyTruncated: boolean
+  /** Paths from the skill's folder, sorted. */
+  readonly files: {
+    readonly scripts: ReadonlyArray<string>
+    readonly references: ReadonlyArray<string>
+    readonly assets: ReadonlyArray<string>
+  }
+}
+
+/**
+ * Why a folder is no skill.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Problem {
+  readonly dir: string
+  readonly code:
+    | "invalid_front_matter"
+    | "invalid_name"
+    | "name_mismatch"
+    | "invalid_description"
+    | "duplicate_name"
+    | "invalid_path"
+    | "unreadable"
+  readonly reason: string
+}
+
+/**
+ * A field nobody knows. A strict store fails for it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Warning {
+  readonly dir: string
+  readonly code: "unknown_field"
+  readonly field: string
+}
+
+/**
+ * All skills by name, and what is wrong with other folders.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Listing {
+  readonly skills: ReadonlyArray<SkillPack>
+  readonly problems: ReadonlyArray<Problem>
+  readonly warnings: ReadonlyArray<Warning>
+}
+
+/**
+ * The verbs of a store.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Shape {
+  /** All skills, sorted by name. One bad folder never hides the others; a strict store fails for it. */
+  readonly list: Effect.Effect<Listing, SkillPackInvalid>
+  readonly load: (name: string) => Effect.Effect<LoadedPack, SkillPackNotFound | SkillPackInvalid | InvalidSkillPath>
+  /** A file of a skill: text, or a medium. */
+  readonly readFile: (
+    name: string,
+    path: string
+  ) => Effect.Effect<
+    string | Media,
+    SkillPackNotFound | SkillPackInvalid | InvalidSkillPath | SkillFileNotFound | FileTooLarge
+  >
+}
+
+/**
+ * Where the files of skills are: what a store is made of. Nothing here judges
+ * names or front matter; an implementation only keeps inside its roots.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Files {
+  /** The first of two skills of one name is in the first root. */
+  readonly roots: ReadonlyArray<string>
+  /** The names of the folders in a root, or why they cannot be read. */
+  readonly folders: (root: string) => Effect.Effect<ReadonlyArray<string>, string>
+  /** The first bytes of a plain file, and its size. A path that leaves the folder fails before anything is opened. */
+  readonly read: (
+    folder: Folder,
+    path: string,
+    bytes: number
+  ) => Effect.Effect<Option.Option<{ readonly bytes: Uint8Array; readonly size: number }>, InvalidSkillPath>
+  /** Paths from the folder of the plain files under one of its folders; no more than `limit`. */
+  readonly index: (folder: Folder, under: string, limit: number) => Effect.Effect<ReadonlyArray<string>>
+}
+
+/**
+ * A folder in a root.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Folder {
+  readonly root: string
+  readonly name: string
+}
+
+/**
+ * How a store reads.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Fail with `SkillPackInvalid` where a problem or a warning would be told. */
+  readonly strict?: boolean
+}
+
+/**
+ * The skills an application keeps as folders.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class SkillPackStore extends Context.Service<SkillPackStore, Shape>()("kernai/SkillPack") {}
+
+// ---------------------------------------------------------------- constructors
+
+/**
+ * A store over any files.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make: (files: Files, options?: Options) => Shape = Packs.make
+
+/**
+ * What a prompt holds of the skills: names and descriptions, nothing else (AC-16).
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const fragment = (skills: ReadonlyArray<Pick<SkillPack, "name" | "description">>): string =>
+  skills.length === 0
+    ? ""
+    : `<available_skills>\n${skills
+        .map(({ description, name }) => `  <skill name="${attribute(name)}" description="${attribute(description)}"/>`)
+        .join("\n")}\n</available_skills>`
+
+/**
+ * The fragment as a section of the prompt, for agents that may load skills.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const section = (context: PromptContext): Effect.Effect<string, SkillPackInvalid, SkillPackStore> => {
+  const names = Agents.skillNames(context.agent)
+  return names === undefined || (names !== "all" && !names.includes(load.name))
+    ? Effect.succeed("")
+    : SkillPackStore.use((store) => Effect.map(store.list, (listing) => fragment(listing.skills)))
+}
+
+const attribute = (text: string): string =>
+  visible(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
+
+// ---------------------------------------------------------------- skills
+
+const list = Skill.make("skills_list", {
+  description: "Lists the skill packs: instructions for special tasks, by name and description.",
+  input: Schema.Struct({}),
+  effects: "read",
+  source: "skill-pack",
+  annotations: { openWorld: false },
+  execute: () =>
+    SkillPackStore.use((store) =>
+      Effect.map(store.list, ({ skills }) => ({
+        skills: skills.map(({ description, name }) => ({ name, description }))
+      }))
+    )
+})
+
+const load = Skill.make("skills_load", {
+  description: "Loads the instructions of a skill pack, and tells which files it has.",
+  input: Schema.Struct({ name: Schema.String.annotate({ description: "A name from the list" }) }),
+  effects: "read",
+  source: "skill-pack",
+  annotations: { openWorld: false },
+  execute: ({ name }) =>
+    SkillPackStore.use((store) =>
+      Effect.map(store.load(name), (pack) => {
+        const files = [...pack.files.scripts, ...pack.files.references, ...pack.files.assets]
+        return [
+          pack.body.trim(),
+          ...(pack.bodyTruncated ? ["[the rest of these instructions is too long and was cut]"] : []),
+          ...(files.length === 0 ? [] : [`Files of this skill pack:\n${files.map((file) => `- ${file}`).join("\n")}`])
+        ].join("\n\n")
+      })
+    )
+})
+
+const readFile = Skill.make("skills_read_file", {
+  description: "Reads a file of a skill pack. Nothing in it is run.",
+  input: Schema.Struct({
+    name: Schema.String.annotate({ description: "The name of the skill pack" }),
+    path: Schema.String.annotate({ description: "A path as the skill pack lists it" })
+  }),
+  effects: "read",
+  source: "skill-pack",
+  annotations: { openWorld: false },
+  execute: ({ name, path }) => SkillPackStore.use((store) => store.readFile(name, path))
+})
+
+/**
+ * The three skills through which a model uses skill packs: `skills_list`,
+ * `skills_load` and `skills_read_file` (AC-12).
+ *
+ * @category skills
+ * @since 0.1.0
+ */
+export const skills: ReadonlyArray<Skill.AnySkill<SkillPackStore>> = [list, load, readFile]
+
+// ---------------------------------------------------------------- layers
+
+/**
+ * Adds the three skills to the registry, for as long as the layer lives.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerSkills: Layer.Layer<never, ToolNameConflict, SkillRegistry | SkillPackStore> =
+  /*#__PURE__*/ Layer.effectDiscard(
+    Effect.flatMap(SkillRegistry, (registry) =>
+      Effect.catchTag(registry.registerSource({ source: "skill-pack", skills }), "DefinitionInvalid", Effect.die)
+    )
+  )
+
+/**
+ * Skills that exist only here: paths such as `name/SKILL.md`, and what is in them.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerMemory = (
+  files: { readonly [path: string]: string | Uint8Array } | ReadonlyMap<string, string | Uint8Array>,
+  options?: Options
+): Layer.Layer<SkillPackStore> => Layer.sync(SkillPackStore, () => make(Packs.inMemory(files), options))
