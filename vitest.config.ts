@@ -14,6 +14,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/support/globalSetup.ts"],
     pool: "threads",
+    // Nothing here is global: files of a worker share the modules they import.
+    isolate: false,
     testTimeout: 20_000
   }
 })
