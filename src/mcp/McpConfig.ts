@@ -130,6 +130,14 @@ export interface McpConfig {
 }
 
 /**
+ * Each server by name, or what is wrong with it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Decoded = ReadonlyMap<string, Result.Result<McpServer, ConfigInvalid>>
+
+/**
  * Where `${NAME}` is looked up: the ConfigProvider unless given.
  *
  * @category models
@@ -148,12 +156,8 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const fromYaml = Effect.fnUntraced(function* (text: string, options?: Options) {
-  const limits = yield* Limits
-  const document = PlainValue.parse(text, { nodes: limits.yamlNodes, depth: limits.jsonDepth })
-  if (Result.isFailure(document)) return yield* invalid("", `MCP config cannot be read: ${document.failure}`)
-  return yield* decode(document.success, options)
-})
+export const fromYaml = (text: string, options?: Options): Effect.Effect<McpConfig, ConfigInvalid> =>
+  Effect.flatMap(inspectYaml(text, options), whole)
 
 /**
  * Reads a value of the same shape as the YAML.
@@ -164,8 +168,24 @@ export const fromYaml = Effect.fnUntraced(function* (text: string, options?: Opt
 export const fromValue = Effect.fnUntraced(function* (value: unknown, options?: Options) {
   const limits = yield* Limits
   const document = PlainValue.plain(value, { nodes: limits.yamlNodes, depth: limits.jsonDepth })
-  if (Result.isFailure(document)) return yield* invalid("", `MCP config cannot be read: ${document.failure}`)
-  return yield* decode(document.success, options)
+  return yield* whole(yield* decode(yield* readable(document), options))
+})
+
+/**
+ * Reads YAML text server by server: what is wrong with one says nothing about the others.
+ *
+ * Fails only when there are no servers to be found.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const inspectYaml = Effect.fnUntraced(function* (
+  text: string,
+  options?: Options
+): Effect.fn.Return<Decoded, ConfigInvalid> {
+  const limits = yield* Limits
+  const document = PlainValue.parse(text, { nodes: limits.yamlNodes, depth: limits.jsonDepth })
+  return yield* decode(yield* readable(document), options)
 })
 
 /**
@@ -200,23 +220,36 @@ const isVersion = (text: string): text is ProtocolVersion => versions.has(text)
 
 const invalid = (path: string, reason: string) => new ConfigInvalid({ path, reason })
 
+const readable = (document: Result.Result<PlainValue.Plain, string>) =>
+  Effect.fromResult(Result.mapError(document, (problem) => invalid("", `MCP config cannot be read: ${problem}`)))
+
+/** All servers, or the first thing that is wrong. */
+const whole = Effect.fnUntraced(function* (decoded: Decoded): Effect.fn.Return<McpConfig, ConfigInvalid> {
+  const servers = new Map<string, McpServer>()
+  for (const [name, server] of decoded) servers.set(name, yield* Effect.fromResult(server))
+  return { servers }
+})
+
 const decode = Effect.fnUntraced(function* (document: PlainValue.Plain, options: Options | undefined) {
   const declared = isFields(document) ? document.get("servers") : undefined
   if (!isFields(declared) || declared.size === 0) {
     return yield* invalid("servers", "MCP config must declare at least one server under 'servers:'")
   }
   const expand = yield* expander(options?.env)
-  const servers = new Map<string, McpServer>()
+  const servers = new Map<string, Result.Result<McpServer, ConfigInvalid>>()
   for (const [name, value] of declared) {
     if (name === "" || name.length > 128) {
       return yield* invalid("servers", "the name of an MCP server must have 1 to 128 characters")
     }
     const fields: Fields | undefined = value === null ? new Map() : isFields(value) ? value : undefined
-    if (fields === undefined) return yield* invalid(`servers.${name}`, `MCP server '${name}' must be a mapping`)
-    servers.set(name, yield* decodeServer(name, new Reader(name, fields, expand)))
+    servers.set(
+      name,
+      fields === undefined
+        ? Result.fail(invalid(`servers.${name}`, `MCP server '${name}' must be a mapping`))
+        : yield* Effect.result(decodeServer(name, new Reader(name, fields, expand)))
+    )
   }
-  const config: McpConfig = { servers }
-  return config
+  return servers
 })
 
 const decodeServer = Effect.fnUntraced(function* (
@@ -271,7 +304,9 @@ const decodeStdio = Effect.fnUntraced(function* (name: string, read: Reader, lin
   if (words === undefined) {
     return yield* read.invalid("command", `the 'command' of MCP server '${name}' has a quote that is never closed`)
   }
-  const [program, ...args] = yield* Effect.forEach(words, (word) => read.expand(word, "command"))
+  const [program, ...args] = yield* Effect.forEach(words, (word, index) =>
+    read.expand(word, listed !== undefined && index > 0 ? "args" : "command")
+  )
   if (program === undefined || program.value === "") return yield* missing
   if ([program, ...args].some((word) => word.value.includes("\0"))) {
     return yield* read.invalid("command", `the 'command' of MCP server '${name}' holds a NUL character`)

@@ -5,6 +5,7 @@
  */
 export * as McpConfig from "./McpConfig.ts"
 export * as McpConnection from "./McpConnection.ts"
+export * as McpDoctor from "./McpDoctor.ts"
 export * as McpHub from "./McpHub.ts"
 export * as McpProtocol from "./McpProtocol.ts"
 export * as OAuth from "./OAuth.ts"

@@ -12,6 +12,7 @@ import type { McpClientError } from "effect/ai/McpClientError"
 import type * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as ChildProcess from "effect/process/ChildProcess"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
@@ -19,6 +20,7 @@ import * as Queue from "effect/Queue"
 import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { visible } from "../../internal/visible.ts"
 import { Limits } from "../../Limits.ts"
 import type { StdioServer } from "../McpConfig.ts"
 import * as Exchange from "./exchange.ts"
@@ -48,10 +50,19 @@ export const open = Effect.fnUntraced(function* (
   yield* Stream.fromQueue(outbox).pipe(
     Stream.encodeText,
     Stream.run(process.stdin),
-    Effect.catch(() => line.close(Exchange.lost("the server closed its input"))),
+    // Most often it is about to end, and the end says more.
+    Effect.catch(() =>
+      Effect.andThen(line.refuse, Effect.delay(line.close(Exchange.lost("the server closed its input")), grace))
+    ),
     Effect.forkScoped
   )
-  yield* Stream.runDrain(process.stderr).pipe(Effect.ignore, Effect.forkScoped)
+  const complaints = new Complaints()
+  const complained = yield* process.stderr.pipe(
+    Stream.decodeText(),
+    Stream.runForEach((chunk) => Effect.sync(() => complaints.hear(chunk))),
+    Effect.ignore,
+    Effect.forkScoped
+  )
   const splitter = new Splitter(limits.frameBytes)
   yield* process.stdout.pipe(
     Stream.decodeText(),
@@ -66,16 +77,17 @@ export const open = Effect.fnUntraced(function* (
     Effect.map((code) => `the server exited with code ${code}`),
     Effect.orElseSucceed(() => "the server was killed")
   )
+  const told = Effect.andThen(Fiber.await(complained), Deferred.await(drained))
   // What was written just before the exit is read before requests fail, unless a grandchild holds the pipe.
   yield* Effect.raceFirst(Deferred.await(drained), Effect.asVoid(exited)).pipe(
     Effect.andThen(
       Effect.timeoutOption(
-        Effect.tap(exited, () => Deferred.await(drained)),
+        Effect.tap(exited, () => told),
         grace
       )
     ),
     Effect.map(Option.getOrElse(() => "the server closed its output")),
-    Effect.flatMap((description) => line.close(Exchange.lost(description))),
+    Effect.flatMap((description) => line.close(Exchange.lost(`${description}${complaints.last}`))),
     Effect.forkScoped
   )
 
@@ -115,6 +127,22 @@ const receive = Effect.fnUntraced(function* (line: Exchange.Exchange, splitter: 
   }
   if (splitter.isOverfull) return yield* Exchange.tooLarge(splitter.limit)
 })
+
+/** What a server wrote to its error stream at last: why it ended, most likely. */
+class Complaints {
+  private heard = ""
+
+  hear(chunk: string): void {
+    this.heard = `${this.heard}${chunk}`.slice(-4096)
+  }
+
+  get last(): string {
+    const lines = this.heard.split("\n").filter((line) => line.trim() !== "")
+    // A stack trace ends with what says least.
+    const line = lines.find((line) => /error|cannot|not found|no such/i.test(line)) ?? lines.at(-1)
+    return line === undefined ? "" : `; it wrote: ${visible(line.trim()).slice(0, 300)}`
+  }
+}
 
 /** Cuts text into lines, holding back the last one. */
 class Splitter {
