@@ -30,6 +30,10 @@ import * as Tree from "./tree.ts"
 /** How a task ended: without a result when it waits for a person, or was not started any more. */
 type Ended = CallResult | undefined
 
+type Dependencies = ReadonlyArray<TaskScheduler.TaskResult<Ended, KernelError>>
+
+type Control = NonNullable<Run["deferred"]>
+
 /** Puts a task through launch and result: `batch.ts` lends it. */
 export type Launch = (call: Call, body: Effect.Effect<Ended, KernelError>) => Effect.Effect<Ended, KernelError>
 
@@ -50,7 +54,17 @@ export const runWorkflow = Effect.fnUntraced(function* (
     tell(run, { type: "workflow_start", goal, strategy, tasks })
   }
   const broken = Deferred.makeUnsafe<never, KernelError>()
+  const waits = new Set<Plan.Task>()
+  let asked: Control | undefined
   let stopping = false
+  const pause = (task: Plan.Task) => (error: RunPaused) => {
+    waits.add(task)
+    asked = together(asked, error)
+  }
+  // Who waits for one that waits for a person waits too, and so do the later ones of a sequence.
+  const mustWait = (task: Plan.Task, dependencies: Dependencies): boolean =>
+    dependencies.some(([, exit]) => ended(exit) === undefined) ||
+    (!Plan.isParallel(plan.strategy, task) && [...waits].some((other) => !Plan.isParallel(plan.strategy, other)))
   const stop = (cause: Cause.Cause<KernelError>) => {
     stopping = true
     // Siblings of a task that found the budget empty find it empty too, after the calls they have paid for.
@@ -60,8 +74,8 @@ export const runWorkflow = Effect.fnUntraced(function* (
     left,
     (task, dependencies) => {
       const call = calls.get(task.id)
-      if (call === undefined || stopping) return Effect.undefined
-      const body = runTask(run, call, task, withDependencies(task, dependencies))
+      if (call === undefined || stopping || mustWait(task, dependencies)) return Effect.undefined
+      const body = runTask(run, call, task, withDependencies(task, dependencies), pause(task))
       return Effect.tapCause(Tree.inSlot(run.tree, launch(call, body)), (cause) => Effect.sync(() => stop(cause)))
     },
     { concurrency: run.agent.taskConcurrency, finished: done }
@@ -77,6 +91,7 @@ export const runWorkflow = Effect.fnUntraced(function* (
     const result = ended(exit)
     return result === undefined ? [] : [[id, Calls.textOf(result)]]
   })
+  run.deferred ??= asked
   // What waits for a person, or was not started, is done in another life of the run.
   if (told.length < left.tasks.length) return
   tell(run, { type: "workflow_complete", results: told, durationMs: now(run) - started })
@@ -103,10 +118,7 @@ const remaining = (
 }
 
 /** A sub-agent reads the results it waited for before its own task, and sees the media they name (BP-61, W-21). */
-const withDependencies = (
-  task: Plan.Task,
-  dependencies: ReadonlyArray<TaskScheduler.TaskResult<Ended, KernelError>>
-): ReadonlyArray<Content> => {
+const withDependencies = (task: Plan.Task, dependencies: Dependencies): ReadonlyArray<Content> => {
   if (dependencies.length === 0) return [Contents.text(task.input)]
   const results = dependencies.map(([id, exit]) => [id, ended(exit)] as const)
   const lines = results.map(([id, result]) =>
@@ -124,7 +136,8 @@ const runTask = (
   run: Run,
   call: Call,
   task: Plan.Task,
-  input: ReadonlyArray<Content>
+  input: ReadonlyArray<Content>,
+  pause: (error: RunPaused) => void
 ): Effect.Effect<Ended, KernelError> =>
   Effect.suspend(() => {
     const started = now(run)
@@ -134,7 +147,7 @@ const runTask = (
       if (Exit.isSuccess(exit)) return close(run, task, { ...exit.value, durationMs })
       const error = failureOf(exit.cause)
       if (error?._tag === "RunPaused") {
-        run.deferred = waiting(run.deferred, error)
+        pause(error)
         return Effect.undefined
       }
       if (error !== undefined && concernsRun(error)) return Effect.fail(error)
@@ -222,11 +235,12 @@ const taskError = (cause: Cause.Cause<KernelError | TaskTimedOut>): string => {
 }
 
 /** What a child waits for, the run waits for once its other tasks have ended; questions of several are asked together. */
-const waiting = (before: Run["deferred"], { metadata, reason }: RunPaused): NonNullable<Run["deferred"]> => {
-  if (before === undefined) return { type: "pause", reason, metadata }
-  if (before.type !== "pause" || before.reason !== reason) return before
-  return { ...before, metadata: joined(before.metadata ?? null, metadata) }
-}
+const together = (before: Control | undefined, { metadata, reason }: RunPaused): Control =>
+  before === undefined
+    ? { type: "pause", reason, metadata }
+    : before.type === "pause" && before.reason === reason
+      ? { ...before, metadata: joined(before.metadata ?? null, metadata) }
+      : before
 
 const joined = (a: Json, b: Json): Json => {
   if (!isJsonObject(a) || !isJsonObject(b)) return a

@@ -49,7 +49,9 @@ export const using = (tokens: number, text: string, delay = 0): Scenario.Line =>
   usage: { input: tokens, output: 0 }
 })
 
-export const agent = (options: Partial<Agent.Options<never>> = {}) =>
+export type Settings = Partial<Agent.Options<never>> & { readonly skills?: ReadonlyArray<string> }
+
+export const agent = (options: Settings = {}) =>
   Agent.make({ instructions: "You test.", model: { id: "m", capabilities: ["text"] }, skills: "all", ...options })
 
 /** A kernel with these skills, and the stores behind it. */
@@ -95,7 +97,7 @@ export const follow = <R>(
 
 /** How a script is played. */
 export interface Playing extends Kernel.RunOptions {
-  readonly agent?: Partial<Agent.Options<never>>
+  readonly agent?: Settings
   readonly still?: boolean
 }
 

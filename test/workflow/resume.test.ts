@@ -1,0 +1,110 @@
+// That a workflow ends the same wherever it is cut off is proven by test/reliability/crashMatrix.test.ts.
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { Kernel, Skill } from "kernai"
+import { Scenario } from "kernai/testing"
+import { agent, command, final, house, of, plan, slow, stored, takeUp, told } from "../support/workflow.ts"
+
+/** A skill that takes a second and tells which calls entered it and which left it. */
+const worker = (effects: Skill.Effects) => {
+  const entered: Array<string> = []
+  const left: Array<string> = []
+  const skill = Skill.make("work", {
+    description: "Works a second",
+    input: Schema.Struct({}),
+    effects,
+    execute: (_, { callId }) =>
+      Effect.gen(function* () {
+        entered.push(callId)
+        yield* Effect.sleep(1000)
+        left.push(callId)
+        return "worked"
+      })
+  })
+  return { entered, left, skill }
+}
+
+/** `quick` is done at 100 ms, `slow` asks its model for a minute, `work` is inside its skill for a second. */
+const script: Scenario.Script = {
+  root: [plan(["quick", "slow", "work", { id: "after", depends_on: ["quick", "work"] }]), final("ok")],
+  tasks: {
+    quick: [slow(100, final("Q"))],
+    slow: [slow(60_000, final("S"))],
+    work: [command("work"), final("W")],
+    after: [final("A")]
+  }
+}
+
+/** Runs until 500 ms, then the process is gone. */
+const cutOff = Effect.gen(function* () {
+  const fiber = yield* Effect.forkChild(
+    Kernel.run(agent(), "go", { runId: "run", provider: Scenario.scripted(script) })
+  )
+  yield* TestClock.adjust(500)
+  yield* Fiber.interrupt(fiber)
+})
+
+describe("a workflow cut off half-way", () => {
+  it.effect("goes on with what is left: what was done is not done again (R-4, R-18)", () => {
+    const { entered, left, skill } = worker("idempotent")
+    return Effect.gen(function* () {
+      yield* cutOff
+      const { events, text } = yield* takeUp(script)
+      assert.strictEqual(text, "ok")
+      assert.deepStrictEqual(
+        of(events, "task_start").map((event) => event.id),
+        ["slow", "work", "after"]
+      )
+      assert.include(told(events), '{"quick":"Q","slow":"S","work":"W","after":"A"}')
+      assert.include(told(events, "run:t1/after"), '<block type="result" name="quick">Q</block>')
+      // The idempotent skill ran again with the same id, in the same child run.
+      assert.deepStrictEqual(entered, ["run:t1/work:t1.0", "run:t1/work:t1.0"])
+      assert.strictEqual(left.length, 1)
+      assert.strictEqual(of(events, "run_started").length, 1)
+    }).pipe(Effect.provide(house(skill)))
+  })
+
+  it.effect("asks about a write of a task that was in flight, and runs nothing before it knows (DR-16)", () => {
+    const { entered, skill } = worker("write")
+    return Effect.gen(function* () {
+      yield* cutOff
+      const refused = yield* takeUp(script)
+      assert.deepInclude(refused.error, { _tag: "InFlightToolCalls", toolCallIds: ["run:t1/work:t1.0"] })
+      assert.deepStrictEqual(
+        refused.events.map((event) => event.type),
+        ["run_failed"]
+      )
+      assert.strictEqual(entered.length, 1)
+      const told1 = yield* takeUp(script, {
+        replay: { "run:t1/work:t1.0": { resolve: { output: [{ type: "text", text: "it had worked" }] } } }
+      })
+      assert.strictEqual(told1.text, "ok")
+      assert.strictEqual(entered.length, 1)
+      assert.include(told(told1.events, "run:t1/work"), "it had worked")
+    }).pipe(Effect.provide(house(skill)))
+  })
+
+  it.effect("runs the write again when told to (DR-17)", () => {
+    const { entered, skill } = worker("write")
+    return Effect.gen(function* () {
+      yield* cutOff
+      const { text } = yield* takeUp(script, { replay: { "run:t1/work:t1.0": "retry" } })
+      assert.strictEqual(text, "ok")
+      assert.deepStrictEqual(entered, ["run:t1/work:t1.0", "run:t1/work:t1.0"])
+    }).pipe(Effect.provide(house(skill)))
+  })
+
+  it.effect("takes a given result of a task for its own, without running it", () => {
+    const { entered, skill } = worker("write")
+    return Effect.gen(function* () {
+      yield* cutOff
+      const { events, text } = yield* takeUp(script, {
+        replay: { "run:t1/work": { resolve: { output: [{ type: "text", text: "given" }] } } }
+      })
+      assert.strictEqual(text, "ok")
+      assert.include(told(events), '"work":"given"')
+      assert.strictEqual(entered.length, 1)
+    }).pipe(Effect.provide(house(skill)))
+  })
+})

@@ -1,0 +1,173 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { Policy, Skill } from "kernai"
+import type { Scenario } from "kernai/testing"
+import { command, final, house, of, plan, play, stored, takeUp, told } from "../support/workflow.ts"
+
+/** Two skills that tell how often they were entered. */
+const pair = () => {
+  const entered: Array<string> = []
+  const make = (name: string) =>
+    Skill.make(name, {
+      description: name,
+      input: Schema.Struct({ x: Schema.optionalKey(Schema.String) }),
+      effects: "write",
+      execute: (input, { callId }) =>
+        Effect.sync(() => {
+          entered.push(callId)
+          return `${name} ${input.x ?? ""}`.trim()
+        })
+    })
+  return { entered, skills: [make("open"), make("secret")] }
+}
+
+const asking = (reply: string): Scenario.Script => ({
+  root: [plan(["a"]), final("ok")],
+  tasks: { a: [reply, final("tried")] }
+})
+
+describe("a sub-agent", () => {
+  for (const [title, name] of [
+    ["by its name", "secret"],
+    ["with blanks around it", " secret "],
+    ["in capitals", "Secret"],
+    ["with a look-alike letter", "sеcret"]
+  ] as const) {
+    it.effect(`cannot call what its parent may not, ${title} (S-15)`, () => {
+      const { entered, skills } = pair()
+      return Effect.gen(function* () {
+        const { events, text } = yield* play(asking(command(name)), { agent: { skills: ["open"] } })
+        assert.deepStrictEqual(entered, [])
+        assert.strictEqual(of(events, "skill_error").length, 1)
+        assert.strictEqual(text, "ok")
+      }).pipe(Effect.provide(house(...skills)))
+    })
+  }
+
+  it.effect("sees in /skills what its parent sees, and no more (S-15)", () => {
+    const { skills } = pair()
+    return Effect.gen(function* () {
+      const { events } = yield* play(
+        { root: [command("/skills"), plan(["a"]), final("ok")], tasks: { a: [command("/skills"), final("x")] } },
+        { agent: { skills: ["open"] } }
+      )
+      const [mine, its] = of(events, "builtin_result").map((event) => event.result)
+      assert.include(mine ?? "", "open")
+      assert.notInclude(mine ?? "", "secret")
+      assert.strictEqual(its, mine)
+    }).pipe(Effect.provide(house(...skills)))
+  })
+
+  it.effect("keeps within the skills the host allows for the run (BP-65)", () => {
+    const { entered, skills } = pair()
+    return Effect.gen(function* () {
+      const { events } = yield* play(asking(command("secret") + command("open")), { allowedSkills: ["open"] })
+      assert.deepStrictEqual(entered, ["run:t1/a:t1.1"])
+      assert.include(told(events, "run:t1/a"), "Skill 'secret' is not allowed")
+    }).pipe(Effect.provide(house(...skills)))
+  })
+
+  it.effect("is asked about by the same policy, which knows its depth and its root (AC-18, AC-19)", () => {
+    const { entered, skills } = pair()
+    const asked: Array<Policy.PolicyCall> = []
+    const policy: Policy.PolicyShape = {
+      visible: (name) => name !== "hidden",
+      authorize: (call) => {
+        asked.push(call)
+        return Effect.succeed(call.depth === 0 ? Policy.allowed : Policy.denied("not for tasks"))
+      }
+    }
+    return Effect.gen(function* () {
+      const { events } = yield* play(asking(command("open"))).pipe(Effect.provideService(Policy.Policy, policy))
+      assert.deepStrictEqual(entered, [])
+      assert.deepStrictEqual(
+        asked.map(({ depth, name, rootRunId, runId }) => ({ depth, name, rootRunId, runId })),
+        [{ depth: 1, name: "open", rootRunId: "run", runId: "run:t1/a" }]
+      )
+      assert.include(told(events, "run:t1/a"), "not for tasks")
+    }).pipe(Effect.provide(house(...skills)))
+  })
+})
+
+describe("a task that needs a person", () => {
+  const confirming: Policy.PolicyShape = {
+    authorize: ({ name }) => Effect.succeed(name === "secret" ? Policy.confirm("it is dangerous") : Policy.allowed)
+  }
+  const script: Scenario.Script = {
+    root: [plan(["a", "b", "c", { id: "after", depends_on: ["a"] }]), final("ok")],
+    tasks: {
+      a: [command("secret", { x: "A" }), final("done a")],
+      b: [command("secret", { x: "B" }), final("done b")],
+      c: [command("open"), final("done c")],
+      after: [final("done after")]
+    }
+  }
+
+  it.effect("pauses the whole run once the others have ended; dependents wait (DR-22)", () => {
+    const { entered, skills } = pair()
+    return Effect.gen(function* () {
+      const { error, events } = yield* play(script)
+      assert.strictEqual(error, undefined)
+      const paused = of(events, "paused")
+      assert.deepStrictEqual(
+        paused.map(({ depth, reason, taskId }) => ({ depth, reason, taskId })),
+        [
+          { depth: 1, reason: "approval_required", taskId: "a" },
+          { depth: 1, reason: "approval_required", taskId: "b" },
+          { depth: 0, reason: "approval_required", taskId: undefined }
+        ]
+      )
+      assert.deepInclude(paused.at(-1)?.metadata, { toolCallIds: ["run:t1/a:t1.0", "run:t1/b:t1.0"] })
+      assert.deepStrictEqual(entered, ["run:t1/c:t1.0"])
+      assert.deepStrictEqual(
+        of(events, "task_start").map((event) => event.id),
+        ["a", "b", "c"]
+      )
+      assert.strictEqual(of(events, "workflow_complete").length, 0)
+      assert.strictEqual(of(events, "task_error").length, 0)
+      assert.strictEqual((yield* stored("run")).status.type, "paused")
+    }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(house(...skills)))
+  })
+
+  it.effect("goes on with the answers, each for its own task; what is unanswered pauses again", () => {
+    const { entered, skills } = pair()
+    return Effect.gen(function* () {
+      yield* play(script)
+      const second = yield* takeUp(script, { approvals: [{ toolCallId: "run:t1/a:t1.0", approved: true }] })
+      assert.deepStrictEqual(entered, ["run:t1/c:t1.0", "run:t1/a:t1.0"])
+      assert.deepInclude(of(second.events, "paused").at(-1)?.metadata, { toolCallIds: ["run:t1/b:t1.0"] })
+      const third = yield* takeUp(script, {
+        approvals: [{ toolCallId: "run:t1/b:t1.0", approved: false, reason: "too late" }]
+      })
+      assert.strictEqual(third.text, "ok")
+      assert.strictEqual(entered.length, 2)
+      assert.include(told(third.events, "run:t1/b"), "too late")
+      assert.include(told(third.events), '{"a":"done a","b":"done b","c":"done c","after":"done after"}')
+    }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(house(...skills)))
+  })
+
+  it.effect("holds up the later tasks of its sequence, but no parallel one", () => {
+    const { entered, skills } = pair()
+    return Effect.gen(function* () {
+      const { events } = yield* play({
+        ...script,
+        root: [plan([{ id: "a" }, { id: "b" }, { id: "c", parallel: true }], "mixed"), final("ok")]
+      })
+      assert.deepStrictEqual(
+        of(events, "task_start").map((event) => event.id),
+        ["c", "a"]
+      )
+      assert.deepStrictEqual(entered, ["run:t1/c:t1.0"])
+    }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(house(...skills)))
+  })
+
+  it.effect("takes no answer to a question it did not ask (R-25)", () => {
+    const { entered, skills } = pair()
+    return Effect.gen(function* () {
+      yield* play(script)
+      const { error } = yield* takeUp(script, { approvals: [{ toolCallId: "run:t1/c:t1.0", approved: true }] })
+      assert.strictEqual(error?._tag, "ApprovalNotFound")
+      assert.strictEqual(entered.length, 1)
+    }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(house(...skills)))
+  })
+})
