@@ -197,6 +197,16 @@ export interface Turn {
 }
 
 /**
+ * How a run is stopped before its own end.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Stop =
+  | { readonly type: "pause"; readonly reason: string; readonly metadata?: Json }
+  | { readonly type: "finish"; readonly reason?: string; readonly metadata?: Json }
+
+/**
  * The state of a run.
  *
  * @category models
@@ -228,6 +238,8 @@ export interface RunState {
   readonly approvals: ReadonlyArray<Approval>
   /** The end that onRunCompleted paused (DR-10). */
   readonly completing: { readonly source: RunSource; readonly reason?: string; readonly metadata?: Json } | undefined
+  /** The stop a hook asked for while other calls were under way, until it is made (DR-9, DR-10). */
+  readonly deferred: Stop | undefined
   readonly usage: Usage.Usage
   readonly costUsd: number
   /** Model calls whose provider reported no usage. */
@@ -260,6 +272,7 @@ export interface Delta {
   /** Back to turn_started, so that the turn is prepared again (DR-19). */
   readonly rewind?: boolean
   readonly completing?: { readonly source: RunSource; readonly reason?: string; readonly metadata?: Json }
+  readonly deferred?: Stop
   /** A larger turn or budget limit is the agent's; this tells that the run was taken up again. */
   readonly resumed?: boolean
 }

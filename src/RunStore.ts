@@ -247,7 +247,7 @@ export const prune = Effect.fnUntraced(function* (options: {
 /** Whether all of a record is the kernel's own making: such a record can be kept anywhere. */
 const isOwn = ({ delta, events }: RunRecord): boolean => {
   if (delta.context !== undefined || delta.answers !== undefined || delta.asked !== undefined) return false
-  if (delta.resolved !== undefined || delta.completing !== undefined) return false
+  if (delta.resolved !== undefined || delta.completing !== undefined || delta.deferred !== undefined) return false
   for (const event of events) if (!isOwnEvent(event)) return false
   return true
 }

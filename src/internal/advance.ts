@@ -34,6 +34,7 @@ class State implements RunState {
   settledRevision: number
   approvals: RunState["approvals"]
   completing: RunState["completing"]
+  deferred: RunState["deferred"]
   usage: Usage.Usage
   costUsd: number
   unreportedTurns: number
@@ -61,6 +62,7 @@ class State implements RunState {
     this.settledRevision = from.settledRevision
     this.approvals = from.approvals
     this.completing = from.completing
+    this.deferred = from.deferred
     this.usage = from.usage
     this.costUsd = from.costUsd
     this.unreportedTurns = from.unreportedTurns
@@ -125,6 +127,7 @@ export const advance = (state: RunState | undefined, record: RunRecord): RunStat
   }
   if (delta.asked !== undefined) next.approvals = next.approvals.concat(delta.asked)
   if (delta.completing !== undefined) next.completing = delta.completing
+  if (delta.deferred !== undefined) next.deferred = delta.deferred
   for (const event of record.events) apply(next, event, record)
   next.revision = record.revision
   next.updatedAt = record.createdAt
@@ -170,12 +173,14 @@ const apply = (next: Draft, event: PhaseEvent, record: RunRecord): void => {
     case "paused": {
       const { metadata, reason } = event
       next.settledRevision = next.phaseRevision
+      next.deferred = undefined
       next.status = { type: "paused", phase: next.status.phase, reason, metadata, createdAt: record.createdAt }
       return
     }
     case "run_completed": {
       const { metadata, reason, source } = event
       next.completing = undefined
+      next.deferred = undefined
       next.status = {
         type: "completed",
         phase: next.status.phase,
@@ -218,6 +223,7 @@ const begin = (record: RunRecord): RunState => {
     settledRevision: 0,
     approvals: none,
     completing: undefined,
+    deferred: undefined,
     usage: Usage.zero,
     costUsd: 0,
     unreportedTurns: 0,
@@ -379,7 +385,11 @@ const resume = (next: Draft, delta: Delta): void => {
     // Calls go back in front, in the order of the batch: they were asked for before what still waits.
     pending: turn.inFlight.filter((call) => retried.has(call.toolCallId)).concat(turn.pending),
     inFlight: turn.inFlight.filter((call) => !known.has(call.toolCallId)),
-    completed: turn.completed.concat(resolved)
+    // A result whose hook has not run stays the last: that is how its hook finds it.
+    completed:
+      phase === "tool_call_completed" && next.settledRevision < next.phaseRevision
+        ? turn.completed.slice(0, -1).concat(resolved, turn.completed.slice(-1))
+        : turn.completed.concat(resolved)
   }
 }
 

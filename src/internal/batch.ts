@@ -146,6 +146,8 @@ export const continueCalls = (run: Run): Effect.Effect<void, KernelError> => {
 
 const nextCall = (run: Run): Effect.Effect<void, KernelError> => {
   const { pending } = openTurn(run)
+  // Asked for in an earlier life of the run, while other calls were under way.
+  if (run.state.deferred !== undefined) return obey(run, run.state.deferred)
   if (run.state.approvals.length > 0) {
     const open = run.state.approvals.filter((approval) => approval.answer === undefined)
     if (open.length > 0) return pause(run, "approval_required", question(open))
@@ -275,19 +277,23 @@ const beside = (
       commit(run, "launch", [], { launched: [call.toolCallId] }),
       Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(restore(body), (result) =>
-          result === undefined ? Effect.undefined : Effect.as(finish(run, result), result)
+          result === undefined ? Effect.undefined : Effect.as(finish(run, result, restore), result)
         )
       )
     )
   })
 
-const finish = (run: Run, result: CallResult): Effect.Effect<void, KernelError> => {
+const finish = (
+  run: Run,
+  result: CallResult,
+  restore: typeof Effect.interruptible
+): Effect.Effect<void, KernelError> => {
   const body = Effect.gen(function* () {
     yield* write(run, "phase", [completed(result)], {})
     const hook = run.hooks.onToolCallCompleted
     if (hook === undefined) return
     run.settled = true
-    const asked = yield* ask(run, "onToolCallCompleted", hook({ ...hookArgs(run), result }))
+    const asked = yield* restore(ask(run, "onToolCallCompleted", hook({ ...hookArgs(run), result })))
     if (asked.control !== undefined && asked.control.type !== "continue") run.deferred ??= asked.control
   })
   return run.lock === undefined ? body : run.lock.withPermits(1)(body)

@@ -32,6 +32,11 @@ export const drive = (run: Run): Effect.Effect<void, KernelError> => {
 }
 
 const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+  const { completing } = run.state
+  // Its end was decided, and onRunCompleted was asked: all that is left is to come to it (DR-10).
+  if (completing !== undefined && run.state.status.type === "running") {
+    return yield* commit(run, "phase", [{ type: "run_completed", ...completing }])
+  }
   while (run.state.status.type === "running") {
     switch (run.state.status.phase) {
       case "run_started":

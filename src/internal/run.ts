@@ -13,7 +13,7 @@ import type * as Semaphore from "effect/Semaphore"
 import type { Agent } from "../Agent.ts"
 import type { Call, CallResult } from "../Call.ts"
 import type { Content } from "../Content.ts"
-import type { Control, HookArgs, HookResult, Hooks } from "../Hooks.ts"
+import type { HookArgs, HookResult, Hooks } from "../Hooks.ts"
 import type * as InstructionBuilder from "../InstructionBuilder.ts"
 import type { ConcurrentAppendError, KernelError, MiddlewareTermination, StoreError } from "../KernelError.ts"
 import { ExtensionFailed } from "../KernelError.ts"
@@ -26,7 +26,7 @@ import type { PromptPipelineShape } from "../PromptPipeline.ts"
 import type { ProtocolRegistry } from "../ProtocolRegistry.ts"
 import type { ProviderShape } from "../Provider.ts"
 import type { CallEvent, PhaseEvent, RunEvent, RunScope, TaskEvent, TurnEvent } from "../RunEvent.ts"
-import type { Delta, RunRecord, RunSource, RunState, Turn } from "../RunState.ts"
+import type { Delta, RunRecord, RunSource, RunState, Stop, Turn } from "../RunState.ts"
 import { advance, answer as answerOf, result as resultOf } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
@@ -100,8 +100,8 @@ export interface Run extends Ground {
   output: unknown
   /** The provider's parts of the last reply, kept for its hook only (DR-27). */
   raw: ReadonlyArray<StreamPart>
-  /** A control a hook asked for while other calls were under way. */
-  deferred: Exclude<Control, { type: "continue" }> | undefined
+  /** The stop a hook asked for while other calls were under way: the next commit keeps it. */
+  deferred: Stop | undefined
 }
 
 /** What can go wrong around a commit: nothing else may be tried on this run then. */
@@ -176,7 +176,7 @@ export const write = (
     revision: revision + 1,
     op,
     events: told,
-    delta: run.settled || run.changed !== undefined ? pending(run, delta) : delta,
+    delta: run.settled || run.changed !== undefined || run.deferred !== undefined ? pending(run, delta) : delta,
     createdAt: at,
     workerId: run.workerId
   }
@@ -196,7 +196,10 @@ const withResult = (run: Run, event: Extract<PhaseEvent, { type: "run_completed"
 const pending = (run: Run, delta: Delta): Delta => ({
   ...(run.settled ? { settled: true } : {}),
   ...delta,
-  ...(run.changed === undefined && delta.context === undefined ? {} : { context: { ...run.changed, ...delta.context } })
+  ...(run.changed === undefined && delta.context === undefined
+    ? {}
+    : { context: { ...run.changed, ...delta.context } }),
+  ...(run.deferred === undefined || run.deferred === run.state.deferred ? {} : { deferred: run.deferred })
 })
 
 /** The turn that is open, which every caller of this knows to be there. */
@@ -271,7 +274,7 @@ export const settle = (
 }
 
 /** Pauses or finishes the run as a hook asked. */
-export const obey = (run: Run, control: Exclude<Control, { type: "continue" }>): Effect.Effect<void, KernelError> =>
+export const obey = (run: Run, control: Stop): Effect.Effect<void, KernelError> =>
   control.type === "pause"
     ? pause(run, control.reason, control.metadata ?? null)
     : complete(run, "caller", control.reason, control.metadata)
@@ -305,7 +308,7 @@ export const complete = Effect.fnUntraced(function* (
 ) {
   const end = { source, ...(reason === undefined ? {} : { reason }), ...(metadata === undefined ? {} : { metadata }) }
   const hook = run.hooks.onRunCompleted
-  if (hook !== undefined && run.state.completing === undefined) {
+  if (hook !== undefined) {
     const result = yield* ask(run, "onRunCompleted", hook({ ...hookArgs(run), source, reason }))
     if (result.control?.type === "pause") {
       return yield* pause(run, result.control.reason, result.control.metadata ?? null, { completing: end })

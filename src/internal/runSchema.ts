@@ -78,7 +78,7 @@ export interface Part extends Omit<Run.RunState, "prompt" | "input"> {
 export const make = (format: number, content: Schema.Codec<Content, unknown>) => {
   const leaf = leaves()
   const { answer, approval, call, callError, completing, dialect, errorInfo, finishReason, kind, modelArgs } = leaf
-  const { outcome, range, scope, source, status, strings, usage } = leaf
+  const { outcome, range, scope, source, status, stop, strings, usage } = leaf
   const message = exactly<Message>()({
     role: Schema.Literals(["system", "user", "assistant", "tool"]),
     content: Schema.Array(content),
@@ -175,6 +175,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     asked: optional(Schema.Array(approval)),
     rewind: optional(Schema.Boolean),
     completing: optional(completing),
+    deferred: optional(stop),
     resumed: optional(Schema.Boolean)
   })
 
@@ -245,6 +246,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     settledRevision: Schema.Int,
     approvals: Schema.Array(approval),
     completing: absent(completing),
+    deferred: absent(stop),
     usage,
     costUsd: Schema.Finite,
     unreportedTurns: Schema.Finite,
@@ -330,6 +332,19 @@ const leaves = () => {
     reason: optional(Schema.String),
     metadata: optional(Storable.Json)
   })
+
+  const stop = Schema.Union([
+    exactly<Extract<Run.Stop, { type: "pause" }>>()({
+      type: Schema.Literal("pause"),
+      reason: Schema.String,
+      metadata: optional(Storable.Json)
+    }),
+    exactly<Extract<Run.Stop, { type: "finish" }>>()({
+      type: Schema.Literal("finish"),
+      reason: optional(Schema.String),
+      metadata: optional(Storable.Json)
+    })
+  ])
 
   const errorInfo = exactly<Run.ErrorInfo>()({
     tag: Schema.String,
@@ -451,6 +466,7 @@ const leaves = () => {
     completing,
     errorInfo,
     status,
+    stop,
     outcome,
     modelArgs
   }

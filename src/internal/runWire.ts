@@ -31,12 +31,13 @@ export const record = (format: number, record: RunRecord): object => {
 
 /** A part of a state. */
 export const part = (part: Part): object => {
-  const { completing, currentTurn, input, parentRunId, prompt, taskId, turns, usage, ...rest } = part
+  const { completing, currentTurn, deferred, input, parentRunId, prompt, taskId, turns, usage, ...rest } = part
   return {
     ...rest,
     ...(parentRunId === undefined ? {} : { parentRunId }),
     ...(taskId === undefined ? {} : { taskId }),
     ...(completing === undefined ? {} : { completing }),
+    ...(deferred === undefined ? {} : { deferred }),
     ...(currentTurn === undefined ? {} : { currentTurn: turnOf(currentTurn) }),
     ...(input === undefined ? {} : { input: input.map(messageOf) }),
     turns: turns.map(turnOf),
