@@ -39,3 +39,8 @@ export * as OpenAiCompatibleProvider from "./OpenAiCompatibleProvider.ts"
  * @since 0.1.0
  */
 export * as OpenAiProvider from "./OpenAiProvider.ts"
+/**
+ * @category middleware
+ * @since 0.1.0
+ */
+export * as Resilience from "./Resilience.ts"

@@ -1,0 +1,428 @@
+/**
+ * Middleware that keeps a run going when a model does not answer.
+ *
+ * Retries, other models, rate limits and circuit breakers around the model
+ * call, made of Effect's own parts. A call is repeated or sent elsewhere only
+ * while nothing of its reply was delivered (R-13). Who answered is in
+ * `model_completed`, every failure on the way in `model_call_failed`.
+ *
+ * @since 0.1.0
+ */
+import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as ExecutionPlan from "effect/ExecutionPlan"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
+import * as RateLimiter from "effect/persistence/RateLimiter"
+import * as Pull from "effect/Pull"
+import * as Schedule from "effect/Schedule"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { InvalidModel, ProviderUnavailable, UnsupportedProvider } from "../KernelError.ts"
+import { ProviderError, type ProviderReason } from "../KernelError.ts"
+import { Limits } from "../Limits.ts"
+import type { ModelCall, ModelStream } from "../Middleware.ts"
+import { Middleware } from "../Middleware.ts"
+import type { Model } from "../Model.ts"
+import { ModelRegistry } from "../ModelRegistry.ts"
+import type { ProviderShape } from "../Provider.ts"
+import { isSubstance } from "./internal/reply.ts"
+
+/**
+ * How a failed call is made again.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RetryOptions {
+  /** Calls made at all; default 3. */
+  readonly attempts?: number
+  /** The pauses between them; default half a second, doubled each time. A Retry-After is waited for too. */
+  readonly schedule?: Schedule.Schedule<unknown, ProviderError>
+  /** Which failures are worth another try; default `isPassing`. */
+  readonly while?: (error: ProviderError) => boolean
+}
+
+/**
+ * A model to fall back on: `<provider>/<model>` for the ModelRegistry, or a model with its provider.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Candidate = string | { readonly provider: ProviderShape; readonly model: Model }
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface FallbackOptions extends RetryOptions {
+  /** Which failures of a model send the call to the next; default all of them. */
+  readonly when?: (error: ProviderError) => boolean
+}
+
+/**
+ * How many calls there may be in a time.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RateLimitOptions {
+  readonly limit: number
+  readonly window: Duration.Input
+  readonly algorithm?: "fixed-window" | "token-bucket"
+  /** Calls with the same key share a limit; default one for each provider and model. */
+  readonly key?: (call: ModelCall) => string
+  /** What a call counts for; default 1. */
+  readonly tokens?: (call: ModelCall) => number
+  /** Whether a call waits (default) or fails as `rate_limited`. */
+  readonly onExceeded?: "delay" | "fail"
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface CircuitOptions {
+  /** Calls with the same key share a circuit; default one for each provider. */
+  readonly key?: (call: ModelCall) => string
+  /** Which failures count against the service; default `isPassing`. */
+  readonly counts?: (error: ProviderError) => boolean
+}
+
+// ---------------------------------------------------------------- guards
+
+const passing: ReadonlySet<ProviderReason> = new Set<ProviderReason>([
+  "rate_limited",
+  "overloaded",
+  "server_error",
+  "disconnected",
+  "timeout",
+  "incomplete"
+])
+
+/**
+ * Tells whether the same call may succeed a little later (R-13).
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isPassing = (error: ProviderError): boolean => passing.has(error.reason)
+
+// ---------------------------------------------------------------- middleware
+
+/**
+ * Makes failed calls again.
+ *
+ * The adapters of this package retry by themselves; this is for other
+ * providers, and for more patience.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const retry = (options: RetryOptions = {}): Middleware => ({
+  callModel: (call, next) => Stream.unwrap(again(open(Stream.suspend(() => next(call))), options))
+})
+
+/**
+ * Asks these models in turn when the one asked for fails.
+ *
+ * A model that has no key here counts as failed. The prompt is the same for
+ * all: each adapter leaves out thinking of other models and media its model
+ * does not take. The retry options are for each model.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fallback = (
+  candidates: ReadonlyArray<Candidate>,
+  options: FallbackOptions = {}
+): Effect.Effect<Middleware, InvalidModel | UnsupportedProvider, ModelRegistry> =>
+  Effect.gen(function* () {
+    const registry = yield* ModelRegistry
+    const targets: ReadonlyArray<Target["Service"]> = yield* Effect.forEach(candidates, (candidate) =>
+      typeof candidate === "string"
+        ? Effect.as(known(registry, candidate), (call: ModelCall) =>
+            Effect.map(registry.resolve(candidate), (found) => elsewhere(call, found))
+          )
+        : Effect.succeed((call: ModelCall) => Effect.succeed(elsewhere(call, candidate)))
+    )
+    const first = { provide: Context.make(Target, (call: ModelCall) => Effect.succeed(call)) }
+    const plan = ExecutionPlan.make(first, ...targets.map((target) => ({ provide: Context.make(Target, target) })))
+    const goesOn = options.when ?? (() => true)
+    return {
+      callModel: (call, next) => {
+        const attempt = Target.use((target) =>
+          Effect.flatMap(
+            Effect.mapError(target(call), (error) => unavailable(call, error)),
+            (call) => again(open(Stream.suspend(() => next(call))), { attempts: 1, ...options })
+          )
+        )
+        // What must not go on to the next model is a reply of its own, one that fails.
+        const kept = Effect.catchIf(
+          attempt,
+          (error) => !goesOn(error),
+          (error) => Effect.succeed<ModelStream>(Stream.fail(error))
+        )
+        return Stream.unwrap(Effect.withExecutionPlan(kept, plan))
+      }
+    }
+  })
+
+/**
+ * Keeps calls within a rate, and lets them wait when the vendor asked for it.
+ *
+ * A limiter that cannot be asked lets calls through.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const rateLimit = (options: RateLimitOptions): Effect.Effect<Middleware, never, RateLimiter.RateLimiter> =>
+  Effect.map(RateLimiter.RateLimiter, (limiter) => {
+    const keyOf = options.key ?? nameOf
+    const rests = new Map<string, number>()
+
+    const enter = Effect.fnUntraced(function* (call: ModelCall) {
+      const key = keyOf(call)
+      const now = yield* Clock.currentTimeMillis
+      const rest = (rests.get(key) ?? 0) - now
+      if (rest > 0) {
+        if (options.onExceeded === "fail") return yield* limited(call, now + rest)
+        yield* Effect.sleep(rest)
+      }
+      rests.delete(key)
+      const consumed = yield* limiter
+        .consume({
+          key,
+          limit: options.limit,
+          window: options.window,
+          algorithm: options.algorithm ?? "fixed-window",
+          onExceeded: options.onExceeded ?? "delay",
+          tokens: options.tokens?.(call) ?? 1
+        })
+        .pipe(
+          Effect.catchTag("RateLimiterError", (error) =>
+            error.reason._tag === "RateLimitExceeded"
+              ? limited(call, now + Duration.toMillis(error.reason.retryAfter))
+              : Effect.as(Effect.logWarning("the rate limiter cannot be asked", error.reason), free)
+          )
+        )
+      if (Duration.isPositive(consumed.delay)) yield* Effect.sleep(consumed.delay)
+    })
+
+    return {
+      callModel: (call, next) =>
+        Stream.unwrap(Effect.as(enter(call), next(call))).pipe(
+          Stream.tapError((error) =>
+            Effect.sync(() => {
+              if (error._tag !== "ProviderError" || error.reason !== "rate_limited") return
+              if (error.retryAt !== undefined) rests.set(keyOf(call), error.retryAt)
+            })
+          )
+        )
+    }
+  })
+
+/**
+ * Stops asking a service that keeps failing, until it had time to recover.
+ *
+ * A call that is not made fails as `overloaded`, so that a fallback around this
+ * takes over at once.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const circuitBreaker = (
+  options: CircuitOptions = {}
+): Effect.Effect<Middleware, never, CircuitBreaker.CircuitBreaker> =>
+  Effect.map(CircuitBreaker.CircuitBreaker, (breaker) => {
+    const counts = options.counts ?? isPassing
+    const classify = (exit: Exit.Exit<void, unknown>): CircuitBreaker.Outcome => {
+      if (Exit.isSuccess(exit)) return CircuitBreaker.success
+      const error = exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
+      return error instanceof ProviderError && counts(error) ? CircuitBreaker.failure() : CircuitBreaker.ignored
+    }
+    // The breaker watches an Effect that lasts as long as the reply.
+    const enter = Effect.fnUntraced(function* (call: ModelCall, next: (call: ModelCall) => ModelStream) {
+      const ended = yield* Deferred.make<void, Failure>()
+      const admitted = yield* Deferred.make<void, ProviderError>()
+      const watched = Effect.andThen(Deferred.succeed(admitted, undefined), Deferred.await(ended))
+      const key = options.key?.(call) ?? call.provider.name
+      const watcher = yield* breaker.execute(watched, { key, classify }).pipe(
+        Effect.catchTag("CircuitBreakerError", (error) =>
+          Effect.flatMap(resting(call, error), (failure) => Deferred.fail(admitted, failure))
+        ),
+        Effect.ignore,
+        Effect.forkScoped
+      )
+      yield* Deferred.await(admitted)
+      return Stream.onExit(next(call), (exit) =>
+        Effect.andThen(Deferred.done(ended, Exit.asVoid(exit)), Fiber.await(watcher))
+      )
+    })
+    return { callModel: (call, next) => Stream.unwrap(enter(call, next)) }
+  })
+
+// ---------------------------------------------------------------- layers
+
+/**
+ * Puts these around the model call, first outermost, inside what is already there.
+ *
+ * @example
+ * const patient = Resilience.layer(
+ *   Resilience.fallback(["anthropic/claude-haiku-4-5", "ollama/llama3.1"]),
+ *   Resilience.rateLimit({ limit: 60, window: "1 minute" })
+ * )
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export function layer<const M extends ReadonlyArray<Middleware | Effect.Effect<Middleware, unknown, unknown>>>(
+  ...middleware: M
+): Layer.Layer<never, ErrorOf<M[number]>, ServicesOf<M[number]>>
+export function layer<E, R>(
+  ...middleware: ReadonlyArray<Middleware | Effect.Effect<Middleware, E, R>>
+): Layer.Layer<never, E, R> {
+  return Layer.effect(
+    Middleware,
+    Effect.gen(function* () {
+      const outer = yield* Middleware
+      const built = yield* Effect.forEach(middleware, (one) => (Effect.isEffect(one) ? one : Effect.succeed(one)))
+      return [...outer, ...built]
+    })
+  )
+}
+
+/**
+ * What `rateLimit` counts with, in this process.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerRateLimiter: Layer.Layer<RateLimiter.RateLimiter> = RateLimiter.layer.pipe(
+  Layer.provide(RateLimiter.layerStoreMemory)
+)
+
+/**
+ * What `circuitBreaker` counts with, in this process: five failures in a row open a circuit for half a minute, unless said.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerCircuitBreaker = (options?: {
+  readonly tripPolicy?: CircuitBreaker.TripPolicy
+  readonly openDuration?: Duration.Input
+}): Layer.Layer<CircuitBreaker.CircuitBreaker> =>
+  CircuitBreaker.layer({
+    tripPolicy: options?.tripPolicy ?? CircuitBreaker.consecutive(5),
+    openDuration: options?.openDuration ?? "30 seconds"
+  }).pipe(Layer.provide(CircuitBreaker.layerStoreMemory()))
+
+// ---------------------------------------------------------------- helpers
+
+type Failure = Stream.Error<ModelStream>
+
+type ErrorOf<M> = M extends Effect.Effect<infer _A, infer E, infer _R> ? E : never
+type ServicesOf<M> = M extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
+
+/** Who is asked in the step of the plan that is tried. */
+class Target extends Context.Service<
+  Target,
+  (call: ModelCall) => Effect.Effect<ModelCall, InvalidModel | UnsupportedProvider | ProviderUnavailable>
+>()("kernai/provider/Resilience/Target") {}
+
+const elsewhere = (
+  call: ModelCall,
+  target: { readonly provider: ProviderShape; readonly model: Model }
+): ModelCall => ({
+  ...call,
+  provider: target.provider,
+  request: { ...call.request, model: target.model }
+})
+
+/** A name that means something; whether its provider can be used is asked when it is needed (DR-25). */
+const known = (registry: ModelRegistry["Service"], name: string) =>
+  Effect.catchTag(Effect.asVoid(registry.resolve(name)), "ProviderUnavailable", () => Effect.void)
+
+const unavailable = (call: ModelCall, error: { readonly message: string }) =>
+  new ProviderError({ provider: call.provider.name, reason: "not_configured", detail: error.message })
+
+/** Starts a reply: succeeds when its first part that says something is there, and gives the whole of it. */
+const open = Effect.fnUntraced(function* (stream: ModelStream): Effect.fn.Return<ModelStream, Failure, Scope.Scope> {
+  const own = yield* Scope.fork(yield* Effect.scope)
+  const pull = yield* Scope.provide(Stream.toPull(stream), own)
+  type Parts = Arr.NonEmptyReadonlyArray<Stream.Success<ModelStream>>
+  const next = Effect.onError(
+    Pull.catchDone(pull, () => Effect.undefined),
+    (cause) => Scope.close(own, Exit.failCause(cause))
+  )
+  let held: Parts | undefined = yield* next
+  while (held !== undefined && !held.some(isSubstance)) {
+    const more: Parts | undefined = yield* next
+    if (more === undefined) return Stream.fromIterable(held)
+    held = Arr.appendAll(held, more)
+  }
+  if (held === undefined) return Stream.empty
+  return Stream.concat(Stream.fromArray(held), Stream.fromPull(Effect.succeed(pull)))
+})
+
+/** Opens a reply again as long as that may help; what stops a run on purpose is never repeated. */
+const again = (
+  opened: Effect.Effect<ModelStream, Failure, Scope.Scope>,
+  options: RetryOptions
+): Effect.Effect<ModelStream, ProviderError, Scope.Scope> =>
+  Effect.suspend(() => {
+    const attempts = options.attempts ?? 3
+    const mayPass = options.while ?? isPassing
+    let made = 0
+    return Effect.catchIf(
+      opened,
+      (error) => error._tag !== "ProviderError",
+      (error) => Effect.succeed<ModelStream>(Stream.fail(error))
+    ).pipe(
+      Effect.retry({
+        schedule: options.schedule ?? pauses,
+        while: (error) => (++made < attempts && mayPass(error) ? patience(error) : Effect.succeed(false))
+      })
+    )
+  })
+
+const pauses = Schedule.exponential("500 millis").pipe(Schedule.jittered)
+
+/** Waits as long as the vendor asked for; says no when that is too long (R-13). */
+const patience = Effect.fnUntraced(function* (error: ProviderError) {
+  if (error.retryAt === undefined) return true
+  const limits = yield* Limits
+  const wait = error.retryAt - (yield* Clock.currentTimeMillis)
+  if (wait > limits.retryAfterMs) return false
+  if (wait > 0) yield* Effect.sleep(wait)
+  return true
+})
+
+const nameOf = (call: ModelCall): string => `${call.provider.name}/${call.request.model.id}`
+
+const free = { delay: Duration.zero }
+
+const limited = (call: ModelCall, retryAt: number) =>
+  new ProviderError({
+    provider: call.provider.name,
+    reason: "rate_limited",
+    detail: "the limit set for this model is reached",
+    retryAt
+  })
+
+const resting = Effect.fnUntraced(function* (call: ModelCall, error: CircuitBreaker.CircuitBreakerError) {
+  const { reason } = error
+  const now = yield* Clock.currentTimeMillis
+  return new ProviderError({
+    provider: call.provider.name,
+    reason: "overloaded",
+    detail: "the service failed too often and is left alone for a while",
+    ...(reason._tag === "CircuitOpen" ? { retryAt: now + Duration.toMillis(reason.retryAfter) } : {})
+  })
+})

@@ -1,0 +1,286 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer, Schedule, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { Agent, KernelError, Middleware, Model, ModelRegistry, type Provider, RunStore, StreamPart } from "kernai"
+import { Resilience } from "kernai/provider"
+import { MockProvider } from "kernai/testing"
+import { kernel, of, told } from "../support/toolbox.ts"
+
+const agent = Agent.make({ instructions: "Answer.", model: Model.make("big") })
+
+const registry = (providers: { readonly [key: string]: Provider.ProviderShape }) =>
+  ModelRegistry.layer(providers, {
+    models: [Model.make("small", { price: { inputPerMillion: 1, outputPerMillion: 1 } })]
+  })
+
+const error = (reason: KernelError.ProviderReason, more: { readonly retryAt?: number } = {}) =>
+  new KernelError.ProviderError({ provider: "mock", reason, detail: reason, ...more })
+
+const finish = StreamPart.finish("stop", { inputTokens: { total: 1_000_000 }, outputTokens: { total: 0 } })
+
+describe("Resilience.retry", () => {
+  it.effect("makes a failed call again after a pause, and tells each failure (DR-23)", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make("never", "never", "here").failOnStep(0).failOnStep(1, "overloaded")
+      const fiber = yield* Effect.forkChild(told(agent, "hi", { provider }))
+      yield* TestClock.adjust("5 seconds")
+      const run = yield* Fiber.join(fiber)
+      assert.strictEqual(run.text, "here")
+      assert.deepStrictEqual(
+        of(run, "model_call_failed").map(({ call, model, reason }) => [call, model, reason]),
+        [
+          [1, "mock/big", "server_error"],
+          [2, "mock/big", "overloaded"]
+        ]
+      )
+    }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(Resilience.layer(Resilience.retry())))))
+  )
+
+  it.effect("gives up after its attempts, without a pause behind the last", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make("").onCall((_, call) =>
+        Effect.fail(error("overloaded", { retryAt: call === 0 ? 1_000 : 50_000 }))
+      )
+      const fiber = yield* Effect.forkChild(told(agent, "hi", { provider }))
+      yield* TestClock.adjust("1 second")
+      const run = yield* Fiber.join(fiber)
+      assert.strictEqual(run.failure?._tag, "ProviderError")
+      assert.strictEqual(provider.callCount, 2)
+    }).pipe(
+      Effect.provide(
+        kernel().pipe(
+          Layer.provideMerge(Resilience.layer(Resilience.retry({ attempts: 2, schedule: Schedule.recurs(5) })))
+        )
+      )
+    )
+  )
+
+  it.effect("waits for a Retry-After within the limit and fails at once beyond it (R-13)", () =>
+    Effect.gen(function* () {
+      const near = MockProvider.make("", "later").failOnStep(0, error("rate_limited", { retryAt: 30_000 }))
+      const waiting = yield* Effect.forkChild(told(agent, "hi", { provider: near }))
+      yield* TestClock.adjust("29 seconds")
+      assert.strictEqual(near.callCount, 1)
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual((yield* Fiber.join(waiting)).text, "later")
+
+      const far = MockProvider.make("", "later").failOnStep(0, error("rate_limited", { retryAt: 3_600_000 }))
+      const run = yield* told(agent, "hi", { provider: far })
+      assert.strictEqual(run.failure?._tag, "ProviderError")
+      assert.strictEqual(far.callCount, 1)
+    }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(Resilience.layer(Resilience.retry())))))
+  )
+
+  it.effect("never repeats a call whose reply has begun (R-13)", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make([StreamPart.text("half of it")], "again")
+      const run = yield* told(agent, "hi", { provider })
+      assert.strictEqual(run.failure?._tag, "ProviderError")
+      assert.strictEqual(provider.callCount, 1)
+    }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(Resilience.layer(Resilience.retry())))))
+  )
+
+  it.effect("does not repeat what trying again cannot mend, nor a stop on purpose", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make("", "again").failOnStep(0, "invalid_request")
+      assert.strictEqual((yield* told(agent, "hi", { provider })).failure?._tag, "ProviderError")
+      assert.strictEqual(provider.callCount, 1)
+
+      let asked = 0
+      const stop: Middleware.Middleware = {
+        callModel: () => {
+          asked++
+          return Stream.fail(new KernelError.MiddlewareTermination({ reason: "enough" }))
+        }
+      }
+      const run = yield* told(agent, "hi", { provider }).pipe(
+        Effect.provideService(Middleware.Middleware, [Resilience.retry(), stop])
+      )
+      assert.strictEqual(run.failure?._tag, "MiddlewareTermination")
+      assert.strictEqual(asked, 1)
+    }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(Resilience.layer(Resilience.retry())))))
+  )
+})
+
+describe("Resilience.fallback", () => {
+  const thinking = (name: string, text: string) =>
+    MockProvider.named(name, [
+      { type: "reasoning-start", id: "t", metadata: { [name]: { signature: `signed by ${name}` } } },
+      { type: "reasoning-delta", id: "t", delta: "hm" },
+      { type: "reasoning-end", id: "t" },
+      StreamPart.text(text),
+      finish
+    ])
+
+  it.effect("asks the next model, and the journal names who answered, at whose price (DR-23)", () =>
+    Effect.gen(function* () {
+      const first = MockProvider.named("first").onCall(() => Effect.fail(error("quota_exhausted")))
+      const run = yield* told(agent, "hi", { provider: first, runId: "r" })
+      assert.strictEqual(run.text, "from second")
+      const [completed] = of(run, "model_completed")
+      assert.strictEqual(completed?.model, "second/small")
+      assert.strictEqual(completed?.costUsd, 1)
+      assert.deepStrictEqual(completed?.message.content[0], {
+        type: "thinking",
+        content: "hm",
+        redacted: false,
+        origin: { provider: "second", model: "small" },
+        signature: { signature: "signed by second" }
+      })
+      assert.deepStrictEqual(
+        of(run, "model_call_failed").map((event) => event.model),
+        ["first/big"]
+      )
+      const stored = yield* RunStore.RunStore.use((store) => store.load("r"))
+      assert.strictEqual(stored._tag === "Some" && stored.value.turns[0]?.model, "second/small")
+    }).pipe(
+      Effect.provide(
+        kernel().pipe(
+          Layer.provideMerge(Resilience.layer(Resilience.fallback(["second/small"]))),
+          Layer.provideMerge(registry({ second: thinking("second", "from second") }))
+        )
+      )
+    )
+  )
+
+  it.effect("goes through the chain, past models that are not available, to the last failure", () =>
+    Effect.gen(function* () {
+      const failing = MockProvider.make().onCall(() => Effect.fail(error("server_error")))
+      const run = yield* told(agent, "hi", { provider: failing })
+      assert.strictEqual(run.failure?._tag === "ProviderError" && run.failure.detail, "refused")
+      assert.strictEqual(failing.callCount, 1)
+    }).pipe(
+      Effect.provide(
+        kernel().pipe(
+          Layer.provideMerge(
+            Resilience.layer(
+              Resilience.fallback([
+                "second/small",
+                {
+                  provider: MockProvider.make().onCall(() =>
+                    Effect.fail(
+                      new KernelError.ProviderError({ provider: "x", reason: "overloaded", detail: "refused" })
+                    )
+                  ),
+                  model: Model.make("x")
+                }
+              ])
+            )
+          ),
+          Layer.provideMerge(
+            ModelRegistry.layer({
+              second: Effect.fail(new KernelError.ProviderUnavailable({ provider: "second", variable: "SECOND_KEY" }))
+            })
+          )
+        )
+      )
+    )
+  )
+
+  it.effect("does not go on when it is told not to", () =>
+    Effect.gen(function* () {
+      const failing = MockProvider.make().onCall(() => Effect.fail(error("content_filter")))
+      const run = yield* told(agent, "hi", { provider: failing })
+      assert.strictEqual(run.failure?._tag === "ProviderError" && run.failure.reason, "content_filter")
+    }).pipe(
+      Effect.provide(
+        kernel().pipe(
+          Layer.provideMerge(
+            Resilience.layer(
+              Resilience.fallback(["second/small"], { when: (error) => error.reason !== "content_filter" })
+            )
+          ),
+          Layer.provideMerge(registry({ second: MockProvider.named("second", "no") }))
+        )
+      )
+    )
+  )
+
+  it.effect("refuses the name of a provider nobody knows when the layer is built", () =>
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(Resilience.fallback(["nobody/x"]))
+      assert.strictEqual(failure._tag, "UnsupportedProvider")
+    }).pipe(Effect.provide(registry({})))
+  )
+})
+
+describe("Resilience.rateLimit", () => {
+  const limit = Resilience.layer(Resilience.rateLimit({ limit: 2, window: "1 minute" })).pipe(
+    Layer.provide(Resilience.layerRateLimiter)
+  )
+
+  it.effect("lets calls beyond the rate wait for the next window", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make("ok")
+      for (let index = 0; index < 2; index++) assert.strictEqual((yield* told(agent, "hi", { provider })).text, "ok")
+      const third = yield* Effect.forkChild(told(agent, "hi", { provider }))
+      yield* TestClock.adjust("20 seconds")
+      assert.strictEqual(provider.callCount, 2)
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual((yield* Fiber.join(third)).text, "ok")
+      assert.strictEqual(provider.callCount, 3)
+    }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(limit))))
+  )
+
+  it.effect("lets calls wait as long as the vendor asked the last one to", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make("", "ok").failOnStep(0, error("rate_limited", { retryAt: 45_000 }))
+      assert.strictEqual((yield* told(agent, "hi", { provider })).failure?._tag, "ProviderError")
+      const second = yield* Effect.forkChild(told(agent, "hi", { provider }))
+      yield* TestClock.adjust("44 seconds")
+      assert.strictEqual(provider.callCount, 1)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(second)).text, "ok")
+    }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(limit))))
+  )
+})
+
+describe("Resilience.circuitBreaker", () => {
+  it.effect("leaves a failing service alone, so that a fallback answers at once, and asks it again later", () =>
+    Effect.gen(function* () {
+      let broken = true
+      const provider = MockProvider.named("first").onCall(() => (broken ? Effect.fail(error("overloaded")) : "first"))
+      for (let index = 0; index < 4; index++)
+        assert.strictEqual((yield* told(agent, "hi", { provider })).text, "second")
+      assert.strictEqual(provider.callCount, 2)
+      broken = false
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual((yield* told(agent, "hi", { provider })).text, "first")
+    }).pipe(
+      Effect.provide(
+        kernel().pipe(
+          Layer.provideMerge(
+            Resilience.layer(
+              Resilience.fallback([{ provider: MockProvider.named("second", "second"), model: Model.make("b") }]),
+              Resilience.circuitBreaker()
+            )
+          ),
+          Layer.provideMerge(
+            Layer.merge(
+              registry({}),
+              Resilience.layerCircuitBreaker({
+                tripPolicy: { _tag: "Consecutive", failures: 2 },
+                openDuration: "1 minute"
+              })
+            )
+          )
+        )
+      )
+    )
+  )
+
+  it.effect("does not count what the caller did wrong", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make().onCall(() => Effect.fail(error("invalid_request")))
+      for (let index = 0; index < 4; index++) yield* told(agent, "hi", { provider })
+      assert.strictEqual(provider.callCount, 4)
+    }).pipe(
+      Effect.provide(
+        kernel().pipe(
+          Layer.provideMerge(Resilience.layer(Resilience.circuitBreaker())),
+          Layer.provideMerge(Resilience.layerCircuitBreaker({ tripPolicy: { _tag: "Consecutive", failures: 1 } }))
+        )
+      )
+    )
+  )
+})
