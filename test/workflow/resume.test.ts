@@ -4,7 +4,7 @@ import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { Kernel, Skill } from "kernai"
 import { Scenario } from "kernai/testing"
-import { agent, command, final, house, of, plan, slow, stored, takeUp, told } from "../support/workflow.ts"
+import { agent, command, final, house, of, plan, slow, takeUp, told } from "../support/workflow.ts"
 
 /** A skill that takes a second and tells which calls entered it and which left it. */
 const worker = (effects: Skill.Effects) => {
