@@ -1,22 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Duration, Effect, Redacted } from "effect"
-import { readFileSync } from "node:fs"
-import * as Yaml from "effect/encoding/Yaml"
 import { McpConfig } from "kernai/mcp"
-
-const vectors: {
-  readonly config: ReadonlyArray<{
-    readonly detect: { readonly command?: string; readonly url?: string }
-    readonly transport: string
-    readonly disputed?: unknown
-  }>
-  readonly env_expansion: ReadonlyArray<{
-    readonly env: { readonly [name: string]: string }
-    readonly text: string
-    readonly expanded: string
-    readonly disputed?: unknown
-  }>
-} = JSON.parse(readFileSync(new URL("../fixtures/vectors/mcp.json", import.meta.url), "utf8"))
 
 const fail = (value: unknown, env = {}) => Effect.flip(McpConfig.fromValue(value, { env }))
 const one = (settings: unknown, env = {}) =>
@@ -114,29 +98,9 @@ servers:
     ] as const)("%j is %s", (server, transport) => {
       assert.strictEqual(McpConfig.inferTransport(server), transport)
     })
-
-    it("agrees with the recorded library where that is not disputed", () => {
-      for (const { detect, disputed, transport } of vectors.config) {
-        if (disputed === undefined) assert.strictEqual(McpConfig.inferTransport(detect), transport)
-      }
-    })
   })
 
   describe("replaces variables in parsed texts only (BP-173, W-16)", () => {
-    it.effect("gives what the recorded library gives when a value holds no YAML of its own", () =>
-      Effect.gen(function* () {
-        for (const { disputed, env, expanded, text } of vectors.env_expansion) {
-          const asked = Array.from(text.matchAll(/\$\{([A-Z0-9_]+)\}/g), (match) => match[1]!)
-          if (disputed !== undefined || asked.some((name) => /^[\w./-]+$/.test(env[name] ?? "") === false)) continue
-          const { t } = Yaml.parse(text) as { t?: unknown }
-          const { t: expected } = Yaml.parse(expanded) as { t?: unknown }
-          if (typeof t !== "string") continue
-          const server = yield* one({ command: "x", args: [t] }, env)
-          assert.deepStrictEqual(argv(server), ["x", expected])
-        }
-      })
-    )
-
     it.effect("keeps a hostile value one text (S-2)", () =>
       Effect.gen(function* () {
         const TOKEN = `x"\n  evil:\n    command: sh`

@@ -1,125 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Result } from "effect"
-import { KernelError } from "kernai"
+import { Effect } from "effect"
 import { McpProtocol } from "kernai/mcp"
-import { readFileSync } from "node:fs"
-
-type Raw = { readonly [key: string]: unknown }
-
-interface Vectors {
-  readonly vectors: ReadonlyArray<{
-    readonly id: string
-    readonly request: string
-    readonly result?: string
-    readonly error?: { readonly message: string }
-    readonly client_calls?: ReadonlyArray<unknown>
-    readonly disputed?: string
-  }>
-  readonly seed: {
-    readonly tools: ReadonlyArray<Raw>
-    readonly resources: ReadonlyArray<Raw>
-    readonly prompts: ReadonlyArray<Raw>
-    readonly tool_results: Raw
-  }
-  readonly servers: ReadonlyArray<string>
-}
-
-const file: Vectors = JSON.parse(readFileSync(new URL("../fixtures/vectors/mcp.json", import.meta.url), "utf8"))
-
-const text = (value: unknown): string | null => (typeof value === "string" ? value : null)
-
-/** A server is named by the `name` of its object, or by its text (BP-178). */
-const serverOf = ({ server }: Raw): string | null => {
-  if (typeof server === "object" && server !== null && "name" in server) return text(server.name)
-  return server === null || server === undefined ? null : String(server)
-}
-
-const failed = (detail: string) => Effect.fail(new KernelError.McpError({ server: "fs", reason: "remote", detail }))
-
-/** The fake client of the recorded library, as a catalog of ours. */
-const catalog = (calls: Array<unknown> = []): McpProtocol.Catalog => {
-  const of = <A extends { readonly server: string | null }>(server: string | undefined, entries: ReadonlyArray<A>) =>
-    Effect.succeed(entries.filter((entry) => server === undefined || entry.server === server))
-  return {
-    servers: Effect.succeed(file.servers),
-    tools: (server) =>
-      of(
-        server,
-        file.seed.tools.map((tool): McpProtocol.ToolEntry => ({
-          name: String(tool["name"]),
-          description: text(tool["description"]),
-          server: serverOf(tool),
-          inputSchema: (tool["schema"] as McpProtocol.ToolEntry["inputSchema"]) ?? null,
-          outputSchema: (tool["output_schema"] as McpProtocol.ToolEntry["outputSchema"]) ?? null,
-          annotations: (tool["annotations"] as McpProtocol.ToolEntry["annotations"]) ?? null
-        }))
-      ),
-    resources: (server) =>
-      of(
-        server,
-        file.seed.resources.map((resource) => ({
-          uri: String(resource["uri"]),
-          name: text(resource["name"]),
-          description: text(resource["description"]),
-          mimeType: text(resource["mimeType"]),
-          server: serverOf(resource)
-        }))
-      ),
-    prompts: (server) =>
-      of(
-        server,
-        file.seed.prompts.map((prompt) => ({
-          name: String(prompt["name"]),
-          description: text(prompt["description"]),
-          arguments: (prompt["arguments"] as McpProtocol.PromptEntry["arguments"]) ?? null,
-          server: serverOf(prompt)
-        }))
-      ),
-    callTool: (name, input, server) => {
-      calls.push(["call_tool", name, input, server ?? null])
-      const answer = file.seed.tool_results[name]
-      if (typeof answer === "object" && answer !== null && "raise" in answer) return failed(String(answer.raise))
-      return Effect.succeed(McpProtocol.render(answer))
-    },
-    readResource: (uri, server) => {
-      calls.push(["read_resource", uri, server ?? null])
-      return Effect.succeed(McpProtocol.renderResource({ contents: [{ uri, text: `read ${uri}` }] }))
-    },
-    getPrompt: (name, input, server) => {
-      calls.push(["get_prompt", name, input, server ?? null])
-      return Effect.succeed(
-        McpProtocol.renderPrompt({ messages: [{ role: "user", content: { type: "text", text: name } }] })
-      )
-    }
-  }
-}
+import { catalog, failed } from "../support/mcp/recorded.ts"
 
 const ask = (request: unknown) =>
   McpProtocol.answer(catalog(), typeof request === "string" ? request : JSON.stringify(request))
 const refusal = (request: unknown) => Effect.map(Effect.flip(ask(request)), (error) => error.message)
 
 describe("McpProtocol", () => {
-  describe("answers as the recorded library does (BP-174 to BP-178)", () => {
-    it.effect.each(file.vectors.map((vector) => [vector.id, vector] as const))("%s", ([, vector]) =>
-      Effect.gen(function* () {
-        const calls: Array<unknown> = []
-        const answer = yield* Effect.result(McpProtocol.answer(catalog(calls), vector.request))
-        if (vector.client_calls !== undefined) assert.deepStrictEqual(calls, vector.client_calls)
-        if (vector.error !== undefined) {
-          assert(Result.isFailure(answer))
-          // What JSON calls wrong is each reader's own word; what looks like a tool is explained in ours.
-          const expected = vector.error.message
-          const own = /^(invalid MCP request JSON: |unknown MCP method: \S+)/.exec(expected)?.[1]
-          if (own === undefined) assert.strictEqual(answer.failure.message, expected)
-          else assert.isTrue(answer.failure.message.startsWith(own))
-        } else {
-          assert(Result.isSuccess(answer))
-          assert.strictEqual(McpProtocol.textOf(answer.success), vector.result)
-        }
-      })
-    )
-  })
-
   it.effect("says what is wrong with a request, in this order (BP-174, BP-175)", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* refusal(" \n\t"), "empty MCP request")
