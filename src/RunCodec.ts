@@ -120,6 +120,25 @@ export const encodeState = (state: RunState, mark: Mark = start): Result.Result<
   write(() => Wire.part({ format, ...Parts.split(state, mark) }))
 
 /**
+ * Tells whether two texts are the same record, in whatever order its fields were written (R-6).
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isSame = (a: string, b: string): boolean => {
+  if (a === b) return true
+  const { decodeRecord } = make()
+  const [one, other] = [a, b].map((text) => Result.flatMap(decodeRecord(text), encodeRecord))
+  return (
+    one !== undefined &&
+    other !== undefined &&
+    Result.isSuccess(one) &&
+    Result.isSuccess(other) &&
+    one.success === other.success
+  )
+}
+
+/**
  * Why a record cannot be stored, if it cannot: what a store that writes no text must refuse as well (R-8).
  *
  * @category guards

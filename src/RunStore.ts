@@ -10,10 +10,10 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Equal from "effect/Equal"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
+import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
 import * as RunCodec from "./RunCodec.ts"
@@ -415,5 +415,8 @@ export const notFirst = (record: RunRecord): StoreError =>
   })
 
 // An acknowledgement was lost: the same record comes again, as it is or made anew.
-const isSame = (kept: RunRecord | undefined, record: RunRecord): boolean =>
-  kept === record || (kept !== undefined && Equal.equals(RunCodec.encodeRecord(kept), RunCodec.encodeRecord(record)))
+const isSame = (kept: RunRecord | undefined, record: RunRecord): boolean => {
+  if (kept === undefined || kept === record) return kept === record
+  const [one, other] = [RunCodec.encodeRecord(kept), RunCodec.encodeRecord(record)]
+  return Result.isSuccess(one) && Result.isSuccess(other) && RunCodec.isSame(one.success, other.success)
+}

@@ -52,7 +52,11 @@ export const make = Effect.fnUntraced(function* (directory: string, options: Opt
   const marks = Marks.make()
   const pathOf = (runId: string) => `${directory}/${Name.make(runId)}`
   const journals = Name.cache((name) =>
-    Log.make(files, `${directory}/${name}.jsonl`, { field: "revision", format: RunCodec.format })
+    Log.make(files, `${directory}/${name}.jsonl`, {
+      field: "revision",
+      format: RunCodec.format,
+      isSame: RunCodec.isSame
+    })
   )
   const journalOf = (runId: string) => journals(Name.make(runId))
 
@@ -81,18 +85,22 @@ export const make = Effect.fnUntraced(function* (directory: string, options: Opt
     }
   })
 
+  /** Folds what follows the parts of a state. Where they do not fit, the journal alone counts. */
+  const shortcut = Effect.fnUntraced(function* (log: Log.Log, parts: Heads.Parts, least: number) {
+    log.skip(parts.place)
+    const state = yield* Effect.catchTag(fold(log, parts.place, parts.state), "StoreError", () => Effect.undefined)
+    return state === undefined || state.revision < least ? undefined : state
+  })
+
   const load = Effect.fnUntraced(function* (runId: string) {
     const log = journalOf(runId)
-    const parts = yield* Heads.readParts(files, pathOf(runId), codec)
-    if (parts !== undefined) log.skip(parts.place)
-    const shortcut = parts === undefined ? Effect.undefined : fold(log, parts.place, parts.state)
-    // Parts are only a shortcut: where they do not fit, the journal alone counts.
-    const short = yield* Effect.catchTag(shortcut, "StoreError", () => Effect.undefined)
+    const path = pathOf(runId)
+    const least = (yield* Heads.read(files, path))?.head.revision ?? 0
+    const parts = yield* Heads.readParts(files, path, codec)
+    const short = parts === undefined ? undefined : yield* shortcut(log, parts, least)
     const state = short ?? (yield* fold(log, Log.start, undefined))
     if (state === undefined) return Option.none<RunState>()
-    const kept = yield* Heads.read(files, pathOf(runId))
-    if (kept !== undefined && kept.head.revision > state.revision)
-      return yield* corrupt(`records of run '${runId}' are missing`)
+    if (state.revision < least) return yield* corrupt(`records of run '${runId}' are missing`)
     marks.set(state, short === undefined || parts === undefined ? RunCodec.start : parts.mark)
     return Option.some(state)
   })
@@ -178,8 +186,9 @@ export const make = Effect.fnUntraced(function* (directory: string, options: Opt
 
   // ---------------------------------------------------------------- heads and leases
 
-  /** The head of the run in a file, made from its journal when the one on disk is not that of the last record. */
-  const headAt = Effect.fnUntraced(function* (path: string, name: string) {
+  /** The head of a run, made from its journal when the one on disk is not that of the last record. */
+  const headOf = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
+    const path = `${directory}/${name}`
     const kept = yield* Heads.read(files, path)
     const size = yield* Log.sizeOf(files, `${path}.jsonl`)
     if (size === 0) return undefined
@@ -190,16 +199,16 @@ export const make = Effect.fnUntraced(function* (directory: string, options: Opt
       head = RunStore.headOf(state)
       yield* Effect.ignore(Heads.write(files, path, head, size))
     }
-    const lease = yield* Leases.read(files, path)
-    return { ...head, lease }
+    return hasLease ? { ...head, lease: yield* Leases.read(files, path) } : head
   })
 
   const list = Effect.fnUntraced(function* (filter: RunStore.RunFilter = {}) {
-    const names = (yield* files.readDirectory(directory)).filter((file) => file.endsWith(".jsonl")).map(Name.ofFile)
+    const there = new Set(yield* files.readDirectory(directory))
+    const names = [...there].filter((file) => file.endsWith(".jsonl")).map(Name.ofFile)
     const heads = yield* Effect.forEach(
       names,
       (name) =>
-        Effect.catchTag(headAt(`${directory}/${name}`, name), "StoreError", (error) =>
+        Effect.catchTag(headOf(name, there.has(`${name}.lease`)), "StoreError", (error) =>
           // One run that cannot be read hides no other.
           Effect.as(Effect.logWarning(`run '${name}' is left out`, error), undefined)
         ),
@@ -224,7 +233,7 @@ export const make = Effect.fnUntraced(function* (directory: string, options: Opt
     commit: (record, state) => Effect.catchTag(commit(record, state), "PlatformError", failed("commit")),
     load: (runId) => Effect.catchTag(load(runId), "PlatformError", failed("load")),
     head: (runId) =>
-      headAt(pathOf(runId), Name.make(runId)).pipe(
+      headOf(Name.make(runId), true).pipe(
         Effect.map(Option.fromUndefinedOr),
         Effect.catchTag("PlatformError", failed("read"))
       ),

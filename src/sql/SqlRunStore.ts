@@ -210,7 +210,8 @@ export const make = Effect.fnUntraced(function* (options: Options = {}) {
     if (!isNew) {
       const found = yield* find(record.runId)
       const first = found === undefined ? [] : yield* bodies("kernai_journal", found.run, 0, 1)
-      if (first[0] !== body) return yield* new RunExists({ runId: record.runId })
+      if (first[0] === undefined || !RunCodec.isSame(first[0], body))
+        return yield* new RunExists({ runId: record.runId })
     }
     marks.set(state, RunCodec.start)
   })
@@ -221,7 +222,7 @@ export const make = Effect.fnUntraced(function* (options: Options = {}) {
     if (found !== undefined) {
       yield* readable(found.format)
       const stored = yield* bodies("kernai_journal", found.run, revision - 1, 1)
-      if (stored[0] === body) return
+      if (stored[0] !== undefined && RunCodec.isSame(stored[0], body)) return
     }
     return yield* new ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq: found?.revision ?? 0 })
   })

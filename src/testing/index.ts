@@ -29,3 +29,8 @@ export * as CrashMatrix from "./CrashMatrix.ts"
  * @since 0.1.0
  */
 export * as Scenario from "./Scenario.ts"
+/**
+ * @category suites
+ * @since 0.1.0
+ */
+export * as RunStoreSuite from "./RunStoreSuite.ts"

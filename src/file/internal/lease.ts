@@ -56,7 +56,7 @@ const decode = Schema.decodeUnknownResult(Line)
 const write = (line: typeof Line.Type): string => JSON.stringify(line)
 
 const logOf = (files: FileSystem.FileSystem, path: string): Log.Log =>
-  Log.make(files, `${path}.lease`, { field: "n", format: 0 })
+  Log.make(files, `${path}.lease`, { field: "n", format: 0, isSame: () => false })
 
 const last = Effect.fnUntraced(function* (log: Log.Log) {
   yield* log.end

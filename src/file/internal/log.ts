@@ -55,12 +55,17 @@ export interface Log {
 /** The beginning. */
 export const start: Place = { offset: 0, seq: 0, format: 0, isWhole: true }
 
-/** A log at a path whose lines are of a format: `field` of their JSON is their number. */
-export const make = (
-  files: FileSystem.FileSystem,
-  path: string,
-  { field, format: own }: { readonly field: string; readonly format: number }
-): Log => {
+/** What the lines of a log are. */
+export interface Options {
+  /** The field of their JSON that is their number. */
+  readonly field: string
+  readonly format: number
+  /** Whether two lines say the same. */
+  readonly isSame: (a: string, b: string) => boolean
+}
+
+/** A log at a path. */
+export const make = (files: FileSystem.FileSystem, path: string, { field, format: own, isSame }: Options): Log => {
   let known = start
 
   const claimOf = (seq: number) => `${path}.${seq}.claim`
@@ -94,10 +99,11 @@ export const make = (
     }
   })
 
+  /** Appends a line; undefined when there is one of its number already. */
   const write = Effect.fnUntraced(function* (seq: number, text: string) {
-    for (;;) {
+    for (let isWritten = false; ; isWritten = true) {
       const before = yield* catchUp
-      if (before.seq >= seq) return before
+      if (before.seq >= seq) return isWritten ? before : undefined
       const bytes = encoder.encode(before.isWhole ? `${text}\n` : `\n${text}\n`)
       const file = yield* files.open(path, { flag: "a", mode: 0o600 })
       yield* file.writeAll(bytes)
@@ -156,18 +162,19 @@ export const make = (
       if (place.seq < seq - 1) place = yield* end
       if (place.format > own) return { _tag: "Newer", format: place.format }
       if (place.seq >= seq) {
-        return (yield* textAt(seq)) === text ? { _tag: "Appended", place } : { _tag: "Taken", last: place.seq }
+        const there = yield* textAt(seq)
+        const isThere = there !== undefined && isSame(there, text)
+        return isThere ? { _tag: "Appended", place } : { _tag: "Taken", last: place.seq }
       }
       if (place.seq < seq - 1) return { _tag: "Taken", last: place.seq }
       if (!(yield* claim(seq, text))) {
         yield* help(seq)
         continue
       }
-      // The number may have been used and its link removed since we looked; then ours says nothing.
-      const isOurs = (yield* catchUp).seq < seq
-      const after = isOurs ? yield* write(seq, text) : place
+      const after = yield* write(seq, text)
       yield* drop(seq)
-      if (isOurs) return { _tag: "Appended", place: after }
+      // The number may have been used and its link removed since we looked; then ours says nothing.
+      if (after !== undefined) return { _tag: "Appended", place: after }
     }
   })
 

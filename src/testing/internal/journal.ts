@@ -87,6 +87,8 @@ export interface Said {
   readonly text?: string
   readonly input?: Json
   readonly output?: ReadonlyArray<Content>
+  /** Replaces the conversation before this turn, but for its last message. */
+  readonly compact?: string
 }
 
 /** One turn that makes one call: ten commits. */
@@ -100,7 +102,7 @@ export const turn = (run: Writer, said: Said = {}): ReadonlyArray<Commit> => {
   const result = { toolCallId, toolName: "search", kind: call.kind, input, output, durationMs: 3 }
   return [
     run.commit("phase", [{ type: "turn_started", turnId }]),
-    prepared(run),
+    prepared(run, said.compact),
     run.commit("phase", [{ type: "model_started", attempt: 1 }]),
     answered(run, said.text ?? "Let me look.", { type: "tools" }, [call]),
     run.commit("phase", [{ type: "tool_calls_started" }]),
@@ -126,14 +128,18 @@ export const finish = (run: Writer, text = "A light thread."): ReadonlyArray<Com
   ]
 }
 
-const prepared = (run: Writer): Commit => {
+const prepared = (run: Writer, compact?: string): Commit => {
   const { prompt } = run.last().state
+  const summary = { role: "user", content: [Contents.text(compact ?? "")] } as const
   return run.commit("phase", [
     {
       type: "turn_prepared",
       model: "mock/scripted",
       dialect: "blocks",
-      prompt: { base: prompt.length, append: [] },
+      prompt:
+        compact === undefined
+          ? { base: prompt.length, append: [] }
+          : { base: 0, append: [summary, ...prompt.slice(-1)], system: compact },
       tools: ["search"]
     }
   ])

@@ -1,0 +1,50 @@
+/**
+ * What every run store must do, as checks to run in any test framework.
+ *
+ * A check is a sentence and an Effect that dies where the store falls short.
+ * `open` gives a store each time it is run, all of them on the same runs, as
+ * workers on one database are. Each check uses runs of its own, so all may
+ * share a database. Followers are waited for in real time.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as RunStore from "../RunStore.ts"
+import { claims } from "./internal/runStore/claims.ts"
+import { heads } from "./internal/runStore/heads.ts"
+import { journals } from "./internal/runStore/journals.ts"
+import { values } from "./internal/runStore/values.ts"
+
+/**
+ * One thing a store must do.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Check<out E, out R> {
+  readonly name: string
+  readonly run: Effect.Effect<void, E, R>
+}
+
+/**
+ * The checks of a store.
+ *
+ * With vitest: `for (const { name, run } of RunStoreSuite.checks(open)) it.effect(name, () => run)`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const checks = <E, R>(
+  open: Effect.Effect<RunStore.Shape, E, R>
+): ReadonlyArray<Check<E, Exclude<R, Scope.Scope>>> =>
+  [...journals, ...claims, ...heads, ...values].map(({ body, name }) => ({
+    name,
+    run: Effect.scoped(
+      Effect.gen(function* () {
+        const one = yield* open
+        const two = yield* open
+        yield* Effect.orDie(body(one, two))
+      })
+    )
+  }))

@@ -1,0 +1,53 @@
+/**
+ * What the checks of a run store share.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as assert from "node:assert/strict"
+import type { RunState } from "../../../RunState.ts"
+import { advance } from "../../../RunState.ts"
+import type * as RunStore from "../../../RunStore.ts"
+import type { Commit } from "../journal.ts"
+
+/** A sentence, and what it means for two stores on the same runs. */
+export interface Check {
+  readonly name: string
+  readonly body: (one: RunStore.Shape, two: RunStore.Shape) => Effect.Effect<void, unknown>
+}
+
+/** Stores commits of one run, from its first or from a later one on. */
+export const put = (store: RunStore.Shape, commits: ReadonlyArray<Commit>) =>
+  Effect.forEach(
+    commits,
+    ({ record, state }): Effect.Effect<void, unknown> =>
+      record.revision === 1 ? store.create(record, state) : store.commit(record, state),
+    { discard: true }
+  )
+
+/** Loads a run and goes on with it, as a worker that resumes does. */
+export const resume = Effect.fnUntraced(function* (
+  store: RunStore.Shape,
+  runId: string,
+  commits: ReadonlyArray<Commit>
+) {
+  let state = Option.getOrUndefined(yield* store.load(runId))
+  for (const { record } of commits) {
+    state = advance(state, record)
+    yield* store.commit(record, state)
+  }
+})
+
+/** The state a store gives is the one that was committed. */
+export const loads = (store: RunStore.Shape, { state }: Commit) =>
+  Effect.map(store.load(state.runId), (loaded) => {
+    assert.deepEqual(Option.map(loaded, plain), Option.some(plain(state)))
+  })
+
+/** A state as plain data: how it was made is its own affair. */
+const plain = (state: RunState): RunState => ({ ...state, turns: state.turns, prompt: state.prompt })
+
+/** The failure of an effect that must fail, by its tag. */
+export const tagOf = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>): Effect.Effect<string, A> =>
+  Effect.map(Effect.flip(effect), (error) => error._tag)

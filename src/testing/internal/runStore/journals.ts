@@ -1,0 +1,195 @@
+/**
+ * Checks: what was committed is there, and comes back as it was (DR-5, R-1).
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as assert from "node:assert/strict"
+import * as Contents from "../../../Content.ts"
+import * as Journal from "../journal.ts"
+import { type Check, loads, put, resume } from "./check.ts"
+
+export const journals: ReadonlyArray<Check> = [
+  {
+    name: "knows nothing of a run that was never stored",
+    body: Effect.fnUntraced(function* (store) {
+      assert.deepEqual(yield* store.load("journals/none"), Option.none())
+      assert.deepEqual(yield* store.head("journals/none"), Option.none())
+      assert.deepEqual(yield* Stream.runCollect(store.read("journals/none")), [])
+      yield* store.release("journals/none", "worker-1")
+      yield* store.remove(["journals/none"])
+    })
+  },
+  {
+    name: "gives the state of the last commit after every commit, to every worker (R-1)",
+    body: Effect.fnUntraced(function* (one, two) {
+      const run = Journal.begin("journals/state", { context: { tries: 1 }, taskId: "a task", depth: 1 })
+      const commits = [run.last(), ...Journal.turn(run), ...Journal.turn(run), ...Journal.finish(run)]
+      for (const commit of commits) {
+        yield* put(one, [commit])
+        yield* loads(one, commit)
+        yield* loads(two, commit)
+      }
+    })
+  },
+  {
+    name: "gives the records as they were committed, from any revision on",
+    body: Effect.fnUntraced(function* (one, two) {
+      const run = Journal.begin("journals/records", { parentRunId: "journals/parent", rootRunId: "journals/parent" })
+      const commits = [run.last(), ...Journal.turn(run), ...Journal.finish(run)]
+      yield* put(one, commits)
+      const records = commits.map(({ record }) => record)
+      for (const from of [0, 1, records.length - 1, records.length, records.length + 5]) {
+        assert.deepEqual(yield* Stream.runCollect(two.read("journals/records", from)), records.slice(from))
+      }
+      assert.deepEqual(yield* Stream.runCollect(one.read("journals/records")), records)
+    })
+  },
+  {
+    name: "keeps pauses, failures, resumes, answers and what hooks changed",
+    body: Effect.fnUntraced(function* (one, two) {
+      const run = Journal.begin("journals/pauses")
+      const turnId = "journals/pauses:t1"
+      const call = {
+        toolCallId: "c",
+        toolName: "send",
+        input: { to: "a" },
+        kind: "skill",
+        review: "unreviewed"
+      } as const
+      const approval = { toolCallId: "c", toolName: "send", input: { to: "a" }, reason: "effects: write" }
+      const commits = [
+        run.last(),
+        run.commit("phase", [{ type: "turn_started", turnId }], { settled: true, context: { seen: [] } }),
+        run.commit("phase", [
+          {
+            type: "turn_prepared",
+            model: "mock/a",
+            dialect: "tools",
+            prompt: { base: 1, append: [{ role: "user", content: [Contents.text("more")] }], system: "Be brief." },
+            tools: ["send"],
+            args: { generation: { temperature: 0.5 }, cacheBreakpoints: [0] }
+          }
+        ]),
+        run.commit("phase", [{ type: "model_started", attempt: 1 }]),
+        run.commit("phase", [
+          { type: "run_failed", error: { tag: "ProviderError", message: "no", fields: { status: 500 } } }
+        ]),
+        run.commit("resume", [], { resumed: true, rewind: true, context: { again: true } }),
+        run.commit("phase", [
+          {
+            type: "turn_prepared",
+            model: "mock/b",
+            dialect: "blocks",
+            prompt: { base: 0, append: [{ role: "user", content: [Contents.text("other")] }], system: null },
+            tools: []
+          }
+        ]),
+        run.commit("phase", [{ type: "model_started", attempt: 1 }]),
+        run.commit("phase", [{ type: "model_restarted", attempt: 2 }]),
+        run.commit("phase", [
+          {
+            type: "model_completed",
+            message: { role: "assistant", content: [Contents.toolUse("c", "send", { to: "a" })] },
+            model: "mock/b",
+            usage: null,
+            finishReason: "tool-calls",
+            latencyMs: 1.5,
+            outcome: { type: "tools", note: "your final was ignored" },
+            calls: [call]
+          }
+        ]),
+        run.commit("phase", [
+          { type: "tool_calls_started", calls: [call], approvals: [approval] },
+          { type: "paused", reason: "approval_required", metadata: { toolCallIds: ["c"] } }
+        ]),
+        run.commit("resume", [], { answers: [{ toolCallId: "c", approved: true, by: "ada", input: { to: "b" } }] }),
+        run.commit("phase", [
+          {
+            type: "tool_call_started",
+            toolCallId: "c",
+            change: { type: "rewrite", call: { ...call, input: { to: "b" } } }
+          }
+        ]),
+        run.commit("launch", [], { launched: ["c"] }),
+        run.commit("resume", [], { retried: ["c"] }),
+        run.commit("launch", [], { launched: ["c"] }),
+        run.commit("resume", [], {
+          resolved: [
+            { toolCallId: "c", toolName: "send", kind: "skill", input: { to: "b" }, output: [Contents.text("sent")] }
+          ]
+        }),
+        run.commit("phase", [{ type: "tool_calls_completed" }]),
+        run.commit("phase", [{ type: "turn_completed", turnId }]),
+        run.commit("pause", [{ type: "paused", reason: "wait", metadata: null }], {
+          completing: { source: "caller", reason: "enough" }
+        }),
+        run.commit("resume", []),
+        run.commit("phase", [{ type: "run_completed", source: "caller", reason: "enough", metadata: { ok: true } }])
+      ]
+      for (const commit of commits) {
+        yield* put(one, [commit])
+        yield* loads(two, commit)
+      }
+      const records = commits.map(({ record }) => record)
+      assert.deepEqual(yield* Stream.runCollect(two.read("journals/pauses")), records)
+    })
+  },
+  {
+    name: "keeps events whose scope is not that of their record",
+    body: Effect.fnUntraced(function* (one, two) {
+      const { record, state } = Journal.begin("journals/scopes", { taskId: "t" }).last()
+      const events = record.events.map((event) => ({ ...event, at: 7, step: 3, taskId: undefined }))
+      const odd = { ...record, events }
+      yield* one.create(odd, state)
+      assert.deepEqual(yield* Stream.runCollect(two.read("journals/scopes")), [odd])
+    })
+  },
+  {
+    name: "gives the state of a long run, whatever became of its conversation on the way (DR-5)",
+    body: Effect.fnUntraced(function* (one, two) {
+      const run = Journal.begin("journals/long")
+      // Much is said in few turns: what a store writes down on the way, it writes down here.
+      const text = "much ".repeat(70_000)
+      const commits = [run.last()]
+      for (let turn = 0; turn < 16; turn++) {
+        // Compaction: what was said so far makes room for a summary, twice.
+        const compact = turn === 7 || turn === 11
+        commits.push(...Journal.turn(run, compact ? { text, compact: `summary ${turn}` } : { text }))
+      }
+      yield* put(one, commits)
+      yield* loads(one, run.last())
+      yield* loads(two, run.last())
+      // The second worker goes on where the first stopped.
+      const more = [...Array(7).keys()].flatMap(() => Journal.turn(run, { text }))
+      yield* resume(two, "journals/long", more.concat(Journal.finish(run)))
+      yield* loads(one, run.last())
+      assert.equal((yield* Stream.runCollect(one.read("journals/long"))).length, run.last().record.revision)
+    })
+  },
+  {
+    name: "forgets what is removed, and nothing else",
+    body: Effect.fnUntraced(function* (one, two) {
+      const gone = Journal.begin("journals/gone", { agent: "removal" })
+      const stays = Journal.begin("journals/gone-not", { agent: "removal" })
+      yield* put(one, [gone.last(), ...Journal.turn(gone, { text: "much ".repeat(220_000) })])
+      yield* put(one, [stays.last()])
+      yield* one.acquire("journals/gone", { workerId: "worker-1", expiresAt: 10_000 }, 0)
+      yield* two.remove(["journals/gone", "journals/never"])
+      assert.deepEqual(yield* one.load("journals/gone"), Option.none())
+      assert.deepEqual(yield* one.head("journals/gone"), Option.none())
+      assert.deepEqual(yield* Stream.runCollect(one.read("journals/gone")), [])
+      assert.deepEqual(
+        (yield* one.list({ agent: "removal" })).map(({ runId }) => runId),
+        ["journals/gone-not"]
+      )
+      yield* loads(two, stays.last())
+      const anew = Journal.begin("journals/gone", { agent: "removal", input: "again" })
+      yield* put(one, [anew.last(), ...Journal.turn(anew)])
+      yield* loads(two, anew.last())
+      assert.equal(Option.getOrThrow(yield* two.head("journals/gone")).lease, undefined)
+    })
+  }
+]

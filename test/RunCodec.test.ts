@@ -1,0 +1,266 @@
+import { assert, describe, it } from "@effect/vitest"
+import { BlockTypes, Content, Message, RunState } from "kernai"
+import { Context, Effect, Layer, Result, Schema } from "effect"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import * as RunCodec from "../src/RunCodec.ts"
+import * as Journal from "../src/testing/internal/journal.ts"
+
+const fixture = (name: string): ReadonlyArray<string> =>
+  fs
+    .readFileSync(path.join(import.meta.dirname, "fixtures", name), "utf8")
+    .trimEnd()
+    .split("\n")
+
+const codec = RunCodec.make()
+const decode = (text: string) => Result.getOrThrow(codec.decodeRecord(text))
+const encode = (record: RunState.RunRecord) => Result.getOrThrow(RunCodec.encodeRecord(record))
+const reasonOf = <A>(result: Result.Result<A, { readonly reason: string }>) =>
+  Result.isFailure(result) ? result.failure.reason : "read"
+const plain = (state: RunState.RunState) => ({ ...state, turns: state.turns, prompt: state.prompt })
+
+/** A run of some turns, and its state in parts as a store writes them. */
+const runOf = (turns: number, every = 64) => {
+  const run = Journal.begin("run", { context: { a: 1 } })
+  const commits = [run.last()]
+  const parts: Array<string> = []
+  let mark = RunCodec.start
+  for (let turn = 1; turn <= turns; turn++) {
+    commits.push(...Journal.turn(run, { text: "said ".repeat(60), output: [Content.text("<told> ".repeat(100))] }))
+    if (turn % every !== 0) continue
+    const { state } = run.last()
+    parts.push(Result.getOrThrow(RunCodec.encodeState(state, mark)))
+    mark = { turns: turn, prompt: state.prompt }
+  }
+  return { commits, parts, state: run.last().state, records: commits.map(({ record }) => encode(record)) }
+}
+
+describe("a record as text", () => {
+  it("reads every line of format 1, and writes it as it was (R-9)", () => {
+    const lines = fixture("journal-v1.jsonl")
+    const records = lines.map(decode)
+    assert.deepStrictEqual(
+      records.map(encode).map((text) => JSON.parse(text)),
+      lines.map((line) => JSON.parse(line))
+    )
+    for (const [index, record] of records.entries()) assert.isTrue(RunCodec.isSame(encode(record), lines[index] ?? ""))
+    const types = new Set(records.flatMap((record) => record.events.map((event) => event.type)))
+    assert.strictEqual(types.size, 14)
+    const state = RunState.fold(records)
+    assert.isDefined(state)
+    assert.deepStrictEqual(plain(state), plain(Result.getOrThrow(codec.decodeState(fixture("state-v1.jsonl")))))
+  })
+
+  it("reads from format 1 what was meant, down to the odd values (R-8)", () => {
+    const [first, , , , answered] = fixture("journal-v1.jsonl").map(decode)
+    assert.deepStrictEqual(first?.events[0], {
+      type: "run_started",
+      runId: "fixture/1",
+      rootRunId: "fixture",
+      parentRunId: "fixture",
+      taskId: "t 1",
+      step: 0,
+      depth: 1,
+      at: 1763726400000,
+      revision: 1,
+      agent: "fixture",
+      history: 0,
+      messages: [{ role: "user", content: [{ type: "text", text: "What is \u0000?" }] }],
+      context: {
+        odd: {
+          "": "",
+          nul: "a\u0000b",
+          lone: "\ud800",
+          zero: -0,
+          text: "1e400",
+          none: null,
+          list: [{}, [], true],
+          10: "ten",
+          2: "two",
+          ["__proto__"]: { polluted: 1 }
+        }
+      }
+    })
+    const event = answered?.events[0]
+    assert.isTrue(event?.type === "model_completed")
+    assert.deepStrictEqual(event?.type === "model_completed" && event.usage, {
+      inputTokens: 100,
+      cachedTokens: 10,
+      outputTokens: 20,
+      reasoningTokens: 5
+    })
+  })
+
+  it("tells a newer format from damage (R-9)", () => {
+    const [line = ""] = fixture("journal-v1.jsonl")
+    assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":1', '"format":2'))), "format")
+    assert.strictEqual(reasonOf(codec.decodeRecord('{"format":99,"whatever":{}}')), "format")
+    assert.strictEqual(reasonOf(codec.decodeState(['{"format":2}'])), "format")
+    assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":1,', ""))), "corrupt")
+    assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":1', '"format":"1"'))), "corrupt")
+  })
+
+  it("takes nothing hostile for a record (S-10, S-16)", () => {
+    const [line = ""] = fixture("journal-v1.jsonl")
+    const hostile = [
+      "",
+      "null",
+      "[]",
+      "1e999",
+      '"format"',
+      '{"lc":1,"type":"constructor","id":["child_process"]}',
+      '{"$ref":"http://evil/x"}',
+      line.replace('"run_started"', '"run_exploded"'),
+      line.replace('"run_started"', '"constructor"'),
+      line.replace('"op":"phase"', '"op":"__proto__"'),
+      line.replace('"revision":1', '"revision":-1'),
+      line.replace('"revision":1', '"revision":1e400'),
+      line.replace('"createdAt":1763726400000', '"createdAt":1e400'),
+      line.replace('"context":{', '"context":[{').replace("}}]}", "}}]}]}"),
+      line.replace('"two"', "1e400"),
+      line.replace('"role":"user"', '"role":"root"'),
+      line.replace('"type":"text"', '"type":"image"'),
+      line.replace('"two"', "[".repeat(100_000) + "]".repeat(100_000))
+    ]
+    for (const text of hostile) {
+      assert.notStrictEqual(text, line)
+      assert.strictEqual(reasonOf(codec.decodeRecord(text)), "corrupt", text.slice(0, 80))
+    }
+    assert.isUndefined(Reflect.get({}, "polluted"))
+  })
+
+  it("is never a record that was cut off", () => {
+    for (const line of fixture("journal-v1.jsonl").slice(0, 9)) {
+      const step = Math.max(1, Math.floor(line.length / 200))
+      for (let end = 0; end < line.length; end += step) {
+        assert.strictEqual(reasonOf(codec.decodeRecord(line.slice(0, end))), "corrupt")
+      }
+    }
+  })
+
+  it("leaves out what every event of it shares, and keeps what one has for itself", () => {
+    const { record } = Journal.begin("run", { taskId: "t" }).last()
+    assert.strictEqual(encode(record).match(/"runId"/g)?.length, 1)
+    const odd = { ...record, events: record.events.map((event) => ({ ...event, runId: "other", taskId: undefined })) }
+    assert.deepStrictEqual(decode(encode(odd)), odd)
+  })
+
+  it.prop(
+    "gives any JSON back as it was, wherever it stands (R-8)",
+    [Schema.Json, Schema.JsonObject, Schema.String],
+    ([json, object, text]) => {
+      const run = Journal.begin(text, { context: object, agent: text, input: text, taskId: text, workerId: text })
+      const parts = [Content.text(text), Content.data(object), Content.toolUse(text, text, object)]
+      const commits = [
+        run.last(),
+        ...Journal.turn(run, { text, input: json, output: [...parts, Content.toolResult(text, parts)] }),
+        run.commit("pause", [{ type: "paused", reason: text, metadata: json }], { context: object }),
+        run.commit("resume", [], { answers: [{ toolCallId: text, approved: false, input: json }] })
+      ]
+      for (const { record } of commits) assert.deepStrictEqual(decode(encode(record)), record)
+      const state = Result.getOrThrow(codec.decodeState([Result.getOrThrow(RunCodec.encodeState(run.last().state))]))
+      assert.deepStrictEqual(state, plain(run.last().state))
+    },
+    { arbitrary: { runs: 200 } }
+  )
+
+  it.effect("gives contents of the application's own types back as such, and without them loses nothing (CP-8)", () =>
+    Effect.gen(function* () {
+      const Chart = Schema.Struct({ type: Schema.tag("chart"), points: Schema.Array(Schema.Finite) })
+      const chart = Result.getOrThrow(BlockTypes.custom(Chart, Chart.make({ points: [1, 2] })))
+      const run = Journal.begin("run")
+      const [, , , , , , , told] = Journal.turn(run, { output: [chart] })
+      const text = encode(told?.record ?? run.last().record)
+      const outputOf = (record: RunState.RunRecord) =>
+        record.events.flatMap((event) => (event.type === "tool_call_completed" ? (event.result.output ?? []) : []))
+      const context = yield* Layer.build(BlockTypes.layer(Chart))
+      const aware = yield* Effect.provideContext(RunCodec.fromContext, Context.pick(BlockTypes.BlockTypes)(context))
+      assert.deepStrictEqual(outputOf(Result.getOrThrow(aware.decodeRecord(text))), [chart])
+      const [unknown] = outputOf(decode(text))
+      assert.deepStrictEqual(unknown, { type: "unknown", wireType: "chart", raw: { type: "chart", points: [1, 2] } })
+      assert.strictEqual(encode(decode(text)), text)
+    })
+  )
+})
+
+describe("a state as text", () => {
+  it("is the fold of the records, in one part or in many", () => {
+    const { commits, parts, records, state } = runOf(130, 13)
+    assert.lengthOf(parts, 10)
+    assert.deepStrictEqual(Result.getOrThrow(codec.decodeState(parts)), plain(state))
+    assert.deepStrictEqual(plain(RunState.fold(records.map(decode)) ?? state), plain(state))
+    for (const { state } of commits.slice(0, 40)) {
+      const text = Result.getOrThrow(RunCodec.encodeState(state))
+      assert.deepStrictEqual(Result.getOrThrow(codec.decodeState([text])), plain(state))
+    }
+  })
+
+  it("says no message twice, so that parts weigh less than the journal, and twice the turns twice as much (DR-5)", () => {
+    const bytes = (texts: ReadonlyArray<string>) => texts.reduce((sum, text) => sum + text.length, 0)
+    const [half, whole] = [runOf(200), runOf(400)]
+    for (const count of [(run: typeof half) => run.records, (run: typeof half) => run.records.concat(run.parts)]) {
+      assert.isAtMost(bytes(count(whole)) / bytes(count(half)), 2.2)
+    }
+    assert.isBelow(bytes(whole.parts), bytes(whole.records) / 2)
+    const longest = (texts: ReadonlyArray<string>) => Math.max(...texts.map((text) => text.length))
+    assert.isAtMost(longest(whole.records) - longest(half.records), 20)
+    assert.isAtMost(longest(whole.parts) - longest(half.parts), 1_000)
+  })
+
+  it("keeps a conversation that was made shorter, reordered, or told by others", () => {
+    const run = Journal.begin("run")
+    for (let turn = 0; turn < 3; turn++) Journal.turn(run)
+    const first = run.last().state
+    const mark = { turns: first.turns.length, prompt: first.prompt }
+    Journal.turn(run, { compact: "all in short" })
+    const { prompt, ...rest } = plain(run.last().state)
+    const variants: ReadonlyArray<ReadonlyArray<Message.Message>> = [
+      prompt,
+      [],
+      prompt.toReversed(),
+      [...prompt, ...prompt],
+      [...first.prompt, ...prompt.slice(-1), ...first.prompt.slice(0, 2)],
+      first.prompt.map((message) => ({ ...message })),
+      [{ role: "user", content: [Content.text("told")], name: "ada", metadata: { a: -0 } }, ...first.prompt.slice(1)]
+    ]
+    for (const prompt of variants) {
+      const state = { ...rest, prompt }
+      const parts = [RunCodec.encodeState(first), RunCodec.encodeState(state, mark)].map(Result.getOrThrow)
+      assert.deepStrictEqual(Result.getOrThrow(codec.decodeState(parts)), state)
+      const alone = Result.getOrThrow(RunCodec.encodeState(state))
+      assert.deepStrictEqual(Result.getOrThrow(codec.decodeState([alone])), state)
+    }
+  })
+
+  it("is refused where its parts do not fit, or ask for more than the run holds (S-16)", () => {
+    const { parts } = runOf(30, 10)
+    const [one = "", two = "", three = ""] = parts
+    const misfits = [
+      [],
+      [two],
+      [one, three],
+      [one, one],
+      [two, one, three],
+      [one, two.replace('"from":10', '"from":11')],
+      [one, two.replace('"base":21', '"base":22')],
+      [one, two.replace('"turns":[10,20]', '"turns":[10,21]')],
+      [one, two.replace('"turns":[10,20]', '"turns":[-1,20]')],
+      [one.replace('{"turns":[0,10]}', '{"turns":[0,10]},{"turns":[0,10]}')],
+      [one.replace('{"input":[0,1]}', '{"input":[0,2]}')],
+      [one.replace('{"input":[0,1]}', '{"input":[0,1]},{"input":[0,1]}')]
+    ]
+    for (const texts of misfits) assert.strictEqual(reasonOf(codec.decodeState(texts)), "corrupt", texts[1]?.slice(-90))
+    assert.strictEqual(reasonOf(codec.decodeState(parts)), "read")
+  })
+
+  it("tells a status in a word while it runs", () => {
+    for (const { state } of [...runOf(1).commits, ...Journal.finish(Journal.begin("run"))]) {
+      const text = Result.getOrThrow(RunCodec.encodeStatus(state.status))
+      assert.strictEqual(text.startsWith("{"), state.status.type !== "running")
+      assert.deepStrictEqual(Result.getOrThrow(RunCodec.decodeStatus(text)), state.status)
+    }
+    for (const text of ["", "exploded", "{", '{"type":"paused"}']) {
+      assert.strictEqual(reasonOf(RunCodec.decodeStatus(text)), "corrupt")
+    }
+  })
+})

@@ -1,0 +1,232 @@
+import { NodeFileSystem } from "@effect/platform-node"
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Layer, Option, Scope, Stream } from "effect"
+import * as fs from "node:fs"
+import { FileRunStore } from "../../src/file/index.ts"
+import * as Journal from "../../src/testing/internal/journal.ts"
+import { folder, loads, open, put, race, resume, suite } from "../support/runStore.ts"
+
+const scope = Scope.makeUnsafe()
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+const at = (directory: string) =>
+  open(FileRunStore.layer(directory, { pollInterval: "20 millis" }).pipe(Layer.provide(NodeFileSystem.layer)))
+
+describe("FileRunStore", () => {
+  const directory = Effect.runSync(Scope.provide(folder, scope))
+  suite(at(directory))
+
+  it("holds nothing in the end but what its checks left of each run", () => {
+    const kinds = new Set(fs.readdirSync(directory).map((file) => file.slice(file.indexOf("."))))
+    assert.sameMembers([...kinds], [".json", ".jsonl", ".parts", ".lease"])
+  })
+})
+
+describe("FileRunStore, on disk", () => {
+  /** A folder with a run of one turn; `journal` is the path of its file. */
+  const stored = Effect.gen(function* () {
+    const directory = yield* folder
+    const run = Journal.begin("run")
+    yield* put(yield* at(directory), [run.last(), ...Journal.turn(run)])
+    const journal = `${directory}/run.jsonl`
+    const lines = () => fs.readFileSync(journal, "utf8").split("\n")
+    return { directory, journal, lines, run, turnId: "run:t2" }
+  })
+  const next = (run: Journal.Writer) => run.commit("phase", [{ type: "turn_started", turnId: "run:t2" }])
+
+  it.effect("is a line of JSON for each record and a head, for their owner only (DR-28)", () =>
+    Effect.gen(function* () {
+      const { directory, lines, run } = yield* stored
+      assert.deepStrictEqual(fs.readdirSync(directory).toSorted(), ["run.json", "run.jsonl"])
+      const revisions = lines()
+        .slice(0, -1)
+        .map((line) => JSON.parse(line).revision)
+      assert.deepStrictEqual(
+        revisions,
+        Array.from({ length: 11 }, (_, index) => index + 1)
+      )
+      const head = JSON.parse(fs.readFileSync(`${directory}/run.json`, "utf8"))
+      assert.strictEqual(head.revision, 11)
+      assert.deepStrictEqual(head.status, run.last().state.status)
+      for (const file of fs.readdirSync(directory)) {
+        assert.strictEqual(fs.statSync(`${directory}/${file}`).mode & 0o777, 0o600)
+      }
+      assert.strictEqual(fs.statSync(yield* Effect.as(at(`${directory}/a/b`), `${directory}/a/b`)).mode & 0o777, 0o700)
+    })
+  )
+
+  it.effect("passes over a line that a crash cut off, wherever it was cut, and goes on after it (R-1)", () =>
+    Effect.gen(function* () {
+      const { directory, journal, run } = yield* stored
+      const before = run.last()
+      const text = fs.readFileSync(journal, "utf8")
+      const head = fs.readFileSync(`${directory}/run.json`, "utf8")
+      const commit = next(run)
+      const line = JSON.stringify({ ...JSON.parse(text.split("\n")[10] ?? ""), revision: 12 })
+      for (const end of [1, 20, line.length - 1]) {
+        fs.writeFileSync(journal, text + line.slice(0, end))
+        fs.writeFileSync(`${directory}/run.json`, head)
+        const store = yield* at(directory)
+        yield* loads(store, before)
+        assert.strictEqual(Option.getOrThrow(yield* store.head("run")).revision, 11)
+        yield* put(store, [commit])
+        yield* loads(store, commit)
+        yield* loads(yield* at(directory), commit)
+        assert.lengthOf(yield* Stream.runCollect((yield* at(directory)).read("run")), 12)
+      }
+    })
+  )
+
+  it.effect("finishes the commit of a process that died between taking a revision and writing it", () =>
+    Effect.gen(function* () {
+      const { directory, journal, lines, run } = yield* stored
+      const commit = next(run)
+      yield* put(yield* at(directory), [commit])
+      const last = lines().at(-2) ?? ""
+      fs.writeFileSync(journal, lines().slice(0, -2).join("\n") + "\n")
+      fs.writeFileSync(`${journal}.12.claim`, last)
+      const store = yield* at(directory)
+      yield* loads(store, commit)
+      assert.isFalse(fs.existsSync(`${journal}.12.claim`))
+      assert.strictEqual(lines().at(-2), last)
+      // The same for one who would commit without looking first.
+      fs.writeFileSync(journal, lines().slice(0, -2).join("\n") + "\n")
+      fs.writeFileSync(`${journal}.12.claim`, last)
+      const other = yield* at(directory)
+      const error = yield* Effect.flip(other.commit({ ...commit.record, workerId: "worker-2" }, commit.state))
+      assert.strictEqual(error._tag, "ConcurrentAppendError")
+      yield* put(other, [commit])
+      assert.strictEqual(lines().filter((line) => line === last).length, 1)
+    })
+  )
+
+  it.effect("takes what a power cut left of a claim for nothing", () =>
+    Effect.gen(function* () {
+      const { directory, journal, run } = yield* stored
+      for (const left of ["", '{"format":1,"revi', '{"format":1,"revision":7}']) {
+        fs.writeFileSync(`${journal}.12.claim`, left)
+        const store = yield* at(directory)
+        yield* loads(store, run.last())
+      }
+      fs.writeFileSync(`${journal}.12.claim`, "")
+      yield* put(yield* at(directory), [next(run)])
+      yield* loads(yield* at(directory), run.last())
+    })
+  )
+
+  it.effect("is not led astray by a worker that writes again what was written long ago (R-5)", () =>
+    Effect.gen(function* () {
+      const { directory, journal, lines, run } = yield* stored
+      const head = fs.readFileSync(`${directory}/run.json`, "utf8")
+      const late = lines()[4]
+      yield* put(yield* at(directory), [next(run)])
+      fs.appendFileSync(journal, `${late}\n`)
+      fs.writeFileSync(`${directory}/run.json`, head)
+      const store = yield* at(directory)
+      assert.strictEqual(Option.getOrThrow(yield* store.head("run")).revision, 12)
+      yield* loads(store, run.last())
+      const stale = fs.statSync(journal).size
+      yield* put(store, [run.commit("phase", [{ type: "model_started", attempt: 1 }])])
+      assert.isAbove(fs.statSync(journal).size, stale)
+      yield* loads(yield* at(directory), run.last())
+    })
+  )
+
+  it.effect("makes a head again that is missing, behind or broken", () =>
+    Effect.gen(function* () {
+      const { directory, run } = yield* stored
+      const file = `${directory}/run.json`
+      const head = fs.readFileSync(file, "utf8")
+      const broken = ["", "{}", "null", head.replace('"bytes": ', '"bytes": 1'), head.replace('"agent"', '"agend"')]
+      for (const text of [undefined, ...broken]) {
+        if (text === undefined) fs.rmSync(file)
+        else fs.writeFileSync(file, text)
+        const store = yield* at(directory)
+        const [found] = yield* store.list()
+        assert.deepStrictEqual([found?.revision, found?.status], [11, run.last().state.status])
+        assert.strictEqual(fs.readFileSync(file, "utf8"), head)
+      }
+    })
+  )
+
+  it.effect("does without parts that are missing, behind or broken, and writes them anew", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const run = Journal.begin("run")
+      const store = yield* at(directory)
+      yield* put(store, [run.last()])
+      for (let turn = 0; turn < 3; turn++) yield* put(store, Journal.turn(run, { text: "much ".repeat(110_000) }))
+      const file = `${directory}/run.parts`
+      const parts = fs.readFileSync(file, "utf8")
+      const [first = ""] = parts.split("\n")
+      const broken = ["", "nothing", parts.slice(0, -9), parts + first, parts.replace(/^\d+/, "1"), `${parts}7 {}\n`]
+      for (const text of [undefined, ...broken, first.replace(/^\d+/, "9999999999")]) {
+        if (text === undefined) fs.rmSync(file)
+        else fs.writeFileSync(file, text)
+        yield* loads(yield* at(directory), run.last())
+      }
+      fs.writeFileSync(file, "nothing")
+      const other = yield* at(directory)
+      yield* resume(other, "run", Journal.turn(run, { text: "much ".repeat(220_000) }))
+      assert.include(fs.readFileSync(file, "utf8"), `"turnId":"run:t4"`)
+      yield* loads(yield* at(directory), run.last())
+    })
+  )
+
+  it.effect("fails typed where records are missing or damaged (R-1)", () =>
+    Effect.gen(function* () {
+      const { directory, journal, lines } = yield* stored
+      const text = fs.readFileSync(journal, "utf8")
+      const damaged = [
+        lines().toSpliced(4, 1).join("\n"),
+        lines().with(4, "x".repeat(40)).join("\n"),
+        lines().slice(0, 9).join("\n"),
+        lines().with(10, '{"format":1,"revision":11}').join("\n"),
+        `{"format":1,"revision":1}\n${lines().slice(1).join("\n")}`
+      ]
+      for (const content of damaged) {
+        fs.writeFileSync(journal, content)
+        const error = yield* Effect.flip((yield* at(directory)).load("run"))
+        assert.strictEqual(error.reason, "corrupt", content.slice(0, 200))
+      }
+      fs.writeFileSync(journal, text)
+    })
+  )
+
+  it.effect("refuses a run of a newer format, leaves it as it is, and lists the others (R-9)", () =>
+    Effect.gen(function* () {
+      const { directory, journal, run } = yield* stored
+      yield* put(yield* at(directory), [Journal.begin("other").last()])
+      fs.appendFileSync(journal, '{"format":2,"revision":12,"shape":"unheard of"}\n')
+      const before = fs.readFileSync(journal, "utf8")
+      const store = yield* at(directory)
+      assert.strictEqual((yield* Effect.flip(store.load("run"))).reason, "format")
+      const later = [next(run), ...Journal.turn(run)]
+      for (const { record, state } of later.slice(0, 3)) {
+        const error = yield* Effect.flip(store.commit(record, state))
+        assert.strictEqual(error._tag === "StoreError" ? error.reason : error._tag, "format")
+      }
+      assert.strictEqual(fs.readFileSync(journal, "utf8"), before)
+      assert.deepStrictEqual(
+        (yield* store.list()).map(({ runId }) => runId),
+        ["other"]
+      )
+    })
+  )
+
+  it.effect("fails typed where there is no room for it (F2)", () =>
+    Effect.gen(function* () {
+      const { directory, journal, run } = yield* stored
+      const unopened = yield* Effect.flip(at(journal))
+      assert.deepStrictEqual([unopened._tag, unopened.reason], ["StoreError", "unavailable"])
+      const store = yield* at(directory)
+      fs.rmSync(directory, { recursive: true })
+      const commit = next(run)
+      const error = yield* Effect.flip(store.commit(commit.record, commit.state))
+      assert.include(["StoreError", "ConcurrentAppendError"], error._tag)
+      assert.strictEqual((yield* Effect.flip(store.list())).reason, "unavailable")
+    })
+  )
+
+  it.effect("gives each revision to one of two processes (R-5)", () => race("file"), 30_000)
+})

@@ -1,0 +1,58 @@
+/**
+ * The checks of run stores as tests, and stores that share their runs.
+ */
+import { assert, it } from "@effect/vitest"
+import { Context, Effect, Layer, type Scope, Stream } from "effect"
+import { RunStore } from "kernai"
+import { execFile } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { RunStoreSuite } from "../../src/testing/index.ts"
+import { type Kind, layerOf } from "./runStoreRacer.ts"
+
+export { loads, put, resume } from "../../src/testing/internal/runStore/check.ts"
+
+/** A store of its own each time; what the layer points at is shared. */
+export const open = <E, R>(layer: Layer.Layer<RunStore.RunStore, E, R>) =>
+  Effect.map(Layer.build(Layer.fresh(layer)), (context) => Context.get(context, RunStore.RunStore))
+
+/** One test for each check. */
+export const suite = <E>(store: Effect.Effect<RunStore.Shape, E, Scope.Scope>): void => {
+  for (const { name, run } of RunStoreSuite.checks(store)) it.effect(name, () => run, 30_000)
+}
+
+// Waiting for a disk proves nothing here, and a disk in memory waits for nothing.
+const place = fs.existsSync("/dev/shm") ? "/dev/shm" : os.tmpdir()
+
+/** A folder for the time of a scope. */
+export const folder = Effect.acquireRelease(
+  Effect.sync(() => fs.mkdtempSync(path.join(place, "kernai-runs-"))),
+  (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true }))
+)
+
+/** Lets two processes push one run on against each other, and checks what they were told against the journal. */
+export const race = Effect.fnUntraced(function* (kind: Kind) {
+  const directory = yield* folder
+  const script = fileURLToPath(new URL("runStoreRacer.ts", import.meta.url))
+  const racer = (workerId: string) =>
+    Effect.map(
+      Effect.tryPromise((signal) =>
+        promisify(execFile)(process.execPath, [script, kind, directory, workerId], { signal })
+      ),
+      ({ stdout }): ReadonlyArray<readonly [number, string]> =>
+        (JSON.parse(stdout) as ReadonlyArray<number>).map((revision) => [revision, workerId])
+    )
+  const won = yield* Effect.all([racer("a"), racer("b")], { concurrency: "unbounded" })
+  const store = yield* open(layerOf(kind, directory))
+  const stored = (yield* Stream.runCollect(store.read("race"))).map(
+    ({ revision, workerId }): readonly [number, string] => [revision, workerId]
+  )
+  assert.deepStrictEqual(
+    won.flat().toSorted(([a], [b]) => a - b),
+    stored
+  )
+  assert.isAtLeast(stored.length, 60)
+})
