@@ -6,7 +6,8 @@
  */
 import { Agent, type Call, Hooks, Kernel, Limits, MediaStore, Middleware, Policy, ProtocolRegistry } from "kernai"
 import { Provider, RunStore, type RunState, Skill, SkillRegistry, StreamPart } from "kernai"
-import { Cause, Deferred, Effect, Exit, Fiber, Layer, Option, Schema, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Layer, Logger, Option, Schema, Stream } from "effect"
+import * as Machines from "../../src/testing/internal/machine.ts"
 
 type Json = Schema.Json
 type JsonObject = { readonly [key: string]: Json }
@@ -114,8 +115,6 @@ export interface Difference {
   readonly actual: unknown
 }
 
-const died = Effect.never
-
 /** Plays a scenario and gives every difference from what it expects. */
 export const play = Effect.fnUntraced(function* (scenario: Scenario) {
   const store = yield* RunStore.RunStore
@@ -145,24 +144,50 @@ const nothing = (): Seen => ({ events: [], toolsRun: [], hooks: [] })
 
 // ---------------------------------------------------------------- processes
 
+/** A process of its own: what it is killed in the middle of never goes on. */
+const boot = (
+  world: World,
+  runId: string,
+  step: Step,
+  seen: Seen,
+  store: RunStore.Shape,
+  machine = new Machines.World().boot("process")
+) => {
+  const point: Point = { step, machine, isReached: false, go: Deferred.makeUnsafe() }
+  const fiber = machine.start(start(world, runId, step, seen, point, outside(store, machine)))
+  const exit = () => fiber.pollUnsafe()
+  const run = Machines.drive(
+    machine.world,
+    () => exit() !== undefined || machine.status !== "running" || point.isReached
+  )
+  const goOn = Effect.andThen(
+    Effect.sync(() => {
+      point.isReached = false
+      Deferred.doneUnsafe(point.go, Exit.void)
+    }),
+    run
+  )
+  return { fiber, exit, run, goOn, machine }
+}
+
+/** The store is another process: what was sent to it is done, whatever becomes of the sender. */
+const outside = (store: RunStore.Shape, machine: Machines.Machine): RunStore.Shape => ({
+  ...store,
+  create: (record, state) => machine.ask(store.create(record, state)),
+  commit: (record, state) => machine.ask(store.commit(record, state)),
+  load: (runId) => machine.ask(store.load(runId)),
+  head: (runId) => machine.ask(store.head(runId))
+})
+
 /** One process: it runs to its end, dies, or is interrupted at a point. */
 const alone = Effect.fnUntraced(function* (world: World, store: RunStore.Shape, runId: string, step: Step, seen: Seen) {
-  const dead = yield* Deferred.make<void>()
-  const reached = yield* Deferred.make<void>()
-  const go = yield* Deferred.make<void>()
-  const program = start(world, runId, step, seen, { step, dead, reached, go }, store)
-  const fiber = yield* Effect.forkDetach(program)
-  if (step.crash !== undefined) {
-    yield* Effect.raceFirst(Deferred.await(dead), Fiber.await(fiber))
-    return undefined
+  const process = boot(world, runId, step, seen, store)
+  yield* process.run
+  if (step.interrupt !== undefined && process.exit() === undefined) {
+    process.fiber.interruptUnsafe()
+    yield* process.goOn
   }
-  if (step.interrupt !== undefined) {
-    yield* Effect.raceFirst(Deferred.await(reached), Fiber.await(fiber))
-    const stopping = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
-    yield* Deferred.succeed(go, undefined)
-    yield* Fiber.join(stopping)
-  }
-  return yield* Fiber.await(fiber)
+  return process.exit()
 })
 
 const race = Effect.fnUntraced(function* (
@@ -178,8 +203,8 @@ const race = Effect.fnUntraced(function* (
   const loaded = yield* store.load(runId)
   // Both workers have read the same head before either commits.
   const stale: RunStore.Shape = { ...store, load: () => Effect.succeed(loaded), head: () => Effect.succeedNone }
-  const one = yield* Effect.exit(start(world, runId, { ...step, do: "resume" }, first, undefined, store))
-  const two = yield* Effect.exit(start(world, runId, { ...step, do: "resume" }, second, undefined, stale))
+  const one = yield* alone(world, store, runId, { ...step, do: "resume" }, first)
+  const two = yield* alone(world, stale, runId, { ...step, do: "resume" }, second)
   yield* judge(store, runId, step.expect, first, one, `${where} first`, compare)
   if (step.expect.second !== undefined) {
     yield* judge(store, runId, step.expect.second, second, two, `${where} second`, compare)
@@ -196,16 +221,11 @@ const zombie = Effect.fnUntraced(function* (
 ) {
   const first = nothing()
   const second = nothing()
-  const dead = yield* Deferred.make<void>()
-  const reached = yield* Deferred.make<void>()
-  const go = yield* Deferred.make<void>()
-  const asleep: Step = { ...step, do: "run", interrupt: `tool:${step.tool}` }
-  const fiber = yield* Effect.forkDetach(start(world, runId, asleep, first, { step: asleep, dead, reached, go }, store))
-  yield* Deferred.await(reached)
-  const two = yield* Effect.exit(start(world, runId, { ...step, do: "resume" }, second, undefined, store))
-  yield* Deferred.succeed(go, undefined)
-  const one = yield* Fiber.await(fiber)
-  yield* judge(store, runId, step.expect, first, one, `${where} first`, compare)
+  const asleep = boot(world, runId, { ...step, do: "run", interrupt: `tool:${step.tool}` }, first, store)
+  yield* asleep.run
+  const two = yield* alone(world, store, runId, { ...step, do: "resume" }, second)
+  yield* asleep.goOn
+  yield* judge(store, runId, step.expect, first, asleep.exit(), `${where} first`, compare)
   if (step.expect.second !== undefined) {
     yield* judge(store, runId, step.expect.second, second, two, `${where} second`, compare)
   }
@@ -213,33 +233,37 @@ const zombie = Effect.fnUntraced(function* (
 
 interface Point {
   readonly step: Step
-  readonly dead: Deferred.Deferred<void>
-  readonly reached: Deferred.Deferred<void>
+  readonly machine: Machines.Machine
+  isReached: boolean
   readonly go: Deferred.Deferred<void>
 }
 
 /** Dies here, or stops here until told to go on, when the step says so. */
-const at = (point: Point | undefined, name: string, kind: "crash" | "interrupt"): Effect.Effect<void> => {
-  if (point === undefined) return Effect.void
+const at = (point: Point, name: string): Effect.Effect<void> => {
   const { crash, interrupt } = point.step
   const crashes =
     crash !== undefined &&
     ((crash.duringModel === true && name === "model") ||
       (crash.duringTool !== undefined && name === `tool:${crash.duringTool}`) ||
       (crash.inHook !== undefined && name === `hook:${crash.inHook}`))
-  if (kind === "crash" && crashes) return Effect.andThen(Deferred.succeed(point.dead, undefined), died)
-  if (kind === "interrupt" && interrupt === name) {
-    return Effect.andThen(Deferred.succeed(point.reached, undefined), Deferred.await(point.go))
-  }
-  return Effect.void
+  if (crashes) return die(point)
+  if (interrupt !== name) return Effect.void
+  point.isReached = true
+  return Deferred.await(point.go)
 }
+
+const die = (point: Point): Effect.Effect<never> =>
+  Effect.suspend(() => {
+    point.machine.kill()
+    return Effect.never
+  })
 
 const start = (
   world: World,
   runId: string,
   step: Step,
   seen: Seen,
-  point: Point | undefined,
+  point: Point,
   store: RunStore.Shape
 ): Effect.Effect<unknown, unknown> => {
   const agent = Agent.make({
@@ -253,7 +277,7 @@ const start = (
   })
   const options = { context: world.scenario.config.context ?? {}, runId }
   const run = step.do === "run" ? Kernel.run(agent, "go", options) : Kernel.resume(agent, runId, resumeOptions(step))
-  return run.pipe(Effect.provide(layers(world, seen, point, store)), Effect.scoped)
+  return run.pipe(Effect.provide(layers(world, seen, point, store)), Effect.provide(Logger.layer([])), Effect.scoped)
 }
 
 const resumeOptions = (step: Step): Kernel.ResumeOptions => {
@@ -285,11 +309,14 @@ const verdictOf = (verdict: "retry" | "fail" | { readonly resolve: JsonObject })
   }
 }
 
-const layers = (world: World, seen: Seen, point: Point | undefined, store: RunStore.Shape) => {
+const layers = (world: World, seen: Seen, point: Point, store: RunStore.Shape) => {
   const watched: RunStore.Shape = {
     ...store,
     create: (record, state) => Effect.andThen(store.create(record, state), stored(seen, point, record)),
-    commit: (record, state) => Effect.andThen(store.commit(record, state), stored(seen, point, record))
+    commit: (record, state) =>
+      Effect.andThen(returned(point, record), store.commit(record, state)).pipe(
+        Effect.andThen(stored(seen, point, record))
+      )
   }
   const base = Layer.mergeAll(
     SkillRegistry.layer(...skills(world, seen, point)),
@@ -305,25 +332,28 @@ const layers = (world: World, seen: Seen, point: Point | undefined, store: RunSt
   return Kernel.layer.pipe(Layer.provide(base))
 }
 
-const stored = (seen: Seen, point: Point | undefined, record: RunState.RunRecord): Effect.Effect<void> =>
+/** A result is in hand from the moment its commit begins. */
+const returned = (point: Point, { events }: RunState.RunRecord): Effect.Effect<void> => {
+  const [event] = events
+  return event?.type === "tool_call_completed" ? at(point, `tool_returned:${event.toolCallId}`) : Effect.void
+}
+
+const stored = (seen: Seen, point: Point, record: RunState.RunRecord): Effect.Effect<void> =>
   Effect.suspend(() => {
     for (const event of record.events)
       seen.events.push("toolCallId" in event ? `${event.type}:${event.toolCallId}` : event.type)
-    return point !== undefined && point.step.crash?.afterRevision === record.revision
-      ? Effect.andThen(Deferred.succeed(point.dead, undefined), died)
-      : Effect.void
+    return point.step.crash?.afterRevision === record.revision ? die(point) : Effect.void
   })
 
 // ---------------------------------------------------------------- parts
 
-const provider = (world: World, point: Point | undefined): Provider.ProviderShape => ({
+const provider = (world: World, point: Point): Provider.ProviderShape => ({
   name: "scripted",
   stream: () =>
     Stream.unwrap(
       Effect.gen(function* () {
         world.modelCalls++
-        yield* at(point, "model", "crash")
-        yield* at(point, "model", "interrupt")
+        yield* at(point, "model")
         const { script } = world.scenario.config
         const reply = script[Math.min(world.position, script.length - 1)] ?? { text: "" }
         if (reply.error !== undefined) {
@@ -348,14 +378,14 @@ const provider = (world: World, point: Point | undefined): Provider.ProviderShap
         return Stream.concat(
           Stream.fromIterable(parts),
           Stream.fromEffectDrain(
-            Effect.uninterruptible(Effect.suspend(() => (world.position++, at(point, "model_returned", "interrupt"))))
+            Effect.uninterruptible(Effect.suspend(() => (world.position++, at(point, "model_returned"))))
           )
         )
       })
     )
 })
 
-const skills = (world: World, seen: Seen, point: Point | undefined): ReadonlyArray<Skill.AnySkill> =>
+const skills = (world: World, seen: Seen, point: Point): ReadonlyArray<Skill.AnySkill> =>
   Object.entries(world.scenario.config.tools).map(([name, tool]) =>
     Skill.dynamic(name, {
       description: name,
@@ -366,9 +396,9 @@ const skills = (world: World, seen: Seen, point: Point | undefined): ReadonlyArr
           world.executions.push(context.callId)
           world.inputs.push({ toolCallId: context.callId, input })
           seen.toolsRun.push(context.callId)
-          yield* at(point, `tool:${context.callId}`, "crash")
-          yield* at(point, `tool:${context.callId}`, "interrupt")
-          yield* Effect.uninterruptible(at(point, `tool_returned:${context.callId}`, "interrupt"))
+          // Calls that may run at once do: each of them takes a moment.
+          if ((world.scenario.config.toolConcurrency ?? 1) > 1) yield* Effect.yieldNow
+          yield* at(point, `tool:${context.callId}`)
           if (tool.error !== undefined) return yield* Effect.fail(new Error(tool.error))
           return tool.output ?? null
         })
@@ -394,7 +424,7 @@ const policy = (world: World) => {
   })
 }
 
-const hooks = (world: World, seen: Seen, point: Point | undefined) => {
+const hooks = (world: World, seen: Seen, point: Point) => {
   const decide = (
     name: string,
     args: Hooks.HookArgs,
@@ -402,8 +432,8 @@ const hooks = (world: World, seen: Seen, point: Point | undefined) => {
   ) =>
     Effect.gen(function* () {
       seen.hooks.push(call === undefined ? name : `${name}:${call.toolCallId}`)
-      yield* at(point, `hook:${call === undefined ? name : `${name}:${call.toolCallId}`}`, "crash")
-      yield* at(point, `hook:${name}`, "crash")
+      yield* at(point, `hook:${name}`)
+      if (call !== undefined) yield* at(point, `hook:${name}:${call.toolCallId}`)
       const entry = (world.scenario.config.hooks ?? []).find((entry) => fits(world, entry, name, args, call))
       if (entry === undefined) return undefined
       world.used.set(entry, (world.used.get(entry) ?? 0) + 1)
