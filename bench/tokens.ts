@@ -42,20 +42,23 @@ const provider = (size: number): Provider.ProviderShape => ({
     Stream.suspend(() => {
       const source = paced(size)
       let first = true
-      const next = Effect.map(
+      let over = false
+      const last: Arr.NonEmptyArray<StreamPart.StreamPart> = [StreamPart.text("</final>"), StreamPart.finish()]
+      const next = Effect.flatMap(
         Effect.promise(() => source.next()),
-        (result): ReadonlyArray<StreamPart.StreamPart> | undefined => {
-          if (result.done === true) return undefined
-          const parts = Array.from({ length: result.value }, () => StreamPart.text("abc "))
-          if (first) parts[0] = StreamPart.text("<final>")
+        (result) => {
+          if (result.done === true) {
+            if (over) return Cause.done()
+            over = true
+            return Effect.succeed(last)
+          }
+          const parts: Arr.NonEmptyArray<StreamPart.StreamPart> = [StreamPart.text(first ? "<final>" : "abc ")]
+          for (let index = 1; index < result.value; index++) parts.push(StreamPart.text("abc "))
           first = false
-          return parts
+          return Effect.succeed(parts)
         }
       )
-      const parts = Stream.fromPull(
-        Effect.succeed(Effect.flatMap(next, (parts) => (isFull(parts) ? Effect.succeed(parts) : Cause.done())))
-      )
-      return Stream.concat(parts, Stream.make(StreamPart.text("</final>"), StreamPart.finish()))
+      return Stream.fromPull(Effect.succeed(next))
     })
 })
 
@@ -72,9 +75,6 @@ const kernai = async (size: number) => {
   )
   if (seen !== (count - 1) * 4) throw new Error(`saw ${seen} characters`)
 }
-
-const isFull = <A>(parts: ReadonlyArray<A> | undefined): parts is Arr.NonEmptyReadonlyArray<A> =>
-  parts !== undefined && parts.length > 0
 
 // ---------------------------------------------------------------- pi
 

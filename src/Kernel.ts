@@ -263,9 +263,10 @@ type Built = Context.Context<
 interface Sink {
   readonly tell: (event: RunEvent) => void
   readonly isFull: () => boolean
+  readonly batch: <A>(body: () => A) => A
 }
 
-const silent: Sink = { tell: () => {}, isFull: () => false }
+const silent: Sink = { tell: () => {}, isFull: () => false, batch: (body) => body() }
 
 const make = (built: Built): Shape => {
   const runWith = <Output, S extends AnySkill<unknown>, R>(
@@ -337,7 +338,7 @@ const events = <Output, S extends AnySkill<unknown>, R>(
       const { liveEvents } = yield* Limits
       const mailbox = Mailbox.make<RunEvent, KernelError>({ limit: liveEvents, keep: (event) => !isStreamed(event) })
       yield* Effect.forkScoped(
-        Effect.onExit(start({ tell: mailbox.offer, isFull: mailbox.isFull }), (exit) =>
+        Effect.onExit(start({ tell: mailbox.offer, isFull: mailbox.isFull, batch: mailbox.batch }), (exit) =>
           Effect.sync(() => (Exit.isFailure(exit) && !isPause(exit.cause) ? mailbox.fail(exit.cause) : mailbox.end()))
         )
       )
@@ -390,6 +391,7 @@ const onGround = <Output, S extends AnySkill<unknown>, R>(
         tree: Tree.make(agent.budget, agent.spawn ?? { maxAgents: 50, maxDepth: 1 }, Tree.spentOf(state)),
         tell: listeners(built, current, agent.name, sink),
         isFull: sink.isFull,
+        batch: sink.batch,
         spawn: Begin.spawn,
         onTaskComplete: options.onTaskComplete
       }

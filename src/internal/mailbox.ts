@@ -26,6 +26,8 @@ export interface Mailbox<in out A, in out E = never> {
   readonly take: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E>
   /** `take`, again and again. */
   readonly stream: Stream.Stream<A, E>
+  /** Hands over at once, when `body` has ended, what it offered: one wake for many values, without waiting for the event loop. */
+  readonly batch: <B>(body: () => B) => B
   /** Whether the next value that need not be kept drops one: a good moment for a producer to yield. */
   readonly isFull: () => boolean
   /** How many values were dropped so far. */
@@ -42,6 +44,8 @@ export const make = <A, E = never>(options: {
   let bound = slack(limit)
   let lost = 0
   let wake: (() => void) | undefined
+  let handOver: (() => void) | undefined
+  let holding = false
   let exit: Effect.Effect<never, E | Cause.Done> | undefined
 
   const trim = (): void => {
@@ -58,7 +62,7 @@ export const make = <A, E = never>(options: {
 
   const notify = (): void => {
     const sleeping = wake
-    wake = undefined
+    wake = handOver = undefined
     sleeping?.()
   }
 
@@ -69,7 +73,22 @@ export const make = <A, E = never>(options: {
       trim()
       bound = slack(Math.max(limit, stored.length))
     }
-    if (wake !== undefined) notify()
+    if (wake !== undefined && !holding) notify()
+  }
+
+  const batch = <B>(body: () => B): B => {
+    if (holding) return body()
+    holding = true
+    try {
+      return body()
+    } finally {
+      holding = false
+      if (handOver !== undefined && stored.length > 0) {
+        const now = handOver
+        wake = handOver = undefined
+        now()
+      }
+    }
   }
 
   const close = (reason: Effect.Effect<never, E | Cause.Done>): void => {
@@ -94,15 +113,19 @@ export const make = <A, E = never>(options: {
     return Effect.callback((resume) => {
       // Through the dispatcher: the consumer runs when the producer yields, and finds all that came until then.
       const own = () => fiber.currentDispatcher.scheduleTask(() => resume(take), 0)
+      const now = () => resume(take)
       wake = own
+      handOver = now
       return Effect.sync(() => {
         if (wake === own) wake = undefined
+        if (handOver === now) handOver = undefined
       })
     })
   })
 
   return {
     offer,
+    batch,
     end: () => close(Cause.done()),
     fail: (cause) => close(Effect.failCause(cause)),
     take,

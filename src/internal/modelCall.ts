@@ -131,7 +131,7 @@ const read = (run: Run, turn: Turn, reader: Dialects.Reader, heard: Hearing): Ef
       heard.first ??= now(run)
       if (keep) for (const part of parts) heard.raw.push(part)
       if (run.parts) tellParts(run, turn, parts)
-      const broken = reader.push(parts)
+      const broken = run.batch(() => reader.push(parts))
       if (broken !== undefined) return Effect.fail(broken)
       if (observe !== undefined) {
         return Effect.forEach(parts, observe, { discard: true }).pipe(
