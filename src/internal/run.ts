@@ -70,6 +70,8 @@ export interface Ground {
   readonly tell: (event: RunEvent) => void
   /** Whether the consumer's buffer is full: a moment to let it read. */
   readonly isFull: () => boolean
+  /** Tells at once what `body` tells, when it has ended. */
+  readonly batch: <A>(body: () => A) => A
   /** Runs a task as a child of a run and gives its result. */
   readonly spawn: (parent: Run, call: Call, input: ReadonlyArray<Content>) => Effect.Effect<CallResult, KernelError>
   readonly onTaskComplete: ((task: TaskReport) => Effect.Effect<void>) | undefined
