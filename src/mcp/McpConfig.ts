@@ -198,12 +198,12 @@ export const inspectYaml = Effect.fnUntraced(function* (
  * @since 0.1.0
  */
 export const inferTransport = (server: {
-  readonly command?: string | undefined
-  readonly url?: string | undefined
+  readonly command?: string | null | undefined
+  readonly url?: string | null | undefined
 }): Transport => {
-  if (server.command !== undefined) return "stdio"
+  if (typeof server.command === "string") return "stdio"
   const path = server.url?.replace(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#]*/, "").replace(/[?#].*$/s, "") ?? ""
-  return path.split("/").some((segment) => segment.toLowerCase() === "sse") ? "sse" : "streamable_http"
+  return path.split("/").some((segment) => segment === "sse") ? "sse" : "streamable_http"
 }
 
 // ---------------------------------------------------------------- private

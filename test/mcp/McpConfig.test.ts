@@ -91,7 +91,8 @@ servers:
       [{ command: "x" }, "stdio"],
       [{ command: "x", url: "http://h/sse" }, "stdio"],
       [{ url: "https://h/sse" }, "sse"],
-      [{ url: "https://h/v1/SSE/?a=b" }, "sse"],
+      [{ url: "https://h/v1/sse/?a=b" }, "sse"],
+      [{ url: "https://h/SSE", command: null }, "streamable_http"],
       [{ url: "https://assets.example/mcp" }, "streamable_http"],
       [{ url: "https://sse.example/mcp?to=/sse" }, "streamable_http"],
       [{ url: "https://h/assets" }, "streamable_http"]
