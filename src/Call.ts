@@ -162,10 +162,31 @@ export const render = (
   const messages: Array<Message> = tasks.length === 0 ? [] : [tasksMessage(tasks)]
   for (const result of results) {
     if (result.kind === "task") continue
-    messages.push(result.message ?? (dialect === "tools" ? toolMessage(result) : blockMessage(result)))
+    messages.push(dialect === "tools" ? toolMessage(result) : (result.message ?? blockMessage(result)))
   }
   if (note !== undefined) messages.push(corrective(note))
   return messages
+}
+
+/**
+ * Answers to the native calls of a message that nothing else answers: calls of
+ * a reply that was cut, or that a hook dropped. Providers refuse a conversation
+ * in which a call has no result.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const unanswered = (said: Message, told: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  const calls = said.content.filter((part) => part.type === "tool_use")
+  if (calls.length === 0) return []
+  const answered = new Set(
+    told.flatMap((message) => message.content.flatMap((part) => (part.type === "tool_result" ? [part.callId] : [])))
+  )
+  return calls.flatMap(({ callId }): ReadonlyArray<Message> => {
+    if (answered.has(callId)) return []
+    answered.add(callId)
+    return [{ role: "tool", content: [Contents.toolResult(callId, "This call was not run.", { isError: true })] }]
+  })
 }
 
 /**
@@ -242,7 +263,9 @@ const toolMessage = (result: CallResult): Message => ({
   content: [
     Contents.toolResult(
       result.toolCallId,
-      result.error === undefined ? (result.output ?? []) : [Contents.text(result.error.message)],
+      result.error === undefined
+        ? (result.message?.content ?? result.output ?? [])
+        : [Contents.text(result.error.message)],
       { isError: result.error !== undefined }
     )
   ]
