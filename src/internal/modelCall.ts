@@ -126,22 +126,23 @@ const traced = (
 const read = (run: Run, turn: Turn, reader: Dialects.Reader, heard: Hearing): Effect.Effect<void, KernelError> => {
   const keep = run.hooks.onModelCompleted !== undefined
   const observe = run.hooks.onStreamPart
-  return Stream.runForEachArray(throughMiddleware(run, heard), (parts) =>
-    Effect.suspend(() => {
-      heard.first ??= now(run)
-      if (keep) for (const part of parts) heard.raw.push(part)
-      if (run.parts) tellParts(run, turn, parts)
-      const broken = run.batch(() => reader.push(parts))
-      if (broken !== undefined) return Effect.fail(broken)
-      if (observe !== undefined) {
-        return Effect.forEach(parts, observe, { discard: true }).pipe(
-          Effect.catchCause((cause) => Effect.logWarning("onStreamPart failed", cause))
-        )
-      }
-      // A consumer that is there but has had no chance to read must not lose anything.
-      return run.isFull() ? Effect.yieldNow : Effect.void
-    })
-  )
+  let reading: ReadonlyArray<StreamPart> = []
+  const push = () => reader.push(reading)
+  return Stream.runForEachArray(throughMiddleware(run, heard), (parts) => {
+    heard.first ??= now(run)
+    if (keep) for (const part of parts) heard.raw.push(part)
+    if (run.parts) tellParts(run, turn, parts)
+    reading = parts
+    const broken = run.batch(push)
+    if (broken !== undefined) return Effect.fail(broken)
+    if (observe !== undefined) {
+      return Effect.forEach(parts, observe, { discard: true }).pipe(
+        Effect.catchCause((cause) => Effect.logWarning("onStreamPart failed", cause))
+      )
+    }
+    // A consumer that is there but has had no chance to read must not lose anything.
+    return run.isFull() ? Effect.yieldNow : Effect.void
+  })
 }
 
 const modelCall = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): ModelCall => {
