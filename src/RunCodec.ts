@@ -145,6 +145,7 @@ export const isSame = (a: string, b: string): boolean => {
  * @since 0.1.0
  */
 export const refusal = (record: RunRecord): StoreError | undefined => {
+  if (Wire.isOwn(record)) return undefined
   const wire = take(() => Wire.record(format, record))
   return Result.isFailure(wire) ? wire.failure : undefined
 }

@@ -16,10 +16,10 @@ import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
+import * as Search from "./internal/runSearch.ts"
 import * as RunCodec from "./RunCodec.ts"
-import type { PhaseEvent } from "./RunEvent.ts"
 import type { RunRecord, RunState, Status } from "./RunState.ts"
-import { answer, turnCount } from "./RunState.ts"
+import { turnCount } from "./RunState.ts"
 
 export {
   /**
@@ -177,34 +177,6 @@ export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.unleasedAt === undefined || head.lease === undefined || head.lease.expiresAt <= filter.unleasedAt)
 
 /**
- * What a search looks at: what was asked and what was answered, at most 65,536 characters, in lower case.
- *
- * @category getters
- * @since 0.1.0
- */
-export const words = (state: RunState): string => {
-  const asked = state.input.slice(state.history).flatMap((message) => message.content)
-  const texts = asked.map((content) => (content.type === "text" ? content.text : ""))
-  return clean([...texts, answer(state) ?? ""].join("\n").slice(0, 65_536))
-}
-
-/**
- * The single words a search asks for.
- *
- * @category getters
- * @since 0.1.0
- */
-export const wanted = (search: string | undefined): ReadonlyArray<string> =>
-  search === undefined
-    ? []
-    : clean(search)
-        .split(/\s+/)
-        .filter((word) => word !== "")
-
-// What no database refuses to keep or to look for.
-const clean = (text: string): string => text.toLowerCase().replaceAll("\u0000", " ").toWellFormed()
-
-/**
  * Newest first; of the same instant, by id.
  *
  * @category combinators
@@ -212,6 +184,21 @@ const clean = (text: string): string => text.toLowerCase().replaceAll("\u0000", 
  */
 export const newestFirst = (a: RunHead, b: RunHead): number =>
   b.createdAt - a.createdAt || (a.runId < b.runId ? -1 : a.runId > b.runId ? 1 : 0)
+
+/**
+ * Why a record cannot be the first of a run, if it cannot.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const notFirst = ({ revision }: RunRecord): StoreError | undefined =>
+  revision === 1
+    ? undefined
+    : new StoreError({
+        operation: "create",
+        reason: "invalid",
+        detail: `the first revision of a run is 1, not ${revision}`
+      })
 
 /**
  * Forgets trees of runs in which nothing happened since a time and every run has ended, and tells their ids.
@@ -244,33 +231,6 @@ export const prune = Effect.fnUntraced(function* (options: {
 
 // ---------------------------------------------------------------- memory
 
-/** Whether all of a record is the kernel's own making: such a record can be kept anywhere (R-8). */
-const isOwn = ({ delta, events }: RunRecord): boolean => {
-  if (delta.context !== undefined || delta.answers !== undefined || delta.asked !== undefined) return false
-  if (delta.resolved !== undefined || delta.completing !== undefined || delta.deferred !== undefined) return false
-  for (const event of events) if (!isOwnEvent(event)) return false
-  return true
-}
-
-const isOwnEvent = (event: PhaseEvent): boolean => {
-  switch (event.type) {
-    case "turn_started":
-    case "model_started":
-    case "model_restarted":
-    case "tool_calls_completed":
-    case "turn_completed":
-      return true
-    case "turn_prepared":
-      return event.prompt.append.length === 0 && event.args === undefined
-    case "tool_calls_started":
-      return event.calls === undefined && event.approvals === undefined
-    case "tool_call_started":
-      return event.change === undefined
-    default:
-      return false
-  }
-}
-
 interface Kept {
   readonly journal: Array<RunRecord>
   state: RunState
@@ -297,7 +257,7 @@ export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => 
       if (kept !== undefined) {
         return isSame(kept.journal[0], record) ? Effect.void : Effect.fail(new RunExists({ runId: record.runId }))
       }
-      const refused = RunCodec.refusal(record) ?? (record.revision === 1 ? undefined : notFirst(record))
+      const refused = RunCodec.refusal(record) ?? notFirst(record)
       if (refused !== undefined) return Effect.fail(refused)
       runs.set(record.runId, { journal: [record], state, lease: undefined })
       tell(record)
@@ -313,7 +273,7 @@ export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => 
         if (isSame(kept?.journal[expectedSeq], record)) return Effect.void
         return Effect.fail(new ConcurrentAppendError({ runId: record.runId, expectedSeq, actualSeq }))
       }
-      const refused = isOwn(record) ? undefined : RunCodec.refusal(record)
+      const refused = RunCodec.refusal(record)
       if (refused !== undefined) return Effect.fail(refused)
       kept.journal.push(record)
       kept.state = state
@@ -347,10 +307,10 @@ export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => 
   const list = (filter: RunFilter = {}) =>
     Effect.sync(() => {
       const found: Array<RunHead> = []
-      const asked = wanted(filter.search)
+      const asked = Search.wanted(filter.search)
       for (const kept of runs.values()) {
         const head = headOf(kept.state, kept.lease)
-        if (matches(head, filter) && mentions(kept.state, asked)) found.push(head)
+        if (matches(head, filter) && Search.mentions(kept.state, asked)) found.push(head)
       }
       return found.sort(newestFirst).slice(0, filter.limit)
     })
@@ -388,31 +348,6 @@ export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => 
  * @since 0.1.0
  */
 export const layerMemory: Layer.Layer<RunStore> = /*#__PURE__*/ Layer.effect(RunStore, makeMemory)
-
-/**
- * Tells whether all words occur in what was asked and answered.
- *
- * @category guards
- * @since 0.1.0
- */
-export const mentions = (state: RunState, wanted: ReadonlyArray<string>): boolean => {
-  if (wanted.length === 0) return true
-  const text = words(state)
-  return wanted.every((word) => text.includes(word))
-}
-
-/**
- * The refusal of a first record that is not one.
- *
- * @category errors
- * @since 0.1.0
- */
-export const notFirst = (record: RunRecord): StoreError =>
-  new StoreError({
-    operation: "create",
-    reason: "invalid",
-    detail: `the first revision of a run is 1, not ${record.revision}`
-  })
 
 // An acknowledgement was lost: the same record comes again, as it is or made anew (R-6).
 const isSame = (kept: RunRecord | undefined, record: RunRecord): boolean => {

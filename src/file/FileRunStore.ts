@@ -17,6 +17,7 @@ import type { PlatformError } from "effect/PlatformError"
 import * as Stream from "effect/Stream"
 import * as Follow from "../internal/follow.ts"
 import * as Marks from "../internal/marks.ts"
+import * as Search from "../internal/runSearch.ts"
 import * as RunCodec from "../RunCodec.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
 import { advance } from "../RunState.ts"
@@ -163,7 +164,8 @@ export const make = Effect.fnUntraced(function* (directory: string, options: Opt
   })
 
   const create = Effect.fnUntraced(function* (record: RunRecord, state: RunState) {
-    if (record.revision !== 1) return yield* RunStore.notFirst(record)
+    const refused = RunStore.notFirst(record)
+    if (refused !== undefined) return yield* refused
     const appended = yield* append(record, state)
     if (appended._tag === "Taken") return yield* new RunExists({ runId: record.runId })
     marks.set(state, RunCodec.start)
@@ -217,13 +219,13 @@ export const make = Effect.fnUntraced(function* (directory: string, options: Opt
     const found = heads
       .flatMap((head) => (head !== undefined && RunStore.matches(head, filter) ? [head] : []))
       .sort(RunStore.newestFirst)
-    const wanted = RunStore.wanted(filter.search)
+    const wanted = Search.wanted(filter.search)
     if (wanted.length === 0) return found.slice(0, filter.limit)
     const answering: Array<RunStore.RunHead> = []
     for (const head of found) {
       if (answering.length === filter.limit) break
       const state = yield* load(head.runId)
-      if (Option.isSome(state) && RunStore.mentions(state.value, wanted)) answering.push(head)
+      if (Option.isSome(state) && Search.mentions(state.value, wanted)) answering.push(head)
     }
     return answering
   })

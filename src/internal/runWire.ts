@@ -46,6 +46,33 @@ export const part = (part: Part): object => {
   }
 }
 
+/** Whether all of a record is the kernel's own making: such a record can be kept anywhere. */
+export const isOwn = ({ delta, events }: RunRecord): boolean => {
+  if (delta.context !== undefined || delta.answers !== undefined || delta.asked !== undefined) return false
+  if (delta.resolved !== undefined || delta.completing !== undefined || delta.deferred !== undefined) return false
+  for (const event of events) if (!isOwnEvent(event)) return false
+  return true
+}
+
+const isOwnEvent = (event: PhaseEvent): boolean => {
+  switch (event.type) {
+    case "turn_started":
+    case "model_started":
+    case "model_restarted":
+    case "tool_calls_completed":
+    case "turn_completed":
+      return true
+    case "turn_prepared":
+      return event.prompt.append.length === 0 && event.args === undefined
+    case "tool_calls_started":
+      return event.calls === undefined && event.approvals === undefined
+    case "tool_call_started":
+      return event.change === undefined
+    default:
+      return false
+  }
+}
+
 // ---------------------------------------------------------------- scopes
 
 const isShared = (event: PhaseEvent, record: RunRecord, first: PhaseEvent): boolean =>

@@ -1,12 +1,209 @@
-import { afterAll, describe } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
-import { SqlRunStore } from "../../src/sql/index.ts"
-import { folder, open, suite } from "../support/runStore.ts"
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Exit, Fiber, Layer, Option, Scope, Stream } from "effect"
+import { SqlClient } from "effect/sql"
+import { DatabaseSync } from "node:sqlite"
+import { SqliteClient, SqlRunStore } from "../../src/sql/index.ts"
+import * as Journal from "../../src/testing/internal/journal.ts"
+import { folder, loads, open, put, race, resume, suite } from "../support/runStore.ts"
 
 const scope = Scope.makeUnsafe()
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
+const at = (filename: string) =>
+  open(
+    SqlRunStore.layerSqlite({ filename, synchronous: "normal", pollInterval: "20 millis", busyTimeout: "5 seconds" })
+  )
+
 describe("SqlRunStore on SQLite", () => {
-  const filename = `${Effect.runSync(Scope.provide(folder, scope))}/runs.db`
-  suite(open(SqlRunStore.layerSqlite({ filename, synchronous: "normal", pollInterval: "20 millis" })))
+  suite(at(`${Effect.runSync(Scope.provide(folder, scope))}/runs.db`))
+})
+
+describe("SqlRunStore, in its tables", () => {
+  /** A database with a run of one turn, and a second connection to it. */
+  const stored = Effect.gen(function* () {
+    const filename = `${yield* folder}/runs.db`
+    const store = yield* at(filename)
+    const run = Journal.begin("run")
+    yield* put(store, [run.last(), ...Journal.turn(run)])
+    const db = yield* Effect.acquireRelease(
+      Effect.sync(() => new DatabaseSync(filename)),
+      (db) => Effect.sync(() => db.close())
+    )
+    return { filename, store, run, db }
+  })
+  const next = (run: Journal.Writer) => run.commit("phase", [{ type: "turn_started", turnId: "run:t2" }])
+  const reasonOf = <A, E extends { readonly _tag: string; readonly reason?: string }, R>(
+    effect: Effect.Effect<A, E, R>
+  ) => Effect.map(Effect.flip(effect), (error) => error.reason ?? error._tag)
+
+  it.effect("keeps what was committed when it is opened again", () =>
+    Effect.gen(function* () {
+      const filename = `${yield* folder}/runs.db`
+      const run = Journal.begin("run")
+      const commits = [run.last(), ...Journal.turn(run), ...Journal.turn(run)]
+      yield* Effect.scoped(Effect.flatMap(at(filename), (store) => put(store, commits.slice(0, 15))))
+      const store = yield* at(filename)
+      yield* put(store, commits.slice(15))
+      yield* loads(store, run.last())
+    })
+  )
+
+  it.effect("lets several open a new database at once", () =>
+    Effect.gen(function* () {
+      const filename = `${yield* folder}/runs.db`
+      const stores = yield* Effect.all(
+        [1, 2, 3, 4].map(() => at(filename)),
+        { concurrency: "unbounded" }
+      )
+      assert.lengthOf(yield* Effect.forEach(stores, (store) => store.list()), 4)
+    })
+  )
+
+  it.effect("writes each message once, so that twice the turns are twice the bytes (DR-5)", () =>
+    Effect.gen(function* () {
+      const { db, store } = yield* stored
+      const bytes = (table: string) =>
+        Number(db.prepare(`SELECT sum(length(body)) AS n FROM ${table}`).get()?.["n"] ?? 0)
+      const run = Journal.begin("long")
+      yield* put(store, [run.last()])
+      const grow = Effect.fnUntraced(function* (turns: number) {
+        for (let turn = 0; turn < turns; turn++) yield* put(store, Journal.turn(run, { text: "said ".repeat(100) }))
+        return bytes("kernai_journal") + bytes("kernai_parts")
+      })
+      const half = yield* grow(150)
+      assert.isAtMost((yield* grow(150)) / half, 2.2)
+      assert.strictEqual(db.prepare("SELECT count(*) AS n FROM kernai_parts").get()?.["n"], 4)
+      yield* loads(store, run.last())
+      db.exec("UPDATE kernai_journal SET body = 'x' WHERE entry & 4294967295 BETWEEN 2 AND 2500 AND entry >> 32 = 2")
+      // What is written in parts is not read again from the journal.
+      yield* loads(store, run.last())
+    })
+  )
+
+  it.effect("does without parts that are missing or broken, and writes them anew", () =>
+    Effect.gen(function* () {
+      const { db, filename, store } = yield* stored
+      const run = Journal.begin("long")
+      const text = "much ".repeat(110_000)
+      yield* put(store, [run.last(), ...Journal.turn(run, { text }), ...Journal.turn(run, { text })])
+      for (const change of ["UPDATE kernai_parts SET body = substr(body, 1, 99)", "DELETE FROM kernai_parts"]) {
+        db.exec(change)
+        yield* loads(yield* at(filename), run.last())
+        assert.strictEqual(db.prepare("SELECT count(*) AS n FROM kernai_parts").get()?.["n"], 0)
+        const other = yield* at(filename)
+        yield* resume(other, "long", [...Journal.turn(run, { text }), ...Journal.turn(run, { text })])
+        assert.strictEqual(db.prepare("SELECT count(*) AS n FROM kernai_parts").get()?.["n"], 1)
+        yield* loads(yield* at(filename), run.last())
+      }
+    })
+  )
+
+  it.effect("fails typed where records are missing or damaged (R-1)", () =>
+    Effect.gen(function* () {
+      const { db, store } = yield* stored
+      const damages = [
+        "UPDATE kernai_journal SET body = substr(body, 1, 30) WHERE entry & 4294967295 = 11",
+        `UPDATE kernai_journal SET body = '{"lc":1,"type":"constructor"}' WHERE entry & 4294967295 = 3`,
+        "DELETE FROM kernai_journal WHERE entry & 4294967295 = 11",
+        "DELETE FROM kernai_journal WHERE entry & 4294967295 = 4",
+        "DELETE FROM kernai_journal WHERE entry & 4294967295 = 1",
+        "DELETE FROM kernai_journal"
+      ]
+      for (const damage of damages) {
+        db.exec("BEGIN")
+        db.exec(damage)
+        db.exec("COMMIT")
+        assert.strictEqual(yield* reasonOf(store.load("run")), "corrupt", damage)
+      }
+    })
+  )
+
+  it.effect("refuses a run of a newer format, leaves it as it is, and lists the others (R-9)", () =>
+    Effect.gen(function* () {
+      const { db, run, store } = yield* stored
+      yield* put(store, [Journal.begin("other").last()])
+      db.exec("UPDATE kernai_runs SET format = 2 WHERE id = 'run'")
+      const before = db.prepare("SELECT * FROM kernai_journal").all()
+      const commit = next(run)
+      assert.strictEqual(yield* reasonOf(store.load("run")), "format")
+      assert.strictEqual(yield* reasonOf(store.commit(commit.record, commit.state)), "format")
+      assert.deepStrictEqual(db.prepare("SELECT * FROM kernai_journal").all(), before)
+      assert.deepStrictEqual(
+        (yield* store.list()).map(({ runId }) => runId),
+        ["other"]
+      )
+      db.exec(
+        "UPDATE kernai_runs SET format = 1; UPDATE kernai_journal SET body = replace(body, '\"format\":1', '\"format\":2')"
+      )
+      assert.strictEqual(yield* reasonOf(store.load("run")), "format")
+    })
+  )
+
+  it.effect("does not open tables of a newer version, and leaves them as they are (R-9)", () =>
+    Effect.gen(function* () {
+      const { db, filename } = yield* stored
+      db.exec("INSERT INTO kernai_migrations (migration_id, name) VALUES (99, 'later')")
+      assert.strictEqual(yield* reasonOf(at(filename)), "format")
+      assert.strictEqual(db.prepare("SELECT count(*) AS n FROM kernai_migrations").get()?.["n"], 2)
+    })
+  )
+
+  it.effect("hides no other run behind a head that cannot be read (S-16)", () =>
+    Effect.gen(function* () {
+      const { db, store } = yield* stored
+      yield* put(store, [Journal.begin("other").last()])
+      for (const change of ["facts = '{}'", "detail = 'exploded'", "turns = 'many'"]) {
+        db.exec(`UPDATE kernai_runs SET ${change} WHERE id = 'run'`)
+        assert.deepStrictEqual(
+          (yield* store.list()).map(({ runId }) => runId),
+          ["other"]
+        )
+        assert.strictEqual(yield* reasonOf(store.head("run")), "corrupt")
+      }
+    })
+  )
+
+  it.effect("says what a lock or a missing place kept it from (F2)", () =>
+    Effect.gen(function* () {
+      const { db, filename, run } = yield* stored
+      assert.strictEqual(yield* reasonOf(at(`${filename}/missing/runs.db`)), "unavailable")
+      const hasty = yield* open(SqlRunStore.layerSqlite({ filename, busyTimeout: 0 }))
+      db.exec("BEGIN IMMEDIATE")
+      const commit = next(run)
+      assert.strictEqual(yield* reasonOf(hasty.commit(commit.record, commit.state)), "timeout")
+      assert.strictEqual(yield* reasonOf(hasty.remove(["run"])), "timeout")
+      db.exec("ROLLBACK")
+      yield* put(hasty, [commit])
+      yield* loads(hasty, commit)
+    })
+  )
+
+  it.effect("takes part in a transaction of its host, and tells followers when that is committed", () =>
+    Effect.gen(function* () {
+      const client = SqliteClient.layer({ filename: `${yield* folder}/runs.db` })
+      const context = yield* Layer.build(client)
+      const sql = Context.get(context, SqlClient.SqlClient)
+      const store = yield* open(
+        Layer.provide(SqlRunStore.layer({ pollInterval: "1 hour" }), Layer.succeedContext(context))
+      )
+      const run = Journal.begin("run")
+      yield* put(store, [run.last()])
+      const seen: Array<number> = []
+      const follower = yield* Effect.forkChild(
+        Stream.runForEach(Stream.take(store.tail("run", 1), 1), ({ revision }) =>
+          Effect.sync(() => seen.push(revision))
+        ),
+        { startImmediately: true }
+      )
+      const commit = next(run)
+      const failing = Effect.andThen(store.commit(commit.record, commit.state), Effect.fail("no"))
+      assert.strictEqual(yield* Effect.flip(sql.withTransaction(failing)), "no")
+      assert.strictEqual(Option.getOrThrow(yield* store.head("run")).revision, 1)
+      yield* sql.withTransaction(store.commit(commit.record, commit.state))
+      yield* Fiber.join(follower)
+      assert.deepStrictEqual(seen, [2])
+    })
+  )
+
+  it.effect("gives each revision to one of two processes (R-5)", () => race("sqlite"), 30_000)
 })

@@ -1,0 +1,34 @@
+/**
+ * What goes wrong in a database, as what goes wrong in a store.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type { SqlError } from "effect/sql/SqlError"
+import { StoreError } from "../../KernelError.ts"
+import * as RunCodec from "../../RunCodec.ts"
+
+/** The failure of an operation. */
+export const failed =
+  (operation: string) =>
+  (error: SqlError): Effect.Effect<never, StoreError> => {
+    const { _tag } = error.reason
+    const reason = _tag === "LockTimeoutError" || _tag === "StatementTimeoutError" ? "timeout" : "unavailable"
+    return Effect.fail(new StoreError({ operation, reason, detail: error.message }))
+  }
+
+/** Something stored cannot be what was stored. */
+export const corrupt = (detail: string): Effect.Effect<never, StoreError> =>
+  Effect.fail(new StoreError({ operation: "read", reason: "corrupt", detail }))
+
+/** Fails for a run of a format that is newer than ours. */
+export const readable = (format: number): Effect.Effect<void, StoreError> =>
+  format <= RunCodec.format
+    ? Effect.void
+    : Effect.fail(
+        new StoreError({
+          operation: "read",
+          reason: "format",
+          detail: `format ${format} is newer than ${RunCodec.format}, the newest this version reads`
+        })
+      )

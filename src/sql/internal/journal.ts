@@ -1,0 +1,123 @@
+/**
+ * Reading journals from tables.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import type { SqlClient } from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import type { Fragment } from "effect/sql/Statement"
+import { StoreError } from "../../KernelError.ts"
+import * as RunCodec from "../../RunCodec.ts"
+import type { RunRecord, RunState } from "../../RunState.ts"
+import { advance } from "../../RunState.ts"
+import { corrupt, readable } from "./fault.ts"
+import * as Key from "./key.ts"
+
+/** A run as it is found in its table. */
+export interface Found {
+  readonly run: number
+  readonly revision: number
+  readonly format: number
+}
+
+/** A state, and how far it is written down in parts. */
+export interface Loaded {
+  readonly state: RunState
+  readonly mark: RunCodec.Mark
+}
+
+/** Records or bodies read at once. */
+export const PAGE = 200
+
+/** What there is to read. */
+export type Journal = ReturnType<typeof make>
+
+/** Reads with a client, which transforms nothing. */
+export const make = (sql: SqlClient, codec: RunCodec.RunCodec) => {
+  const find = (id: string): Effect.Effect<Found | undefined, SqlError> =>
+    Effect.map(sql<Found>`SELECT run, revision, format FROM kernai_runs WHERE id = ${Key.make(id)}`, (rows) => rows[0])
+
+  /** The key of an entry: of a run and revision. */
+  const entry = (run: number, revision: number): Fragment =>
+    sql`(CAST(${run} AS BIGINT) << 32) + CAST(${revision} AS BIGINT)`
+
+  /** The texts of a run after a revision. */
+  const bodies = (
+    table: "kernai_journal" | "kernai_parts",
+    run: number,
+    after: number,
+    limit: number
+  ): Effect.Effect<ReadonlyArray<string>, SqlError> =>
+    Effect.map(
+      sql<{ readonly body: string }>`
+        SELECT body FROM ${sql(table)} WHERE entry > ${entry(run, after)} AND entry < ${entry(run + 1, 0)}
+        ORDER BY entry LIMIT ${limit}`,
+      (rows) => rows.map((row) => row.body)
+    )
+
+  /** The next records of a run. */
+  const page = Effect.fnUntraced(function* (run: number, after: number) {
+    const records: Array<RunRecord> = []
+    for (const body of yield* bodies("kernai_journal", run, after, PAGE)) {
+      const record = yield* Effect.fromResult(codec.decodeRecord(body))
+      if (record.revision !== after + records.length + 1) {
+        return yield* corrupt(`a record before revision ${record.revision} is missing`)
+      }
+      records.push(record)
+    }
+    return records
+  })
+
+  /** The state as far as it is written down. Parts are only a shortcut: those that cannot be read are removed. */
+  const written = Effect.fnUntraced(function* (run: number) {
+    const parts = yield* bodies("kernai_parts", run, 0, Number.MAX_SAFE_INTEGER)
+    const state = Result.getOrUndefined(codec.decodeState(parts))
+    if (state !== undefined) return { state, mark: { turns: state.turns.length, prompt: state.prompt } }
+    if (parts.length > 0) {
+      yield* sql`DELETE FROM kernai_parts WHERE entry > ${entry(run, 0)} AND entry < ${entry(run + 1, 0)}`
+    }
+    return { state, mark: RunCodec.start }
+  })
+
+  const load = Effect.fnUntraced(function* (
+    runId: string
+  ): Effect.fn.Return<Option.Option<Loaded>, StoreError | SqlError> {
+    const found = yield* find(runId)
+    if (found === undefined) return Option.none()
+    yield* readable(found.format)
+    const { mark, state: start } = yield* written(found.run)
+    let state = start
+    for (;;) {
+      const records = yield* page(found.run, state?.revision ?? 0)
+      state = yield* fold(state, records)
+      if (records.length < PAGE) break
+    }
+    return state === undefined || state.revision < found.revision
+      ? yield* corrupt(`records of run '${runId}' are missing`)
+      : Option.some({ state, mark })
+  })
+
+  /** Reads on from a revision, also in a run that is not there yet. */
+  const reader = (runId: string) => {
+    let run: number | undefined
+    return Effect.fnUntraced(function* (after: number) {
+      run ??= (yield* find(runId))?.run
+      return run === undefined ? [] : yield* page(run, after)
+    })
+  }
+
+  return { find, entry, bodies, load, reader }
+}
+
+const fold = (state: RunState | undefined, records: ReadonlyArray<RunRecord>) =>
+  Effect.try({
+    try: () => {
+      let next = state
+      for (const record of records) next = advance(next, record)
+      return next
+    },
+    catch: (error) => new StoreError({ operation: "load", reason: "corrupt", detail: String(error) })
+  })
