@@ -63,7 +63,10 @@ export const intent = (reply: Reply, view: View): Intent => {
     facts.push({ type: "reply_cut", finishReason })
     return corrected("cut", InstructionBuilder.cut(finishReason), facts)
   }
-  if (reply.text === "" && reply.calls.length === 0) return corrected("empty", InstructionBuilder.empty, facts)
+  // Where prose is the answer, an empty one is an answer too (BP-40); elsewhere the model said nothing.
+  if (reply.text === "" && reply.calls.length === 0 && view.correctsProse) {
+    return corrected("empty", InstructionBuilder.empty, facts)
+  }
   return view.native ? readNative(reply, view, facts) : readBlocks(reply, view, facts)
 }
 
