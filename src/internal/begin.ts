@@ -15,7 +15,7 @@ import type { KernelError } from "../KernelError.ts"
 import { ApprovalNotFound, InFlightToolCalls, RewindNotAllowed, RunBusy, RunNotFound } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
-import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState } from "../RunState.ts"
+import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from "../RunState.ts"
 import { advance } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import { effectsOf } from "./dispatch.ts"
@@ -36,11 +36,12 @@ export interface Birth {
   readonly context: JsonObject
 }
 
-/** Begins a run: it is stored before its first model call. */
-export const begin = Effect.fnUntraced(function* (
-  ground: Ground,
-  birth: Birth
-): Effect.fn.Return<RunResult<unknown>, KernelError> {
+/** Begins a run and drives it to its end. */
+export const begin = (ground: Ground, birth: Birth): Effect.Effect<RunResult<unknown>, KernelError> =>
+  Effect.flatMap(born(ground, birth), finish)
+
+/** A new run: it is stored before its first model call. */
+const born = Effect.fnUntraced(function* (ground: Ground, birth: Birth): Effect.fn.Return<Run, KernelError> {
   const { depth, history, parentRunId, rootRunId, runId, taskId } = birth
   const at = now(ground)
   const messages = [...history, Messages.user(birth.input)]
@@ -71,7 +72,7 @@ export const begin = Effect.fnUntraced(function* (
   const state = advance(undefined, record)
   yield* ground.store.create(record, state)
   ground.tell(event)
-  return yield* finish(take(ground, state))
+  return take(ground, state)
 })
 
 /** A run in this process, at a state. */
@@ -254,8 +255,8 @@ const resolve = (call: Call, known: Pick<CallResult, "output"> | Pick<CallResult
 
 /** Runs a task as a child: a whole run one level deeper, with its own journal (BP-61, DR-26). */
 export const spawn: Ground["spawn"] = (parent, call, input) =>
-  Effect.map(
-    begin(parent, {
+  Effect.flatMap(
+    born(parent, {
       runId: call.toolCallId,
       rootRunId: parent.state.rootRunId,
       parentRunId: parent.state.runId,
@@ -265,7 +266,7 @@ export const spawn: Ground["spawn"] = (parent, call, input) =>
       input,
       context: parent.state.context
     }),
-    (result) => ended(call, result)
+    (child) => Effect.map(finish(child), (result) => ended(call, result, child.state.turns))
   )
 
 /** A task cut off in an earlier life of its parent goes on where its own journal ends; others are spawned. */
@@ -279,24 +280,25 @@ const again =
       ...(how.replay === undefined ? {} : { replay: how.replay }),
       approvals: how.approvals?.filter((answer) => questions.includes(answer.toolCallId)) ?? []
     }
-    return Effect.map(resume({ ...parent, spawn: ground.spawn }, child, own), (result) => ended(call, result))
+    return Effect.flatMap(resume({ ...parent, spawn: ground.spawn }, child, own), (result) =>
+      Effect.map(stored(parent.store, child.runId), (state) => ended(call, result, state.turns))
+    )
   }
 
-const ended = (call: Call, result: RunResult<unknown>): CallResult =>
-  Calls.succeeded(call, [Contents.text(result.text), ...mediaOf(result)], {
+const ended = (call: Call, result: RunResult<unknown>, turns: ReadonlyArray<Turn>): CallResult =>
+  Calls.succeeded(call, [Contents.text(result.text), ...mediaOf(turns)], {
     spent: { usage: result.usage, costUsd: result.costUsd, turns: result.turns }
   })
 
 /** The media a child made: named in its result, so that later tasks can use them (W-21). */
-const mediaOf = (result: RunResult<unknown>): ReadonlyArray<Content> => {
-  const seen = new Set<string>()
-  const media: Array<Content> = []
-  for (const message of result.messages.slice(1)) {
-    for (const part of message.content) {
-      if (!Calls.isMedia(part) || part.fileId === undefined || seen.has(part.fileId)) continue
-      seen.add(part.fileId)
-      media.push(part)
-    }
+const mediaOf = (turns: ReadonlyArray<Turn>): ReadonlyArray<Content> => {
+  const media = new Map<string, Content>()
+  const keep = (parts: ReadonlyArray<Content>) => {
+    for (const part of parts) if (Calls.isMedia(part) && part.fileId !== undefined) media.set(part.fileId, part)
   }
-  return media
+  for (const { completed, message } of turns) {
+    if (message !== undefined) keep(message.content)
+    for (const result of completed) keep(result.message?.content ?? result.output ?? [])
+  }
+  return [...media.values()]
 }
