@@ -40,6 +40,16 @@ export * as OpenAiCompatibleProvider from "./OpenAiCompatibleProvider.ts"
  */
 export * as OpenAiProvider from "./OpenAiProvider.ts"
 /**
+ * @category bridges
+ * @since 0.1.0
+ */
+export * as KernaiLanguageModel from "./KernaiLanguageModel.ts"
+/**
+ * @category bridges
+ * @since 0.1.0
+ */
+export * as LanguageModelProvider from "./LanguageModelProvider.ts"
+/**
  * @category middleware
  * @since 0.1.0
  */

@@ -1,0 +1,292 @@
+/**
+ * A provider offered as effect/ai's `LanguageModel`.
+ *
+ * Whatever is written for effect/ai (`generateText`, `generateObject`, `Chat`,
+ * toolkits) runs on kernai's adapters. The provider makes one call and runs no
+ * tool: resolving them is effect/ai's part. No provider can be made to call a
+ * tool, so a reply without a call that was required fails.
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as AiError from "effect/ai/AiError"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Prompt from "effect/ai/Prompt"
+import type * as Response from "effect/ai/Response"
+import * as Tool from "effect/ai/Tool"
+import * as Base64 from "effect/encoding/Base64"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import type { Content } from "../Content.ts"
+import * as Contents from "../Content.ts"
+import type { Generation } from "../Generation.ts"
+import type { Json, JsonObject } from "../internal/json.ts"
+import { jsonObject } from "../internal/json.ts"
+import type { ProviderError } from "../KernelError.ts"
+import type { Message } from "../Message.ts"
+import * as Messages from "../Message.ts"
+import type { Model } from "../Model.ts"
+import { modelOf } from "../ModelRegistry.ts"
+import type { ProviderShape, Request, ToolDefinition } from "../Provider.ts"
+import { Provider } from "../Provider.ts"
+import type { StreamPart } from "../StreamPart.ts"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** What the provider calls the model, or all that is known of it. */
+  readonly model: Model | string
+  readonly generation?: Generation | undefined
+}
+
+/**
+ * The provider as a `LanguageModel`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromProvider = (provider: ProviderShape, options: Options): Effect.Effect<LanguageModel.LanguageModel> => {
+  const model = typeof options.model === "string" ? modelOf(provider.name, options.model) : options.model
+  const ask = (asked: LanguageModel.ProviderOptions, method: string) =>
+    Stream.suspend(() => provider.stream(toRequest(provider, model, options.generation ?? {}, asked))).pipe(
+      Stream.catch((error) => Stream.fromEffect(Effect.flatMap(toAiError(provider, error, method), Effect.fail)))
+    )
+  return LanguageModel.make({
+    streamText: (asked) => checked(ask(asked, "streamText"), asked, provider),
+    generateText: (asked) =>
+      Effect.map(Stream.runCollect(checked(ask(asked, "generateText"), asked, provider)), (parts) =>
+        whole(parts, asked.responseFormat.type === "json")
+      )
+  })
+}
+
+/**
+ * The provider around as a `LanguageModel`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options: Options): Effect.Effect<LanguageModel.LanguageModel, never, Provider> =>
+  Provider.use((provider) => fromProvider(provider, options))
+
+/**
+ * The provider around as the `LanguageModel`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options: Options): Layer.Layer<LanguageModel.LanguageModel, never, Provider> =>
+  Layer.effect(LanguageModel.LanguageModel, make(options))
+
+// ---------------------------------------------------------------- the request
+
+const toRequest = (
+  provider: ProviderShape,
+  model: Model,
+  generation: Generation,
+  { prompt, responseFormat, toolChoice, tools }: LanguageModel.ProviderOptions
+): Request => {
+  const messages = prompt.content.flatMap((message) => toMessage(message, provider, model))
+  const format = responseFormat.type === "json" ? toJsonSchema(responseFormat.schema) : undefined
+  return {
+    model,
+    messages: format === undefined ? messages : [...messages, Messages.user(asJson(format))],
+    tools: toolChoice === "none" ? [] : allowed(tools, toolChoice).map(toDefinition),
+    generation,
+    media: { get: () => Effect.succeedNone, bytes: (id) => Effect.die(new Error(`no medium ${id} in a prompt`)) },
+    ...(format === undefined ? {} : { grammar: { jsonSchema: format } })
+  }
+}
+
+const asJson = (schema: JsonObject): string =>
+  `Answer with JSON that fits this JSON Schema, with no text and no code fence around it:\n${JSON.stringify(schema)}`
+
+const toJsonSchema = (schema: Parameters<typeof LanguageModel.defaultCodecTransformer>[0]): JsonObject =>
+  plain(LanguageModel.defaultCodecTransformer(schema).jsonSchema)
+
+const allowed = (tools: ReadonlyArray<Tool.Any>, choice: LanguageModel.ToolChoice<string>): ReadonlyArray<Tool.Any> =>
+  typeof choice === "object" && "tool" in choice ? tools.filter((tool) => tool.name === choice.tool) : tools
+
+const toDefinition = (tool: Tool.Any): ToolDefinition => ({
+  name: tool.name,
+  description: Tool.getDescription(tool) ?? "",
+  inputSchema: plain(Tool.getJsonSchema(tool))
+})
+
+// JSON Schemas are JSON; what a foreign one may hold besides is left out.
+const plain = (value: unknown): JsonObject => jsonObject(JSON.parse(JSON.stringify(value)))
+
+const toMessage = (message: Prompt.Message, provider: ProviderShape, model: Model): ReadonlyArray<Message> => {
+  switch (message.role) {
+    case "system":
+      return [Messages.system(message.content)]
+    case "user":
+      return [Messages.make("user", message.content.map(toContent))]
+    case "assistant": {
+      const content: Array<Content> = []
+      for (const part of message.content) {
+        if (part.type === "text" || part.type === "file") content.push(toContent(part))
+        else if (part.type === "tool-call" && part.providerExecuted !== true) {
+          content.push(Contents.toolUse(part.id, part.name, jsonObject(part.params)))
+        } else if (part.type === "reasoning") content.push(...toThinking(part, provider, model))
+      }
+      return [Messages.make("assistant", content)]
+    }
+    case "tool":
+      return message.content.flatMap((part) =>
+        part.type === "tool-result" ? [Messages.make("tool", toResult(part))] : []
+      )
+  }
+}
+
+const toContent = (part: Prompt.TextPart | Prompt.FilePart): Content => {
+  if (part.type === "text") return Contents.text(part.text)
+  const { data, mediaType } = part
+  const source =
+    data instanceof URL
+      ? { url: data.href, mediaType }
+      : {
+          data: typeof data === "string" ? Result.getOrElse(Base64.decode(data), () => new Uint8Array()) : data,
+          mediaType
+        }
+  const [kind] = mediaType.split("/", 1)
+  if (kind === "image") return Contents.image(source)
+  if (kind === "audio") return Contents.audio(source)
+  if (kind === "video") return Contents.video(source)
+  return Contents.document({ ...source, ...(part.fileName === undefined ? {} : { filename: part.fileName }) })
+}
+
+/** Thinking goes back to the provider that signed it, and to no other (CP-9). */
+const toThinking = (part: Prompt.ReasoningPart, provider: ProviderShape, model: Model): ReadonlyArray<Content> => {
+  const signature: Json | undefined = part.options[provider.name] ?? undefined
+  const origin = { provider: provider.name, model: model.id }
+  return signature === undefined ? [] : [{ type: "thinking", content: part.text, redacted: false, origin, signature }]
+}
+
+const toResult = (part: Prompt.ToolResultPart): Content => {
+  const { id, isFailure, modelOutput, result } = part
+  const content =
+    modelOutput === undefined
+      ? [Contents.text(typeof result === "string" ? result : (JSON.stringify(result) ?? ""))]
+      : modelOutput.map(toContent)
+  return Contents.toolResult(id, content, { isError: isFailure })
+}
+
+// ---------------------------------------------------------------- the reply
+
+/** Fails when the reply makes no call though one was required. */
+const checked = (
+  parts: Stream.Stream<StreamPart, AiError.AiError>,
+  { toolChoice }: LanguageModel.ProviderOptions,
+  provider: ProviderShape
+): Stream.Stream<StreamPart, AiError.AiError> => {
+  const isRequired =
+    toolChoice === "required" ||
+    (typeof toolChoice === "object" && ("tool" in toolChoice || toolChoice.mode === "required"))
+  if (!isRequired) return parts
+  let called = false
+  const silent = AiError.make({
+    module: provider.name,
+    method: "generateText",
+    reason: new AiError.InvalidOutputError({ description: "the model called no tool though one was required" })
+  })
+  return Stream.mapEffect(parts, (part) => {
+    called ||= part.type === "tool-call"
+    return part.type === "finish" && !called ? Effect.fail(silent) : Effect.succeed(part)
+  })
+}
+
+/** The parts of a reply as a whole: text and thinking in one piece each time. */
+const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<Response.PartEncoded> => {
+  const found: Array<Response.PartEncoded> = []
+  let text = ""
+  let thinking: { text: string; metadata: StreamPart["metadata"] } | undefined
+  const endText = () => {
+    if (text !== "") found.push({ type: "text", text: isJson ? unfenced(text) : text })
+    text = ""
+  }
+  for (const part of parts) {
+    switch (part.type) {
+      case "text-delta":
+        text += part.delta
+        break
+      case "reasoning-start":
+        endText()
+        thinking = { text: "", metadata: part.metadata }
+        break
+      case "reasoning-delta":
+        thinking ??= { text: "", metadata: undefined }
+        thinking.text += part.delta
+        break
+      case "reasoning-end": {
+        const metadata = { ...thinking?.metadata, ...part.metadata }
+        found.push({ type: "reasoning", text: thinking?.text ?? "", metadata })
+        thinking = undefined
+        break
+      }
+      case "tool-call":
+      case "response-metadata":
+      case "finish":
+        endText()
+        found.push(part)
+    }
+  }
+  endText()
+  return found
+}
+
+// A model that was told not to may still put its JSON into a fence.
+const unfenced = (text: string): string => /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/.exec(text)?.[1] ?? text
+
+// ---------------------------------------------------------------- errors
+
+const toAiError = Effect.fnUntraced(function* (provider: ProviderShape, error: ProviderError, method: string) {
+  const now = yield* Clock.currentTimeMillis
+  const description = error.message
+  const wait = error.retryAt === undefined ? undefined : Duration.millis(Math.max(0, error.retryAt - now))
+  return AiError.make({ module: provider.name, method, reason: reasonOf(error, description, wait) })
+})
+
+const reasonOf = (
+  { provider, reason }: ProviderError,
+  description: string,
+  retryAfter: Duration.Duration | undefined
+): AiError.AiErrorReason => {
+  switch (reason) {
+    case "rate_limited":
+    case "overloaded":
+      return new AiError.RateLimitError({ retryAfter })
+    case "quota_exhausted":
+      return new AiError.QuotaExhaustedError({})
+    case "not_configured":
+      return new AiError.AuthenticationError({ kind: "MissingKey", description })
+    case "authentication":
+      return new AiError.AuthenticationError({ kind: "InvalidKey", description })
+    case "permission":
+      return new AiError.AuthenticationError({ kind: "InsufficientPermissions", description })
+    case "content_filter":
+    case "refusal":
+      return new AiError.ContentPolicyError({ description })
+    case "invalid_request":
+    case "context_length":
+    case "not_found":
+      return new AiError.InvalidRequestError({ description })
+    case "server_error":
+      return new AiError.InternalProviderError({ description })
+    case "disconnected":
+    case "timeout":
+    case "redirect":
+      return new AiError.NetworkError({ reason: "TransportError", method: "POST", url: provider, description })
+    case "incomplete":
+    case "invalid_response":
+    case "limit_exceeded":
+      return new AiError.InvalidResponseError({ description })
+    case "unknown":
+      return new AiError.UnknownError({ description })
+  }
+}

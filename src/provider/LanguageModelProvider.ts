@@ -1,0 +1,241 @@
+/**
+ * Any `LanguageModel` of effect/ai as a provider.
+ *
+ * The model is asked for one reply and never runs a tool itself; its parts are
+ * ours already by name. It is configured by its own package: temperature and
+ * the like are not part of effect/ai's request, so `Generation` reaches only a
+ * model that is made for the request.
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as AiError from "effect/ai/AiError"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Prompt from "effect/ai/Prompt"
+import type * as Response from "effect/ai/Response"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import type { Message } from "../Message.ts"
+import { Provider, type ProviderShape, type Request } from "../Provider.ts"
+import type { Fault } from "./internal/fault.ts"
+import * as Foreign from "./internal/foreign.ts"
+import { encoder, type Piece, spoken, textOf } from "./internal/pieces.ts"
+import type { Reply } from "./internal/reply.ts"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The key of the model strings, and the origin of thinking; default `ai`. */
+  readonly name?: string | undefined
+}
+
+/**
+ * A provider that asks this model, or the one made for each request.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromModel = (
+  model: LanguageModel.LanguageModel | ((request: Request) => Effect.Effect<LanguageModel.LanguageModel>),
+  options: Options = {}
+): ProviderShape => {
+  const name = options.name ?? "ai"
+  const encode = encoder({ provider: name, media: ["image", "audio", "video", "document"], urls: true }, toMessages)
+  const modelFor = typeof model === "function" ? model : () => Effect.succeed(model)
+  const ask = Effect.fnUntraced(function* (request: Request) {
+    const messages = yield* encode(request)
+    const model = yield* modelFor(request)
+    const options = {
+      prompt: messages.flat(),
+      disableToolCallResolution: true,
+      toolCallValidation: "deferred"
+    } as const
+    const asked: Stream.Stream<Part, AiError.AiError> =
+      request.tools.length === 0
+        ? model.streamText(options)
+        : model.streamText({ ...options, toolkit: toToolkit(request) })
+    return Stream.catch(asked, (error) => Stream.fromEffect(Effect.flatMap(toFault(error), Effect.fail)))
+  })
+  return { name, stream: (request) => Foreign.read(name, Stream.unwrap(ask(request)), reader(name)) }
+}
+
+/**
+ * The model around as a provider.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options?: Options): Effect.Effect<ProviderShape, never, LanguageModel.LanguageModel> =>
+  Effect.map(LanguageModel.LanguageModel, (model) => fromModel(model, options))
+
+/**
+ * The model around as the provider.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options?: Options): Layer.Layer<Provider, never, LanguageModel.LanguageModel> =>
+  Layer.effect(Provider, make(options))
+
+// ---------------------------------------------------------------- the request
+
+const toToolkit = (request: Request) =>
+  Toolkit.make(
+    ...request.tools.map(({ description, inputSchema, name }) =>
+      Tool.dynamic(name, { description, parameters: inputSchema })
+    )
+  )
+
+const toMessages = (message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArray<Prompt.MessageEncoded> => {
+  switch (message.role) {
+    case "system":
+      return [{ role: "system", content: textOf(pieces) }]
+    case "assistant": {
+      const content = toAnswer(pieces)
+      return content.length === 0 ? [] : [{ role: "assistant", content }]
+    }
+    default: {
+      const results = pieces.flatMap((piece) => (piece.kind === "result" ? [toResult(piece)] : []))
+      const said = pieces.filter((piece) => piece.kind !== "result")
+      return [
+        ...(results.length === 0 ? [] : [{ role: "tool", content: results } as const]),
+        ...(said.length === 0 && results.length > 0
+          ? []
+          : [{ role: "user", content: toContent(spoken(said)) } as const])
+      ]
+    }
+  }
+}
+
+const toAnswer = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Prompt.AssistantMessagePartEncoded> => {
+  const options = Foreign.optionsOf(pieces)
+  const parts: Array<Prompt.AssistantMessagePartEncoded> = []
+  for (const piece of pieces) {
+    if (piece.kind === "call") {
+      const own = options.call(piece.id)
+      parts.push({
+        type: "tool-call",
+        id: piece.id,
+        name: piece.name,
+        params: piece.input,
+        ...(own === undefined ? {} : { options: own })
+      })
+    } else if (piece.kind === "thought") {
+      const own = options.thought(piece)
+      if (own !== undefined) parts.push({ type: "reasoning", text: piece.text, options: own })
+    } else if (piece.kind !== "text" || piece.text !== "") parts.push(...toContent([piece]))
+  }
+  return parts
+}
+
+const toContent = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Prompt.UserMessagePartEncoded> => {
+  const parts: Array<Prompt.UserMessagePartEncoded> = []
+  for (const piece of pieces) {
+    if (piece.kind === "text") parts.push({ type: "text", text: piece.text })
+    if (piece.kind !== "media") continue
+    const data = "url" in piece.source ? new URL(piece.source.url) : piece.source.data
+    parts.push({ type: "file", mediaType: piece.mediaType, data })
+  }
+  return parts
+}
+
+const toResult = (piece: Extract<Piece, { kind: "result" }>): Prompt.ToolResultPartEncoded => {
+  const shown = toContent(piece.pieces)
+  return {
+    type: "tool-result",
+    id: piece.id,
+    name: piece.name ?? "unknown",
+    isFailure: piece.isError,
+    result: textOf(piece.pieces, "\n"),
+    ...(shown.some((part) => part.type === "file") ? { modelOutput: shown } : {})
+  }
+}
+
+// ---------------------------------------------------------------- the reply
+
+type Part = Response.StreamPart<Record<string, Tool.Any>, "deferred">
+
+const reader = (name: string) => (reply: Reply) => {
+  const teller = Foreign.makeTeller(name, reply)
+  const passedOver = new Set<string>()
+  return (part: Part): Fault | undefined => {
+    switch (part.type) {
+      case "text-delta":
+        reply.text(part.delta)
+        return undefined
+      case "reasoning-start":
+        teller.note(part.id, part.metadata)
+        return undefined
+      case "reasoning-delta":
+        reply.thinking(part.delta)
+        teller.note(part.id, part.metadata)
+        return undefined
+      case "reasoning-end":
+        teller.endThinking(part.id, part.metadata)
+        return undefined
+      case "tool-params-start":
+        // What a vendor runs itself is its own affair.
+        if (part.providerExecuted) passedOver.add(part.id)
+        else teller.begin(part.id, part.name)
+        return undefined
+      case "tool-params-delta":
+        teller.params(part.id, part.delta)
+        return undefined
+      case "tool-call":
+        if (part.providerExecuted || passedOver.has(part.id)) return undefined
+        teller.end(part.id, part.name, part.params, part.metadata)
+        return undefined
+      case "response-metadata":
+        reply.about(part.id, part.modelId)
+        return undefined
+      case "finish":
+        reply.finish(part.reason, part.usage)
+        return undefined
+      case "error":
+        return { reason: "server_error", note: "reported in the reply" }
+      default:
+        return undefined
+    }
+  }
+}
+
+// ---------------------------------------------------------------- errors
+
+const toFault = Effect.fnUntraced(function* (error: AiError.AiError) {
+  const fault: Fault = { reason: reasonOf(error.reason) }
+  if (error.retryAfter === undefined) return fault
+  return { ...fault, retryAt: (yield* Clock.currentTimeMillis) + Duration.toMillis(error.retryAfter) }
+})
+
+const reasonOf = (reason: AiError.AiErrorReason): Fault["reason"] => {
+  switch (reason._tag) {
+    case "RateLimitError":
+      return "rate_limited"
+    case "QuotaExhaustedError":
+      return "quota_exhausted"
+    case "AuthenticationError":
+      return reason.kind === "InsufficientPermissions" ? "permission" : "authentication"
+    case "ContentPolicyError":
+      return "content_filter"
+    case "InternalProviderError":
+      return "server_error"
+    case "NetworkError":
+      return reason.isRetryable ? "disconnected" : "invalid_request"
+    case "InvalidOutputError":
+    case "InvalidResponseError":
+    case "StructuredOutputError":
+    case "ToolNotFoundError":
+    case "ToolParameterValidationError":
+      return "invalid_response"
+    case "UnknownError":
+      return "unknown"
+    default:
+      return "invalid_request"
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * What the bridges to models of other packages share.
+ *
+ * Their parts are read into the same reply as a vendor's own stream: ids are
+ * unique, parameters are read once and strictly, everything is bounded. What
+ * such a model wants back with its thinking or its calls is kept whole, under
+ * the name of the bridge.
+ *
+ * @since 0.1.0
+ */
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import type * as Pull from "effect/Pull"
+import * as Stream from "effect/Stream"
+import type { Json, JsonObject } from "../../internal/json.ts"
+import type { ProviderError } from "../../KernelError.ts"
+import { Limits } from "../../Limits.ts"
+import type { StreamPart } from "../../StreamPart.ts"
+import { type Fault, toError } from "./fault.ts"
+import { type Piece, wireId } from "./pieces.ts"
+import { fields, isDeeper, isFields, text } from "./read.ts"
+import { make as makeReply, type Reply } from "./reply.ts"
+
+/** Reads the parts of another package's model, all of one read as one array. */
+export const read = <Part>(
+  provider: string,
+  parts: Stream.Stream<Part, Fault>,
+  reader: (reply: Reply) => (part: Part) => Fault | undefined
+): Stream.Stream<StreamPart, ProviderError> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const limits = yield* Limits
+      const reply = makeReply(limits)
+      const take = reader(reply)
+      const pull = yield* Stream.toPull(parts)
+      let broken: Fault | undefined
+      const next: Pull.Pull<Arr.NonEmptyReadonlyArray<StreamPart>, Fault> = Effect.suspend(() => {
+        if (broken !== undefined) return Effect.fail(broken)
+        return reply.isFinished ? Cause.done() : Effect.flatMap(pull, deliver)
+      })
+      const deliver = (parts: ReadonlyArray<Part>): typeof next => {
+        for (const part of parts) {
+          broken ??= reply.isFinished ? undefined : take(part)
+          broken ??= reply.fault
+        }
+        const out = reply.out
+        if (!Arr.isArrayNonEmpty(out) || broken?.reason === "limit_exceeded") return next
+        reply.out = []
+        return Effect.succeed(out)
+      }
+      return Stream.fromPull(Effect.succeed(next))
+    })
+  ).pipe(Stream.mapError((fault) => toError(provider, fault, [], 1)))
+
+/** Thinking and calls of another package's model, told by its own ids; an id may come again (R-24). */
+export const makeTeller = (provider: string, reply: Reply) => {
+  const thoughts = new Map<string, JsonObject>()
+  const calls = new Map<string, { readonly key: string; readonly id: string }>()
+  const note = (id: string, metadata: unknown) => {
+    const told = metadataOf(metadata)
+    if (told !== undefined) thoughts.set(id, merge(thoughts.get(id), told))
+  }
+  const begin = (id: string, name: string) => {
+    const key = String(reply.callCount())
+    const call = { key, id: reply.call(key, id, name) }
+    calls.set(id, call)
+    return call
+  }
+  return {
+    /** What is told beside thinking, at its begin or on the way. */
+    note,
+    endThinking: (id: string, metadata: unknown) => {
+      note(id, metadata)
+      const told = thoughts.get(id)
+      thoughts.delete(id)
+      if (told !== undefined) reply.endThinking({ [provider]: { options: told } })
+    },
+    begin,
+    params: (id: string, delta: string) => {
+      const call = calls.get(id)
+      if (call !== undefined) reply.params(call.key, delta)
+    },
+    /** Ends a call; `input` counts when no fragment of it came. What is wanted back travels as a wordless thought. */
+    end: (id: string, name: string, input: unknown, metadata: unknown) => {
+      const open = calls.get(id)
+      const call = open ?? begin(id, name)
+      calls.delete(id)
+      if (open === undefined) {
+        if (typeof input === "string") reply.params(call.key, input)
+        else reply.input(call.key, input)
+      }
+      reply.endCall(call.key)
+      const told = metadataOf(metadata)
+      if (told !== undefined) reply.endThinking({ [provider]: { callId: call.id, options: told } })
+    }
+  }
+}
+
+const merge = (before: JsonObject | undefined, told: JsonObject): JsonObject => {
+  const merged: { [key: string]: Json } = { ...before }
+  for (const [key, value] of Object.entries(told)) {
+    const known = merged[key]
+    merged[key] = isJson(known) && isJson(value) ? { ...known, ...value } : value
+  }
+  return merged
+}
+
+const metadataOf = (metadata: unknown): JsonObject | undefined => {
+  if (!isFields(metadata) || Object.keys(metadata).length === 0 || isDeeper(metadata, 32)) return undefined
+  // What is no JSON means nothing to whoever reads it back.
+  const plain: unknown = JSON.parse(JSON.stringify(metadata))
+  return isJson(plain) ? plain : undefined
+}
+
+// The result of JSON.parse is JSON.
+const isJson = (value: unknown): value is JsonObject => isFields(value)
+
+/** What stands beside the pieces of one message: of a thought itself, or of a call by its id. */
+export const optionsOf = (pieces: ReadonlyArray<Piece>) => {
+  const calls = new Map<string, JsonObject>()
+  for (const piece of pieces) {
+    if (piece.kind !== "thought" || !isFields(piece.signature)) continue
+    const callId = text(piece.signature, "callId")
+    const options = fields(piece.signature, "options")
+    if (callId !== undefined && isJson(options)) calls.set(wireId(callId), options)
+  }
+  return {
+    call: (id: string): JsonObject | undefined => calls.get(id),
+    /** Undefined for a wordless thought that only signs a call. */
+    thought: (piece: Extract<Piece, { kind: "thought" }>): JsonObject | undefined => {
+      const signature = isFields(piece.signature) ? piece.signature : {}
+      const options = fields(signature, "options")
+      if (text(signature, "callId") !== undefined) return undefined
+      return isJson(options) ? options : {}
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Redacted, Schema, Stream } from "effect"
+import { LanguageModel, Prompt, Tool, Toolkit } from "effect/ai"
+import { KernelError, Model, Provider, StreamPart } from "kernai"
+import { AnthropicProvider, KernaiLanguageModel } from "kernai/provider"
+import { Cassette, MockProvider, ReplayProvider } from "kernai/testing"
+import * as fs from "node:fs"
+
+const usage = { inputTokens: { total: 7 }, outputTokens: { total: 3 } }
+
+const over = (mock: MockProvider.Mock, model: Model.Model | string = "m") =>
+  KernaiLanguageModel.layer({ model }).pipe(Layer.provide(Layer.succeed(Provider.Provider, mock)))
+
+const weather = Tool.make("weather", {
+  description: "The weather of a city",
+  parameters: Schema.Struct({ city: Schema.String }),
+  success: Schema.String
+})
+const toolkit = Toolkit.make(weather)
+
+describe("KernaiLanguageModel", () => {
+  it.effect("gives text, thinking and usage to generateText", () => {
+    const mock = MockProvider.make({ thinking: "hm", text: "Hello", usage })
+    return Effect.gen(function* () {
+      const response = yield* LanguageModel.generateText({ prompt: "hi" })
+      assert.strictEqual(response.text, "Hello")
+      assert.strictEqual(response.reasoningText, "hm")
+      assert.strictEqual(response.finishReason, "stop")
+      assert.strictEqual(response.usage.inputTokens.total, 7)
+    }).pipe(Effect.provide(over(mock)))
+  })
+
+  it.effect("streams the same parts it is given", () => {
+    const mock = MockProvider.make("Hello").withChunking(2)
+    return Effect.gen(function* () {
+      const parts = yield* Stream.runCollect(LanguageModel.streamText({ prompt: "hi" }))
+      assert.deepStrictEqual(
+        parts.map((part) => (part.type === "text-delta" ? part.delta : part.type)),
+        ["text-start", "He", "ll", "o", "text-end", "finish"]
+      )
+    }).pipe(Effect.provide(over(mock)))
+  })
+
+  it.effect("lets effect/ai run a toolkit and hands tool definitions and results to the provider", () => {
+    const mock = MockProvider.make({ calls: [{ id: "c1", name: "weather", params: { city: "Rome" } }] }, "Sunny.")
+    return Effect.gen(function* () {
+      const first = yield* LanguageModel.generateText({ prompt: "Weather in Rome?", toolkit })
+      assert.deepStrictEqual(
+        first.toolResults.map((result) => result.result),
+        ["sunny in Rome"]
+      )
+      const history = Prompt.concat(Prompt.make("Weather in Rome?"), Prompt.fromResponseParts(first.content))
+      yield* LanguageModel.generateText({ prompt: history, toolkit })
+      const [asked, again] = mock.calls
+      assert.deepStrictEqual(asked?.tools[0]?.name, "weather")
+      assert.deepStrictEqual(asked?.tools[0]?.inputSchema["required"], ["city"])
+      assert.deepStrictEqual(
+        again?.messages.map((message) => [message.role, message.content.map((part) => part.type)]),
+        [
+          ["user", ["text"]],
+          ["assistant", ["tool_use"]],
+          ["tool", ["tool_result"]]
+        ]
+      )
+    }).pipe(
+      Effect.provide(
+        Layer.merge(over(mock), toolkit.toLayer({ weather: ({ city }) => Effect.succeed(`sunny in ${city}`) }))
+      )
+    )
+  })
+
+  it.effect("decodes an object, told its schema and freed of a fence", () => {
+    const mock = MockProvider.make('```json\n{"city":"Rome","degrees":21}\n```')
+    return Effect.gen(function* () {
+      const response = yield* LanguageModel.generateObject({
+        prompt: "Weather?",
+        schema: Schema.Struct({ city: Schema.String, degrees: Schema.Number })
+      })
+      assert.deepStrictEqual(response.value, { city: "Rome", degrees: 21 })
+      assert.isDefined(mock.lastCall?.grammar?.jsonSchema)
+      assert.include(JSON.stringify(mock.lastCall?.messages), "degrees")
+    }).pipe(Effect.provide(over(mock)))
+  })
+
+  it.effect("gives thinking back only to the provider that signed it (CP-9)", () => {
+    const signed: ReadonlyArray<StreamPart.StreamPart> = [
+      { type: "reasoning-start", id: "t" },
+      { type: "reasoning-delta", id: "t", delta: "hm" },
+      { type: "reasoning-end", id: "t", metadata: { mock: "signature" } },
+      StreamPart.text("a"),
+      StreamPart.finish()
+    ]
+    const mock = MockProvider.make(signed)
+    const other = MockProvider.named("other", "b")
+    return Effect.gen(function* () {
+      const first = yield* LanguageModel.generateText({ prompt: "hi" })
+      const history = Prompt.fromResponseParts(first.content)
+      yield* LanguageModel.generateText({ prompt: history })
+      assert.deepStrictEqual(mock.lastCall?.messages[0]?.content[0], {
+        type: "thinking",
+        content: "hm",
+        redacted: false,
+        origin: { provider: "mock", model: "m" },
+        signature: "signature"
+      })
+      yield* LanguageModel.generateText({ prompt: history }).pipe(Effect.provide(over(other)))
+      assert.deepStrictEqual(
+        other.lastCall?.messages[0]?.content.map((part) => part.type),
+        ["text"]
+      )
+    }).pipe(Effect.provide(over(mock)))
+  })
+
+  it.effect("keeps reasons: a rate limit is retryable, a refused key is not", () => {
+    const mock = MockProvider.make().onCall((_, call) =>
+      Effect.fail(
+        new KernelError.ProviderError({
+          provider: "mock",
+          reason: call === 0 ? "rate_limited" : "authentication",
+          detail: "no",
+          retryAt: 5_000
+        })
+      )
+    )
+    return Effect.gen(function* () {
+      const limited = yield* Effect.flip(LanguageModel.generateText({ prompt: "hi" }))
+      assert.strictEqual(limited.reason._tag, "RateLimitError")
+      assert.isTrue(limited.isRetryable)
+      assert.isDefined(limited.retryAfter)
+      const refused = yield* Effect.flip(LanguageModel.generateText({ prompt: "hi" }))
+      assert.strictEqual(refused.reason._tag, "AuthenticationError")
+      assert.isFalse(refused.isRetryable)
+    }).pipe(Effect.provide(over(mock)))
+  })
+
+  it.effect("fails when a required call is not made", () => {
+    const mock = MockProvider.make("I would rather talk.")
+    return Effect.gen(function* () {
+      const error = yield* Effect.flip(
+        LanguageModel.generateText({ prompt: "hi", toolkit, toolChoice: "required", disableToolCallResolution: true })
+      )
+      assert.strictEqual(error.reason._tag, "InvalidOutputError")
+    }).pipe(Effect.provide(over(mock)))
+  })
+
+  it.effect("answers effect/ai from a recorded exchange of a vendor", () =>
+    Effect.gen(function* () {
+      const cassette = yield* Cassette.parse(
+        fs.readFileSync(new URL("../fixtures/cassettes/anthropic_final_block.json", import.meta.url), "utf8")
+      )
+      const provider = yield* ReplayProvider.make(
+        cassette,
+        AnthropicProvider.make({ apiKey: Redacted.make("sk-none") }),
+        { compare: false }
+      )
+      const model = yield* KernaiLanguageModel.fromProvider(provider, { model: cassette.model })
+      const response = yield* LanguageModel.generateText({ prompt: "hi" }).pipe(
+        Effect.provideService(LanguageModel.LanguageModel, model)
+      )
+      assert.include(response.text, '<block type="final">')
+      assert.strictEqual(response.finishReason, "stop")
+    })
+  )
+})
