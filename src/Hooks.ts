@@ -86,12 +86,15 @@ type Hook<Args, A, E, R> = (args: HookArgs & Args) => Effect.Effect<HookResult<A
 type Observer<Args, E, R> = (args: HookArgs & Args) => Effect.Effect<void, E, R>
 
 /**
- * The hooks of a run, each optional.
+ * Hooks as they are written: each optional, with failures and needs of its own.
+ *
+ * It has a name of its own because inference of `E` and `R` fails where a
+ * generic interface shares its name with a value.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Hooks<out E = unknown, out R = never> {
+export interface Given<out E, out R> {
   readonly onRunStarted?: Hook<object, never, E, R>
   readonly onTurnStarted?: Hook<object, never, E, R>
   readonly onTurnPrepared?: Hook<{ readonly prepared: Prepared }, Prepared, E, R>
@@ -111,6 +114,14 @@ export interface Hooks<out E = unknown, out R = never> {
 }
 
 /**
+ * The hooks of a run, closed over what they need.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Hooks extends Given<unknown, never> {}
+
+/**
  * The hooks of a run. None by default.
  *
  * @category references
@@ -124,7 +135,7 @@ export const Hooks: Context.Reference<Hooks> = Context.Reference<Hooks>("kernai/
  * @category layers
  * @since 0.1.0
  */
-export const layer = <E, R>(hooks: Hooks<E, R>): Layer.Layer<never, never, R> =>
+export const layer = <E, R>(hooks: Given<E, R>): Layer.Layer<never, never, R> =>
   Layer.effect(
     Hooks,
     Effect.map(Effect.context<R>(), (services) => close(hooks, services))
@@ -136,7 +147,7 @@ export const layer = <E, R>(hooks: Hooks<E, R>): Layer.Layer<never, never, R> =>
  * @category combinators
  * @since 0.1.0
  */
-export const close = <E, R>(hooks: Hooks<E, R>, services: Context.Context<R>): Hooks => {
+export const close = <E, R>(hooks: Given<E, R>, services: Context.Context<R>): Hooks => {
   const provide = <Args extends ReadonlyArray<unknown>, A>(
     hook: ((...args: Args) => Effect.Effect<A, E, R>) | undefined
   ) =>

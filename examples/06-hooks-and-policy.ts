@@ -1,0 +1,93 @@
+/**
+ * Who decides: rules, a person, and hooks.
+ *
+ * A policy says of each call whether it may run; where it asks a person, the
+ * run pauses and is resumed with the answer. Hooks see a run at its phases and
+ * may change what happens next, such as the arguments of a call.
+ *
+ * npm run example -- examples/06-hooks-and-policy.ts
+ */
+import { Console, Effect, Layer, Schema } from "effect"
+import { Agent, Hooks, Kernel, MediaStore, Policy, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"
+import { MockProvider } from "kernai/testing"
+
+const orders = Skill.make("orders", {
+  description: "Lists the customer's orders",
+  input: Schema.Struct({ customer: Schema.String }),
+  effects: "read",
+  execute: ({ customer }) => Effect.succeed(`${customer} has one order: #7, 20 euros`)
+})
+
+// Says nothing of its effects, so it counts as `write`: something happens each time it is called.
+const refund = Skill.make("refund", {
+  description: "Pays an order back",
+  input: Schema.Struct({ order: Schema.Int, euros: Schema.Finite }),
+  execute: ({ euros, order }) => Effect.as(Console.log(`  paid ${euros} euros for #${order}`), "paid")
+})
+
+const agent = Agent.make({ instructions: "You help customers.", model: "scripted", skills: "all" })
+
+// Reading is free, everything else is asked for, and large sums are never paid.
+const PolicyLive = Policy.layer((call) => {
+  if (call.effects === "read") return Effect.succeed(Policy.allowed)
+  const { euros = 0 } = call.arguments as { readonly euros?: number }
+  return Effect.succeed(euros > 100 ? Policy.denied("more than 100 euros") : Policy.confirm("money leaves the house"))
+})
+
+// Whoever is logged in is the customer, whatever the model wrote.
+const HooksLive = Hooks.layer({
+  onToolCallStarted: ({ call, context }) =>
+    Effect.succeed(
+      call.toolName === "orders"
+        ? { value: { type: "rewrite" as const, input: { customer: context["user"] ?? "nobody" } } }
+        : {}
+    ),
+  onTurnCompleted: ({ state }) => Console.log(`turn ${state.turns.length} is done`)
+})
+
+const KernelLive = Kernel.layer.pipe(
+  Layer.provide([
+    MockProvider.layer(
+      `<block type="command" name="orders">{"customer": "everybody"}</block>`,
+      `<block type="command" name="refund">{"order": 7, "euros": 2000}</block>`,
+      `<block type="command" name="refund">{"order": 7, "euros": 20}</block>`,
+      `<block type="final">You get your 20 euros back.</block>`
+    ),
+    SkillRegistry.layer(orders, refund),
+    ProtocolRegistry.layer(),
+    MediaStore.layerMemory,
+    RunStore.layerMemory,
+    PolicyLive,
+    HooksLive
+  ])
+)
+
+const program = Effect.gen(function* () {
+  const paused = yield* Effect.flip(
+    Kernel.run(agent, "I want my money back.", { runId: "ticket-1", context: { user: "Ada" } })
+  )
+  yield* Console.log(paused.message)
+
+  // Hours later, in another process perhaps: the answer is for this call with these arguments, once.
+  const result = yield* Kernel.resume(agent, "ticket-1", {
+    approvals: [{ toolCallId: "ticket-1:t3.0", approved: true, by: "Grace" }]
+  })
+  for (const { error, input, name } of result.toolCallsMade) {
+    yield* Console.log(`${name} ${JSON.stringify(input)}: ${error ?? "done"}`)
+  }
+  yield* Console.log(result.text)
+})
+
+await Effect.runPromise(Effect.provide(program, KernelLive))
+
+// Prints:
+// turn 1 is done
+// turn 2 is done
+// run 'ticket-1' is paused: approval_required
+//   paid 20 euros for #7
+// turn 3 is done
+// turn 4 is done
+// orders {"customer":"Ada"}: done
+// refund {"order":7,"euros":2000}: more than 100 euros
+// refund {"order":7,"euros":20}: done
+// You get your 20 euros back.

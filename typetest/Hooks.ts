@@ -1,0 +1,27 @@
+/** What hooks tell of the services they need. */
+import { Context, Effect, type Layer } from "effect"
+import { Hooks } from "kernai"
+
+type Equals<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+const check = <T extends true>(): T | undefined => undefined
+
+class Audit extends Context.Service<Audit, { readonly note: (text: string) => Effect.Effect<void> }>()("Audit") {}
+
+const observing = Hooks.layer({ onTurnCompleted: () => Audit.use((audit) => audit.note("turn")) })
+check<Equals<typeof observing, Layer.Layer<never, never, Audit>>>()
+
+// A hook whose answers differ in shape needs nothing either, when it needs nothing.
+const rewriting = Hooks.layer({
+  onToolCallStarted: ({ call }) =>
+    Effect.succeed(call.toolName === "a" ? { value: { type: "rewrite" as const, input: { b: 1 } } } : {})
+})
+check<Equals<typeof rewriting, Layer.Layer<never, never, never>>>()
+
+const asking = Hooks.layer({
+  onToolCallStarted: ({ call }) =>
+    Effect.as(
+      Audit.use((audit) => audit.note("call")),
+      call.toolName === "a" ? { value: { type: "rewrite" as const, input: { b: 1 } } } : {}
+    )
+})
+check<Equals<typeof asking, Layer.Layer<never, never, Audit>>>()
