@@ -174,6 +174,11 @@ const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Ret
     const decision = yield* authorize(run, asked)
     if (decision._tag === "Denied") return yield* started(run, call, refuse(call, decision.reason))
   }
+  if (answer !== undefined && approval !== undefined && !sameJson(approval.input, call.input)) {
+    // The question was about what the hook had made of the call: it has had its turn (DR-11).
+    const input = answer.input ?? approval.input
+    return yield* started(run, call, { type: "rewrite", call: { ...call, input, review: "accepted" } })
+  }
   const hook = run.hooks.onToolCallStarted
   if (hook !== undefined) {
     const result = yield* ask(run, "onToolCallStarted", hook({ ...hookArgs(run), call: asked }))

@@ -1,0 +1,374 @@
+import {
+  answered,
+  asked,
+  begun,
+  callA,
+  closed,
+  completed,
+  done,
+  failed,
+  one,
+  paused,
+  pauses,
+  plain,
+  ran,
+  reviewed,
+  scenario,
+  tests,
+  three,
+  throws
+} from "../support/scenarios.ts"
+
+const crashIn = (tool: string) => ({ do: "run" as const, crash: { duringTool: tool }, expect: {} })
+
+tests("verdicts on calls in flight (DR-16, DR-17)", [
+  scenario(
+    "retry: the same call again, with its id and its input",
+    three,
+    [
+      crashIn("call-b"),
+      {
+        do: "resume",
+        with: { replay: { "call-b": "retry" } },
+        expect: {
+          events: [...ran("b", "c"), ...closed, ...answered],
+          toolsRun: ["call-b", "call-c"],
+          status: completed
+        }
+      }
+    ],
+    { toolExecutions: ["call-a", "call-b", "call-b", "call-c"] }
+  ),
+  scenario(
+    "resolve: the outcome is taken over without running, and no hook is asked about it",
+    three,
+    [
+      crashIn("call-b"),
+      {
+        do: "resume",
+        with: { replay: { "call-b": { resolve: { output: "known" } } } },
+        expect: {
+          events: [...ran("c"), ...closed, ...answered],
+          toolsRun: ["call-c"],
+          hooks: [
+            "onToolCallCompleted:call-c",
+            "onToolCallsCompleted",
+            "onTurnCompleted",
+            "onTurnStarted",
+            "onTurnPrepared",
+            "onModelStarted",
+            "onModelCompleted",
+            "onTurnCompleted",
+            "onRunCompleted"
+          ],
+          status: completed
+        }
+      }
+    ],
+    { toolExecutions: ["call-a", "call-b", "call-c"] }
+  ),
+  scenario("resolve with an error, of the only call: the turn goes on to its end", one, [
+    crashIn("call-a"),
+    {
+      do: "resume",
+      with: { replay: { "call-a": { resolve: { error: "the bank said no" } } } },
+      expect: { events: [...closed, ...answered], toolsRun: [], status: completed, revision: 17 }
+    }
+  ]),
+  scenario(
+    "fail, said or by default, stops the resume as often as it is tried",
+    one,
+    [
+      crashIn("call-a"),
+      { do: "resume", with: { replay: { "call-a": "fail" } }, expect: { error: "InFlightToolCalls", revision: 9 } },
+      { do: "resume", expect: { error: "InFlightToolCalls", revision: 10 } },
+      { do: "resume", with: { replay: { "call-z": "retry" } }, expect: { error: "InFlightToolCalls", revision: 11 } },
+      { do: "resume", with: { replay: { "call-a": "retry" } }, expect: { status: completed } }
+    ],
+    { toolExecutions: ["call-a", "call-a"] }
+  ),
+  scenario(
+    "fail can be said of a call that may run twice",
+    { ...one, tools: { ...one.tools, A: { output: "a", idempotent: true } } },
+    [
+      crashIn("call-a"),
+      { do: "resume", with: { replay: { "call-a": "fail" } }, expect: { toolsRun: [], error: "InFlightToolCalls" } },
+      { do: "resume", expect: { toolsRun: ["call-a"], status: completed } }
+    ]
+  ),
+  scenario(
+    "a result that was stored before the crash is shown to its hook, whatever is said about the others",
+    { ...three, toolConcurrency: 2, context: {} },
+    [
+      { do: "run", crash: { inHook: "onToolCallCompleted:call-a" }, expect: { revision: 12 } },
+      {
+        do: "resume",
+        with: { replay: { "call-b": { resolve: { output: "known" } } } },
+        expect: {
+          events: [...ran("c"), ...closed, ...answered],
+          hooks: [
+            "onToolCallCompleted:call-a",
+            "onToolCallCompleted:call-c",
+            "onToolCallsCompleted",
+            "onTurnCompleted",
+            "onTurnStarted",
+            "onTurnPrepared",
+            "onModelStarted",
+            "onModelCompleted",
+            "onTurnCompleted",
+            "onRunCompleted"
+          ]
+        }
+      }
+    ]
+  )
+])
+
+tests("failures, and what a resume does with them (DR-14, DR-18)", [
+  scenario(
+    "a model that fails: the committed question is asked again",
+    { ...plain, script: [{ error: "overloaded" }, done] },
+    [
+      {
+        do: "run",
+        expect: {
+          events: ["run_started", ...asked.slice(0, 3), "run_failed"],
+          status: failed("model_started"),
+          error: "ModelError",
+          revision: 5
+        }
+      },
+      {
+        do: "resume",
+        with: { context: { more: true } },
+        expect: {
+          events: ["model_restarted", "model_completed", "turn_completed", "run_completed"],
+          hooks: ["onModelRestarted", "onModelCompleted", "onTurnCompleted", "onRunCompleted"],
+          revision: 10
+        }
+      }
+    ],
+    { context: { more: true }, modelCalls: 2 }
+  ),
+  scenario(
+    "a tool that fails has a response that says so, and the run goes on",
+    { ...three, tools: { ...three.tools, B: { error: "disk full" } } },
+    [{ do: "run", expect: { status: completed, toolsRun: ["call-a", "call-b", "call-c"] } }]
+  ),
+  scenario(
+    "a tool nobody knows has a response that says so",
+    { ...one, script: [{ toolCalls: [{ id: "call-a", name: "nobody", input: {} }] }, done] },
+    [
+      {
+        do: "run",
+        expect: {
+          events: [...begun, "tool_calls_started", ...reviewed("a"), ...ran("a"), ...closed, ...answered],
+          toolsRun: []
+        }
+      }
+    ]
+  ),
+  scenario(
+    "a middleware that breaks in the second call fails the run there; the first is not run again",
+    { ...three, tools: { ...three.tools, B: { middlewareThrows: "broken" } } },
+    [
+      { do: "run", expect: { status: failed("tool_call_completed"), error: "MiddlewareError", toolsRun: ["call-a"] } },
+      { do: "resume", expect: { events: ["run_failed"], toolsRun: [], error: "InFlightToolCalls" } },
+      {
+        do: "resume",
+        with: { replay: { "call-b": { resolve: { output: "by hand" } } } },
+        expect: { toolsRun: ["call-c"], status: completed }
+      }
+    ]
+  ),
+  scenario(
+    "a run that completed gives its result, and nothing is committed",
+    one,
+    [
+      { do: "run", expect: { revision: 17 } },
+      {
+        do: "resume",
+        with: { context: { x: 1 }, rewind: true },
+        expect: { events: [], hooks: [], revision: 17, status: completed }
+      }
+    ],
+    { context: {} }
+  )
+])
+
+tests("rewind (DR-19)", [
+  scenario(
+    "after a model failure: the turn is prepared again, its start is not told again",
+    { ...plain, script: [{ error: "overloaded" }, done] },
+    [
+      { do: "run", expect: { status: failed("model_started"), error: "ModelError" } },
+      {
+        do: "resume",
+        with: { rewind: true, context: { reply: "now" } },
+        expect: {
+          events: [...asked.slice(1), "turn_completed", "run_completed"],
+          hooks: ["onTurnPrepared", "onModelStarted", "onModelCompleted", "onTurnCompleted", "onRunCompleted"],
+          revision: 11
+        }
+      }
+    ],
+    { context: { reply: "now" }, modelCalls: 2 }
+  ),
+  scenario("from turn_started: its hook runs if it has not, and only then", plain, [
+    { do: "run", crash: { afterRevision: 2 }, expect: {} },
+    {
+      do: "resume",
+      with: { rewind: true },
+      expect: {
+        hooks: [
+          "onTurnStarted",
+          "onTurnPrepared",
+          "onModelStarted",
+          "onModelCompleted",
+          "onTurnCompleted",
+          "onRunCompleted"
+        ]
+      }
+    }
+  ]),
+  scenario(
+    "from turn_prepared, twice",
+    plain,
+    [
+      { do: "run", crash: { afterRevision: 3 }, expect: {} },
+      { do: "resume", with: { rewind: true }, crash: { afterRevision: 5 }, expect: { events: ["turn_prepared"] } },
+      { do: "resume", with: { rewind: true }, expect: { status: completed, revision: 11 } }
+    ],
+    { modelCalls: 1, turnsCompleted: 1 }
+  ),
+  scenario(
+    "a rewind that was cut off before the turn was prepared again is not undone",
+    { ...plain, hooks: [throws("onModelStarted")] },
+    [
+      { do: "run", expect: { status: failed("model_started"), error: "RunFailed" } },
+      {
+        do: "resume",
+        with: { rewind: true },
+        crash: { afterRevision: 6 },
+        expect: { status: { type: "running", phase: "turn_started" } }
+      },
+      { do: "resume", expect: { events: [...asked.slice(1), "turn_completed", "run_completed"] } }
+    ]
+  ),
+  ...["run_started", "model_completed", "tool_calls_started", "tool_call_completed", "turn_completed"].map((phase) => {
+    const hook: { readonly [phase: string]: string } = {
+      run_started: "onRunStarted",
+      model_completed: "onModelCompleted",
+      tool_calls_started: "onToolCallStarted",
+      tool_call_completed: "onToolCallCompleted",
+      turn_completed: "onTurnCompleted"
+    }
+    return scenario(
+      `not from ${phase}: nothing is committed, and the run can go on`,
+      { ...one, hooks: [pauses(hook[phase] ?? "")] },
+      [
+        { do: "run", expect: { status: paused(phase) } },
+        {
+          do: "resume",
+          with: { rewind: true },
+          expect: { events: [], error: "RewindNotAllowed", status: paused(phase) }
+        },
+        { do: "resume", expect: { status: completed } }
+      ]
+    )
+  })
+])
+
+tests("interruption (DR-21, R-16)", [
+  scenario(
+    "in the model: no failure, no event; the head stays where it was",
+    one,
+    [
+      {
+        do: "run",
+        interrupt: "model",
+        expect: { events: ["run_started", ...asked.slice(0, 3)], error: "Interrupted", revision: 4 }
+      },
+      { do: "resume", expect: { status: completed } }
+    ],
+    { modelCalls: 3 }
+  ),
+  scenario(
+    "when the model's answer is in hand: it is stored first",
+    one,
+    [
+      { do: "run", interrupt: "model_returned", expect: { events: begun, error: "Interrupted", revision: 5 } },
+      { do: "resume", expect: { status: completed, revision: 18 } }
+    ],
+    { modelCalls: 2 }
+  ),
+  scenario(
+    "in a tool: its call stays in flight",
+    three,
+    [
+      {
+        do: "run",
+        interrupt: "tool:call-b",
+        expect: { error: "Interrupted", toolsRun: ["call-a", "call-b"], revision: 12 }
+      },
+      { do: "resume", expect: { error: "InFlightToolCalls", toolsRun: [] } }
+    ],
+    { openTurn: { pending: ["call-c"], inFlight: ["call-b"], completed: ["call-a"] } }
+  ),
+  scenario(
+    "when a tool's result is in hand: it is stored first, and its hook runs in the next life",
+    three,
+    [
+      { do: "run", interrupt: "tool_returned:call-b", expect: { error: "Interrupted", revision: 13 } },
+      {
+        do: "resume",
+        expect: { events: [...ran("c"), ...closed, ...answered], toolsRun: ["call-c"], status: completed }
+      }
+    ],
+    { toolExecutions: ["call-a", "call-b", "call-c"] }
+  )
+])
+
+tests("two workers (DR-6, R-5)", [
+  ...[1, 3, 5, 7, 9, 11].map((revision) =>
+    scenario(
+      `both resume what stands at revision ${revision}: one goes on, the other does nothing`,
+      { ...one, script: [callA, done] },
+      [
+        { do: "run", crash: { afterRevision: revision }, expect: {} },
+        {
+          do: "race",
+          expect: {
+            status: completed,
+            second: {
+              events: [],
+              toolsRun: [],
+              hooks: [],
+              error: "ConcurrentAppendError",
+              errorFields: { expected_seq: revision }
+            }
+          }
+        }
+      ],
+      { toolExecutions: ["call-a"] }
+    )
+  ),
+  scenario(
+    "one wakes up inside a tool that writes: its result is refused, and it does nothing more",
+    one,
+    [
+      {
+        do: "zombie",
+        tool: "call-a",
+        expect: {
+          toolsRun: ["call-a"],
+          error: "ConcurrentAppendError",
+          errorFields: { expected_seq: 8, actual_seq: 9 },
+          status: failed("tool_call_started", "InFlightToolCalls"),
+          second: { events: ["run_failed"], toolsRun: [], error: "InFlightToolCalls" }
+        }
+      }
+    ],
+    { toolExecutions: ["call-a"], openTurn: { inFlight: ["call-a"] } }
+  )
+])
