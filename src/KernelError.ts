@@ -778,7 +778,7 @@ export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   detail: Schema.String
 }) {
   override get message() {
-    return `the run store failed to ${this.operation}: ${this.detail}`
+    return `the store failed to ${this.operation}: ${this.detail}`
   }
 }
 

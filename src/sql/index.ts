@@ -7,4 +7,6 @@ export * as PgRunStore from "./PgRunStore.ts"
 
 export * as SqliteClient from "./SqliteClient.ts"
 
+export * as SqlChatHistory from "./SqlChatHistory.ts"
+
 export * as SqlRunStore from "./SqlRunStore.ts"

@@ -1,0 +1,162 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Option, Schema } from "effect"
+import {
+  Agent,
+  ChatHistory,
+  Hooks,
+  Kernel,
+  MediaStore,
+  Message,
+  ProtocolRegistry,
+  RunStore,
+  Skill,
+  SkillRegistry
+} from "kernai"
+import { MockProvider } from "kernai/testing"
+import { chatHistorySuite } from "./support/chatHistory.ts"
+
+chatHistorySuite("ChatHistory.layerMemory", ChatHistory.layerMemory)
+chatHistorySuite(
+  "ChatHistory.layerRunStore without a run",
+  Layer.provide(ChatHistory.layerRunStore([]), RunStore.layerMemory)
+)
+
+const look = Skill.make("look", {
+  description: "",
+  input: Schema.Struct({ at: Schema.String }),
+  execute: ({ at }) => Effect.succeed(`saw ${at}`)
+})
+
+const world = (mock: MockProvider.Mock, hooks: Hooks.Hooks = {}) =>
+  Kernel.layer.pipe(
+    Layer.provide(Hooks.layer(hooks)),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        MockProvider.layerOf(mock),
+        SkillRegistry.layer(look),
+        ProtocolRegistry.layer(),
+        MediaStore.layerMemory,
+        RunStore.layerMemory
+      )
+    )
+  )
+
+const agent = (dialect: "blocks" | "tools") =>
+  Agent.make({ instructions: "", model: { id: "m", capabilities: ["text"] }, skills: "all", dialect })
+
+const loaded = (runId: string) =>
+  Effect.map(
+    RunStore.RunStore.use((store) => store.load(runId)),
+    Option.getOrThrow
+  )
+
+describe("ChatHistory.ofState", () => {
+  it.effect("is what was said before, the input, and every turn", () =>
+    Effect.gen(function* () {
+      yield* Kernel.run(agent("tools"), "now", {
+        runId: "r",
+        history: [Message.user("then"), Message.assistant("yes")]
+      })
+      const messages = ChatHistory.ofState(yield* loaded("r"))
+      assert.deepStrictEqual(
+        messages.map((message) => `${message.role}: ${Message.text(message)}`),
+        [
+          "user: then",
+          "assistant: yes",
+          "user: now",
+          "assistant: [ToolCall: look(c1)]",
+          "tool: [ToolResult: c1] saw x",
+          "assistant: done"
+        ]
+      )
+    }).pipe(
+      Effect.provide(world(MockProvider.make({ calls: [{ id: "c1", name: "look", params: { at: "x" } }] }, "done")))
+    )
+  )
+
+  it.effect("answers the calls of a stopped run with what is known of them", () => {
+    const mock = MockProvider.make({
+      calls: [
+        { id: "c1", name: "look", params: { at: "x" } },
+        { id: "c2", name: "look", params: { at: "y" } }
+      ]
+    })
+    const hooks: Hooks.Hooks = {
+      onToolCallCompleted: () => Effect.succeed({ control: { type: "pause", reason: "wait" } })
+    }
+    return Effect.gen(function* () {
+      yield* Effect.flip(Kernel.run(agent("tools"), "go", { runId: "r" }))
+      const told = ChatHistory.ofState(yield* loaded("r"))
+        .slice(-2)
+        .map(Message.text)
+      assert.deepStrictEqual(told, ["[ToolResult: c1] saw x", "[ToolError: c2] This call was not run."])
+    }).pipe(Effect.provide(world(mock, hooks)))
+  })
+
+  it.effect("does not say of a call that was interrupted that it did not run", () => {
+    const mock = MockProvider.make({ calls: [{ id: "c1", name: "wait", params: {} }] })
+    return Effect.gen(function* () {
+      const entered = yield* Deferred.make<void>()
+      const wait = Skill.make("wait", {
+        description: "",
+        input: Schema.Struct({}),
+        execute: () => Effect.andThen(Deferred.succeed(entered, undefined), Effect.never)
+      })
+      yield* (yield* SkillRegistry.SkillRegistry).register(wait)
+      const fiber = yield* Effect.forkChild(Kernel.run(agent("tools"), "go", { runId: "r" }))
+      yield* Deferred.await(entered)
+      yield* Fiber.interrupt(fiber)
+      const told = ChatHistory.ofState(yield* loaded("r")).map(Message.text)
+      assert.deepStrictEqual(told.slice(1), [
+        "[ToolCall: wait(c1)]",
+        "[ToolError: c1] This call was interrupted. Whether it ran is not known."
+      ])
+    }).pipe(Effect.provide(world(mock)))
+  })
+
+  it.effect("answers the native calls of a reply that was cut, or that a hook dropped", () => {
+    const mock = MockProvider.make(
+      { text: "so", calls: [{ id: "c1", name: "look", params: {} }], reason: "length" },
+      {
+        calls: [
+          { id: "c2", name: "look", params: { at: "x" } },
+          { id: "c3", name: "look", params: { at: "y" } }
+        ]
+      },
+      "done"
+    )
+    const hooks: Hooks.Hooks = { onToolCallsStarted: ({ calls }) => Effect.succeed({ value: calls.slice(1) }) }
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent("tools"), "go", { runId: "r" })
+      const told = ChatHistory.ofState(yield* loaded("r")).map((message) => `${message.role}: ${Message.text(message)}`)
+      assert.deepStrictEqual(told[2], "tool: [ToolError: c1] This call was not run.")
+      assert.match(told[3] ?? "", /^user: .*ended too early/)
+      assert.deepStrictEqual(told.slice(4), [
+        "assistant: [ToolCall: look(c2)][ToolCall: look(c3)]",
+        "tool: [ToolResult: c3] saw y",
+        "tool: [ToolError: c2] This call was not run.",
+        "assistant: done"
+      ])
+      assert.deepStrictEqual(mock.lastCall?.messages, ChatHistory.ofState(yield* loaded("r")).slice(0, -1))
+    }).pipe(Effect.provide(world(mock, hooks)))
+  })
+})
+
+describe("ChatHistory.layerRunStore", () => {
+  it.effect("is the conversation of runs that follow each other, and knows what their journals hold", () =>
+    Effect.gen(function* () {
+      const first = yield* Kernel.run(agent("tools"), "one", { runId: "a" })
+      const history = yield* ChatHistory.makeRunStore(["a", "b"])
+      assert.deepStrictEqual((yield* history.toArray).map(Message.text), ["one", "hello"])
+      yield* Kernel.run(agent("tools"), "two", { runId: "b", history: yield* history.toArray })
+      assert.deepStrictEqual((yield* history.toArray).map(Message.text), ["one", "hello", "two", "hello"])
+      yield* history.append(first.messages, "a:7")
+      yield* history.append(first.messages, "a")
+      assert.strictEqual(yield* history.size, 4)
+      yield* history.append(Message.user("beside"), "ab:1")
+      assert.deepStrictEqual((yield* history.last(2)).map(Message.text), ["hello", "beside"])
+      yield* history.clear
+      assert.strictEqual(yield* history.size, 0)
+    }).pipe(Effect.provide(world(MockProvider.make("hello"))))
+  )
+})

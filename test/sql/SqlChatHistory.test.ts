@@ -1,0 +1,44 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { Message } from "kernai"
+import { SqlChatHistory, SqliteClient } from "kernai/sql"
+import { chatHistorySuite } from "../support/chatHistory.ts"
+import * as Postgres from "../support/postgres.ts"
+
+const sqlite = SqliteClient.layer({ filename: ":memory:" })
+
+chatHistorySuite("SqlChatHistory on SQLite", Layer.provide(SqlChatHistory.layer("c"), sqlite))
+
+describe.skipIf(!Postgres.available)("PostgreSQL", () => {
+  chatHistorySuite("SqlChatHistory on PostgreSQL", Layer.provide(SqlChatHistory.layer("c"), Postgres.layer))
+})
+
+describe("SqlChatHistory", () => {
+  it.effect("keeps conversations apart, and finds them again", () =>
+    Effect.gen(function* () {
+      const names = ["a", "A", "a\u0000", "a%0000", "", "x".repeat(5_000)]
+      for (const name of names) yield* (yield* SqlChatHistory.make(name)).append(Message.user(name), "k")
+      for (const name of names) {
+        assert.deepStrictEqual((yield* (yield* SqlChatHistory.make(name)).toArray).map(Message.text), [name])
+      }
+      yield* (yield* SqlChatHistory.make("a")).clear
+      assert.strictEqual(yield* (yield* SqlChatHistory.make("A")).size, 1)
+    }).pipe(Effect.provide(sqlite))
+  )
+
+  it.effect("says typed that what is stored cannot be read, or that the database is gone", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const history = yield* SqlChatHistory.make("c")
+      yield* history.append(Message.user("a"))
+      for (const body of ["{", "{}", "[1]", `[{"role":"robot","content":[]}]`]) {
+        yield* sql`UPDATE kernai_messages SET body = ${body}`
+        assert.strictEqual((yield* Effect.flip(history.toArray)).reason, "corrupt", body)
+        assert.strictEqual((yield* Effect.flip(history.last(1))).reason, "corrupt", body)
+      }
+      yield* sql`DROP TABLE kernai_messages`
+      assert.strictEqual((yield* Effect.flip(history.size)).reason, "unavailable")
+    }).pipe(Effect.provide(sqlite))
+  )
+})
