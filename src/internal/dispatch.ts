@@ -326,7 +326,7 @@ const restoreIn = Effect.interruptible
  * What the model may read of a failure: the sentence of a typed one, a fixed
  * text for a bug, whose cause goes to the log (W-14).
  */
-const explain = (subject: string, cause: Cause.Cause<unknown>): Effect.Effect<CallError> => {
+export const explain = (subject: string, cause: Cause.Cause<unknown>): Effect.Effect<CallError> => {
   for (const reason of cause.reasons) {
     if (Cause.isFailReason(reason)) return Effect.succeed(errorOf(subject, reason.error))
   }

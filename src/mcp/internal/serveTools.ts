@@ -1,0 +1,191 @@
+/**
+ * Skills as the tools of a server of ours.
+ *
+ * A call is decided by the policy, bounded in time and told in safe words, as
+ * it would be in a run; nobody is there to confirm anything.
+ *
+ * @since 0.1.0
+ */
+import * as McpSchema from "effect/ai/McpSchema"
+import { McpServer } from "effect/ai/McpServer"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Content from "../../Content.ts"
+import { explain } from "../../internal/dispatch.ts"
+import { isJsonObject, type JsonObject, jsonObject } from "../../internal/json.ts"
+import { plain } from "../../internal/plain.ts"
+import { McpError } from "../../KernelError.ts"
+import { Limits } from "../../Limits.ts"
+import { MediaStore, type Shape as Media } from "../../MediaStore.ts"
+import { allowed, type Decision, Policy, type PolicyScope } from "../../Policy.ts"
+import type { AnySkill } from "../../Skill.ts"
+import * as Skills from "../../Skill.ts"
+import { SkillRegistry } from "../../SkillRegistry.ts"
+
+/** Which skills are offered. */
+export type Offered = "all" | ReadonlyArray<string>
+
+/** The tools of one server. */
+export interface Tools {
+  /** Registers the skills there are, and follows the registry as skills come and go. */
+  readonly register: (offered: Offered) => Effect.Effect<void, never, McpServer | MediaStore | Scope.Scope>
+  /** Is a tool of this name there now? What was registered once stays known to the server below. */
+  readonly isThere: (name: string) => boolean
+  /** Waits until no call is under way, and its answer is on its way. */
+  readonly idle: Effect.Effect<void>
+}
+
+/** Makes tools of the skills in context. */
+export const make: Effect.Effect<Tools, never, SkillRegistry> = Effect.gen(function* () {
+  const registry = yield* SkillRegistry
+  const policy = yield* Policy
+  let offered: Offered = []
+  let running = 0
+
+  const isThere = (name: string) =>
+    (offered === "all" || offered.includes(name)) &&
+    Option.isSome(registry.find(name)) &&
+    policy?.visible?.(name, scopeOf("")) !== false
+
+  const register = Effect.fnUntraced(function* (asked: Offered) {
+    offered = asked
+    const server = yield* McpServer
+    const media = yield* MediaStore
+    const known = new Map<string, AnySkill>()
+    let seen: ReadonlyArray<AnySkill> | undefined
+
+    const update = Effect.gen(function* () {
+      const skills = yield* registry.all
+      if (skills === seen) return
+      seen = skills
+      for (const skill of skills) {
+        if (!isThere(skill.name) || known.get(skill.name) === skill) continue
+        known.set(skill.name, skill)
+        yield* server.addTool({
+          tool: toolOf(skill),
+          annotations: Context.empty(),
+          handle: (input) =>
+            Effect.suspend(() => {
+              running++
+              const body = call(registry, skill.name, jsonObject(plain(input ?? {})))
+              return Effect.ensuring(
+                Effect.provideService(body, MediaStore, media),
+                Effect.sync(() => running--)
+              )
+            })
+        })
+      }
+      const gone = [...known.keys()].filter((name) => !isThere(name))
+      for (const name of gone) known.delete(name)
+      if (gone.length > 0) yield* server.notifications["notifications/tools/list_changed"]({})
+    })
+    yield* update
+    yield* Effect.forkScoped(Effect.repeat(update, Schedule.spaced("1 second")))
+  })
+
+  const idle = Effect.sleep("50 millis").pipe(
+    Effect.repeat({ until: () => running === 0 }),
+    Effect.andThen(Effect.sleep("50 millis"))
+  )
+  return { register, isThere, idle }
+})
+
+const toolOf = (skill: AnySkill) =>
+  new McpSchema.Tool({
+    name: skill.name,
+    description: skill.description,
+    inputSchema: decodeSchema({ ...skill.inputSchema, type: "object" }),
+    annotations: {
+      ...(skill.annotations.title === undefined ? {} : { title: skill.annotations.title }),
+      readOnlyHint: skill.annotations.readonly,
+      destructiveHint: skill.annotations.destructive,
+      idempotentHint: skill.annotations.idempotent,
+      openWorldHint: skill.annotations.openWorld
+    }
+  })
+
+const decodeSchema = Schema.decodeUnknownSync(McpSchema.ToolJson)
+
+const scopeOf = (callId: string): PolicyScope => ({
+  runId: callId,
+  rootRunId: callId,
+  agent: "mcp",
+  depth: 0,
+  context: {}
+})
+
+/** Calls a skill as it is registered now. */
+const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], name: string, input: JsonObject) {
+  const found = registry.find(name)
+  if (Option.isNone(found)) return failed(`Skill '${name}' not found`)
+  const skill = found.value
+  const limits = yield* Limits
+  const callId = `mcp_${(yield* Random.nextInt) >>> 0}_${(yield* Random.nextInt) >>> 0}`
+  const decision = yield* decide(skill, input, callId)
+  if (decision._tag === "Denied") return failed(decision.reason)
+  if (decision._tag === "Confirm") return failed(`${decision.reason} (a person has to confirm this, and none is here)`)
+
+  const media = yield* (yield* MediaStore).run(callId)
+  const limit = skill.timeLimit ?? limits.skillMs
+  const body = Effect.gen(function* () {
+    const value = yield* skill.call(input, { ...scopeOf(callId), callId, step: 0, taskId: undefined, runContext: null })
+    const output = yield* Effect.fromResult(Skills.toOutput(value))
+    return { output, content: yield* media.admit([...output.content, ...output.media]) }
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: limit,
+      orElse: () =>
+        Effect.fail(
+          new McpError({ server: "", reason: "timeout", detail: `Skill '${name}' took longer than ${limit} ms` })
+        )
+    }),
+    Effect.provideService(MediaStore, media)
+  )
+  const exit = yield* Effect.exit(body)
+  if (Exit.isFailure(exit)) return failed((yield* explain(`Skill '${name}'`, exit.cause)).message)
+  const { content, output } = exit.value
+  return new McpSchema.CallToolResult({
+    content: yield* Effect.forEach(content, (part) => blockOf(media, part)),
+    ...(isJsonObject(output.value) ? { structuredContent: output.value } : {})
+  })
+}, Effect.scoped)
+
+const decide = (skill: AnySkill, input: JsonObject, toolCallId: string): Effect.Effect<Decision> =>
+  Effect.flatMap(Policy, (policy) =>
+    policy === undefined
+      ? Effect.succeed(allowed)
+      : policy.authorize({
+          ...scopeOf(toolCallId),
+          toolCallId,
+          name: skill.name,
+          kind: "skill",
+          arguments: input,
+          effects: skill.effects
+        })
+  )
+
+const failed = (text: string) => new McpSchema.CallToolResult({ isError: true, content: [{ type: "text", text }] })
+
+const blockOf = Effect.fnUntraced(function* (media: Media, part: Content.Content) {
+  if (!Content.isMedia(part)) return textBlock(Content.toText(part))
+  const bytes = yield* Effect.option(media.bytes(part.fileId ?? ""))
+  if (Option.isNone(bytes)) return textBlock(Content.placeholder(part))
+  const mimeType = part.mediaType ?? "application/octet-stream"
+  if (part.type === "image" || part.type === "audio") {
+    const medium: McpSchema.ContentBlock = { type: part.type, data: bytes.value, mimeType }
+    return medium
+  }
+  const resource: McpSchema.ContentBlock = {
+    type: "resource",
+    resource: { uri: `media:${part.fileId ?? ""}`, mimeType, blob: bytes.value }
+  }
+  return resource
+})
+
+const textBlock = (text: string): McpSchema.ContentBlock => ({ type: "text", text })

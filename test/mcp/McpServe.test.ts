@@ -1,0 +1,332 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+import { Effect, Exit, Fiber, Layer, Redacted, Schema, Scope } from "effect"
+import { Agent, Kernel, Policy, Skill, SkillRegistry } from "kernai"
+import { McpServe } from "kernai/mcp"
+import { MockProvider } from "kernai/testing"
+import { spawn } from "node:child_process"
+import * as http from "node:http"
+import { fileURLToPath } from "node:url"
+import * as Support from "../support/mcp/connect.ts"
+import { noted, offered, skills } from "../support/mcp/offered.ts"
+
+const script = fileURLToPath(new URL("../support/mcp/offered.ts", import.meta.url))
+
+/** The official client over a transport, for the time of the scope. */
+const official = (transport: Transport) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const client = new Client({ name: "oracle", version: "1" })
+      await client.connect(transport)
+      return client
+    }),
+    (client) => Effect.promise(() => client.close())
+  )
+
+const overHttp = ({ token, url }: McpServe.Endpoint) =>
+  official(
+    new StreamableHTTPClientTransport(new URL(url), {
+      requestInit: { headers: token === undefined ? {} : { authorization: `Bearer ${Redacted.value(token)}` } }
+    }) as Transport
+  )
+
+const registry = SkillRegistry.layer(...skills)
+const serve = (options?: McpServe.HttpOptions) => McpServe.http({ name: "offered", skills: offered, ...options })
+
+/** What the official client sees and gets, whatever the way there. */
+const works = Effect.fnUntraced(function* (client: Client) {
+  assert.strictEqual(client.getServerVersion()?.name, "offered")
+  const { tools } = yield* Effect.promise(() => client.listTools())
+  assert.deepStrictEqual(
+    tools.map((tool) => tool.name),
+    offered
+  )
+  const [greet] = tools
+  assert.deepInclude(greet, { name: "greet", description: "Greets" })
+  assert.deepStrictEqual(Object.keys(greet!.inputSchema.properties ?? {}), ["name", "loud"])
+  assert.deepStrictEqual(greet!.inputSchema.required, ["name"])
+  assert.deepInclude(greet!.annotations, { title: "Greeting", readOnlyHint: true, destructiveHint: false })
+
+  const call = (name: string, input: Record<string, unknown> = {}) =>
+    Effect.promise(() => client.callTool({ name, arguments: input }))
+  assert.deepStrictEqual((yield* call("greet", { name: "<block>" })).content, [{ type: "text", text: "hello <block>" }])
+  const rows = yield* call("rows")
+  assert.deepStrictEqual(rows.structuredContent, { rows: [1, 2] })
+  assert.deepStrictEqual(rows.content, [{ type: "text", text: `{"rows":[1,2]}` }])
+  const [dot, image, file] = (yield* call("picture")).content as ReadonlyArray<Record<string, unknown>>
+  assert.deepStrictEqual(dot, { type: "text", text: "a dot" })
+  assert.deepStrictEqual(image, { type: "image", mimeType: "image/png", data: "iVBORw==" })
+  assert.deepInclude(file?.["resource"], { mimeType: "application/pdf", blob: "JVBERg==" })
+
+  const misfit = yield* call("greet", { name: 7 })
+  assert.isTrue(misfit.isError)
+  assert.match(JSON.stringify(misfit.content), /name/)
+  const failure = yield* call("fail")
+  assert.deepStrictEqual(failure, {
+    isError: true,
+    content: [{ type: "text", text: "no such row; Bearer <redacted>" }]
+  })
+  const defect = yield* call("break")
+  assert.deepStrictEqual(defect.content, [{ type: "text", text: "Skill 'break' failed unexpectedly" }])
+  const hidden = yield* Effect.promise(() => client.callTool({ name: "hidden", arguments: {} }).catch((error) => error))
+  assert.match(String(hidden), /hidden/)
+})
+
+describe("McpServe", () => {
+  describe("is what the official client expects", () => {
+    it.live("over standard streams, where logs are no messages", () =>
+      Effect.gen(function* () {
+        const transport = new StdioClientTransport({ command: process.execPath, args: [script], stderr: "pipe" })
+        const client = yield* official(transport as Transport)
+        assert.strictEqual(client.getInstructions(), "Be kind")
+        yield* works(client)
+        const { pid } = transport
+        yield* Effect.promise(() => client.close())
+        assert.isFalse(Support.isAlive(pid!))
+      })
+    )
+
+    it.live("over Streamable HTTP, with a token that is new at every start", () =>
+      Effect.gen(function* () {
+        const [one, other] = [yield* serve(), yield* serve()]
+        assert.notStrictEqual(Redacted.value(one.token!), Redacted.value(other.token!))
+        yield* works(yield* overHttp(one))
+      }).pipe(Effect.provide(registry))
+    )
+
+    it.live.each(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] as const)(
+      "and our own client of revision %s",
+      (protocolVersion) =>
+        Effect.gen(function* () {
+          const { token, url } = yield* serve()
+          const connection = yield* Support.connect({
+            url,
+            protocolVersion,
+            headers: { authorization: `Bearer ${Redacted.value(token!)}` }
+          })
+          assert.strictEqual((yield* connection.info).protocolVersion, protocolVersion)
+          const result = yield* connection.callTool("greet", { name: "you", loud: true })
+          assert.strictEqual(Support.textOf(result), "HELLO you")
+        }).pipe(Effect.provide([registry, Support.platform]))
+    )
+  })
+
+  it.live("stops a skill whose call is given up", () =>
+    Effect.gen(function* () {
+      const client = yield* overHttp(yield* serve())
+      noted.length = 0
+      const call = yield* Effect.forkChild(
+        Effect.promise((signal) => client.callTool({ name: "wait", arguments: {} }, undefined, { signal }))
+      )
+      yield* Support.until(() => noted.includes("waiting"))
+      yield* Fiber.interrupt(call)
+      yield* Support.until(() => noted.includes("stopped"))
+    }).pipe(Effect.provide(registry))
+  )
+
+  it.live("follows the registry, and tells that the tools changed", () =>
+    Effect.gen(function* () {
+      const registry = yield* SkillRegistry.SkillRegistry
+      const client = yield* overHttp(yield* serve({ skills: "all" }))
+      const names = Effect.promise(() => client.listTools().then(({ tools }) => tools.map((tool) => tool.name)))
+      const scope = yield* Scope.make()
+      const late = Skill.make("late", {
+        description: "",
+        input: Schema.Struct({}),
+        execute: () => Effect.succeed("ok")
+      })
+      yield* registry.register(late).pipe(Scope.provide(scope))
+      yield* Effect.repeat(names, { until: (names) => names.includes("late") })
+      assert.deepStrictEqual((yield* Effect.promise(() => client.callTool({ name: "late" }))).content, [
+        { type: "text", text: "ok" }
+      ])
+      yield* Scope.close(scope, Exit.void)
+      assert.notInclude(yield* names, "late")
+      const gone = yield* Effect.promise(() => client.callTool({ name: "late" }).catch((error) => error))
+      assert.match(String(gone), /late/)
+    }).pipe(Effect.provide(registry))
+  )
+
+  it.live("asks the policy, and takes what needs a person for refused", () =>
+    Effect.gen(function* () {
+      const client = yield* overHttp(yield* serve())
+      const call = (name: string) =>
+        Effect.promise(() =>
+          client.callTool({ name, arguments: {} }).catch((error: unknown) => ({ content: String(error) }))
+        )
+      assert.deepStrictEqual((yield* call("rows")).content, [{ type: "text", text: "not today" }])
+      assert.match(JSON.stringify((yield* call("picture")).content), /are you sure \(a person has to confirm/)
+      const { tools } = yield* Effect.promise(() => client.listTools())
+      assert.notInclude(
+        tools.map((tool) => tool.name),
+        "break"
+      )
+      assert.match(JSON.stringify((yield* call("break")).content), /break/)
+    }).pipe(
+      Effect.provide([
+        registry,
+        Policy.layer(
+          ({ name }) => Effect.succeed(name === "rows" ? Policy.denied("not today") : Policy.confirm("are you sure")),
+          (name) => name !== "break"
+        )
+      ])
+    )
+  )
+
+  it.live("offers an agent, which runs for each call", () =>
+    Effect.gen(function* () {
+      const client = yield* overHttp(yield* McpServe.http())
+      const { tools } = yield* Effect.promise(() => client.listTools())
+      assert.deepInclude(tools[0], { name: "my_agent", description: "Answers" })
+      const answer = yield* Effect.promise(() => client.callTool({ name: "my_agent", arguments: { input: "hi" } }))
+      assert.deepStrictEqual(answer.content, [{ type: "text", text: "HI" }])
+    }).pipe(
+      Effect.provide(
+        SkillRegistry.layer(
+          McpServe.agent(Agent.make({ name: "my agent", description: "Answers", instructions: "", model: "mock" }))
+        ).pipe(
+          Layer.provide(Kernel.layerMemory),
+          Layer.provide([SkillRegistry.layer(), MockProvider.layer(`<block type="final">HI</block>`)])
+        )
+      )
+    )
+  )
+
+  describe("answers nobody it should not (S-13)", () => {
+    /** A request exactly as it is written, which fetch would not send. */
+    const send = (
+      { token, url }: McpServe.Endpoint,
+      headers: http.OutgoingHttpHeaders,
+      method = "POST",
+      path = new URL(url).pathname
+    ) =>
+      Effect.promise(
+        () =>
+          new Promise<number>((resolve, reject) => {
+            const { hostname, port } = new URL(url)
+            const asked = http.request({ hostname, port, method, path, agent: false }, (response) => {
+              response.resume()
+              resolve(response.statusCode ?? 0)
+            })
+            asked.on("error", reject)
+            const json = { "content-type": "application/json", accept: "application/json, text/event-stream" }
+            const bearer = token === undefined ? {} : { authorization: `Bearer ${Redacted.value(token)}` }
+            for (const [name, value] of Object.entries({ ...json, ...bearer, ...headers })) {
+              if (value !== undefined) asked.setHeader(name, value)
+            }
+            asked.end(method === "POST" ? `{"jsonrpc":"2.0","id":1,"method":"ping"}` : undefined)
+          })
+      )
+
+    it.live("by its host, origin, kind of body, or without the token", () =>
+      Effect.gen(function* () {
+        const endpoint = yield* serve()
+        const { port } = new URL(endpoint.url)
+        const refused: ReadonlyArray<readonly [http.OutgoingHttpHeaders, number, string?, string?]> = [
+          [{ host: `evil.example:${port}` }, 403],
+          [{ host: "127.0.0.1" }, 403],
+          [{ host: `127.0.0.1.evil.example:${port}` }, 403],
+          [{ origin: "https://evil.example" }, 403],
+          [{ origin: "null" }, 403],
+          [{ origin: `http://127.0.0.1:${port}` }, 403],
+          [{ "content-type": "text/plain" }, 403],
+          [{ "content-type": "text/plain; charset=application/json" }, 403],
+          [{ "access-control-request-method": "POST", origin: "https://evil.example" }, 403, "OPTIONS"],
+          [{}, 403, "OPTIONS"],
+          [{ host: `evil.example:${port}` }, 403, "GET", "/"],
+          [{ origin: "https://evil.example" }, 403, "GET", "/nothing"],
+          [{ authorization: undefined }, 401],
+          [{ authorization: "Bearer wrong" }, 401],
+          [{ authorization: undefined }, 401, "GET", "/"],
+          [{}, 404, "GET", "/nothing"]
+        ]
+        for (const [headers, status, method, path] of refused) {
+          assert.strictEqual(
+            yield* send(endpoint, headers, method, path),
+            status,
+            JSON.stringify([headers, method, path])
+          )
+        }
+        assert.strictEqual(yield* send(endpoint, { host: `LOCALHOST:${port}` }), 400, "it may ask, but has no session")
+      }).pipe(Effect.provide(registry))
+    )
+
+    it.live("but the pages and names it was told of", () =>
+      Effect.gen(function* () {
+        const endpoint = yield* serve({ origins: ["https://app.example"], hosts: ["app.example"], token: "none" })
+        assert.strictEqual(yield* send(endpoint, { host: "app.example", origin: "https://app.example" }), 400)
+        assert.strictEqual(yield* send(endpoint, { origin: "https://evil.example" }), 403)
+      }).pipe(Effect.provide(registry))
+    )
+
+    it.live("and wants a token where it is not on loopback", () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(serve({ host: "0.0.0.0", token: "none" }))
+        assert.strictEqual(error.message, "a server on '0.0.0.0' needs a token: it is not loopback")
+      }).pipe(Effect.provide(registry))
+    )
+  })
+
+  it.live("leaves no socket and no timer when its scope closes (R-15)", () =>
+    Effect.gen(function* () {
+      const before = process.getActiveResourcesInfo().filter((kind) => kind === "TCPServerWrap").length
+      const endpoint = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const endpoint = yield* serve()
+          const client = yield* overHttp(endpoint)
+          yield* Effect.promise(() => client.listTools())
+          return endpoint
+        })
+      )
+      assert.strictEqual(process.getActiveResourcesInfo().filter((kind) => kind === "TCPServerWrap").length, before)
+      const refused = yield* Effect.promise(() =>
+        fetch(endpoint.url).then(
+          () => "answered",
+          () => "refused"
+        )
+      )
+      assert.strictEqual(refused, "refused")
+    }).pipe(Effect.provide(registry))
+  )
+
+  it.live("answers what was asked before the input ended, and then ends itself", () =>
+    Effect.promise(
+      () =>
+        new Promise<void>((resolve, reject) => {
+          const child = spawn(process.execPath, [script], { stdio: ["pipe", "pipe", "ignore"] })
+          let output = ""
+          child.stdout.on("data", (chunk) => (output += chunk))
+          child.on("exit", (code) => {
+            try {
+              const answers = output
+                .trim()
+                .split("\n")
+                .map((line) => JSON.parse(line))
+              assert.deepStrictEqual(
+                answers.map(({ id }) => id),
+                [1, 2]
+              )
+              assert.strictEqual(answers[1].result.content[0].text, "hello you")
+              assert.strictEqual(code, 0)
+              resolve()
+            } catch (error) {
+              reject(error)
+            }
+          })
+          const messages = [
+            {
+              id: 1,
+              method: "initialize",
+              params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "pipe", version: "1" } }
+            },
+            { method: "notifications/initialized" },
+            { id: 2, method: "tools/call", params: { name: "greet", arguments: { name: "you" } } }
+          ]
+          child.stdin.end(messages.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`).join(""))
+        })
+    )
+  )
+})
