@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { spawn } from "node:child_process"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { fileURLToPath } from "node:url"
 
 const bin = fileURLToPath(new URL("../../bin/kernai.mjs", import.meta.url))
@@ -10,8 +12,12 @@ interface Ended {
   readonly error: string
 }
 
-/** A real process: slow, so there are only a few. */
-const call = (args: ReadonlyArray<string>, env: { readonly [name: string]: string } = {}): Promise<Ended> =>
+/** A real process: slow, so there are only a few. `onStart` is told how to send it a signal. */
+const call = (
+  args: ReadonlyArray<string>,
+  env: { readonly [name: string]: string } = {},
+  onStart: (kill: (signal: NodeJS.Signals) => void) => void = () => {}
+): Promise<Ended> =>
   new Promise((resolve) => {
     const child = spawn(process.execPath, [bin, ...args], {
       env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...env },
@@ -19,6 +25,7 @@ const call = (args: ReadonlyArray<string>, env: { readonly [name: string]: strin
     })
     const ended = { out: "", error: "" }
     child.stdout.on("data", (data) => (ended.out += data))
+    onStart((signal) => child.kill(signal))
     child.stderr.on("data", (data) => (ended.error += data))
     child.on("close", (code) => resolve({ code, ...ended }))
   })
@@ -62,5 +69,24 @@ describe("kernai", () => {
     const findings: ReadonlyArray<{ readonly name: string; readonly state: string }> = JSON.parse(out)
     const state = (name: string) => findings.find((finding) => finding.name === name)?.state
     assert.deepStrictEqual([state("openai"), state("anthropic")], ["ok", "missing"])
+  })
+
+  it("ends a run at Ctrl-C, with its connection, and says so", async () => {
+    const asked = Promise.withResolvers<void>()
+    const closed = Promise.withResolvers<void>()
+    const server = createServer((_request, response) => {
+      response.on("close", closed.resolve)
+      asked.resolve()
+    })
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    const { port } = server.address() as AddressInfo
+    const env = { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: `http://127.0.0.1:${port}` }
+    const { code, error } = await call(["run", "--model", "anthropic/claude", "Hello?"], env, (kill) => {
+      void asked.promise.then(() => kill("SIGINT"))
+    })
+    assert.strictEqual(code, 130)
+    assert.strictEqual(error, "kernai: interrupted\n")
+    await closed.promise
+    server.close()
   })
 })
