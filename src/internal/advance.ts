@@ -13,6 +13,7 @@ import type { PhaseEvent } from "../RunEvent.ts"
 import type { Delta, Phase, PromptDelta, RunRecord, RunState, ToolResponseChange, Turn } from "../RunState.ts"
 import * as Usage from "../Usage.ts"
 import { Growing } from "./growing.ts"
+import { freeze } from "./snapshot.ts"
 
 /** A state whose lists are shared between its versions; a copy is filled in before anybody sees it. */
 class State implements RunState {
@@ -42,6 +43,7 @@ class State implements RunState {
   updatedAt: number
   #turns: Growing<Turn>
   #prompt: Growing<Message>
+  #sealed = false
 
   constructor(from: RunState) {
     this.runId = from.runId
@@ -73,11 +75,11 @@ class State implements RunState {
   }
 
   get turns(): ReadonlyArray<Turn> {
-    return this.#turns.array
+    return this.#sealed ? freeze(this.#turns.array) : this.#turns.array
   }
 
   get prompt(): ReadonlyArray<Message> {
-    return this.#prompt.array
+    return this.#sealed ? freeze(this.#prompt.array) : this.#prompt.array
   }
 
   static turns(state: RunState): Growing<Turn> {
@@ -86,6 +88,14 @@ class State implements RunState {
 
   static prompt(state: RunState): Growing<Message> {
     return state instanceof State ? state.#prompt : Growing.of(state.prompt)
+  }
+
+  /** Freezes a state and all of it that is looked at; its long lists wait until they are. */
+  seal(): this {
+    if (this.#sealed) return this
+    this.#sealed = true
+    for (const value of Object.values(this)) freeze(value)
+    return Object.freeze(this)
   }
 
   setPrompt(prompt: Growing<Message>): void {
@@ -104,6 +114,9 @@ export const turnLog = (state: RunState): Growing<Turn> => State.turns(state)
 
 /** The conversation of a state, without copying it. */
 export const promptLog = (state: RunState): Growing<Message> => State.prompt(state)
+
+/** A state that cannot be changed, at any depth (DR-2). */
+export const seal = (state: RunState): RunState => (state instanceof State ? state.seal() : freeze(state))
 
 /** A state with another context: what hooks change between commits. */
 export const withContext = (state: RunState, context: RunState["context"]): RunState => {

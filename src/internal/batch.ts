@@ -49,7 +49,7 @@ const openBatch = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void,
   let calls = openTurn(run).pending
   let rewritten = false
   if (hook !== undefined) {
-    const result = yield* ask(run, "onToolCallsStarted", hook({ ...hookArgs(run), calls }))
+    const result = yield* ask(run, "onToolCallsStarted", hook(hookArgs(run, { calls })))
     if (result.control !== undefined && result.control.type !== "continue") return yield* obey(run, result.control)
     if (result.value !== undefined) {
       calls = yield* declared(calls, result.value)
@@ -140,7 +140,7 @@ export const continueCalls = (run: Run): Effect.Effect<void, KernelError> => {
   const result = openTurn(run).completed.at(-1)
   const hook = run.hooks.onToolCallCompleted
   return run.state.status.phase === "tool_call_completed" && result !== undefined && hook !== undefined
-    ? settle(run, "onToolCallCompleted", (args) => hook({ ...args, result }), nextCall)
+    ? settle(run, "onToolCallCompleted", hook, { result }, nextCall)
     : nextCall(run)
 }
 
@@ -181,7 +181,7 @@ const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Ret
   }
   const hook = run.hooks.onToolCallStarted
   if (hook !== undefined) {
-    const result = yield* ask(run, "onToolCallStarted", hook({ ...hookArgs(run), call: asked }))
+    const result = yield* ask(run, "onToolCallStarted", hook(hookArgs(run, { call: asked })))
     if (result.control !== undefined && result.control.type !== "continue") return yield* obey(run, result.control)
     const value: Review | undefined = result.value
     if (value?.type === "skip") {
@@ -298,7 +298,7 @@ const finish = (
     const hook = run.hooks.onToolCallCompleted
     if (hook === undefined) return
     run.settled = true
-    const asked = yield* restore(ask(run, "onToolCallCompleted", hook({ ...hookArgs(run), result })))
+    const asked = yield* restore(ask(run, "onToolCallCompleted", hook(hookArgs(run, { result }))))
     if (asked.control !== undefined && asked.control.type !== "continue") run.deferred ??= asked.control
   })
   return run.lock === undefined ? body : run.lock.withPermits(1)(body)

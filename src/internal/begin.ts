@@ -21,7 +21,7 @@ import type * as RunStore from "../RunStore.ts"
 import { effectsOf } from "./dispatch.ts"
 import type { JsonObject } from "./json.ts"
 import { conclude, drive, failWith, restoreOutput } from "./loop.ts"
-import { commit, type Ground, now, type Run } from "./run.ts"
+import { commit, type Ground, now, ownContext, type Run } from "./run.ts"
 import * as Tree from "./tree.ts"
 
 /** Who a new run is. */
@@ -58,7 +58,7 @@ const born = Effect.fnUntraced(function* (ground: Ground, birth: Birth): Effect.
     parentRunId,
     messages,
     history: history.length,
-    context: birth.context
+    context: ownContext(birth.context)
   }
   const record: RunRecord = {
     runId,
@@ -141,7 +141,7 @@ export const resume = Effect.fnUntraced(function* (
   for (const child of children.values()) Tree.count(run.tree, Tree.spentOf(child))
   const delta: Delta = {
     resumed: true,
-    ...(how.context === undefined ? {} : { context: how.context }),
+    ...(how.context === undefined ? {} : { context: ownContext(how.context) }),
     ...(how.approvals === undefined ? {} : { answers: how.approvals }),
     ...(how.rewind === true ? { rewind: true } : {}),
     ...verdicts

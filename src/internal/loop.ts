@@ -40,7 +40,7 @@ const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Kern
   while (run.state.status.type === "running") {
     switch (run.state.status.phase) {
       case "run_started":
-        yield* settle(run, "onRunStarted", run.hooks.onRunStarted, startTurn)
+        yield* settle(run, "onRunStarted", run.hooks.onRunStarted, {}, startTurn)
         break
       case "turn_started":
         yield* prepare(run)
@@ -99,7 +99,7 @@ const fail = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never, K
 const failed = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {
   const hook = run.hooks.onRunFailed
   if (hook !== undefined) {
-    yield* ask(run, "onRunFailed", hook({ ...hookArgs(run), error })).pipe(
+    yield* ask(run, "onRunFailed", hook(hookArgs(run, { error }))).pipe(
       Effect.catchCause((cause) => Effect.logWarning("onRunFailed failed", cause))
     )
   }

@@ -9,6 +9,7 @@
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import type * as Semaphore from "effect/Semaphore"
 import type { Agent } from "../Agent.ts"
 import type { Call, CallResult } from "../Call.ts"
@@ -33,8 +34,9 @@ import type { AnySkill } from "../Skill.ts"
 import type { StreamPart } from "../StreamPart.ts"
 import type { SkillRegistry } from "../SkillRegistry.ts"
 import type * as Telemetry from "../Telemetry.ts"
-import { turnLog, withContext } from "./advance.ts"
-import type { Json, JsonObject } from "./json.ts"
+import { seal, turnLog, withContext } from "./advance.ts"
+import { isJsonObject, type Json, type JsonObject } from "./json.ts"
+import { freeze, take } from "./snapshot.ts"
 import type { Tree } from "./tree.ts"
 
 /** Any agent, its instructions already closed over what they need. */
@@ -230,12 +232,15 @@ export const policyScope = (run: Run): PolicyScope => ({
 
 // ---------------------------------------------------------------- hooks
 
-export const hookArgs = (run: Run): HookArgs => ({
-  state: run.state,
-  turn: run.state.currentTurn ?? turnLog(run.state).last(),
-  context: run.state.context,
-  commitKey: `${run.state.runId}:${run.state.revision}`
-})
+/** What a hook is given: frozen at every depth, so that nothing it does to it reaches the run (DR-2). */
+export const hookArgs = <More extends object>(run: Run, more: More): HookArgs & More =>
+  freeze({
+    state: seal(run.state),
+    turn: run.state.currentTurn ?? turnLog(run.state).last(),
+    context: run.state.context,
+    commitKey: `${run.state.runId}:${run.state.revision}`,
+    ...more
+  })
 
 /** Asks a hook; its context change is part of the state from here on. */
 export const ask = <A>(
@@ -248,12 +253,19 @@ export const ask = <A>(
     Effect.map((result) => {
       if (result === undefined) return {}
       if (result.context !== undefined) {
-        run.changed = { ...run.changed, ...result.context }
-        run.state = withContext(run.state, { ...run.state.context, ...result.context })
+        const context = ownContext(result.context)
+        run.changed = { ...run.changed, ...context }
+        run.state = withContext(run.state, { ...run.state.context, ...context })
       }
       return result
     })
   )
+
+/** A copy of a context that nobody else can change; what is no JSON is left to the store to refuse. */
+export const ownContext = (context: JsonObject): JsonObject => {
+  const copy = take(context)
+  return Result.isSuccess(copy) && isJsonObject(copy.success) ? copy.success : context
+}
 
 /** The failure of a hook or middleware, unless it ends the run on purpose (CP-16). */
 export const extensionError = (extension: string, error: unknown): ExtensionFailed | MiddlewareTermination =>
@@ -268,16 +280,17 @@ const isTermination = (error: unknown): error is MiddlewareTermination =>
  * Goes on after the settle hook of the phase just committed, which runs once;
  * does not when the hook paused or ended the run.
  */
-export const settle = (
+export const settle = <More extends object>(
   run: Run,
   name: keyof Hooks,
-  hook: ((args: HookArgs) => Effect.Effect<HookResult | void, unknown>) | undefined,
+  hook: ((args: HookArgs & More) => Effect.Effect<HookResult | void, unknown>) | undefined,
+  more: More,
   next: (run: Run) => Effect.Effect<void, KernelError>
 ): Effect.Effect<void, KernelError> => {
   if (hook === undefined || run.settled || run.state.settledRevision >= run.state.phaseRevision) return next(run)
   // A failing hook has been asked too, and is not asked again (DR-8).
   run.settled = true
-  return Effect.flatMap(ask(run, name, hook(hookArgs(run))), ({ control }) => {
+  return Effect.flatMap(ask(run, name, hook(hookArgs(run, more))), ({ control }) => {
     if (control === undefined) return next(run)
     if (control.type !== "continue") return obey(run, control)
     run.goesOn = name === "onTurnCompleted"
@@ -308,7 +321,7 @@ export const observePause = (run: Run, reason: string, metadata: Json): Effect.E
   run.hooks.onPause === undefined
     ? Effect.void
     : run.hooks
-        .onPause({ ...hookArgs(run), reason, metadata })
+        .onPause(hookArgs(run, { reason, metadata }))
         .pipe(Effect.catchCause((cause) => Effect.logWarning("onPause failed", cause)))
 
 /** Ends the run: onRunCompleted may pause this, but not undo it (DR-10). */
@@ -321,7 +334,7 @@ export const complete = Effect.fnUntraced(function* (
   const end = { source, ...(reason === undefined ? {} : { reason }), ...(metadata === undefined ? {} : { metadata }) }
   const hook = run.hooks.onRunCompleted
   if (hook !== undefined) {
-    const result = yield* ask(run, "onRunCompleted", hook({ ...hookArgs(run), source, reason }))
+    const result = yield* ask(run, "onRunCompleted", hook(hookArgs(run, { source, reason })))
     if (result.control?.type === "pause") {
       return yield* pause(run, result.control.reason, result.control.metadata ?? null, { completing: end })
     }

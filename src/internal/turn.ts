@@ -23,6 +23,7 @@ import { startCalls } from "./batch.ts"
 import { intent, type Intent } from "./intent.ts"
 import { type Heard, hear } from "./modelCall.ts"
 import { ask, commit, complete, hookArgs, obey, openTurn, type Run, settle, tell } from "./run.ts"
+import { freeze } from "./snapshot.ts"
 import * as Tree from "./tree.ts"
 import { canAct, definitions, isProtocol, misfit, outputSchema, parametersOf, visibleProtocols } from "./view.ts"
 
@@ -40,7 +41,7 @@ const limitOf = (run: Run): number => Math.min(run.agent.maxSteps, run.agent.bud
 
 /** Builds the prompt of the turn and commits what is new in it (AC-10). */
 export const prepare = (run: Run): Effect.Effect<void, KernelError> =>
-  settle(run, "onTurnStarted", run.hooks.onTurnStarted, build)
+  settle(run, "onTurnStarted", run.hooks.onTurnStarted, {}, build)
 
 const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
   const { agent } = run
@@ -61,10 +62,7 @@ const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Ker
   const result = yield* ask(
     run,
     "onTurnPrepared",
-    run.hooks.onTurnPrepared({
-      ...hookArgs(run),
-      prepared: { ...built, messages: built.messages ?? run.state.prompt }
-    })
+    run.hooks.onTurnPrepared(hookArgs(run, { prepared: { ...built, messages: built.messages ?? run.state.prompt } }))
   )
   if (result.control !== undefined && result.control.type !== "continue") return yield* obey(run, result.control)
   if (result.value === undefined) return yield* commitPrompt(run, built, argsOf(built))
@@ -113,7 +111,7 @@ const commonPrefix = (before: ReadonlyArray<Message>, after: ReadonlyArray<Messa
 /** Commits that the model is about to be asked, then asks it. */
 export const startModel = (run: Run): Effect.Effect<void, KernelError> =>
   Effect.flatMap(commit(run, "phase", [{ type: "model_started", attempt: 1 }]), () =>
-    settle(run, "onModelStarted", run.hooks.onModelStarted, askModel)
+    settle(run, "onModelStarted", run.hooks.onModelStarted, {}, askModel)
   )
 
 /** Asks again what was asked when the run was cut off; the attempt goes up (DR-24). */
@@ -121,7 +119,7 @@ export const restartModel = Effect.fnUntraced(function* (run: Run) {
   yield* commit(run, "phase", [{ type: "model_restarted", attempt: openTurn(run).attempt + 1 }])
   const observer = run.hooks.onModelRestarted
   if (observer !== undefined) {
-    yield* observer(hookArgs(run)).pipe(
+    yield* observer(hookArgs(run, {})).pipe(
       Effect.catchCause((cause) => Effect.logWarning("onModelRestarted failed", cause))
     )
   }
@@ -178,7 +176,8 @@ const commitAnswer = (run: Run, heard: Heard, usage: Usage.Usage | null, costUsd
       finishReason: heard.reply.finish?.reason ?? "unknown",
       latencyMs: heard.latencyMs,
       outcome: meaning.outcome,
-      calls: meaning.calls
+      // What is journaled is what runs: a skill that changes its input changes nothing.
+      calls: freeze(meaning.calls)
     }
   ])
 
@@ -237,7 +236,7 @@ export const afterModel = (run: Run): Effect.Effect<void, KernelError> => {
   const hook = run.hooks.onModelCompleted
   const { raw } = run
   run.raw = none
-  return settle(run, "onModelCompleted", hook && ((args) => hook({ ...args, raw })), (run) =>
+  return settle(run, "onModelCompleted", hook, { raw }, (run) =>
     openTurn(run).pending.length > 0 ? startCalls(run) : endTurn(run)
   )
 }
@@ -246,7 +245,7 @@ export const afterModel = (run: Run): Effect.Effect<void, KernelError> => {
 
 /** After the batch: the end of the turn. */
 export const afterCalls = (run: Run): Effect.Effect<void, KernelError> =>
-  settle(run, "onToolCallsCompleted", run.hooks.onToolCallsCompleted, endTurn)
+  settle(run, "onToolCallsCompleted", run.hooks.onToolCallsCompleted, {}, endTurn)
 
 const endTurn = (run: Run): Effect.Effect<void, KernelError> => {
   const { outcome, turnId } = openTurn(run)
@@ -258,7 +257,7 @@ const endTurn = (run: Run): Effect.Effect<void, KernelError> => {
 
 /** Decides how it goes on (DR-20): the end, the limit, or the next turn. */
 export const afterTurn = (run: Run): Effect.Effect<void, KernelError> =>
-  settle(run, "onTurnCompleted", run.hooks.onTurnCompleted, (run) => {
+  settle(run, "onTurnCompleted", run.hooks.onTurnCompleted, {}, (run) => {
     const turn = turnLog(run.state).last()
     const done = turn !== undefined && turn.completed.length === 0 && turn.outcome?.type !== "corrective"
     if (done && !run.goesOn) return complete(run, "model_done")
