@@ -1,0 +1,80 @@
+#!/usr/bin/env node
+// Copies a template into a new folder, installs it, and says what to type next.
+import { spawnSync } from "node:child_process"
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { basename, join, resolve } from "node:path"
+import { createInterface } from "node:readline/promises"
+import { fileURLToPath } from "node:url"
+import { parseArgs } from "node:util"
+
+const templates = ["hello", "chat", "mcp", "approval", "workflow", "multimodal"]
+const usage = `usage: npm create kernai@latest FOLDER [-- --template ${templates.join("|")}] [--yes] [--no-install]`
+
+const fail = (message) => {
+  console.error(message)
+  process.exit(2)
+}
+
+const read = () => {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        template: { type: "string", short: "t" },
+        yes: { type: "boolean", short: "y" },
+        "no-install": { type: "boolean" },
+        // Where the library itself comes from, for trying out one that is not published.
+        kernai: { type: "string" },
+        help: { type: "boolean", short: "h" }
+      }
+    })
+  } catch (error) {
+    return fail(`${error.message}\n${usage}`)
+  }
+}
+
+const { positionals, values } = read()
+if (values.help) {
+  console.log(usage)
+  process.exit(0)
+}
+const [target] = positionals
+if (target === undefined || positionals.length > 1) fail(usage)
+const folder = resolve(target)
+const name = basename(folder).toLowerCase()
+if (!/^[a-z0-9][a-z0-9._-]{0,213}$/.test(name)) fail(`'${basename(folder)}' is no name for a package`)
+if (existsSync(folder) && readdirSync(folder).length > 0) fail(`${folder} is not empty`)
+
+const ask = async () => {
+  if (values.yes || !process.stdin.isTTY) return templates[0]
+  const prompt = createInterface({ input: process.stdin, output: process.stdout })
+  const answer = (await prompt.question(`template (${templates.join(", ")}): `)).trim()
+  prompt.close()
+  return answer === "" ? templates[0] : answer
+}
+const template = values.template ?? (await ask())
+if (!templates.includes(template)) fail(`no template '${template}'; there are: ${templates.join(", ")}`)
+
+mkdirSync(folder, { recursive: true })
+const source = fileURLToPath(new URL("./templates/", import.meta.url))
+cpSync(join(source, "shared"), folder, { recursive: true })
+cpSync(join(source, template), folder, { recursive: true })
+// npm leaves files of this name out of packages, so the template carries it under another.
+renameSync(join(folder, "gitignore"), join(folder, ".gitignore"))
+
+const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
+const extra = join(folder, "dependencies.json")
+manifest.name = name
+if (values.kernai !== undefined) manifest.dependencies.kernai = values.kernai
+if (existsSync(extra)) Object.assign(manifest.dependencies, JSON.parse(readFileSync(extra, "utf8")))
+writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`)
+
+if (!values["no-install"]) {
+  const { status } = spawnSync("npm", ["install", "--no-audit", "--no-fund"], {
+    cwd: folder,
+    stdio: "inherit",
+    shell: process.platform === "win32"
+  })
+  if (status !== 0) fail("npm install failed; try it again in the folder")
+}
+console.log(`\n${name} is ready:\n\n  cd ${target}\n  npm start\n  npm test`)

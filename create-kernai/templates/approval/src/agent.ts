@@ -1,0 +1,29 @@
+import { Effect, Layer, Schema } from "effect"
+import { Agent, Kernel, MediaStore, Policy, ProtocolRegistry, Skill, SkillRegistry } from "kernai"
+import { SqlRunStore } from "kernai/sql"
+
+/** Sending cannot be taken back: that is what `write`, the default, says. */
+export const send = Skill.make("send", {
+  description: "Sends a letter",
+  input: Schema.Struct({ to: Schema.String, text: Schema.String }),
+  execute: ({ to }) => Effect.succeed(`sent to ${to}`)
+})
+
+export const agent = Agent.make({ instructions: "You write letters.", model: "scripted", skills: [send] })
+
+/** A person is asked before anything that cannot be taken back. */
+export const careful = Policy.layer((call) =>
+  Effect.succeed(call.effects === "write" ? Policy.confirm("a letter cannot be taken back") : Policy.allowed)
+)
+
+/** Runs are kept in a file, so that another process can go on with them. */
+export const kernel = (file: string) =>
+  Kernel.layer.pipe(
+    Layer.provide([
+      SkillRegistry.layer(send),
+      ProtocolRegistry.layer(),
+      MediaStore.layerMemory,
+      SqlRunStore.layerSqlite(file),
+      careful
+    ])
+  )

@@ -1,0 +1,26 @@
+import { Console, Effect } from "effect"
+import { Kernel } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { agent, kernel } from "./agent.ts"
+
+// npm start                 writes a letter and waits
+// npm start -- approve ID   sends it
+// npm start -- deny ID      does not
+const [word, runId] = process.argv.slice(2)
+const asks = `<block type="command" name="send">{"to": "Oslo", "text": "Hello"}</block>`
+
+const begin = Effect.gen(function* () {
+  const error = yield* Effect.flip(Kernel.run(agent, "Write to Oslo.", { provider: MockProvider.make(asks) }))
+  yield* Console.log(error.message)
+  if (error._tag === "RunPaused") yield* Console.log(`npm start -- approve ${error.runId}`)
+})
+
+const decide = Effect.fn("decide")(function* (runId: string, approved: boolean) {
+  const answer = MockProvider.make(`<final>${approved ? "It is on its way." : "It was not sent."}</final>`)
+  const approvals = [{ toolCallId: `${runId}:t1.0`, approved, by: "you" }]
+  const result = yield* Kernel.resume(agent, runId, { provider: answer, approvals })
+  yield* Console.log(result.text)
+})
+
+const program = runId === undefined ? begin : decide(runId, word === "approve")
+await Effect.runPromise(Effect.provide(program, kernel("runs.db")))

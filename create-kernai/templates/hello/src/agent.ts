@@ -1,0 +1,16 @@
+import { Effect, Schema } from "effect"
+import { Agent, Skill } from "kernai"
+
+/** What the model may call. Its input is a Schema; `read` says that calling it twice does no harm. */
+export const population = Skill.make("population", {
+  description: "Tells how many people live in a city",
+  input: Schema.Struct({ city: Schema.String }),
+  effects: "read",
+  execute: ({ city }) => Effect.succeed(city === "Oslo" ? 717_710 : 0)
+})
+
+export const agent = Agent.make({
+  instructions: "You answer questions about cities.",
+  model: "scripted",
+  skills: [population]
+})
