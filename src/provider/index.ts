@@ -54,3 +54,8 @@ export * as LanguageModelProvider from "./LanguageModelProvider.ts"
  * @since 0.1.0
  */
 export * as Resilience from "./Resilience.ts"
+/**
+ * @category bridges
+ * @since 0.1.0
+ */
+export * as SkillTools from "./SkillTools.ts"
