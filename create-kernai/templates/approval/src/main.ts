@@ -9,11 +9,10 @@ import { agent, kernel } from "./agent.ts"
 const [word, runId] = process.argv.slice(2)
 const asks = `<block type="command" name="send">{"to": "Oslo", "text": "Hello"}</block>`
 
-const begin = Effect.gen(function* () {
-  const error = yield* Effect.flip(Kernel.run(agent, "Write to Oslo.", { provider: MockProvider.make(asks) }))
-  yield* Console.log(error.message)
-  if (error._tag === "RunPaused") yield* Console.log(`npm start -- approve ${error.runId}`)
-})
+const begin = Kernel.run(agent, "Write to Oslo.", { provider: MockProvider.make(asks) }).pipe(
+  Effect.flatMap((result) => Console.log(result.text)),
+  Effect.catchTag("RunPaused", (paused) => Console.log(`${paused.message}\nnpm start -- approve ${paused.runId}`))
+)
 
 const decide = Effect.fn("decide")(function* (runId: string, approved: boolean) {
   const answer = MockProvider.make(`<final>${approved ? "It is on its way." : "It was not sent."}</final>`)
