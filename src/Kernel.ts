@@ -83,6 +83,12 @@ export interface CommonOptions {
   readonly parts?: boolean
   /** Who runs: part of every record, and the owner of leases. */
   readonly workerId?: string
+  /**
+   * Asked before each step of the run and of its children. An error stops it
+   * there, at its last commit: a `CancellationError` from the host that wants
+   * to end, an `AgentCrashError` from a worker that is no longer the owner.
+   */
+  readonly stop?: () => KernelError | undefined
   /** Called once per task of a workflow; what it does wrong changes nothing (BP-103). */
   readonly onTaskComplete?: (task: TaskReport) => Effect.Effect<void>
 }
@@ -135,6 +141,12 @@ export interface Shape {
     input: Input,
     options?: RunOptions
   ) => Result<Output, R>
+  /** Stores a run without running it, and gives its id. */
+  readonly submit: <Output, S extends AnySkill<unknown>, R>(
+    agent: Agent<Output, S, R>,
+    input: Input,
+    options?: RunOptions
+  ) => Effect.Effect<string, KernelError, R>
   readonly resumeStream: <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,
     runId: string,
@@ -186,6 +198,18 @@ export const run = <Output, S extends AnySkill<unknown>, R>(
   input: Input,
   options?: RunOptions
 ): Result<Output, Kernel | R> => Kernel.use((kernel) => kernel.run(agent, input, options))
+
+/**
+ * Stores a run without running it, and gives its id: a worker takes it up (see `RunWorker`).
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const submit = <Output, S extends AnySkill<unknown>, R>(
+  agent: Agent<Output, S, R>,
+  input: Input,
+  options?: RunOptions
+): Effect.Effect<string, KernelError, Kernel | R> => Kernel.use((kernel) => kernel.submit(agent, input, options))
 
 /**
  * Takes a stored run up where it stands, and tells what happens from there.
@@ -269,38 +293,46 @@ interface Sink {
 const silent: Sink = { tell: () => {}, isFull: () => false, batch: (body) => body() }
 
 const make = (built: Built): Shape => {
-  const runWith = <Output, S extends AnySkill<unknown>, R>(
+  /** Gives a new run its id and its media, and begins it. */
+  const newRun = <Output, S extends AnySkill<unknown>, R, A>(
     agent: Agent<Output, S, R>,
     input: Input,
     options: RunOptions,
-    sink: Sink
-  ): Result<Output, R> =>
+    sink: Sink,
+    start: (ground: Ground, birth: Begin.Birth) => Effect.Effect<A, KernelError>
+  ): Effect.Effect<A, KernelError, R> =>
     onGround(built, agent, options, sink, undefined, (ground, newId) => {
       const runId = options.runId ?? newId()
       return Effect.scoped(
         Effect.gen(function* () {
           const media = yield* ground.media.run(runId)
           const parts = yield* media.admit(isList(input) ? input : [input])
-          return yield* Effect.provideService(
-            Begin.begin(
-              { ...ground, media },
-              {
-                runId,
-                rootRunId: runId,
-                parentRunId: undefined,
-                depth: 0,
-                taskId: undefined,
-                history: options.history ?? [],
-                input: parts,
-                context: options.context ?? {}
-              }
-            ),
-            MediaStore.MediaStore,
-            media
-          )
+          const birth = {
+            runId,
+            rootRunId: runId,
+            parentRunId: undefined,
+            depth: 0,
+            taskId: undefined,
+            history: options.history ?? [],
+            input: parts,
+            context: options.context ?? {}
+          }
+          return yield* Effect.provideService(start({ ...ground, media }, birth), MediaStore.MediaStore, media)
         })
       )
     })
+
+  const runWith = <Output, S extends AnySkill<unknown>, R>(
+    agent: Agent<Output, S, R>,
+    input: Input,
+    options: RunOptions,
+    sink: Sink
+  ): Result<Output, R> =>
+    // Decoded by the agent's own schema: its type is the agent's Output.
+    newRun(agent, input, options, sink, (ground, birth) => traced(ground, Begin.begin(ground, birth))) as Result<
+      Output,
+      R
+    >
 
   const resumeWith = <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,
@@ -310,16 +342,20 @@ const make = (built: Built): Shape => {
   ): Result<Output, R> =>
     Effect.flatMap(Begin.stored(Context.get(built, RunStore.RunStore), runId), (state) =>
       onGround(built, agent, options, sink, state, (ground) =>
-        Effect.scoped(
-          Effect.flatMap(ground.media.run(state.rootRunId), (media) =>
-            Effect.provideService(Begin.resume({ ...ground, media }, state, options), MediaStore.MediaStore, media)
+        traced(
+          ground,
+          Effect.scoped(
+            Effect.flatMap(ground.media.run(state.rootRunId), (media) =>
+              Effect.provideService(Begin.resume({ ...ground, media }, state, options), MediaStore.MediaStore, media)
+            )
           )
         )
       )
-    )
+    ) as Result<Output, R>
 
   return {
     run: (agent, input, options = {}) => runWith(agent, input, options, silent),
+    submit: (agent, input, options = {}) => newRun(agent, input, options, silent, Begin.submit),
     stream: (agent, input, options = {}) => events(agent, (sink) => runWith(agent, input, options, sink)),
     resume: (agent, runId, options = {}) => resumeWith(agent, runId, options, silent),
     resumeStream: (agent, runId, options = {}) => events(agent, (sink) => resumeWith(agent, runId, options, sink))
@@ -352,14 +388,14 @@ const isPause = (cause: Cause.Cause<KernelError>): boolean =>
   cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag === "RunPaused")
 
 /** Gathers what a run stands on, from the layer and from the fiber that runs it, and runs on it. */
-const onGround = <Output, S extends AnySkill<unknown>, R>(
+const onGround = <Output, S extends AnySkill<unknown>, R, A>(
   built: Built,
   agent: Agent<Output, S, R>,
   options: CommonOptions,
   sink: Sink,
   state: RunState | undefined,
-  body: (ground: Ground, newId: () => string) => Result<unknown, never>
-): Result<Output, R> =>
+  body: (ground: Ground, newId: () => string) => Effect.Effect<A, KernelError>
+): Effect.Effect<A, KernelError, R> =>
   Effect.contextWith((current: Context.Context<R>) => {
     const problem = Agents.problem(agent)
     if (problem !== undefined) return Effect.fail(problem)
@@ -392,22 +428,26 @@ const onGround = <Output, S extends AnySkill<unknown>, R>(
         tell: listeners(built, current, agent.name, sink),
         isFull: sink.isFull,
         batch: sink.batch,
+        stop: options.stop,
         spawn: Begin.spawn,
         onTaskComplete: options.onTaskComplete
       }
-      const whole = body(ground, () => `run_${hex(random)}${hex(random)}${hex(random)}`)
-      const traced =
-        ground.telemetry === undefined
-          ? whole
-          : ground.telemetry.run(
-              whole,
-              { agent: agent.name, description: agent.description, model: model.id, provider: provider.name },
-              ({ costUsd, turns, usage }) => ({ usage, turns, costUsd })
-            )
-      // Decoded by the agent's own schema: its type is the agent's Output.
-      return traced as Result<Output, never>
+      return body(ground, () => `run_${hex(random)}${hex(random)}${hex(random)}`)
     })
   })
+
+/** A whole run as telemetry sees it. */
+const traced = (
+  { agent, model, provider, telemetry }: Ground,
+  whole: Effect.Effect<RunResult<unknown>, KernelError>
+): Effect.Effect<RunResult<unknown>, KernelError> =>
+  telemetry === undefined
+    ? whole
+    : telemetry.run(
+        whole,
+        { agent: agent.name, description: agent.description, model: model.id, provider: provider.name },
+        ({ costUsd, turns, usage }) => ({ usage, turns, costUsd })
+      )
 
 /** Instructions that need services are closed over them here: inside, an agent needs nothing. */
 const closed = <Output, S extends AnySkill<unknown>, R>(

@@ -40,6 +40,10 @@ export interface Birth {
 export const begin = (ground: Ground, birth: Birth): Effect.Effect<RunResult<unknown>, KernelError> =>
   Effect.flatMap(born(ground, birth), finish)
 
+/** Stores a new run and leaves it to whoever takes it up. */
+export const submit = (ground: Ground, birth: Birth): Effect.Effect<string, KernelError> =>
+  Effect.map(born(ground, birth), ({ state }) => state.runId)
+
 /** A new run: it is stored before its first model call. */
 const born = Effect.fnUntraced(function* (ground: Ground, birth: Birth): Effect.fn.Return<Run, KernelError> {
   const { depth, history, parentRunId, rootRunId, runId, taskId } = birth

@@ -38,6 +38,8 @@ const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Kern
     return yield* commit(run, "phase", [{ type: "run_completed", ...completing }])
   }
   while (run.state.status.type === "running") {
+    const reason = run.stop?.()
+    if (reason !== undefined) return yield* Effect.fail(reason)
     switch (run.state.status.phase) {
       case "run_started":
         yield* settle(run, "onRunStarted", run.hooks.onRunStarted, {}, startTurn)

@@ -74,6 +74,8 @@ export interface Ground {
   readonly isFull: () => boolean
   /** Tells at once what `body` tells, when it has ended. */
   readonly batch: <A>(body: () => A) => A
+  /** Asked before each step: why the run must not go on in this process, if so. */
+  readonly stop: (() => KernelError | undefined) | undefined
   /** Runs a task as a child of a run and gives its result. */
   readonly spawn: (parent: Run, call: Call, input: ReadonlyArray<Content>) => Effect.Effect<CallResult, KernelError>
   readonly onTaskComplete: ((task: TaskReport) => Effect.Effect<void>) | undefined

@@ -67,8 +67,11 @@ export const runWorkflow = Effect.fnUntraced(function* (
     (!Plan.isParallel(plan.strategy, task) && [...waits].some((other) => !Plan.isParallel(plan.strategy, other)))
   const stop = (cause: Cause.Cause<KernelError>) => {
     stopping = true
-    // Siblings of a task that found the budget empty find it empty too, after the calls they have paid for.
-    if (failureOf(cause)?._tag !== "BudgetExhaustedError") Deferred.doneUnsafe(broken, Exit.failCause(cause))
+    // Siblings of a task that found the budget empty, or was told to stop, find the same after the step they are in.
+    const tag = failureOf(cause)?._tag
+    if (tag !== "BudgetExhaustedError" && tag !== "CancellationError") {
+      Deferred.doneUnsafe(broken, Exit.failCause(cause))
+    }
   }
   const tasks = TaskScheduler.run<Ended, KernelError, never>(
     left,
@@ -183,6 +186,7 @@ const concernsRun = (error: KernelError | TaskTimedOut): error is KernelError =>
   switch (error._tag) {
     case "ConcurrentAppendError":
     case "AgentCrashError":
+    case "CancellationError":
     case "StoreError":
     case "RunExists":
     case "RunBusy":
