@@ -42,6 +42,8 @@ export * as Media from "./Media.ts"
 
 export * as MediaStore from "./MediaStore.ts"
 
+export * as Memory from "./Memory.ts"
+
 export * as Message from "./Message.ts"
 
 export * as Middleware from "./Middleware.ts"

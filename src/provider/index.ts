@@ -10,6 +10,11 @@
  */
 export * as AnthropicProvider from "./AnthropicProvider.ts"
 /**
+ * @category memories
+ * @since 0.1.0
+ */
+export * as EmbeddingMemory from "./EmbeddingMemory.ts"
+/**
  * @category providers
  * @since 0.1.0
  */

@@ -9,4 +9,6 @@ export * as SqliteClient from "./SqliteClient.ts"
 
 export * as SqlChatHistory from "./SqlChatHistory.ts"
 
+export * as SqlMemory from "./SqlMemory.ts"
+
 export * as SqlRunStore from "./SqlRunStore.ts"

@@ -1,0 +1,38 @@
+/**
+ * Memories found by meaning, with any `EmbeddingModel` of effect/ai (AC-8).
+ *
+ * @since 0.1.0
+ */
+import * as EmbeddingModel from "effect/ai/EmbeddingModel"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Memory from "../Memory.ts"
+
+/**
+ * Lets every memory under this layer compare by meaning, wherever it is kept.
+ *
+ * @example
+ * SqlMemory.layer().pipe(Layer.provide(EmbeddingMemory.embedder))
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const embedder: Layer.Layer<never, never, EmbeddingModel.EmbeddingModel> = Layer.effect(
+  Memory.Embedder,
+  Effect.map(
+    EmbeddingModel.EmbeddingModel,
+    (model): Memory.Embed =>
+      (text) =>
+        Effect.map(model.embed(text), (response) => response.vector)
+  )
+)
+
+/**
+ * A memory in this process that compares by words and by meaning.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<Memory.Memory, never, EmbeddingModel.EmbeddingModel> = Memory.layerMemory.pipe(
+  Layer.provide(embedder)
+)

@@ -1,0 +1,227 @@
+/**
+ * A memory in a database, searched by its full-text index: FTS5 in SQLite,
+ * `tsvector` in PostgreSQL (AC-8).
+ *
+ * Words are cut here, so both databases find the same. Where an `Embedder` is
+ * provided, texts are also compared by meaning; vectors are kept beside them
+ * and looked through newest first. Memories of different spaces never meet.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import * as Memories from "../internal/memories.ts"
+import * as Ranking from "../internal/ranking.ts"
+import { wordsOf } from "../internal/words.ts"
+import { StoreError } from "../KernelError.ts"
+import * as Memory from "../Memory.ts"
+import { failed } from "./internal/fault.ts"
+import * as Key from "./internal/key.ts"
+import * as Tables from "./internal/memoryTables.ts"
+import { migrate } from "./internal/migrate.ts"
+
+/**
+ * Which memories, and how many of them are compared by meaning.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Whose memories: a user, a project. Default `default`. */
+  readonly space?: string
+  /** How many of the newest vectors a search looks at: 10,000 unless told. */
+  readonly compared?: number
+}
+
+/**
+ * A memory in the database of the context. Its tables are made when they are not there.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = Effect.fnUntraced(function* (
+  options: Options = {}
+): Effect.fn.Return<Memory.Shape, StoreError, SqlClient.SqlClient> {
+  const sql = (yield* SqlClient.SqlClient).withoutTransforms()
+  const embed = yield* Memory.embedding
+  const dialect = sql.onDialectOrElse({ pg: () => Tables.postgres(sql), orElse: () => Tables.sqlite(sql) })
+  yield* migrate(sql, "kernai_memory_migrations", { "0001_memories": dialect.tables })
+  const space = Key.make(options.space ?? "default")
+  const guarded = <A>(operation: string, effect: Effect.Effect<A, SqlError>): Effect.Effect<A, StoreError> =>
+    Effect.catchTag(effect, "SqlError", failed(operation))
+
+  const byKey = (key: string) =>
+    sql<Tables.Row>`SELECT id, name, body FROM kernai_memories WHERE space = ${space} AND memory_key = ${Key.make(key)}`
+
+  // ---------------------------------------------------------------- writing
+
+  const store: Memory.Shape["store"] = Effect.fnUntraced(function* (memory) {
+    const { content, key, metadata = {} } = memory
+    yield* Memory.admit(memory)
+    if (key !== undefined) {
+      const [before] = yield* guarded("remember", byKey(key))
+      if (before !== undefined) return yield* entryOf(before)
+    }
+    const vector = yield* embed(content)
+    const entry = yield* Memory.entryOf(content, metadata)
+    const row = {
+      space,
+      memory_key: key === undefined ? null : Key.make(key),
+      name: entry.id,
+      body: Memories.canonical(entry),
+      vector: vector === undefined ? null : new Uint8Array(vector.buffer)
+    }
+    const added = yield* guarded(
+      "remember",
+      sql.withTransaction(
+        Effect.gen(function* () {
+          const rows = yield* sql<{ id: number }>`
+            INSERT INTO kernai_memories ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING id`
+          const id = rows[0]?.id
+          if (id === undefined) return false
+          yield* dialect.index(id, wordsOf(content))
+          for (const [name, value] of Object.entries(metadata)) {
+            yield* sql`INSERT INTO kernai_memory_facts ${sql.insert(factOf(id, name, value))}`
+          }
+          return true
+        })
+      )
+    )
+    if (added || key === undefined) return entry
+    const [meanwhile] = yield* guarded("remember", byKey(key))
+    return meanwhile === undefined ? entry : yield* entryOf(meanwhile)
+  })
+
+  const forget: Memory.Shape["forget"] = (id) =>
+    guarded(
+      "forget",
+      sql.withTransaction(
+        Effect.gen(function* () {
+          const rows = yield* sql<{ id: number }>`
+            DELETE FROM kernai_memories WHERE space = ${space} AND name = ${Key.make(id)} RETURNING id`
+          const gone = rows[0]?.id
+          if (gone === undefined) return false
+          yield* dialect.unindex(gone)
+          yield* sql`DELETE FROM kernai_memory_facts WHERE memory = ${gone}`
+          return true
+        })
+      )
+    )
+
+  // ---------------------------------------------------------------- searching
+
+  const matching = (filter: Memory.Query["filter"]) =>
+    sql.and([
+      sql`m.space = ${space}`,
+      ...Object.entries(filter ?? {}).map(([name, value]) => {
+        const fact = factOf(0, name, value)
+        return sql`EXISTS (SELECT 1 FROM kernai_memory_facts f WHERE f.memory = m.id AND f.name = ${fact.name} AND f.value = ${fact.value})`
+      })
+    ])
+
+  /** The newest vectors that pass, best first. */
+  const alike = Effect.fnUntraced(function* (vector: Float32Array, query: Memory.Query, count: number) {
+    const found = new Map<number, number>()
+    let before: number | undefined
+    for (let looked = 0; looked < (options.compared ?? 10_000); looked += page) {
+      const older = before === undefined ? [] : [sql`m.id < ${before}`]
+      const where = sql.and([matching(query.filter), sql`m.vector IS NOT NULL`, ...older])
+      const rows = yield* sql<{ id: number; vector: Uint8Array }>`
+        SELECT m.id, m.vector FROM kernai_memories m WHERE ${where} ORDER BY m.id DESC LIMIT ${page}`
+      for (const row of rows) found.set(row.id, Ranking.likeness(vector, floats(row.vector)))
+      before = rows.at(-1)?.id
+      if (rows.length < page) break
+    }
+    return new Map([...found].toSorted((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, count))
+  })
+
+  const search: Memory.Shape["search"] = Effect.fnUntraced(function* (query) {
+    const asked = Memories.asked(query)
+    if (asked.words.length === 0 || asked.limit === 0) return []
+    const vector = yield* embed(query.query)
+    // By meaning the order may change: then more is looked at than is wanted.
+    const count = vector === undefined ? asked.limit : Math.max(50, asked.limit * 2)
+    const texts = new Map(
+      (yield* guarded("search", dialect.search(asked.words, matching(query.filter), count))).map((row) => [
+        row.id,
+        // What a database calls a rank is no share of anything; both are brought between 0 and 1.
+        row.fit / (1 + row.fit)
+      ])
+    )
+    const meanings = vector === undefined ? undefined : yield* guarded("search", alike(vector, query, count))
+    const ids = new Set([...texts.keys(), ...(meanings?.keys() ?? [])])
+    const best = [...ids]
+      .map((id) => {
+        const words = texts.get(id) ?? 0
+        return { id, score: meanings === undefined ? words : Ranking.blend(words, meanings.get(id) ?? 0) }
+      })
+      .filter(({ score }) => score > 0 && score >= asked.minScore)
+      .toSorted((a, b) => b.score - a.score || a.id - b.id)
+      .slice(0, asked.limit)
+    if (best.length === 0) return []
+    const rows = yield* guarded(
+      "search",
+      sql<Tables.Row>`SELECT id, name, body FROM kernai_memories WHERE ${sql.in(
+        "id",
+        best.map(({ id }) => id)
+      )}`
+    )
+    const entries = new Map(
+      yield* Effect.forEach(rows, (row) => Effect.map(entryOf(row), (entry) => [row.id, entry] as const))
+    )
+    return best.flatMap(({ id, score }) => {
+      const entry = entries.get(id)
+      return entry === undefined ? [] : [{ ...entry, score }]
+    })
+  })
+
+  return { store, search, forget }
+})
+
+/**
+ * A memory in the database of the context.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options?: Options): Layer.Layer<Memory.Memory, StoreError, SqlClient.SqlClient> =>
+  Layer.effect(Memory.Memory, make(options))
+
+// ---------------------------------------------------------------- helpers
+
+/** Vectors read at once. */
+const page = 500
+
+const factOf = (memory: number, name: string, value: unknown) => ({
+  memory,
+  name: Key.make(name),
+  value: Key.make(Memories.canonical(value))
+})
+
+const floats = (bytes: Uint8Array): Float32Array =>
+  // Bytes from a database may begin anywhere; numbers may not.
+  new Float32Array(bytes.slice().buffer)
+
+const decode = Schema.decodeUnknownResult(
+  Schema.fromJsonString(
+    Schema.Struct({
+      id: Schema.String,
+      content: Schema.String,
+      metadata: Schema.JsonObject,
+      createdAt: Schema.Finite
+    })
+  )
+)
+
+const entryOf = (row: Tables.Row): Effect.Effect<Memory.MemoryEntry, StoreError> => {
+  const entry = decode(row.body)
+  return Result.isSuccess(entry)
+    ? Effect.succeed(entry.success)
+    : Effect.fail(
+        new StoreError({ operation: "search", reason: "corrupt", detail: `memory ${row.name} cannot be read` })
+      )
+}

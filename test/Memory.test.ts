@@ -1,0 +1,85 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { EmbeddingModel } from "effect/ai"
+import { Agent, Kernel, Memory, SkillRegistry } from "kernai"
+import { EmbeddingMemory } from "kernai/provider"
+import { MockProvider } from "kernai/testing"
+import { memorySuite } from "./support/memory.ts"
+
+memorySuite("Memory.layerMemory", Memory.layerMemory)
+
+describe("Memory.layerMemory", () => {
+  it.effect("scores by the share of the query's words", () =>
+    Effect.gen(function* () {
+      const memory = yield* Memory.Memory
+      yield* memory.store({ content: "one two three" })
+      yield* memory.store({ content: "two and something else" })
+      const scores = (query: string) => Effect.map(memory.search({ query }), (found) => found.map(({ score }) => score))
+      assert.deepStrictEqual(yield* scores("one two"), [1, 0.5])
+      assert.deepStrictEqual(yield* scores("one two three four"), [0.75, 0.25])
+    }).pipe(Effect.provide(Memory.layerMemory))
+  )
+})
+
+describe("EmbeddingMemory", () => {
+  it.effect("compares with the embedding model of the context", () => {
+    const model = Layer.effect(
+      EmbeddingModel.EmbeddingModel,
+      EmbeddingModel.make({
+        embedMany: ({ inputs }) =>
+          Effect.succeed({
+            results: inputs.map((input) => (input.includes("sea") || input.includes("ocean") ? [1, 0] : [0, 1])),
+            usage: { inputTokens: undefined }
+          })
+      })
+    )
+    return Effect.gen(function* () {
+      const memory = yield* Memory.Memory
+      yield* memory.store({ content: "the ocean is deep" })
+      yield* memory.store({ content: "mountains are high" })
+      const [best] = yield* memory.search({ query: "sea" })
+      assert.strictEqual(best?.content, "the ocean is deep")
+    }).pipe(Effect.provide(Layer.provide(EmbeddingMemory.layer, model)))
+  })
+})
+
+describe("Memory.skills", () => {
+  it.effect("let a model remember, find and forget, each call once", () => {
+    const command = (name: string, input: unknown) =>
+      `<block type="command" name="${name}">${JSON.stringify(input)}</block>`
+    let id = ""
+    const mock = MockProvider.make().onCall((request, call) => {
+      const last = JSON.stringify(request.messages.at(-1)?.content)
+      switch (call) {
+        case 0:
+          return [1, 2]
+            .map(() => command("memory_store", { content: "Ann likes tea", metadata: { about: "ann" } }))
+            .join("")
+        case 1:
+          id = /mem_[0-9a-f]{16}/.exec(last)?.[0] ?? ""
+          return command("memory_search", { query: "tea", filter: { about: "ann" } })
+        case 2:
+          assert.include(last, "Ann likes tea")
+          return command("memory_forget", { id }) + command("memory_forget", { id: "mem_none" })
+        default:
+          assert.include(last, "nothing with the id mem_none")
+          return `<block type="final">done</block>`
+      }
+    })
+    const agent = Agent.make({ instructions: "", model: { id: "m", capabilities: ["text"] }, skills: "all" })
+    const memory = Layer.fresh(Memory.layerMemory)
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, "go")
+      const left = yield* (yield* Memory.Memory).search({ query: "tea" })
+      assert.strictEqual(left.length, 1)
+      assert.notStrictEqual(left[0]?.id, id)
+    }).pipe(
+      Effect.provide(
+        Kernel.layerMemory.pipe(
+          Layer.provide([SkillRegistry.layer(...Memory.skills), MockProvider.layerOf(mock)]),
+          Layer.provideMerge(memory)
+        )
+      )
+    )
+  })
+})

@@ -1,0 +1,64 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { Memory } from "kernai"
+import { SqliteClient, SqlMemory } from "kernai/sql"
+import { memorySuite } from "../support/memory.ts"
+import * as Postgres from "../support/postgres.ts"
+
+const sqlite = SqliteClient.layer({ filename: ":memory:" })
+
+memorySuite("SqlMemory on SQLite", Layer.provide(SqlMemory.layer(), sqlite))
+
+describe.skipIf(!Postgres.available)("PostgreSQL", () => {
+  memorySuite("SqlMemory on PostgreSQL", Layer.provide(SqlMemory.layer(), Postgres.layer))
+})
+
+describe("SqlMemory", () => {
+  it.effect("keeps spaces apart, and finds memories of another process again", () =>
+    Effect.gen(function* () {
+      const ann = yield* SqlMemory.make({ space: "ann" })
+      const bob = yield* SqlMemory.make({ space: "bob" })
+      const entry = yield* ann.store({ content: "secret of ann", key: "k" })
+      yield* bob.store({ content: "secret of bob", key: "k" })
+      const found = yield* (yield* SqlMemory.make({ space: "ann" })).search({ query: "secret" })
+      assert.deepStrictEqual(
+        found.map(({ content }) => content),
+        ["secret of ann"]
+      )
+      assert.isFalse(yield* bob.forget(entry.id))
+      assert.isTrue(yield* ann.forget(entry.id))
+    }).pipe(Effect.provide(sqlite))
+  )
+
+  it.effect("looks at no more vectors than it may, the newest first", () =>
+    Effect.gen(function* () {
+      const memory = yield* SqlMemory.make({ compared: 500 })
+      for (let index = 0; index < 600; index++) yield* memory.store({ content: `n${index}` })
+      const found = yield* memory.search({ query: "zzz", limit: 1_000 })
+      assert.strictEqual(found.length, 500)
+      assert.notInclude(
+        found.map(({ content }) => content),
+        "n0"
+      )
+    }).pipe(
+      Effect.provideService(Memory.Embedder, () => Effect.succeed([1, 2, 3])),
+      Effect.provide(sqlite)
+    )
+  )
+
+  it.effect("takes no part of a text for a query language, and tells what it cannot read", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const memory = yield* SqlMemory.make()
+      yield* memory.store({ content: "words: here" })
+      for (const query of ["words*", "words OR", "^words", "{words}: x", "words AND (", `"words`]) {
+        assert.strictEqual((yield* memory.search({ query })).length, 1, query)
+      }
+      yield* sql`UPDATE kernai_memories SET body = '{}'`
+      assert.strictEqual((yield* Effect.flip(memory.search({ query: "words" }))).reason, "corrupt")
+      yield* sql`DROP TABLE kernai_memories`
+      assert.strictEqual((yield* Effect.flip(memory.search({ query: "words" }))).reason, "unavailable")
+    }).pipe(Effect.provide(sqlite))
+  )
+})
