@@ -62,7 +62,7 @@ export const fromModel = (
         : model.streamText({ ...options, toolkit: toToolkit(request) })
     return Stream.catch(asked, (error) => Stream.fromEffect(Effect.flatMap(toFault(error), Effect.fail)))
   })
-  return { name, stream: (request) => Foreign.read(name, Stream.unwrap(ask(request)), reader(name)) }
+  return { name, stream: (request) => Foreign.stream(name, ask(request), reader(name)) }
 }
 
 /**

@@ -8,7 +8,6 @@
  *
  * @since 0.1.0
  */
-import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -20,9 +19,8 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import * as RateLimiter from "effect/persistence/RateLimiter"
-import * as Pull from "effect/Pull"
 import * as Schedule from "effect/Schedule"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { InvalidModel, ProviderUnavailable, UnsupportedProvider } from "../KernelError.ts"
 import { ProviderError, type ProviderReason } from "../KernelError.ts"
@@ -32,7 +30,7 @@ import { Middleware } from "../Middleware.ts"
 import type { Model } from "../Model.ts"
 import { ModelRegistry } from "../ModelRegistry.ts"
 import type { ProviderShape } from "../Provider.ts"
-import { isSubstance } from "./internal/reply.ts"
+import { open } from "./internal/attempts.ts"
 
 /**
  * How a failed call is made again.
@@ -351,25 +349,6 @@ const known = (registry: ModelRegistry["Service"], name: string) =>
 
 const unavailable = (call: ModelCall, error: { readonly message: string }) =>
   new ProviderError({ provider: call.provider.name, reason: "not_configured", detail: error.message })
-
-/** Starts a reply: succeeds when its first part that says something is there, and gives the whole of it. */
-const open = Effect.fnUntraced(function* (stream: ModelStream): Effect.fn.Return<ModelStream, Failure, Scope.Scope> {
-  const own = yield* Scope.fork(yield* Effect.scope)
-  const pull = yield* Scope.provide(Stream.toPull(stream), own)
-  type Parts = Arr.NonEmptyReadonlyArray<Stream.Success<ModelStream>>
-  const next = Effect.onError(
-    Pull.catchDone(pull, () => Effect.undefined),
-    (cause) => Scope.close(own, Exit.failCause(cause))
-  )
-  let held: Parts | undefined = yield* next
-  while (held !== undefined && !held.some(isSubstance)) {
-    const more: Parts | undefined = yield* next
-    if (more === undefined) return Stream.fromIterable(held)
-    held = Arr.appendAll(held, more)
-  }
-  if (held === undefined) return Stream.empty
-  return Stream.concat(Stream.fromArray(held), Stream.fromPull(Effect.succeed(pull)))
-})
 
 /** Opens a reply again as long as that may help; what stops a run on purpose is never repeated. */
 const again = (

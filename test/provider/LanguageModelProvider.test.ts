@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Schema, Stream } from "effect"
+import { Duration, Effect, Fiber, Schema, Stream } from "effect"
 import { AiError, LanguageModel, type Response } from "effect/ai"
+import { TestClock } from "effect/testing"
 import { Agent, Model, Skill } from "kernai"
 import { KernaiLanguageModel, LanguageModelProvider } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
@@ -149,7 +150,7 @@ describe("LanguageModelProvider", () => {
             AiError.make({
               module: "x",
               method: "y",
-              reason: new AiError.RateLimitError({ retryAfter: Duration.seconds(3) })
+              reason: new AiError.RateLimitError({ retryAfter: Duration.seconds(90) })
             })
           )
       })
@@ -163,10 +164,30 @@ describe("LanguageModelProvider", () => {
         assert.notInclude(JSON.stringify(run.failure), "SECRET")
       }
       assert.deepStrictEqual(errors, [
-        ["rate_limited", 3_000],
+        ["rate_limited", 90_000],
         ["incomplete", undefined],
         ["server_error", undefined]
       ])
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("asks again while nothing was said, as the adapters do (R-13)", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const overloaded = AiError.make({
+        module: "x",
+        method: "y",
+        reason: new AiError.InternalProviderError({ description: "no" })
+      })
+      const model = yield* LanguageModel.make({
+        generateText: () => Effect.die(new Error("only streamed")),
+        streamText: () => (++asked < 3 ? Stream.fail(overloaded) : Stream.fromIterable([say("at last"), finish]))
+      })
+      const agent = Agent.make({ instructions: "", model: "m" })
+      const fiber = yield* Effect.forkChild(told(agent, "hi", { provider: LanguageModelProvider.fromModel(model) }))
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual((yield* Fiber.join(fiber)).text, "at last")
+      assert.strictEqual(asked, 3)
     }).pipe(Effect.provide(kernel()))
   )
 

@@ -13,7 +13,6 @@ import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientError from "effect/http/HttpClientError"
@@ -21,16 +20,14 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
-import * as Random from "effect/Random"
 import * as Redacted from "effect/Redacted"
-import * as Result from "effect/Result"
-import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { ProviderError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { Request } from "../../Provider.ts"
 import type { StreamPart } from "../../StreamPart.ts"
-import { type Fault, isPassing, limitFault, retryAt, statusReason, toError } from "./fault.ts"
+import { patiently } from "./attempts.ts"
+import { type Fault, limitFault, retryAt, statusReason, toError } from "./fault.ts"
 import { type Decoder, type Framing, make as makeFrames } from "./frames.ts"
 import { isFields, parse } from "./read.ts"
 import { isSubstance, make as makeReply, type Reply } from "./reply.ts"
@@ -85,29 +82,12 @@ export const document = Effect.fnUntraced(
 
 const call = Effect.fnUntraced(function* (client: HttpClient.HttpClient, vendor: Vendor, request: Request) {
   const limits = yield* Limits
-  const scope = yield* Effect.scope
   const secrets = vendor.secrets.map((secret) => Redacted.value(secret))
   const body = yield* vendor.body(request)
   const post = HttpClientRequest.post(vendor.url(request), {
     headers: { "accept-encoding": "identity", ...vendor.headers() }
   }).pipe(HttpClientRequest.bodyText(body, "application/json"))
-
-  for (let attempt = 1; ; attempt++) {
-    const own = yield* Scope.fork(scope)
-    const begun = yield* Effect.result(Scope.provide(begin(client, vendor, post, limits), own))
-    if (Result.isSuccess(begun)) {
-      return Stream.mapError(begun.success, (fault) => toError(vendor.name, fault, secrets, attempt))
-    }
-    const fault = begun.failure
-    yield* Scope.close(own, Exit.fail(fault))
-    const now = yield* Clock.currentTimeMillis
-    const patience = fault.retryAt === undefined ? 0 : fault.retryAt - now
-    if (attempt >= limits.modelAttempts || !isPassing(fault) || patience > limits.retryAfterMs) {
-      return yield* toError(vendor.name, fault, secrets, attempt)
-    }
-    const pause = Math.min(8_000, 500 * 2 ** (attempt - 1)) * (0.75 + 0.25 * (yield* Random.next))
-    yield* Effect.sleep(Math.max(patience, pause))
-  }
+  return yield* patiently(vendor.name, secrets, begin(client, vendor, post, limits))
 })
 
 /** Makes one attempt: succeeds when the first part that says something is there. */

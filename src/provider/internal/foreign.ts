@@ -11,35 +11,55 @@
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import type * as Pull from "effect/Pull"
+import * as Pull from "effect/Pull"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Json, JsonObject } from "../../internal/json.ts"
 import type { ProviderError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { StreamPart } from "../../StreamPart.ts"
-import { type Fault, toError } from "./fault.ts"
+import { open, patiently } from "./attempts.ts"
+import type { Fault } from "./fault.ts"
 import { type Piece, wireId } from "./pieces.ts"
 import { fields, isDeeper, isFields, text } from "./read.ts"
 import { make as makeReply, type Reply } from "./reply.ts"
 
-/** Reads the parts of another package's model, all of one read as one array. */
-export const read = <Part>(
+/**
+ * Asks another package's model and reads its parts, all of one read as one array.
+ *
+ * `ask` begins a call; what its parts mean tells `reader`.
+ */
+export const stream = <Part>(
   provider: string,
-  parts: Stream.Stream<Part, Fault>,
+  ask: Effect.Effect<Stream.Stream<Part, Fault>, Fault, Scope.Scope>,
   reader: (reply: Reply) => (part: Part) => Fault | undefined
 ): Stream.Stream<StreamPart, ProviderError> =>
+  Stream.unwrap(
+    patiently(
+      provider,
+      [],
+      Effect.flatMap(ask, (parts) => open(read(parts, reader)))
+    )
+  )
+
+const read = <Part>(
+  parts: Stream.Stream<Part, Fault>,
+  reader: (reply: Reply) => (part: Part) => Fault | undefined
+): Stream.Stream<StreamPart, Fault> =>
   Stream.unwrap(
     Effect.gen(function* () {
       const limits = yield* Limits
       const reply = makeReply(limits)
       const take = reader(reply)
-      const pull = yield* Stream.toPull(parts)
+      const pull = timely(yield* Stream.toPull(parts), limits)
       let broken: Fault | undefined
-      const next: Pull.Pull<Arr.NonEmptyReadonlyArray<StreamPart>, Fault> = Effect.suspend(() => {
+      const next: PartsPull = Effect.suspend(() => {
         if (broken !== undefined) return Effect.fail(broken)
-        return reply.isFinished ? Cause.done() : Effect.flatMap(pull, deliver)
+        return reply.isFinished
+          ? Cause.done()
+          : Pull.matchEffect(pull, { onSuccess: deliver, onFailure: Effect.failCause, onDone: () => Effect.fail(cut) })
       })
-      const deliver = (parts: ReadonlyArray<Part>): typeof next => {
+      const deliver = (parts: ReadonlyArray<Part>): PartsPull => {
         for (const part of parts) {
           broken ??= reply.isFinished ? undefined : take(part)
           broken ??= reply.fault
@@ -51,7 +71,17 @@ export const read = <Part>(
       }
       return Stream.fromPull(Effect.succeed(next))
     })
-  ).pipe(Stream.mapError((fault) => toError(provider, fault, [], 1)))
+  )
+
+type PartsPull = Pull.Pull<Arr.NonEmptyReadonlyArray<StreamPart>, Fault>
+
+const cut: Fault = { reason: "incomplete" }
+
+const timely = <A>(pull: Pull.Pull<A, Fault>, { idleMs }: Limits): Pull.Pull<A, Fault> =>
+  Effect.timeoutOrElse(pull, {
+    duration: idleMs,
+    orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleMs is ${idleMs}` })
+  })
 
 /** Thinking and calls of another package's model, told by its own ids; an id may come again (R-24). */
 export const makeTeller = (provider: string, reply: Reply) => {
