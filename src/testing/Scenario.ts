@@ -11,7 +11,10 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
+import type * as Path from "effect/Path"
+import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
 import * as Agent from "../Agent.ts"
 import * as Contents from "../Content.ts"
@@ -29,6 +32,7 @@ import * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as SkillRegistry from "../SkillRegistry.ts"
 import * as Outcome from "./internal/outcome.ts"
+import * as Logs from "./internal/scenarioLog.ts"
 import * as Scripts from "./internal/script.ts"
 
 // ---------------------------------------------------------------- models
@@ -299,6 +303,17 @@ const connect = (scenario: Scenario, options: RunOptions) => {
  * @since 0.1.0
  */
 export const toJson: (report: Report) => JsonObject = Outcome.toJson
+
+/**
+ * Keeps a report as a file of its own in a folder, names it in the folder's `manifest.json`, and gives its path (BP-184).
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const save: (
+  report: Report,
+  directory: string
+) => Effect.Effect<string, PlatformError, FileSystem.FileSystem | Path.Path> = Logs.save
 
 /** What was asked, as text: media by what they are. */
 const inputOf = (input: Kernel.Input): string =>

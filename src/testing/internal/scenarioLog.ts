@@ -1,0 +1,112 @@
+/**
+ * Where reports of scenarios are kept: a file each, and one list of them all (BP-184).
+ *
+ * Names never collide: a second run in the same second gets a number (W-41).
+ * The list is written by one process at a time, whole or not at all; a broken
+ * one starts anew.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import type { PlatformError } from "effect/PlatformError"
+import * as Random from "effect/Random"
+import type { Json, JsonObject } from "../../internal/json.ts"
+import { type Report, toJson } from "./outcome.ts"
+
+type Files = FileSystem.FileSystem | Path.Path
+
+/** Keeps a report in a folder, and gives the path of its file. */
+export const save = Effect.fnUntraced(function* (
+  report: Report,
+  directory: string
+): Effect.fn.Return<string, PlatformError, Files> {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  yield* fs.makeDirectory(directory, { recursive: true })
+  const json = toJson(report)
+  const file = yield* create(directory, nameOf(report), `${JSON.stringify(json, undefined, 2)}\n`)
+  const { recording: _, skills: __, ...summary } = json
+  yield* append(directory, { ...summary, log: path.basename(file) })
+  return file
+})
+
+/** Writes a file under a name nobody has: `name.json`, else `name_2.json` and so on. */
+export const create = Effect.fnUntraced(function* (
+  directory: string,
+  name: string,
+  text: string
+): Effect.fn.Return<string, PlatformError, Files> {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  for (let number = 1; ; number++) {
+    const file = path.join(directory, number === 1 ? `${name}.json` : `${name}_${number}.json`)
+    const written = yield* fs.writeFileString(file, text, { flag: "wx" }).pipe(
+      Effect.as(true),
+      Effect.catchReason("PlatformError", "AlreadyExists", () => Effect.succeed(false))
+    )
+    if (written) return file
+  }
+})
+
+const nameOf = ({ model, scenario, startedAt }: Report): string =>
+  `${plain(scenario)}_${plain(model)}_${stamp(startedAt)}`
+
+/** A name that is one on every file system. */
+const plain = (name: string): string => name.replace(/[^A-Za-z0-9-]/g, "_").slice(0, 80)
+
+/** Milliseconds as `YYYYMMDD_HHMMSS`. */
+export const stamp = (at: number): string =>
+  new Date(at).toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "_")
+
+const append = Effect.fnUntraced(function* (directory: string, summary: JsonObject) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const file = path.join(directory, "manifest.json")
+  const change = Effect.gen(function* () {
+    const known = yield* Effect.option(fs.readFileString(file))
+    const list = [...Option.match(known, { onNone: () => [], onSome: entriesOf }), summary]
+    // Written beside and moved: whoever reads it sees the old list or the new one.
+    const fresh = `${file}.${yield* Random.nextIntBetween(0, 0x7fff_ffff)}`
+    yield* fs.writeFileString(fresh, `[\n${list.map((entry) => JSON.stringify(entry)).join(",\n")}\n]\n`)
+    yield* fs.rename(fresh, file)
+  })
+  yield* Effect.acquireUseRelease(
+    lock(`${file}.lock`),
+    () => change,
+    () => Effect.ignore(fs.remove(`${file}.lock`, { recursive: true }))
+  )
+})
+
+const entriesOf = (text: string): ReadonlyArray<Json> => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return Array.isArray(value) ? value : []
+  } catch {
+    return []
+  }
+}
+
+const patience = 10_000
+const pause = 20
+
+/** A folder that only one process can make. One whose owner died is taken over. */
+const lock = Effect.fnUntraced(function* (
+  directory: string
+): Effect.fn.Return<void, PlatformError, FileSystem.FileSystem> {
+  const fs = yield* FileSystem.FileSystem
+  for (let waited = 0; ; waited += pause) {
+    const isMine = yield* fs.makeDirectory(directory).pipe(
+      Effect.as(true),
+      Effect.catchReason("PlatformError", "AlreadyExists", () => Effect.succeed(false))
+    )
+    if (isMine) return
+    if (waited >= patience) {
+      yield* Effect.ignore(fs.remove(directory, { recursive: true }))
+      waited = 0
+    }
+    yield* Effect.sleep(pause)
+  }
+})
