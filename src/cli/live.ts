@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type { NodeServices } from "@effect/platform-node/NodeServices"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
@@ -20,7 +21,7 @@ import * as ModelRegistry from "../ModelRegistry.ts"
 import { Provider, type ProviderShape } from "../Provider.ts"
 import * as SkillRegistry from "../SkillRegistry.ts"
 import * as Skills from "./demo/skills.ts"
-import { usage } from "./exit.ts"
+import { type CommandFailed, usage } from "./exit.ts"
 import { follow, type Options as FollowOptions } from "./follow.ts"
 import { excerpt } from "./text.ts"
 
@@ -42,6 +43,8 @@ export interface Options extends Pick<FollowOptions, "form" | "colors"> {
   readonly dialect: Agent.DialectName
   /** Those of the recorded conversations, those of them of use with any question, none, or a folder of skill files. */
   readonly skills: "all" | "general" | "none" | { readonly directory: string }
+  /** A config of MCP servers to use as well. */
+  readonly mcp?: string | undefined
 }
 
 /**
@@ -58,17 +61,29 @@ export const live = Effect.fnUntraced(function* (options: Options) {
     model,
     maxSteps: options.maxSteps,
     dialect: options.dialect,
-    ...(options.skills === "none" ? {} : { skills: "all" as const })
+    ...(options.skills === "none" && options.mcp === undefined ? {} : { skills: "all" as const })
   })
-  const kernel = Kernel.layerMemory.pipe(Layer.provide(Layer.succeed(Provider, provider)))
   return yield* follow(Kernel.stream(agent, [options.question, ...images]), {
     ...options,
     title: `live with ${options.model}`,
     question: options.question
   }).pipe(
-    Effect.provide(Layer.provide(kernel, skillsOf(options.skills))),
+    Effect.provide(Layer.provide(yield* kernelOf(options), Layer.succeed(Provider, provider))),
     Effect.catchTag("SkillFilesInvalid", (error) => Effect.fail(usage(excerpt(error.message, 400))))
   )
+})
+
+const kernelOf = Effect.fnUntraced(function* ({
+  mcp,
+  skills
+}: Options): Effect.fn.Return<
+  Layer.Layer<Kernel.Kernel, SkillFilesInvalid | CommandFailed, Provider | NodeServices>,
+  CommandFailed,
+  NodeServices
+> {
+  if (mcp === undefined) return Layer.provide(Kernel.layerMemory, skillsOf(skills))
+  const { withServers } = yield* Effect.promise(() => import("./mcp/play.ts"))
+  return Layer.provide(Kernel.layer, yield* withServers(mcp, skillsOf(skills)))
 })
 
 /**
@@ -145,7 +160,13 @@ const readImage = Effect.fnUntraced(function* (root: string, file: string) {
   return Media.fromBytes(bytes, mimeType)
 })
 
-const skillsOf = (
+/**
+ * The registry of the skills that are offered.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const skillsOf = (
   skills: Options["skills"]
 ): Layer.Layer<SkillRegistry.SkillRegistry, SkillFilesInvalid, FileSystem.FileSystem | Path.Path> => {
   const registry = Layer.orDie(

@@ -10,8 +10,10 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as CliOutput from "effect/cli/CliOutput"
 import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
+import { LogToStderr } from "effect/References"
 import { readFileSync } from "node:fs"
 import { doctor } from "./commands/doctor.ts"
+import { mcp } from "./commands/mcp.ts"
 import { run } from "./commands/run.ts"
 import { help } from "./exit.ts"
 import * as Screen from "./screen.ts"
@@ -19,7 +21,7 @@ import * as Text from "./text.ts"
 
 const root = Command.make("kernai").pipe(
   Command.withDescription(`An agent kernel: a model speaks in blocks, kernai runs what they ask for. ${help}`),
-  Command.withSubcommands([run, doctor])
+  Command.withSubcommands([run, mcp, doctor])
 )
 
 /**
@@ -31,7 +33,11 @@ const root = Command.make("kernai").pipe(
 export const call = (args: ReadonlyArray<string>) =>
   Screen.Screen.use((screen) =>
     Effect.provide(Command.runWith(root, manifest())(args), CliOutput.layerPresenter(presenter(screen)))
-  ).pipe(Effect.provide(NodeServices.layer))
+  ).pipe(
+    Effect.provide(NodeServices.layer),
+    // The output is for answers, and for machines.
+    Effect.provideService(LogToStderr, true)
+  )
 
 // From src and from dist alike, the package is two folders up.
 const manifest = (): { readonly version: string } =>

@@ -293,6 +293,8 @@ describe("McpHub", () => {
         ]
       },
       data: { content: [{ type: "text", text: `{"x": 1}` }], structuredContent: { x: 1 } },
+      both: { content: [{ type: "text", text: "one row" }], structuredContent: { x: 1 } },
+      wrapped: { content: [{ type: "text", text: "one row" }], structuredContent: { content: "one row" } },
       failed: {
         content: [
           { type: "text", text: "bad path" },
@@ -336,6 +338,8 @@ describe("McpHub", () => {
           assert.deepStrictEqual(texts(yield* Hub.call("mcp_s__text")), ["a\nb"])
           assert.deepStrictEqual(texts(yield* Hub.call("mcp_s__picture")), ["see", "image"])
           assert.deepStrictEqual(yield* Hub.call("mcp_s__data"), [Content.data({ x: 1 })])
+          assert.deepStrictEqual(yield* Hub.call("mcp_s__both"), [Content.text("one row\n"), Content.data({ x: 1 })])
+          assert.deepStrictEqual(yield* Hub.call("mcp_s__wrapped"), [Content.text("one row")])
           assert.deepStrictEqual(yield* Hub.call("mcp_s__nothing"), [])
         }).pipe(Effect.provide(Hub.hub({ s: settings })))
       })
@@ -362,7 +366,7 @@ describe("McpHub", () => {
         const { settings } = yield* server
         yield* Effect.gen(function* () {
           const [text, page] = (yield* Hub.call("mcp_s__page")) as ReadonlyArray<Content.Content>
-          assert.deepStrictEqual(text, Content.text("12 rows"))
+          assert.deepStrictEqual(text, Content.text("12 rows\n"))
           assert.deepStrictEqual(Content.encode(page!), {
             type: "ui_resource",
             uri: "ui://table",

@@ -26,6 +26,11 @@ const flags = {
     Flag.withDescription("Play this recorded conversation"),
     Flag.optional
   ),
+  mcp: Flag.String("mcp").pipe(
+    Flag.withMetavar("<file>"),
+    Flag.withDescription("Use the MCP servers of this config; without a model, a scripted one shows them at work"),
+    Flag.optional
+  ),
   list: Flag.Boolean("list").pipe(Flag.withDescription("List the recorded conversations"), Flag.withDefault(false)),
   system: Flag.String("system").pipe(Flag.withDescription("Instructions for the model"), Flag.optional),
   image: Flag.String("image").pipe(
@@ -137,9 +142,14 @@ const play = Effect.fnUntraced(function* (input: Input, form: Form) {
       "a question needs a model: kernai run --model <provider>/<model> <question>; without both, a recorded conversation is played"
     )
   }
+  if (Option.isSome(input.mcp)) {
+    if (Option.isSome(input.replay)) return yield* usage("a recording knows no servers: give --replay or --mcp")
+    const { play } = yield* Effect.promise(() => import("../mcp/play.ts"))
+    return yield* play(input.mcp.value, { ...look(input, form), maxSteps: input.maxSteps })
+  }
   const recording = yield* open(input)
   const { replay } = yield* Effect.promise(() => import("../replay.ts"))
-  yield* replay(recording, { form, colors: Option.getOrUndefined(input.color), maxSteps: input.maxSteps })
+  yield* replay(recording, { ...look(input, form), maxSteps: input.maxSteps })
 })
 
 const ask = Effect.fnUntraced(function* (input: Input, form: Form, model: string) {
@@ -149,8 +159,7 @@ const ask = Effect.fnUntraced(function* (input: Input, form: Form, model: string
   }
   const { live } = yield* Effect.promise(() => import("../live.ts"))
   yield* live({
-    form,
-    colors: Option.getOrUndefined(input.color),
+    ...look(input, form),
     model,
     question: recording?.question ?? Option.getOrElse(input.question, () => ""),
     instructions: Option.getOrElse(input.system, () => recording?.instructions ?? instructions),
@@ -158,9 +167,12 @@ const ask = Effect.fnUntraced(function* (input: Input, form: Form, model: string
     root: input.root,
     maxSteps: input.maxSteps,
     dialect: input.dialect,
-    skills: skillsOf(input, recording !== undefined)
+    skills: skillsOf(input, recording !== undefined),
+    mcp: Option.getOrUndefined(input.mcp)
   })
 })
+
+const look = ({ color }: Input, form: Form) => ({ form, colors: Option.getOrUndefined(color) })
 
 const open = Effect.fnUntraced(function* (input: Input) {
   const Recordings = yield* recordings

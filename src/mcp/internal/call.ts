@@ -115,8 +115,10 @@ const errorText = ({ content }: Render.Rendered): string => {
 /** Names who made a page, because only that server is asked for it; and keeps the whole of what is too long. */
 const fit = Effect.fnUntraced(function* (station: Station, answer: Render.Rendered) {
   const limits = yield* Limits
-  const content = answer.content.map((part) =>
-    part.type === "ui_resource" ? Object.freeze({ ...part, server: station.name }) : part
+  const content = lined(
+    answer.content.map((part) =>
+      part.type === "ui_resource" ? Object.freeze({ ...part, server: station.name }) : part
+    )
   )
   const told = content.filter((part) => !isCarried(part))
   const text = told.map((part) => (part.type === "error" ? part.message : Content.toText(part))).join("\n")
@@ -136,6 +138,14 @@ const fit = Effect.fnUntraced(function* (station: Station, answer: Render.Render
     ]
   }
 })
+
+/** A kernel puts texts one after the other as they stand: what follows a text begins on a line of its own. */
+const lined = (content: ReadonlyArray<Content.Content>): ReadonlyArray<Content.Content> =>
+  content.map((part, index) => {
+    const next = content[index + 1]
+    const goesOn = next !== undefined && !Content.isMedia(next)
+    return part.type === "text" && goesOn && !part.text.endsWith("\n") ? Content.text(`${part.text}\n`) : part
+  })
 
 /** What is not told as text: media go to their store, pages to the user. */
 const isCarried = (part: Content.Content): boolean => Content.isMedia(part) || part.type === "ui_resource"

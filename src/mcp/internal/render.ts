@@ -130,11 +130,14 @@ const omitted = (type: unknown) => Content.text(`[non-text content omitted: type
 
 const json = (value: unknown): string => JSON.stringify(plain(value))
 
-// Servers repeat structured content as text for clients that do not know it.
+// Servers repeat structured content as text for clients that do not know it, or wrap their text for those that do.
 const withStructured = (parts: ReadonlyArray<Content.Content>, structured: Json): ReadonlyArray<Content.Content> => {
   const text = JSON.stringify(structured)
   const rest = parts.filter((part) => part.type !== "text" || canonical(part.text) !== text)
-  return [...rest, isJsonObject(structured) ? Content.data(structured) : Content.text(text)]
+  if (!isJsonObject(structured)) return [...rest, Content.text(text)]
+  const [only, ...others] = Object.values(structured)
+  const isWrapped = others.length === 0 && rest.some((part) => part.type === "text" && part.text === only)
+  return isWrapped ? rest : [...rest, Content.data(structured)]
 }
 
 const canonical = (text: string): string | undefined => {

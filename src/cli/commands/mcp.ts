@@ -1,0 +1,116 @@
+/**
+ * `kernai mcp`: the servers of a config, looked at, called, signed in to; and kernai as a server.
+ *
+ * @since 0.1.0
+ */
+import * as Argument from "effect/cli/Argument"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { usage } from "../exit.ts"
+
+const config = Flag.String("config").pipe(
+  Flag.withAlias("c"),
+  Flag.withMetavar("<file>"),
+  Flag.withDescription("The config of the servers"),
+  Flag.withDefault("mcp.yml")
+)
+const json = Flag.Boolean("json").pipe(Flag.withDescription("Print JSON"), Flag.withDefault(false))
+const server = Argument.String("server").pipe(Argument.withDescription("Its name in the config"))
+const tool = Argument.String("tool").pipe(Argument.withDescription("The name the tool has on its server"))
+
+// What a command does is loaded when it is called.
+const tools = Effect.promise(() => import("../mcp/tools.ts"))
+
+const list = Command.make("list", { server: Argument.optional(server), config, json }, (input) =>
+  Effect.flatMap(tools, (module) => module.list(input.config, input.server, input.json))
+).pipe(Command.withDescription("Connect the servers and list their tools"))
+
+const call = Command.make(
+  "call",
+  {
+    server,
+    tool,
+    input: Argument.String("input").pipe(Argument.withDescription("A JSON object"), Argument.optional),
+    config,
+    json
+  },
+  (input) => Effect.flatMap(tools, (module) => module.call({ ...input, file: input.config }))
+).pipe(
+  Command.withDescription("Call one tool and print what it answers"),
+  Command.withExamples([
+    {
+      command: `kernai mcp call files read_text_file '{"path": "letter.txt"}' -c examples/mcp.yml`,
+      description: "Read a file through the example server"
+    }
+  ])
+)
+
+const doctor = Command.make("doctor", { config, json }, (input) =>
+  Effect.flatMap(
+    Effect.promise(() => import("../mcp/doctor.ts")),
+    (module) => module.examine(input.config, input.json)
+  )
+).pipe(Command.withDescription("Say what is wrong with a config and its servers, and what to do about it"))
+
+const signIn = Command.make("sign-in", { server, config }, (input) =>
+  Effect.flatMap(tools, (module) => module.signIn(input.config, input.server))
+).pipe(Command.withDescription("Sign in to a server with a browser; the sign-in is kept for later"))
+
+const approve = Command.make("approve", { server, tool: Argument.optional(tool), config }, (input) =>
+  Effect.flatMap(tools, (module) => module.approve(input.config, input.server, input.tool))
+).pipe(Command.withDescription("Accept tools that changed since they were first seen"))
+
+const serveFlags = {
+  http: Flag.Boolean("http").pipe(
+    Flag.withDescription("Serve Streamable HTTP instead of standard streams; prints the address and the token"),
+    Flag.withDefault(false)
+  ),
+  host: Flag.String("host").pipe(Flag.withDescription("The address to listen on"), Flag.withDefault("127.0.0.1")),
+  port: Flag.Int("port").pipe(Flag.withDescription("0 takes any free port"), Flag.withDefault(0)),
+  skillsFrom: Flag.String("skills-from").pipe(
+    Flag.withMetavar("<folder>"),
+    Flag.withDescription("Offer the skill files of this folder instead of the built-in examples. Their code is run"),
+    Flag.optional
+  ),
+  model: Flag.String("model").pipe(
+    Flag.withAlias("m"),
+    Flag.withMetavar("<provider>/<model>"),
+    Flag.withDescription("Offer an agent with this model and the skills, instead of the skills"),
+    Flag.optional
+  ),
+  system: Flag.String("system").pipe(Flag.withDescription("Instructions for the agent"), Flag.optional)
+}
+
+const serve = Command.make(
+  "serve",
+  serveFlags,
+  Effect.fnUntraced(function* (input) {
+    if (input.port < 0 || input.port > 65_535) return yield* usage("--port is a number from 0 to 65535")
+    if (Option.isSome(input.system) && Option.isNone(input.model)) return yield* usage("--system needs --model")
+    const { serve } = yield* Effect.promise(() => import("../mcp/serve.ts"))
+    yield* serve({
+      skills: Option.match(input.skillsFrom, {
+        onNone: () => "general" as const,
+        onSome: (directory) => ({ directory })
+      }),
+      agent: Option.getOrUndefined(
+        Option.map(input.model, (model) => ({ model, instructions: Option.getOrElse(input.system, () => "") }))
+      ),
+      http: input.http ? { host: input.host, port: input.port } : undefined
+    })
+  })
+).pipe(Command.withDescription("Be an MCP server: offer skills, or an agent, to other programs"))
+
+/**
+ * The command.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export const mcp = Command.make("mcp").pipe(
+  Command.withDescription("Work with MCP servers, or be one"),
+  Command.withShortDescription("Work with MCP servers, or be one"),
+  Command.withSubcommands([list, call, doctor, signIn, approve, serve])
+)

@@ -1,0 +1,76 @@
+/**
+ * What `kernai mcp serve` does.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Agent from "../../Agent.ts"
+import * as Kernel from "../../Kernel.ts"
+import * as McpServe from "../../mcp/McpServe.ts"
+import { Provider } from "../../Provider.ts"
+import * as SkillRegistry from "../../SkillRegistry.ts"
+import { usage } from "../exit.ts"
+import { type Options as LiveOptions, resolve, skillsOf } from "../live.ts"
+import { Screen } from "../screen.ts"
+import { excerpt } from "../text.ts"
+
+/**
+ * What is offered, and where.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly skills: LiveOptions["skills"]
+  /** Offers one agent with these skills instead of the skills. */
+  readonly agent: { readonly model: string; readonly instructions: string } | undefined
+  /** Standard streams unless given. */
+  readonly http: { readonly host: string; readonly port: number } | undefined
+}
+
+/**
+ * Serves until the input ends, or the process does.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const serve = Effect.fnUntraced(function* (options: Options) {
+  const screen = yield* Screen
+  const skills = skillsOf(options.skills)
+  const offered = options.agent === undefined ? skills : yield* agentOf(options.agent, skills)
+  const serving = Effect.gen(function* () {
+    if (options.http === undefined) return yield* McpServe.stdio()
+    const { token, url } = yield* McpServe.http(options.http)
+    screen.out(`${url}\n`)
+    if (token !== undefined) screen.out(`Authorization: Bearer ${Redacted.value(token)}\n`)
+    return yield* Effect.never
+  })
+  yield* Effect.scoped(serving).pipe(
+    Effect.provide(offered),
+    Effect.mapError((error) =>
+      usage(
+        error._tag === "ServeError"
+          ? `the port ${options.http?.port ?? ""} cannot be opened`
+          : excerpt(error.message, 400)
+      )
+    )
+  )
+})
+
+const agentOf = Effect.fnUntraced(function* (
+  { instructions, model: name }: { readonly model: string; readonly instructions: string },
+  skills: ReturnType<typeof skillsOf>
+) {
+  const { model, provider } = yield* resolve(name)
+  const agent = Agent.make({
+    name: "kernai",
+    description: `An agent with the model ${name}: tell it what to do, and it answers`,
+    instructions,
+    model,
+    skills: "all"
+  })
+  const kernel = Kernel.layerMemory.pipe(Layer.provide([skills, Layer.succeed(Provider, provider)]))
+  return Layer.provide(Layer.orDie(SkillRegistry.layer(McpServe.agent(agent))), kernel)
+})

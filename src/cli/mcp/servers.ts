@@ -1,0 +1,80 @@
+/**
+ * The MCP servers of a config file, as the commands use them.
+ *
+ * Sign-ins and the pins of tools outlive the command: they are kept in the
+ * user's folder for data, the pins apart for each config file.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as Layer from "effect/Layer"
+import * as Path from "effect/Path"
+import * as UserDirectories from "effect/persistence/UserDirectories"
+import { sha256 } from "../../mcp/internal/definition.ts"
+import type * as McpConfig from "../../mcp/McpConfig.ts"
+import * as McpHub from "../../mcp/McpHub.ts"
+import * as TokenStore from "../../mcp/TokenStore.ts"
+import * as ToolPins from "../../mcp/ToolPins.ts"
+import { usage } from "../exit.ts"
+import { excerpt } from "../text.ts"
+
+/**
+ * Reads a config file.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const read = (file: string) =>
+  Effect.mapError(McpHub.readConfig(file), (error) => usage(excerpt(error.message, 400)))
+
+/**
+ * Reads one server of a config file.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const readOne = Effect.fnUntraced(function* (file: string, name: string) {
+  const { servers } = yield* read(file)
+  const server = servers.get(name)
+  if (server === undefined) {
+    return yield* usage(
+      `there is no server '${excerpt(name, 80)}' in ${excerpt(file, 80)}; there are: ${[...servers.keys()].join(", ")}`
+    )
+  }
+  const config: McpConfig.McpConfig = { servers: new Map([[name, server]]) }
+  return config
+})
+
+/**
+ * Connects the servers of a config that was read from a file.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (file: string, config: McpConfig.McpConfig, options?: McpHub.Options) =>
+  McpHub.layer(config, options).pipe(Layer.provide([kept(file), FetchHttpClient.layer]))
+
+/**
+ * Where sign-ins and pins are kept.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const kept = (file: string) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const path = yield* Path.Path
+      const folder = path.join(yield* dataFolder, "mcp")
+      const name = (yield* sha256(path.resolve(file))).slice(0, 16)
+      return Layer.merge(
+        TokenStore.layerFile(path.join(folder, "tokens")),
+        ToolPins.layerFile(path.join(folder, "pins", `${name}.json`))
+      )
+    })
+  )
+
+const dataFolder = UserDirectories.UserDirectories.use((folders) => folders.data("kernai")).pipe(
+  Effect.provide(UserDirectories.layer),
+  Effect.mapError((error) => usage(`there is no folder to keep sign-ins in: ${excerpt(error.message, 200)}`))
+)

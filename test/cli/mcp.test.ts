@@ -1,0 +1,228 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+import { ConfigProvider, Effect, Exit, Fiber } from "effect"
+import { spawn } from "node:child_process"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { fileURLToPath } from "node:url"
+import { codeOf } from "../../src/cli/exit.ts"
+import * as Script from "../../src/cli/mcp/script.ts"
+import { call } from "../../src/cli/root.ts"
+import * as Guard from "../support/mcp/authorization.ts"
+import * as Support from "../support/mcp/connect.ts"
+import * as Hub from "../support/mcp/hub.ts"
+import { memoryScreen } from "./support.ts"
+
+const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
+const example = "examples/mcp.yml"
+
+/** A folder for what commands keep, and a config with servers. */
+const place = Effect.fnUntraced(function* (servers: { readonly [name: string]: unknown }) {
+  const folder = path.dirname(yield* Support.sideFile)
+  const config = path.join(folder, "mcp.yml")
+  fs.writeFileSync(config, JSON.stringify({ servers }))
+  return { folder, config }
+})
+
+/** Calls a command, which keeps what it keeps in a folder. */
+const start = Effect.fnUntraced(function* (folder: string, ...args: ReadonlyArray<string>) {
+  const screen = memoryScreen()
+  const exit = yield* Effect.exit(
+    call(args).pipe(
+      Effect.provide(screen.layer),
+      Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: { XDG_DATA_HOME: folder } }))
+    )
+  )
+  const message = Exit.isFailure(exit)
+    ? exit.cause.reasons.map((reason) => ("error" in reason ? `${reason.error}` : "")).join()
+    : ""
+  return { code: codeOf(exit), message, out: screen.out(), progress: screen.progress() }
+})
+
+describe("kernai run --mcp", () => {
+  it.live("reads a file through a real server and has its first line translated, without a key", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* place({})
+      const ran = yield* start(folder, "run", "--mcp", example)
+      assert.strictEqual(ran.message, "")
+      assert.strictEqual(ran.out, `${Script.answer}\n`)
+      assert.match(ran.progress, /^scripted model: no key is needed/)
+      assert.match(ran.progress, /protocol {2}mcp {2}.*Bonjour, petit monde\./)
+      assert.match(ran.progress, /skill {5}translate {2}.*Hello, little world\./)
+    })
+  )
+
+  it.live("says in a line what a config or a server makes impossible", () =>
+    Effect.gen(function* () {
+      const { config, folder } = yield* place({ files: { command: "kernai-no-such-program" } })
+      const missing = yield* start(folder, "run", "--mcp", path.join(folder, "other.yml"))
+      assert.deepStrictEqual([missing.code, missing.out], [2, ""])
+      assert.match(missing.message, /other\.yml' cannot be read \(NotFound\)/)
+      const away = yield* start(folder, "run", "--mcp", config)
+      assert.strictEqual(away.code, 1)
+      assert.match(away.message, /knows examples\/mcp\.yml only.*'kernai-no-such-program' cannot be started/)
+      const both = yield* start(folder, "run", "--mcp", config, "--replay", "openai_scenario_weather")
+      assert.strictEqual(both.code, 2)
+    })
+  )
+})
+
+describe("kernai mcp", () => {
+  it.live("lists servers and tools, for people and for machines", () =>
+    Effect.gen(function* () {
+      const server = yield* Hub.scripted({
+        tools: [Hub.tool("say", { description: "Says\u202e it" }), Hub.tool("see")]
+      })
+      const { config, folder } = yield* place({ one: server.settings, away: { command: "kernai-no-such-program" } })
+      const people = yield* start(folder, "mcp", "list", "-c", config)
+      assert.strictEqual(people.code, 0)
+      assert.match(people.out, /^one {2}scripted 0, revision 2025-11-25\n {2}say {2}Says\\u\{202e\} it\n {2}see {2}\n/)
+      assert.match(people.out, /^away {2}unavailable: .*cannot be started/m)
+      const machines = yield* start(folder, "mcp", "list", "one", "-c", config, "--json")
+      const [one, ...others] = JSON.parse(machines.out)
+      assert.deepStrictEqual(others, [])
+      assert.deepInclude(one, { name: "one", state: "connected", skills: { say: "mcp_one__say", see: "mcp_one__see" } })
+      const unknown = yield* start(folder, "mcp", "list", "two", "-c", config)
+      assert.strictEqual(unknown.code, 2)
+      assert.match(unknown.message, /there is no server 'two' in .*; there are: one, away/)
+    })
+  )
+
+  it.live("calls a tool, and ends with 1 when that fails", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* place({})
+      const file = ["mcp", "call", "files", "read_text_file"]
+      const read = yield* start(folder, ...file, `{"path":"letter.txt","head":1}`, "-c", example)
+      assert.deepStrictEqual([read.code, read.out], [0, "Bonjour, petit monde.\n"])
+      const gone = yield* start(folder, ...file, `{"path":"no.txt"}`, "-c", example)
+      assert.strictEqual(gone.code, 1)
+      assert.match(gone.out, /^ENOENT/)
+      const json = yield* start(folder, ...file, `{"path":"no.txt"}`, "-c", example, "--json")
+      assert.isTrue(JSON.parse(json.out).isError)
+      const words = yield* start(folder, ...file, "letter.txt", "-c", example)
+      assert.deepStrictEqual([words.code, words.out], [2, ""])
+      assert.match(words.message, /the input of a tool is a JSON object/)
+      const tool = yield* start(folder, "mcp", "call", "files", "nix", "-c", example)
+      assert.strictEqual(tool.code, 1)
+      assert.match(tool.message, /tool not found: nix \(server=files\)/)
+    })
+  )
+
+  it.live("keeps which tools were accepted, hides those that change, and approves them (S-8)", () =>
+    Effect.gen(function* () {
+      const script = { tools: [Hub.tool("say", { description: "Says" })], results: { say: Hub.said("hi") } }
+      const server = yield* Hub.scripted(script)
+      const { config, folder } = yield* place({ one: server.settings })
+      const say = () => start(folder, "mcp", "call", "one", "say", "-c", config)
+      assert.strictEqual((yield* say()).out, "hi\n")
+      server.change({ ...script, tools: [Hub.tool("say", { description: "Says, and tells others" })] })
+      const hidden = yield* say()
+      assert.strictEqual(hidden.code, 1)
+      assert.match(hidden.message, /'say' .* is hidden, because its definition changed/)
+      assert.match(
+        (yield* start(folder, "mcp", "list", "-c", config)).out,
+        /say {2}hidden, changed: kernai mcp approve one say\n$/
+      )
+      const approved = yield* start(folder, "mcp", "approve", "one", "-c", config)
+      assert.deepStrictEqual([approved.code, approved.out], [0, "say  Says, and tells others\n"])
+      assert.strictEqual((yield* say()).out, "hi\n")
+      assert.strictEqual((yield* start(folder, "mcp", "approve", "one", "-c", config)).code, 2)
+    })
+  )
+
+  it.live("signs in once, and stays signed in over processes", () =>
+    Effect.gen(function* () {
+      const guard = new Guard.Guard()
+      const server = yield* Guard.serve(guard)
+      const { config, folder } = yield* place({ one: { url: server.url() } })
+      const write = () => start(folder, "mcp", "call", "one", "write", "-c", config)
+      const before = yield* write()
+      assert.strictEqual(before.code, 1)
+      assert.match(before.message, /MCP server 'one' needs a sign-in/)
+      const doctor = yield* start(folder, "mcp", "doctor", "-c", config)
+      assert.match(doctor.out, /Sign in: kernai mcp sign-in one/)
+
+      const screen = memoryScreen()
+      const signing = yield* call(["mcp", "sign-in", "one", "-c", config]).pipe(
+        Effect.provide(screen.layer),
+        Effect.provideService(
+          ConfigProvider.ConfigProvider,
+          ConfigProvider.fromEnv({ env: { XDG_DATA_HOME: folder } })
+        ),
+        Effect.forkChild
+      )
+      yield* Support.until(() => screen.out().includes("http"))
+      yield* Guard.browse(/http\S+/.exec(screen.out())![0])
+      yield* Fiber.join(signing)
+      assert.match(screen.out(), /signed in to one\n$/)
+      assert.strictEqual((yield* write()).out, "1\n")
+      assert.match((yield* start(folder, "mcp", "doctor", "-c", config)).out, /^ok +one {2}small 1, streamable_http/)
+    })
+  )
+
+  it.live("tells what is wrong with a config, and ends with 1", () =>
+    Effect.gen(function* () {
+      const { config, folder } = yield* place({ a: { transport: "http" }, b: { command: "kernai-no-such-program" } })
+      const ran = yield* start(folder, "mcp", "doctor", "-c", config)
+      assert.deepStrictEqual([ran.code, ran.message], [1, "CommandFailed: 2 things are wrong"])
+      assert.strictEqual(
+        ran.out,
+        [
+          "wrong   a  http server 'a' missing 'url'",
+          "        Write the address, as in: url: https://example.com/mcp",
+          "wrong   b  the program 'kernai-no-such-program' of MCP server 'b' is not found in PATH",
+          "        Install it, or write its path in full.",
+          ""
+        ].join("\n")
+      )
+      const good = yield* start(folder, "mcp", "doctor", "-c", example, "--json")
+      assert.deepStrictEqual(
+        JSON.parse(good.out).map(({ server, state }: { server: string; state: string }) => [server, state]),
+        [["files", "ok"]]
+      )
+    })
+  )
+
+  it.live("serves skills over HTTP to who has the token", () =>
+    Effect.gen(function* () {
+      const { folder } = yield* place({})
+      const screen = memoryScreen()
+      yield* Effect.forkScoped(Effect.provide(call(["mcp", "serve", "--http"]), screen.layer))
+      yield* Support.until(() => screen.out().includes("Bearer"))
+      const [url = "", header = ""] = screen.out().trim().split("\n")
+      const client = new Client({ name: "oracle", version: "1" })
+      const requestInit = { headers: { authorization: header.replace("Authorization: ", "") } }
+      yield* Effect.promise(() =>
+        client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }) as Transport)
+      )
+      const sum = yield* Effect.promise(() =>
+        client.callTool({ name: "calculator", arguments: { expression: "6 * 7" } })
+      )
+      assert.deepStrictEqual(sum.content, [{ type: "text", text: "42" }])
+      yield* Effect.promise(() => client.close())
+      assert.strictEqual((yield* start(folder, "mcp", "serve", "--port", "99999")).code, 2)
+      assert.strictEqual((yield* start(folder, "mcp", "serve", "--system", "x")).code, 2)
+    })
+  )
+
+  it.live("leaves no server behind when it is asked to end in the middle of a call (R-15, R-17)", () =>
+    Effect.gen(function* () {
+      const side = yield* Support.sideFile
+      const { config, folder } = yield* place({ h: Support.node(Support.hostileScript, "", side) })
+      const child = spawn(process.execPath, [main, "mcp", "call", "h", "wait", "-c", config], {
+        stdio: "ignore",
+        env: { ...process.env, XDG_DATA_HOME: folder }
+      })
+      const exited = new Promise<number | null>((resolve) => child.on("exit", resolve))
+      yield* Support.until(() => Support.lines(side).some((line) => line.startsWith("waiting")))
+      const pid = Number(Support.lines(side)[0]!.split(" ")[1])
+      assert.isTrue(Support.isAlive(pid))
+      child.kill("SIGTERM")
+      assert.strictEqual(yield* Effect.promise(() => exited), 130)
+      assert.isFalse(Support.isAlive(pid))
+      assert.isTrue(Support.lines(side).some((line) => line.startsWith("cancelled")))
+    })
+  )
+})
