@@ -26,6 +26,7 @@ import { InstructionBuilder } from "./InstructionBuilder.ts"
 import * as Begin from "./internal/begin.ts"
 import type { JsonObject } from "./internal/json.ts"
 import * as Mailbox from "./internal/mailbox.ts"
+import * as Offers from "./internal/offer.ts"
 import type { AnyAgent, Ground, TaskReport } from "./internal/run.ts"
 import * as Tree from "./internal/tree.ts"
 import type { KernelError } from "./KernelError.ts"
@@ -44,7 +45,7 @@ import { Provider, type ProviderShape } from "./Provider.ts"
 import { guard, Recorder } from "./Recorder.ts"
 import type { RunEvent } from "./RunEvent.ts"
 import { isStreamed } from "./RunEvent.ts"
-import type { RunResult, RunState } from "./RunState.ts"
+import type { ApprovalAnswer, RunResult, RunState } from "./RunState.ts"
 import * as RunStore from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 import { SkillRegistry } from "./SkillRegistry.ts"
@@ -210,6 +211,22 @@ export const submit = <Output, S extends AnySkill<unknown>, R>(
   input: Input,
   options?: RunOptions
 ): Effect.Effect<string, KernelError, Kernel | R> => Kernel.use((kernel) => kernel.submit(agent, input, options))
+
+/**
+ * Records what a person decided about the calls a run, or a task of it, waits with (DR-22).
+ *
+ * Nothing runs here: whoever runs the agent takes the run up, a `RunWorker` at
+ * once. Without answers a paused run is only offered again.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const answer = (
+  runId: string,
+  answers: ReadonlyArray<ApprovalAnswer>,
+  options: { readonly workerId?: string } = {}
+): Effect.Effect<void, KernelError, RunStore.RunStore> =>
+  RunStore.RunStore.use((store) => Offers.answer(store, runId, answers, options.workerId ?? "local"))
 
 /**
  * Takes a stored run up where it stands, and tells what happens from there.
@@ -453,15 +470,19 @@ const traced = (
 const closed = <Output, S extends AnySkill<unknown>, R>(
   agent: Agent<Output, S, R>,
   services: Context.Context<R>
-): AnyAgent =>
-  typeof agent.instructions === "string"
-    ? { ...agent, instructions: agent.instructions }
-    : {
-        ...agent,
-        instructions: Effect.updateContext(agent.instructions, (current: Context.Context<never>) =>
-          Context.merge(services, current)
-        )
-      }
+): AnyAgent => {
+  const { instructions } = agent
+  if (typeof instructions !== "string") {
+    const own = Effect.updateContext(instructions, (current: Context.Context<never>) => Context.merge(services, current))
+    return { ...agent, instructions: own }
+  }
+  // One copy per agent: what is made for an agent once is found again at its next run.
+  let plain = plainAgents.get(agent)
+  if (plain === undefined) plainAgents.set(agent, (plain = { ...agent, instructions }))
+  return plain
+}
+
+const plainAgents = new WeakMap<object, AnyAgent>()
 
 /** The provider of a run: its own, else the agent's model string, else the layer's (BP-31). */
 const modelOf = (
