@@ -72,6 +72,8 @@ export * as RunState from "./RunState.ts"
 
 export * as RunStore from "./RunStore.ts"
 
+export * as RunWorker from "./RunWorker.ts"
+
 export * as Skill from "./Skill.ts"
 
 export * as SkillFiles from "./SkillFiles.ts"

@@ -19,6 +19,7 @@ import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from
 import { advance } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import { effectsOf } from "./dispatch.ts"
+import { offer, questionsOf } from "./offer.ts"
 import type { JsonObject } from "./json.ts"
 import { conclude, drive, failWith, restoreOutput } from "./loop.ts"
 import { commit, type Ground, now, ownContext, type Run } from "./run.ts"
@@ -40,9 +41,11 @@ export interface Birth {
 export const begin = (ground: Ground, birth: Birth): Effect.Effect<RunResult<unknown>, KernelError> =>
   Effect.flatMap(born(ground, birth), finish)
 
-/** Stores a new run and leaves it to whoever takes it up. */
+/** Stores a new run and offers it to whoever takes it up. */
 export const submit = (ground: Ground, birth: Birth): Effect.Effect<string, KernelError> =>
-  Effect.map(born(ground, birth), ({ state }) => state.runId)
+  Effect.flatMap(born(ground, birth), ({ holder, state, store }) =>
+    Effect.as(offer(store, state.runId, holder), state.runId)
+  )
 
 /** A new run: it is stored before its first model call. */
 const born = Effect.fnUntraced(function* (ground: Ground, birth: Birth): Effect.fn.Return<Run, KernelError> {
@@ -200,9 +203,6 @@ const checkAnswers = (
   }
   return Effect.void
 }
-
-const questionsOf = (state: RunState): ReadonlyArray<string> =>
-  state.approvals.flatMap((approval) => (approval.answer === undefined ? [approval.toolCallId] : []))
 
 const checkRewind = (state: RunState): Effect.Effect<void, RewindNotAllowed> => {
   const { phase } = state.status

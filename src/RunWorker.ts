@@ -1,0 +1,291 @@
+/**
+ * Runs what others stored: a worker claims runs nobody holds and takes them up where they stand.
+ *
+ * A run is held by a lease that is renewed while it runs; whoever loses its
+ * lease stops before the next step, and the store refuses whatever it still
+ * sends (R-5). Runs whose worker died are taken up again when their lease has
+ * ended, by a schedule. A worker that is interrupted starts nothing new, lets
+ * each run come to the end of its step, and gives its leases back (R-17).
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import type { Agent } from "./Agent.ts"
+import { offer } from "./internal/offer.ts"
+import { Kernel, type ResumeOptions } from "./Kernel.ts"
+import { AgentCrashError, CancellationError, type KernelError } from "./KernelError.ts"
+import { type RunHead, RunStore, type StoreError } from "./RunStore.ts"
+import type { AnySkill } from "./Skill.ts"
+
+// ---------------------------------------------------------------- models
+
+/**
+ * An agent as a worker runs it. `R` is what its instructions need.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Runnable<R = never> = Agent<unknown, AnySkill<unknown>, R>
+
+/**
+ * How a worker works.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<R = never> {
+  /** The agents it can run: a run names its agent. Runs of others are left alone. */
+  readonly agents: ReadonlyArray<Runnable<R>>
+  /** Who it is; a name of its own unless told. Two workers never share one. */
+  readonly workerId?: string
+  /** Runs it works on at once: 1 unless told. */
+  readonly concurrency?: number
+  /** How long a run is held without a renewal: 30 seconds unless told. */
+  readonly lease?: Duration.Input
+  /** How often it looks for work: every second unless told. */
+  readonly poll?: Duration.Input
+  /**
+   * When a run that crashed again is taken up: its first crash at once, the
+   * next by this schedule, and never after its end. Progress starts it anew.
+   * Unless told: 5 times, from 1 second on, each wait twice the last.
+   */
+  readonly retry?: Schedule.Schedule<unknown>
+  /** Which failed runs are taken up again like crashed ones. Unless told: those whose model's provider was not to be reached. */
+  readonly retries?: (head: RunHead) => boolean
+  /** A run that nobody ever leased is somebody's own until nothing happened to it for so long: 10 minutes unless told. */
+  readonly orphanAfter?: Duration.Input
+  /** How long a run may take to the end of its step when the worker is told to stop: 4 seconds unless told. */
+  readonly drain?: Duration.Input
+  /** How a run is taken up: verdicts on calls in flight, for instance. */
+  readonly resume?: (head: RunHead) => Pick<ResumeOptions, "replay" | "rewind" | "context" | "provider">
+  /** Told how each run it worked on ended, for now. */
+  readonly onRun?: (head: RunHead, exit: Exit.Exit<unknown, KernelError>) => Effect.Effect<void>
+}
+
+// ---------------------------------------------------------------- running
+
+/**
+ * Works until it is interrupted.
+ *
+ * @example
+ * const worker = RunWorker.run({ agents: [writer, reviewer] })
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const run = Effect.fnUntraced(function* <R = never>(
+  options: Options<R>
+): Effect.fn.Return<never, never, Kernel | RunStore | R> {
+  const worker = yield* make(options)
+  const poll = Duration.toMillis(options.poll ?? "1 second")
+  return yield* Effect.onInterrupt(Effect.forever(Effect.andThen(worker.look, Effect.sleep(poll))), () => worker.drain)
+})
+
+/**
+ * Takes up what can be taken up now, and waits until those runs have ended or stopped. Tells how many there were.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const runOnce = Effect.fnUntraced(function* <R = never>(
+  options: Options<R>
+): Effect.fn.Return<number, never, Kernel | RunStore | R> {
+  const worker = yield* make(options)
+  return yield* Effect.onInterrupt(Effect.andThen(worker.look, worker.settled), () => worker.drain)
+})
+
+/**
+ * A worker for the time of a layer.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = <R = never>(options: Options<R>): Layer.Layer<never, never, Kernel | RunStore | R> =>
+  Layer.effectDiscard(Effect.forkScoped(run(options)))
+
+// ---------------------------------------------------------------- the worker
+
+interface Worker {
+  /** Claims what can be claimed now. */
+  readonly look: Effect.Effect<void>
+  /** Waits for all runs under way, and tells how many there were. */
+  readonly settled: Effect.Effect<number>
+  /** Brings every run to the end of its step, and gives the leases back. */
+  readonly drain: Effect.Effect<void>
+}
+
+const make = Effect.fnUntraced(function* <R>(
+  options: Options<R>
+): Effect.fn.Return<Worker, never, Kernel | RunStore | R> {
+  const kernel = yield* Kernel
+  const store = yield* RunStore
+  const services = yield* Effect.context<R>()
+  const workerId = options.workerId ?? `worker-${(yield* Random.nextInt) >>> 0}`
+  const agents = new Map(options.agents.map((agent) => [agent.name, agent]))
+  const leaseMs = Duration.toMillis(options.lease ?? "30 seconds")
+  const orphanMs = Duration.toMillis(options.orphanAfter ?? "10 minutes")
+  const retry = options.retry ?? Schedule.upTo(Schedule.exponential("1 second"), { times: 5 })
+  const active = new Map<string, Fiber.Fiber<unknown, unknown>>()
+  let draining = false
+  let taken = 0
+
+  const look = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const heads = yield* store.list({ status: ["running", "failed"], roots: true, unleasedAt: now })
+    // The oldest first: nobody waits for ever behind newer ones.
+    for (const head of heads.toSorted((a, b) => a.createdAt - b.createdAt)) {
+      if (draining || active.size >= (options.concurrency ?? 1)) return
+      const agent = agents.get(head.agent)
+      if (agent === undefined || active.has(head.runId)) continue
+      if (head.lease === undefined && now - head.updatedAt < orphanMs) continue
+      if (head.status.type === "failed" && !(options.retries ?? isPassing)(head)) continue
+      const wait = yield* patience(store, retry, head)
+      if (wait === undefined || head.updatedAt + wait > now) continue
+      yield* claim(head, agent)
+    }
+  }).pipe(Effect.catchCause((cause) => Effect.logWarning("a worker could not look for runs", cause)))
+
+  /** Holds the run and works on it, unless another was first. */
+  const claim = Effect.fnUntraced(function* (head: RunHead, agent: Runnable<R>) {
+    const now = yield* Clock.currentTimeMillis
+    const lease: Held = { expiresAt: now + leaseMs, lost: false }
+    const held = yield* Effect.exit(store.acquire(head.runId, { workerId, expiresAt: lease.expiresAt }, now))
+    if (Exit.isFailure(held)) return
+    taken++
+    const fiber = yield* Effect.forkDetach(Effect.provideContext(work(head, agent, lease), services))
+    active.set(head.runId, fiber)
+    fiber.addObserver(() => active.delete(head.runId))
+  }, Effect.uninterruptible)
+
+  const work = (head: RunHead, agent: Runnable<R>, lease: Held): Effect.Effect<void, never, R> => {
+    const { runId } = head
+    const lost = () => new AgentCrashError({ runId, agentId: agent.name })
+    const resumed = Effect.flatMap(Clock.clockWith(Effect.succeed), (clock) =>
+      kernel.resume(agent, runId, {
+        ...options.resume?.(head),
+        workerId,
+        stop: () =>
+          lease.lost || clock.currentTimeMillisUnsafe() >= lease.expiresAt
+            ? lost()
+            : draining
+              ? new CancellationError({ reason: "cancelled" })
+              : undefined
+      })
+    )
+    // Losing the lease ends the work wherever it stands.
+    const owned = Effect.raceFirst(
+      resumed,
+      Effect.andThen(
+        renew(runId, lease),
+        Effect.suspend(() => Effect.fail(lost()))
+      )
+    )
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(Effect.exit(restore(owned)), (exit) =>
+        Effect.andThen(
+          lease.lost ? Effect.void : Effect.ignore(offer(store, runId, workerId)),
+          options.onRun === undefined ? tell(runId, exit) : options.onRun(head, exit)
+        )
+      )
+    )
+  }
+
+  /** Renews a lease until it is lost. */
+  const renew = Effect.fnUntraced(function* (runId: string, lease: Held) {
+    while (!lease.lost) {
+      yield* Effect.sleep(leaseMs / 3)
+      const now = yield* Clock.currentTimeMillis
+      const expiresAt = now + leaseMs
+      const renewed = yield* Effect.exit(store.acquire(runId, { workerId, expiresAt }, now))
+      if (Exit.isSuccess(renewed)) lease.expiresAt = expiresAt
+      // A store that does not answer is asked again until the lease is over.
+      else lease.lost = now >= lease.expiresAt || isTaken(renewed.cause)
+    }
+  })
+
+  const settled = Effect.suspend(() => Effect.as(Fiber.awaitAll(active.values()), taken))
+
+  const drain = Effect.suspend(() => {
+    draining = true
+    return Effect.andThen(
+      Effect.timeoutOption(settled, options.drain ?? "4 seconds"),
+      Effect.suspend(() => Fiber.interruptAll(active.values()))
+    )
+  })
+
+  return { look, settled, drain }
+})
+
+/** A lease in this process. */
+interface Held {
+  expiresAt: number
+  lost: boolean
+}
+
+const isTaken = (cause: Cause.Cause<KernelError>): boolean =>
+  cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag !== "StoreError")
+
+const tell = (runId: string, exit: Exit.Exit<unknown, KernelError>): Effect.Effect<void> =>
+  Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
+    ? Effect.void
+    : Effect.logInfo(`run ${runId} stopped`, Cause.squash(exit.cause))
+
+// ---------------------------------------------------------------- crashes
+
+/**
+ * How long to wait before a run is taken up, from its last commit on; undefined when it was tried often enough.
+ *
+ * Attempts are counted in the journal, so that all workers count alike: the
+ * resumes since the run last came on.
+ */
+const patience = Effect.fnUntraced(function* (
+  store: RunStore["Service"],
+  retry: Schedule.Schedule<unknown>,
+  head: RunHead
+): Effect.fn.Return<number | undefined, StoreError> {
+  const last = yield* Stream.runCollect(store.read(head.runId, Math.max(0, head.revision - 64)))
+  let attempts = 0
+  for (const record of last) {
+    if (record.op === "resume" && record.delta.answers === undefined) attempts++
+    else if (record.events.some((event) => progress.has(event.type))) attempts = 0
+  }
+  // A first crash is taken up at once, a failure has had its first attempt.
+  const waits = head.status.type === "failed" ? attempts : attempts - 1
+  if (waits < 1) return 0
+  const step = yield* Schedule.toStep(retry)
+  let wait: number | undefined
+  for (let attempt = 1; attempt <= waits; attempt++) {
+    const next = yield* Effect.option(step(head.updatedAt, undefined))
+    if (Option.isNone(next)) return undefined
+    wait = Duration.toMillis(next.value[1])
+  }
+  return wait
+})
+
+/** Whether a run failed of something that passes, while a worker had it. */
+const isPassing = ({ lease, status }: RunHead): boolean =>
+  lease !== undefined &&
+  status.type === "failed" &&
+  status.error.tag === "ProviderError" &&
+  passing.has(status.error.fields?.["reason"])
+
+const passing: ReadonlySet<unknown> = new Set([
+  "rate_limited",
+  "overloaded",
+  "server_error",
+  "disconnected",
+  "timeout",
+  "incomplete"
+])
+
+const progress: ReadonlySet<string> = new Set(["model_completed", "tool_call_completed", "turn_completed", "paused"])

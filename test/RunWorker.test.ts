@@ -1,0 +1,232 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Layer, Option, Ref, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import {
+  Agent,
+  Kernel,
+  MediaStore,
+  Policy,
+  ProtocolRegistry,
+  Provider,
+  RunStore,
+  RunWorker,
+  Skill,
+  SkillRegistry
+} from "kernai"
+import { MockProvider } from "kernai/testing"
+
+const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all", dialect: "tools" })
+
+/** Answers by what was said before: every process is told the same. */
+const clerk = MockProvider.layerOf(
+  MockProvider.make().onCall((request: Provider.Request) =>
+    request.messages.some((message) => message.role === "assistant")
+      ? "paid"
+      : { calls: [{ id: "call-a", name: "pay", params: { to: "eva" } }] }
+  )
+)
+
+const skills = (pay: Effect.Effect<string> = Effect.succeed("ok"), effects: Skill.Effects = "idempotent") =>
+  SkillRegistry.layer(
+    Skill.dynamic("pay", { description: "pays", effects, inputSchema: { type: "object" }, execute: () => pay })
+  )
+
+/** A kernel of its own on a store that all share: what a process has. */
+const process = (store: RunStore.Shape, pay?: Effect.Effect<string>, effects?: Skill.Effects) =>
+  Kernel.layer.pipe(
+    Layer.provide([skills(pay, effects), ProtocolRegistry.layer(), MediaStore.layerMemory, clerk]),
+    Layer.provideMerge(Layer.succeed(RunStore.RunStore, store))
+  )
+
+const statusOf = (store: RunStore.Shape, runId: string) =>
+  Effect.map(store.head(runId), (head) => Option.getOrThrow(head).status.type)
+
+const opsOf = (store: RunStore.Shape, runId: string) =>
+  Effect.map(Stream.runCollect(store.read(runId)), (records) => records.map((record) => record.op))
+
+describe("RunWorker", () => {
+  it.effect("takes up what was submitted, and finishes it", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
+      assert.deepStrictEqual(yield* opsOf(store, "r"), ["phase"])
+      const count = yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(store))
+      assert.strictEqual(count, 1)
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+    })
+  )
+
+  it.effect("leaves alone what it cannot run, what is held, and what somebody runs without a lease", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const layer = process(store)
+      const other = Agent.make({ name: "nobody", instructions: "", model: "scripted" })
+      yield* Effect.provide(Kernel.submit(other, "hi", { runId: "foreign" }), layer)
+      yield* Effect.provide(Kernel.submit(agent, "hi", { runId: "held" }), layer)
+      yield* store.acquire("held", { workerId: "else", expiresAt: 60_000 }, 0)
+      const stuck = process(store, Effect.never)
+      const live = yield* Effect.forkChild(Effect.provide(Kernel.run(agent, "hi", { runId: "live" }), stuck), {
+        startImmediately: true
+      })
+      const work = RunWorker.runOnce({ agents: [agent], concurrency: 9 })
+      assert.strictEqual(yield* Effect.provide(work, layer), 0)
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* Effect.provide(work, layer), 1)
+      assert.strictEqual(yield* statusOf(store, "held"), "completed")
+      yield* Fiber.interrupt(live)
+    })
+  )
+
+  it.effect("takes up a run whose worker died when its lease has ended, not before", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
+      // The first worker holds the run and is never heard of again.
+      yield* store.acquire("r", { workerId: "dead", expiresAt: 30_000 }, 0)
+      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(store)))
+      yield* TestClock.adjust("29 seconds")
+      assert.strictEqual(yield* statusOf(store, "r"), "running")
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+      yield* Fiber.interrupt(worker)
+    })
+  )
+
+  it.effect("renews its lease for as long as a run takes", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const slow = process(store, Effect.as(Effect.sleep("4 minutes"), "ok"))
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), slow)
+      const one = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), slow))
+      const two = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(store)))
+      yield* TestClock.adjust("5 minutes")
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+      assert.strictEqual((yield* opsOf(store, "r")).filter((op) => op === "resume").length, 1)
+      yield* Fiber.interruptAll([one, two])
+    })
+  )
+
+  it.effect("stops with AgentCrashError when another has its run, and does nothing more (R-5, CP-16)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const entered = yield* Ref.make(0)
+      const go = yield* Deferred.make<void>()
+      const pay = Effect.andThen(
+        Ref.update(entered, (count) => count + 1),
+        Effect.as(Deferred.await(go), "ok")
+      )
+      // The store is cut off from this worker: it can neither renew nor commit.
+      let cut = false
+      const unavailable = new RunStore.StoreError({ operation: "acquire", reason: "unavailable", detail: "cut off" })
+      const cutOff: RunStore.Shape = {
+        ...store,
+        acquire: (runId, lease, now) => (cut ? Effect.fail(unavailable) : store.acquire(runId, lease, now))
+      }
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
+      const ends: Array<string> = []
+      const onRun: RunWorker.Options["onRun"] = (_, exit) =>
+        Effect.sync(() => void ends.push(Exit.isFailure(exit) ? String(exit.cause.reasons[0]) : "done"))
+      const first = yield* Effect.forkChild(
+        Effect.provide(
+          RunWorker.runOnce({ agents: [agent], onRun: onRun ?? (() => Effect.void) }),
+          process(cutOff, pay)
+        )
+      )
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* Ref.get(entered), 1)
+      cut = true
+      yield* TestClock.adjust("31 seconds")
+      yield* Fiber.join(first)
+      assert.isTrue(ends[0]?.includes("AgentCrashError"), ends[0])
+      const done = yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(store))
+      assert.strictEqual(done, 1)
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+    })
+  )
+
+  it.effect("told to stop, it starts nothing new, ends the step it is in, and gives its lease back (R-17)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const slow = process(store, Effect.as(Effect.sleep("2 seconds"), "ok"), "write")
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), slow)
+      yield* Effect.provide(Kernel.submit(agent, "pay ida", { runId: "s" }), slow)
+      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), slow))
+      yield* TestClock.adjust("1 second")
+      const stopping = yield* Effect.forkChild(Fiber.interrupt(worker), { startImmediately: true })
+      yield* TestClock.adjust("2 seconds")
+      yield* Fiber.join(stopping)
+      const state = Option.getOrThrow(yield* store.load("r"))
+      // The call that was under way has its result; nothing was started after it.
+      assert.deepStrictEqual(state.status, { type: "running", phase: "tool_call_completed" })
+      assert.deepStrictEqual(yield* opsOf(store, "s"), ["phase"])
+      const now = 3_000
+      const free = yield* store.list({ status: ["running"], unleasedAt: now })
+      assert.deepStrictEqual(free.map((head) => head.runId).sort(), ["r", "s"])
+      const taken = yield* Effect.provide(RunWorker.runOnce({ agents: [agent], concurrency: 2 }), process(store))
+      assert.strictEqual(taken, 2)
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+    })
+  )
+
+  it.effect("told to stop while a step takes too long, it cuts it off in time (R-17)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const endless = process(store, Effect.never, "write")
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), endless)
+      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), endless))
+      yield* TestClock.adjust("1 second")
+      const stopping = yield* Effect.forkChild(Fiber.interrupt(worker), { startImmediately: true })
+      yield* TestClock.adjust("10 seconds")
+      assert.isDefined(stopping.pollUnsafe())
+      const state = Option.getOrThrow(yield* store.load("r"))
+      assert.deepStrictEqual(
+        state.currentTurn?.inFlight.map((call) => call.toolCallId),
+        ["call-a"]
+      )
+    })
+  )
+
+  it.effect("takes up a run that crashes again and again by its schedule, and gives up at its end", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
+      // The third commit of every life fails: the store is there, the run does not come on.
+      let commits = 0
+      const weak: RunStore.Shape = {
+        ...store,
+        commit: (record, state) =>
+          record.op === "resume"
+            ? store.commit(record, state)
+            : Effect.fail(new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: `${commits++}` }))
+      }
+      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(weak)))
+      const lives = Effect.map(opsOf(store, "r"), (ops) => ops.filter((op) => op === "resume").length)
+      yield* TestClock.adjust("500 millis")
+      assert.strictEqual(yield* lives, 1)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* lives, 2)
+      yield* TestClock.adjust("10 minutes")
+      assert.strictEqual(yield* lives, 7)
+      yield* Fiber.interrupt(worker)
+    })
+  )
+
+  it.effect("finishes what a person approved elsewhere (DR-22)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
+      const work = Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(store).pipe(Layer.provide(asks)))
+      yield* work
+      assert.strictEqual(yield* statusOf(store, "r"), "paused")
+      assert.strictEqual(yield* work, 0)
+      const said = Kernel.answer("r", [{ toolCallId: "call-a", approved: true, by: "eva" }])
+      yield* Effect.provide(said, Layer.succeed(RunStore.RunStore, store))
+      assert.strictEqual(yield* statusOf(store, "r"), "running")
+      assert.strictEqual(yield* work, 1)
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+      const late = yield* Effect.flip(Effect.provide(said, Layer.succeed(RunStore.RunStore, store)))
+      assert.strictEqual(late._tag, "ApprovalNotFound")
+    })
+  )
+})
