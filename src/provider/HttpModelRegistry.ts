@@ -1,5 +1,5 @@
 /**
- * The model registry of every vendor kernai speaks to over HTTP.
+ * The model registry of every vendor of DR-25.
  *
  * No key is needed to build it: the key of a vendor is read from the
  * configuration when one of its models is first asked for.
@@ -13,6 +13,7 @@ import type { ProviderUnavailable } from "../KernelError.ts"
 import * as ModelRegistry from "../ModelRegistry.ts"
 import type { Model } from "../Model.ts"
 import type { ProviderShape } from "../Provider.ts"
+import * as AiSdkProvider from "./AiSdkProvider.ts"
 import * as AnthropicProvider from "./AnthropicProvider.ts"
 import * as GeminiInteractionsProvider from "./GeminiInteractionsProvider.ts"
 import * as GeminiProvider from "./GeminiProvider.ts"
@@ -22,6 +23,8 @@ import * as OpenAiProvider from "./OpenAiProvider.ts"
 
 /**
  * The adapters by provider key, each reading its key from the environment.
+ *
+ * Vertex and Bedrock have no key to send but an account to prove: they are asked through their AI SDK packages.
  *
  * @category models
  * @since 0.1.0
@@ -40,7 +43,9 @@ export const adapters: {
   google: GeminiProvider.fromConfig,
   "google-interactions": GeminiInteractionsProvider.fromConfig,
   ollama: OllamaProvider.fromConfig,
-  openai: OpenAiProvider.fromConfig
+  openai: OpenAiProvider.fromConfig,
+  bedrock: AiSdkProvider.fromPackage("bedrock"),
+  vertex: AiSdkProvider.fromPackage("vertex")
 }
 
 /**

@@ -5,6 +5,11 @@
  */
 
 /**
+ * @category bridges
+ * @since 0.1.0
+ */
+export * as AiSdkProvider from "./AiSdkProvider.ts"
+/**
  * @category providers
  * @since 0.1.0
  */

@@ -1,0 +1,298 @@
+/**
+ * Any model of the AI SDK as a provider.
+ *
+ * The models of `@ai-sdk/*` packages and of everybody else who implements the
+ * language model specification, versions 2 to 4. Nothing of the AI SDK is
+ * needed to use this: a model is known by its shape. A package is loaded when a
+ * model of it is first asked for, and one that is missing is
+ * `ProviderUnavailable`, naming what to install and which variable to set.
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import type { ProviderUnavailable } from "../KernelError.ts"
+import { Limits } from "../Limits.ts"
+import type * as ModelRegistry from "../ModelRegistry.ts"
+import { Provider, type ProviderShape, type Request } from "../Provider.ts"
+import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
+import * as Packages from "./internal/aiSdkPackages.ts"
+import { toMessages, type Version, type Written } from "./internal/aiSdkPrompt.ts"
+import { extras } from "./internal/body.ts"
+import { type Fault, retryAt, statusReason } from "./internal/fault.ts"
+import * as Foreign from "./internal/foreign.ts"
+import { encoder } from "./internal/pieces.ts"
+import { count, type Fields, fields, isFields, string, text } from "./internal/read.ts"
+import type { Reply } from "./internal/reply.ts"
+
+/**
+ * A model of the AI SDK: `openai("gpt-5")`, for instance.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type AiSdkModel = Packages.AiSdkModel
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The key of the model strings, and the origin of thinking; default what the model says of itself. */
+  readonly name?: string | undefined
+}
+
+/**
+ * A provider that asks this model, or the one of the id it is asked for.
+ *
+ * @example
+ * const provider = AiSdkProvider.fromModel((id) => groq(id), { name: "groq" })
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromModel = (
+  model: AiSdkModel | ((modelId: string) => AiSdkModel),
+  options: Options = {}
+): ProviderShape => {
+  const modelFor = typeof model === "function" ? (request: Request) => model(request.model.id) : () => model
+  const name = options.name ?? (typeof model === "function" ? "ai-sdk" : model.provider)
+  const encode = encoder(
+    { provider: name, media: ["image", "audio", "video", "document"], urls: true },
+    (message, pieces) => ({ message, pieces })
+  )
+
+  const ask = Effect.fnUntraced(function* (request: Request) {
+    const limits = yield* Limits
+    const encoded = yield* encode(request)
+    const model = yield* Effect.try({ try: () => modelFor(request), catch: () => refused })
+    const urls = yield* Effect.tryPromise({ try: async () => await model.supportedUrls, catch: () => refused })
+    const target = { version: versionOf(model), reads: readerOf(urls) }
+    const prompt = encoded.flatMap(({ message, pieces }) => toMessages(target, message, pieces))
+    const abort = yield* Effect.acquireRelease(
+      Effect.sync(() => new AbortController()),
+      (controller) => Effect.sync(() => controller.abort())
+    )
+    const now = yield* Clock.currentTimeMillis
+    const asked = yield* Effect.tryPromise({
+      try: () => model.doStream(toOptions(request, name, prompt, abort.signal)),
+      catch: (error) => faultOf(error, now)
+    }).pipe(
+      Effect.timeoutOrElse({
+        duration: limits.headersMs,
+        orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `headersMs is ${limits.headersMs}` })
+      })
+    )
+    return Stream.fromReadableStream({
+      evaluate: () => asked.stream,
+      onError: (error) => faultOf(error, 0)
+    })
+  })
+
+  return { name, stream: (request) => Foreign.stream(name, ask(request), reader(name)) }
+}
+
+/**
+ * The provider of an `@ai-sdk/*` package, by the key of its model strings (DR-25). Its key is read from the configuration.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromPackage = (key: string): Effect.Effect<ProviderShape, ProviderUnavailable> =>
+  Effect.map(Packages.load(key), (model) => fromModel((id) => model(id), { name: key }))
+
+/**
+ * An adapter for each key of the model strings that has a package (DR-25): `HttpModelRegistry.layerWith(AiSdkProvider.adapters)`
+ * asks every vendor through its AI SDK package.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const adapters: ModelRegistry.Adapters = Object.fromEntries(
+  Packages.keys.map((key) => [key, fromPackage(key)] as const)
+)
+
+/**
+ * The provider is this model.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (
+  model: AiSdkModel | ((modelId: string) => AiSdkModel),
+  options?: Options
+): Layer.Layer<Provider> => Layer.sync(Provider, () => fromModel(model, options))
+
+const refused: Fault = { reason: "invalid_request", note: "there is no such model" }
+
+// ---------------------------------------------------------------- the request
+
+const versionOf = (model: AiSdkModel): Version =>
+  model.specificationVersion === "v2" ? 2 : model.specificationVersion === "v3" ? 3 : 4
+
+/** Which addresses a model reads itself: patterns by media type, `*` for any. */
+const readerOf =
+  (supported: unknown) =>
+  (mediaType: string, url: string): boolean => {
+    if (!isFields(supported)) return false
+    return Object.entries(supported).some(([type, patterns]) => {
+      const fits = type === "*" || type === "*/*" || type === mediaType || type === `${mediaType.split("/", 1)[0]}/*`
+      return (
+        fits && Array.isArray(patterns) && patterns.some((pattern) => pattern instanceof RegExp && pattern.test(url))
+      )
+    })
+  }
+
+const toOptions = (
+  request: Request,
+  name: string,
+  prompt: ReadonlyArray<Written>,
+  abortSignal: AbortSignal
+): Packages.CallOptions => {
+  const { generation, tools } = request
+  const options = {
+    prompt,
+    abortSignal,
+    maxOutputTokens: generation.maxTokens,
+    temperature: generation.temperature,
+    topP: generation.topP,
+    stopSequences: generation.stopSequences,
+    seed: generation.seed,
+    reasoning: generation.thinking?.effort,
+    providerOptions: extras(request, name),
+    ...(tools.length === 0
+      ? {}
+      : {
+          tools: tools.map(({ description, inputSchema, name }) => ({
+            type: "function",
+            name,
+            description,
+            inputSchema
+          })),
+          toolChoice: { type: "auto" }
+        })
+  }
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  // The specification's own types differ by version: what is written here fits the model's.
+  return Object.fromEntries(given) as unknown as Packages.CallOptions
+}
+
+// ---------------------------------------------------------------- the reply
+
+const reader = (name: string) => (reply: Reply) => {
+  const teller = Foreign.makeTeller(name, reply)
+  const passedOver = new Set<string>()
+  return (part: unknown): Fault | undefined => {
+    if (!isFields(part)) return { reason: "invalid_response", note: "no part" }
+    const id = string(part, "id") ?? ""
+    const metadata = part["providerMetadata"]
+    switch (part["type"]) {
+      case "text-delta":
+        reply.text(string(part, "delta") ?? "")
+        return undefined
+      case "reasoning-start":
+        teller.note(id, metadata)
+        return undefined
+      case "reasoning-delta":
+        reply.thinking(string(part, "delta") ?? "")
+        teller.note(id, metadata)
+        return undefined
+      case "reasoning-end":
+        teller.endThinking(id, metadata)
+        return undefined
+      case "tool-input-start":
+        // What a vendor runs itself is its own affair.
+        if (part["providerExecuted"] === true) passedOver.add(id)
+        else teller.begin(id, string(part, "toolName") ?? "")
+        return undefined
+      case "tool-input-delta":
+        teller.params(id, string(part, "delta") ?? "")
+        return undefined
+      case "tool-call": {
+        const callId = string(part, "toolCallId") ?? ""
+        if (part["providerExecuted"] === true || passedOver.has(callId)) return undefined
+        teller.end(callId, string(part, "toolName") ?? "", part["input"], metadata)
+        return undefined
+      }
+      case "response-metadata":
+        reply.about(text(part, "id"), text(part, "modelId"))
+        return undefined
+      case "finish":
+        reply.finish(finishReason(part["finishReason"], reply.hasCalls), toUsage(fields(part, "usage")))
+        return undefined
+      case "error": {
+        const fault = faultOf(part["error"], 0)
+        return fault.reason === "unknown" ? { reason: "server_error", note: "reported in the reply" } : fault
+      }
+      default:
+        return undefined
+    }
+  }
+}
+
+const reasons: ReadonlySet<unknown> = new Set<FinishReason>(["stop", "length", "content-filter", "tool-calls", "error"])
+
+const finishReason = (given: unknown, hasCalls: boolean): FinishReason => {
+  const unified = isFields(given) ? given["unified"] : given
+  if (unified === "stop" && hasCalls) return "tool-calls"
+  return isReason(unified) ? unified : unified === "unknown" ? "unknown" : "other"
+}
+
+const isReason = (value: unknown): value is FinishReason => reasons.has(value)
+
+/** Tokens are told in groups, or one by one in version 2. */
+const toUsage = (usage: Fields | undefined): ReportedUsage => {
+  const input = fields(usage, "inputTokens")
+  const output = fields(usage, "outputTokens")
+  const total = count(input, "total") ?? count(usage, "inputTokens")
+  const cacheRead = count(input, "cacheRead") ?? count(usage, "cachedInputTokens")
+  return {
+    inputTokens: {
+      total,
+      cacheRead,
+      cacheWrite: count(input, "cacheWrite"),
+      uncached: count(input, "noCache")
+    },
+    outputTokens: {
+      total: count(output, "total") ?? count(usage, "outputTokens"),
+      text: count(output, "text"),
+      reasoning: count(output, "reasoning") ?? count(usage, "reasoningTokens")
+    }
+  }
+}
+
+// ---------------------------------------------------------------- errors
+
+/** What an error of the AI SDK means; its sentence may repeat a prompt or a key, so it is not passed on (S-7). */
+const faultOf = (error: unknown, now: number): Fault => {
+  if (!isFields(error)) return { reason: "unknown" }
+  const name = string(error, "name") ?? ""
+  const status = count(error, "statusCode")
+  if (status !== undefined) {
+    return {
+      reason: statusReason(status),
+      status,
+      retryAt: retryAt(headersOf(error), now),
+      retry: error["isRetryable"] === false ? false : undefined
+    }
+  }
+  if (name.includes("APIKey") || name === "AI_LoadSettingError") return { reason: "not_configured" }
+  if (name === "AI_NoSuchModelError") return { reason: "not_found" }
+  if (name === "AI_APICallError") return { reason: "disconnected" }
+  if (name === "AI_JSONParseError" || name === "AI_TypeValidationError" || name === "AI_InvalidResponseDataError") {
+    return { reason: "invalid_response" }
+  }
+  if (name === "AI_EmptyResponseBodyError") return { reason: "incomplete" }
+  if (name.startsWith("AI_Unsupported") || name.startsWith("AI_Invalid")) return { reason: "invalid_request" }
+  return { reason: name === "TypeError" ? "disconnected" : "unknown" }
+}
+
+const headersOf = (error: Fields): { readonly [name: string]: string | undefined } => {
+  const headers: { [name: string]: string } = {}
+  for (const [name, value] of Object.entries(fields(error, "responseHeaders") ?? {})) {
+    if (typeof value === "string") headers[name.toLowerCase()] = value
+  }
+  return headers
+}

@@ -1,0 +1,106 @@
+/**
+ * Writes prompts of the AI SDK's language model specification, versions 2 to 4.
+ *
+ * The versions differ in how a file is held and how a result shows one; the
+ * rest is alike. What a model cannot read by its address becomes a text in its
+ * place, since nothing is fetched here.
+ *
+ * @since 0.1.0
+ */
+import type { Json, JsonObject } from "../../internal/json.ts"
+import type { Message } from "../../Message.ts"
+import { optionsOf } from "./foreign.ts"
+import { type MediaPiece, type Piece, spoken, standIn, textOf } from "./pieces.ts"
+
+/** The version of a model's specification. */
+export type Version = 2 | 3 | 4
+
+/** What a prompt is written for. */
+export interface Target {
+  readonly version: Version
+  /** Whether the model reads a medium of this type at this address itself. */
+  readonly reads: (mediaType: string, url: string) => boolean
+}
+
+/** A message as the specification has it. */
+export type Written = { readonly role: "system" | "user" | "assistant" | "tool"; readonly content: unknown }
+
+/** Writes one message. */
+export const toMessages = (target: Target, message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArray<Written> => {
+  switch (message.role) {
+    case "system":
+      return [{ role: "system", content: textOf(pieces) }]
+    case "assistant": {
+      const content = toAnswer(target, pieces)
+      return content.length === 0 ? [] : [{ role: "assistant", content }]
+    }
+    default: {
+      const results = pieces.flatMap((piece) => (piece.kind === "result" ? [toResult(target, piece)] : []))
+      const said = pieces.filter((piece) => piece.kind !== "result")
+      const user = { role: "user", content: spoken(said).flatMap((piece) => toPart(target, piece)) } as const
+      if (results.length === 0) return [user]
+      const tool = { role: "tool", content: results } as const
+      return said.length === 0 ? [tool] : [tool, user]
+    }
+  }
+}
+
+const toAnswer = (target: Target, pieces: ReadonlyArray<Piece>): ReadonlyArray<unknown> => {
+  const options = optionsOf(pieces)
+  const parts: Array<unknown> = []
+  for (const piece of pieces) {
+    if (piece.kind === "call") {
+      const { id, input, name } = piece
+      parts.push({ type: "tool-call", toolCallId: id, toolName: name, input, ...providerOptions(options.call(id)) })
+    } else if (piece.kind === "thought") {
+      const own = options.thought(piece)
+      if (own !== undefined) parts.push({ type: "reasoning", text: piece.text, ...providerOptions(own) })
+    } else if (piece.kind !== "text" || piece.text !== "") parts.push(...toPart(target, piece))
+  }
+  return parts
+}
+
+const providerOptions = (options: JsonObject | undefined): { readonly providerOptions?: JsonObject } =>
+  options === undefined || Object.keys(options).length === 0 ? {} : { providerOptions: options }
+
+const toPart = (target: Target, piece: Piece): ReadonlyArray<unknown> => {
+  if (piece.kind === "text") return [{ type: "text", text: piece.text }]
+  if (piece.kind !== "media") return []
+  const source = sourceOf(target, piece)
+  if (source === undefined) return toPart(target, standIn(piece))
+  return [{ type: "file", mediaType: piece.mediaType, data: target.version === 4 ? source : heldIn(source) }]
+}
+
+type Source = { readonly type: "url"; readonly url: URL } | { readonly type: "data"; readonly data: string }
+
+const heldIn = (source: Source): URL | string => (source.type === "url" ? source.url : source.data)
+
+const sourceOf = (target: Target, { mediaType, source }: MediaPiece): Source | undefined => {
+  if ("data" in source) return { type: "data", data: source.data }
+  return target.reads(mediaType, source.url) && URL.canParse(source.url)
+    ? { type: "url", url: new URL(source.url) }
+    : undefined
+}
+
+const toResult = (target: Target, piece: Extract<Piece, { kind: "result" }>): unknown => {
+  const { id, isError, name, pieces } = piece
+  const text = textOf(pieces, "\n")
+  const showsMedia = !isError && pieces.some((inner) => inner.kind === "media")
+  const output: Json | { readonly [key: string]: unknown } = showsMedia
+    ? { type: "content", value: spoken(pieces).flatMap((inner) => toShown(target, inner)) }
+    : { type: isError ? "error-text" : "text", value: text }
+  return { type: "tool-result", toolCallId: id, toolName: name ?? "unknown", output }
+}
+
+const toShown = (target: Target, piece: Piece): ReadonlyArray<unknown> => {
+  if (piece.kind !== "media") return toPart(target, piece)
+  const source = sourceOf(target, piece)
+  if (source === undefined) return toPart(target, standIn(piece))
+  const { mediaType } = piece
+  if (target.version === 4) return [{ type: "file", mediaType, data: source }]
+  if (source.type === "url") {
+    return target.version === 3 ? [{ type: "file-url", url: source.url.href }] : toPart(target, standIn(piece))
+  }
+  const isImage = piece.type === "image" && target.version === 3
+  return [{ type: target.version === 2 ? "media" : isImage ? "image-data" : "file-data", mediaType, data: source.data }]
+}
