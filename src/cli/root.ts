@@ -15,13 +15,14 @@ import { readFileSync } from "node:fs"
 import { doctor } from "./commands/doctor.ts"
 import { mcp } from "./commands/mcp.ts"
 import { run } from "./commands/run.ts"
+import { scenario } from "./commands/scenario.ts"
 import { help } from "./exit.ts"
 import * as Screen from "./screen.ts"
 import * as Text from "./text.ts"
 
 const root = Command.make("kernai").pipe(
   Command.withDescription(`An agent kernel: a model speaks in blocks, kernai runs what they ask for. ${help}`),
-  Command.withSubcommands([run, mcp, doctor])
+  Command.withSubcommands([run, scenario, mcp, doctor])
 )
 
 /**

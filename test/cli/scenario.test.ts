@@ -1,0 +1,125 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Path } from "effect"
+import { spawnSync } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { CommandFailed } from "../../src/cli/exit.ts"
+import { type Options, runScenarios } from "../../src/cli/scenario.ts"
+import { memoryScreen } from "./support.ts"
+
+const catalogue = fileURLToPath(new URL("../../examples/scenarios", import.meta.url))
+
+const options: Options = { paths: [catalogue], model: undefined, log: undefined, json: false, colors: undefined }
+
+const scenario = (name: string, body: string) => `
+import { Scenario } from "kernai/testing"
+export default Scenario.make({ name: "${name}", instructions: "You test.", input: "Go.", ${body} })
+`
+
+const says = "offline: { root: ['<block type=\"final\">ok</block>'] }"
+
+/** A folder with these files. */
+const folder = (files: { readonly [name: string]: string }) =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const directory = yield* fs.makeTempDirectoryScoped()
+    for (const [name, text] of Object.entries(files)) yield* fs.writeFileString(path.join(directory, name), text)
+    return directory
+  })
+
+const run = (more: Partial<Options>) => {
+  const screen = memoryScreen()
+  return Effect.map(
+    Effect.result(Effect.provide(runScenarios({ ...options, ...more }), Layer.merge(screen.layer, NodeServices.layer))),
+    (result) => ({
+      screen,
+      failure: result._tag === "Failure" && result.failure instanceof CommandFailed ? result.failure : undefined
+    })
+  )
+}
+
+describe("kernai scenario run", () => {
+  it.live("plays the whole catalogue offline, each scenario as a tree with times", () =>
+    Effect.gen(function* () {
+      const { failure, screen } = yield* run({})
+      assert.isUndefined(failure)
+      assert.strictEqual(screen.out(), "14 ok, 0 failed, 0 skipped\n")
+      const lines = screen.progress().split("\n")
+      assert.strictEqual(lines.filter((line) => line.startsWith("ok ")).length, 14)
+      assert.match(screen.progress(), /├─ task payments {2}\d+ ms {2}pool exhausted at 09:02/)
+      assert.include(screen.progress(), "plan refused  cyclic")
+    })
+  )
+
+  it.live("tells machines one JSON line for each scenario, with the file of its log", () =>
+    Effect.gen(function* () {
+      const log = yield* folder({})
+      const { screen } = yield* run({ paths: [`${catalogue}/01-triage.ts`], json: true, log })
+      const line: { readonly log: string; readonly [key: string]: unknown } = JSON.parse(screen.out())
+      assert.deepInclude(line, { scenario: "triage", status: "ok", ok: true, steps: 3 })
+      const fs = yield* FileSystem.FileSystem
+      assert.isTrue(yield* fs.exists(line.log))
+      assert.notProperty(line, "recording")
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("ends with 1 when a scenario fails, and with 2 when none could run", () =>
+    Effect.gen(function* () {
+      const failing = yield* folder({
+        "a.ts": scenario("a", says),
+        "b.ts": scenario("b", `${says}, expect: () => ["no"]`)
+      })
+      const first = yield* run({ paths: [failing] })
+      assert.deepInclude(first.failure, { code: 1, reason: "1 ok, 1 failed, 0 skipped" })
+      assert.include(first.screen.progress(), "unexpected_result: no")
+      const skipping = yield* folder({ "a.ts": scenario("a", 'offline: { root: [] }, mcp: "none.yml"') })
+      const second = yield* run({ paths: [skipping] })
+      assert.deepInclude(second.failure, { code: 2, reason: "0 ok, 0 failed, 1 skipped" })
+      assert.include(second.screen.progress(), "SKIPPED")
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("says what is wrong with a path, a file or a module, and runs nothing", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder({
+        "empty.ts": "export {}",
+        "broken.ts": 'throw new Error("it broke")',
+        "_helper.ts": "export {}"
+      })
+      const said = (path: string) => Effect.map(run({ paths: [path] }), ({ failure }) => failure)
+      assert.include((yield* said(`${directory}/none.ts`))?.reason, "cannot be read")
+      assert.include((yield* said(`${directory}/empty.ts`))?.reason, "exports no scenario")
+      assert.include((yield* said(`${directory}/broken.ts`))?.reason, "it broke")
+      const bare = yield* folder({ "_helper.ts": "export {}" })
+      assert.deepInclude(yield* said(bare), { code: 2 })
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
+
+describe("kernai scenario matrix", () => {
+  it.live("runs each pair in a process of its own: a crash is an error of that pair alone (BP-185)", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder({
+        "a.ts": scenario("a", says),
+        "b.ts": `process.exit(7)`
+      })
+      const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
+      const args = ["scenario", "matrix", directory, "-m", "script/whole", "--log", `${directory}/logs`]
+      const env = { ...process.env, NO_COLOR: "1" }
+      const ended = spawnSync(process.execPath, [main, ...args], { encoding: "utf8", env })
+      assert.strictEqual(ended.status, 1)
+      assert.match(ended.stdout, /^ok {7}a with script\/whole/m)
+      assert.match(ended.stdout, /^error {4}b with script\/whole/m)
+      assert.include(ended.stdout, "1 ok, 0 failed, 0 skipped, 1 crashed")
+      const fs = yield* FileSystem.FileSystem
+      const files = yield* fs.readDirectory(`${directory}/logs`)
+      const matrix = files.find((name) => name.startsWith("matrix_")) ?? ""
+      const report: { readonly cells: ReadonlyArray<object>; readonly [key: string]: unknown } = JSON.parse(
+        yield* fs.readFileString(`${directory}/logs/${matrix}`)
+      )
+      assert.deepInclude(report, { totals: { ok: 1, fail: 0, skipped: 0, error: 1 } })
+      assert.deepInclude(report.cells[1], { scenario: "b", model: "script/whole", status: "error", log: null })
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})

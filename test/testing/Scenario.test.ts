@@ -1,0 +1,224 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Path, Schema } from "effect"
+import { Provider, Skill } from "kernai"
+import { Scenario } from "kernai/testing"
+
+const final = (text: string) => `<block type="final">${text}</block>`
+
+const echo = Skill.make("echo", {
+  description: "Says it again",
+  input: Schema.Struct({ text: Schema.String }),
+  effects: "read",
+  execute: ({ text }) => Effect.succeed(text)
+})
+
+const plan = `<block type="plan">${JSON.stringify({
+  goal: "g",
+  strategy: "parallel",
+  tasks: [
+    { id: "a", input: "do a" },
+    { id: "b", input: "do b" }
+  ]
+})}</block>`
+
+const simple = (more: Partial<Scenario.Options> = {}) =>
+  Scenario.make({
+    name: "simple",
+    instructions: "You test.",
+    input: "Go.",
+    offline: { root: [final("done")] },
+    ...more
+  })
+
+describe("Scenario.run", () => {
+  it.live("plays a scenario offline by its script, every task by its own lines (BP-180)", () =>
+    Effect.gen(function* () {
+      const report = yield* Scenario.run(
+        simple({
+          skills: [echo],
+          offline: {
+            root: [plan, final("both")],
+            tasks: {
+              a: [`<block type="command" name="echo">{"text": "A"}</block>`, final("A")],
+              b: [final("B")]
+            }
+          }
+        })
+      )
+      assert.deepInclude(report, {
+        status: "ok",
+        result: "both",
+        failure: null,
+        provider: "script",
+        model: "whole",
+        steps: 2,
+        tasks: 2
+      })
+      const [first, second] = report.tree.children
+      assert.deepStrictEqual(
+        first?.children.map(({ kind, name, ok, text }) => ({ kind, name, ok, text })),
+        [
+          { kind: "task", name: "a", ok: true, text: "A" },
+          { kind: "task", name: "b", ok: true, text: "B" }
+        ]
+      )
+      // A task's own turns are below it, not among those of the root (W-41).
+      assert.deepStrictEqual(
+        first?.children[0]?.children.map(({ name, text }) => [name, text]),
+        [
+          ["turn 1", "command"],
+          ["turn 2", "final"]
+        ]
+      )
+      assert.strictEqual(second?.text, "final")
+    })
+  )
+
+  it.live("says the same by words and by characters", () =>
+    Effect.gen(function* () {
+      const scenario = simple({ offline: { root: [final("one two  three")] } })
+      for (const style of ["whole", "words", "chars"] as const) {
+        const cast = yield* Scenario.offline(scenario, style) ?? Effect.die("no offline model")
+        const report = yield* Scenario.run(scenario, { cast })
+        assert.strictEqual(report.result, "one two  three")
+        assert.strictEqual(report.model, style)
+      }
+    })
+  )
+
+  it.live("reports what was expected and did not come, as its failure", () =>
+    Effect.gen(function* () {
+      const report = yield* Scenario.run(simple({ expect: () => ["too short", "too plain"] }))
+      assert.deepInclude(report, { status: "fail", result: "done" })
+      assert.deepStrictEqual(report.failure, { type: "unexpected_result", message: "too short; too plain" })
+    })
+  )
+
+  it.live("reports a run that gives up or whose model fails, and writes it behind the recording (BP-183)", () =>
+    Effect.gen(function* () {
+      const endless = yield* Scenario.run(
+        simple({ skills: [echo], maxSteps: 2, offline: { root: ['<block type="command" name="/skills"></block>'] } })
+      )
+      assert.deepStrictEqual(endless.failure, {
+        type: "max_steps_reached",
+        message: "Agent reached maximum steps (2)"
+      })
+      const last = endless.recording.at(-1)
+      assert.deepInclude(last, { event: "error", step: -1, depth: 0 })
+      const down = new Provider.ProviderError({ provider: "script", reason: "server_error", detail: "it is down" })
+      const failed = yield* Scenario.run(simple({ offline: { root: [down] } }))
+      assert.strictEqual(failed.failure?.type, "provider_error")
+      assert.strictEqual(failed.status, "fail")
+    })
+  )
+
+  it.live("skips what cannot run here: no model, a recording that is missing, servers that are away (BP-183)", () =>
+    Effect.gen(function* () {
+      const { offline: _, ...none } = simple()
+      const reports = [
+        yield* Scenario.run(Scenario.make(none)),
+        yield* Scenario.run(simple({ offline: Effect.fail({ message: "no such recording" }) })),
+        yield* Scenario.run(simple({ mcp: "servers.yml" })),
+        yield* Scenario.run(simple({ mcp: "servers.yml" }), { connect: () => Effect.fail({ message: "it is away" }) })
+      ]
+      assert.deepStrictEqual(
+        reports.map(({ failure, status }) => [status, failure?.message]),
+        [
+          ["skipped", "it has no offline model, and no other was named"],
+          ["skipped", "no such recording"],
+          ["skipped", "nobody here connects MCP servers"],
+          ["skipped", "it is away"]
+        ]
+      )
+    })
+  )
+
+  it.live("gives a scenario its own skills and nothing of another (W-22)", () =>
+    Effect.gen(function* () {
+      const asks = { root: ['<block type="command" name="/skills"></block>', final("ok")] }
+      const [first, second] = yield* Effect.all(
+        [Scenario.run(simple({ skills: [echo], offline: asks })), Scenario.run(simple({ skills: [], offline: asks }))],
+        { concurrency: 2 }
+      )
+      const told = (report: Scenario.Report) =>
+        JSON.stringify(report.recording.find((entry) => entry.event === "builtin_result")?.data)
+      assert.include(told(first), "echo")
+      assert.include(told(second), "No skills available.")
+    })
+  )
+
+  it.live("keeps keys out of its log (W-31, S-7)", () =>
+    Effect.gen(function* () {
+      const report = yield* Scenario.run(simple({ input: "My key is sk-test-0123456789abcdef." }))
+      assert.notInclude(JSON.stringify(Scenario.toJson(report)), "0123456789abcdef")
+    })
+  )
+})
+
+describe("Scenario.save", () => {
+  const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
+
+  it.live("writes the log of BP-184 under a name of scenario, model and time", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const path = yield* Path.Path
+      const fs = yield* FileSystem.FileSystem
+      const scenario = simple({ name: "a b/c", description: "A test", skills: [echo] })
+      const report = yield* Scenario.run(scenario)
+      const file = yield* Scenario.save(report, directory)
+      assert.match(path.basename(file), /^a_b_c_whole_\d{8}_\d{6}\.json$/)
+      const log: unknown = JSON.parse(yield* fs.readFileString(file))
+      assert.deepInclude(log, {
+        scenario: "a b/c",
+        description: "A test",
+        provider: "script",
+        model: "whole",
+        input: "Go.",
+        max_steps: 10,
+        skills: ["echo"],
+        result: "done",
+        ok: true,
+        failure: null,
+        steps: 1
+      })
+      for (const key of ["started_at", "finished_at", "recording"]) assert.property(log, key)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("gives every run a file and a line of its own, however many are saved at once (W-41)", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const report = yield* Scenario.run(simple())
+      const files = yield* Effect.all(
+        Array.from({ length: 20 }, () => Scenario.save(report, directory)),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(new Set(files).size, 20)
+      const manifest: ReadonlyArray<{ readonly log: string }> = JSON.parse(
+        yield* fs.readFileString(path.join(directory, "manifest.json"))
+      )
+      assert.deepStrictEqual(
+        manifest.map((entry) => entry.log).toSorted(),
+        files.map((file) => path.basename(file)).toSorted()
+      )
+      assert.notProperty(manifest[0], "recording")
+      const left = (yield* fs.readDirectory(directory)).filter((name) => name.startsWith("manifest"))
+      assert.deepStrictEqual(left, ["manifest.json"])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("starts a broken manifest anew", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const manifest = path.join(directory, "manifest.json")
+      yield* fs.writeFileString(manifest, '[{"scenario": ')
+      yield* Scenario.save(yield* Scenario.run(simple()), directory)
+      assert.strictEqual(JSON.parse(yield* fs.readFileString(manifest)).length, 1)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
