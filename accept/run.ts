@@ -6,27 +6,30 @@
  */
 import type { Line } from "./support.ts"
 
-const parts: { readonly [name: string]: () => Promise<() => Promise<ReadonlyArray<Line>>> } = {
-  kernel: async () => (await import("./kernel.ts")).kernel,
-  workflows: async () => (await import("./workflows.ts")).workflows,
-  mcp: async () => (await import("./mcp.ts")).mcp,
-  durable: async () => (await import("./durable.ts")).durable,
-  toolbox: async () => (await import("./toolbox.ts")).toolbox
+const parts: ReadonlyArray<string> = ["kernel", "workflows", "mcp", "durable", "toolbox"]
+
+/** Each part is a file of its name that exports a function of its name. */
+const linesOf = async (name: string): Promise<ReadonlyArray<Line>> => {
+  const loaded: { readonly [name: string]: (() => Promise<ReadonlyArray<Line>>) | undefined } = await import(
+    new URL(`./${name}.ts`, import.meta.url).href
+  )
+  const part = loaded[name]
+  if (part === undefined) throw new Error(`accept/${name}.ts exports no '${name}'`)
+  return part()
 }
 
 const asked = process.argv.slice(2)
-const names = asked.length === 0 ? Object.keys(parts) : asked
-const unknown = names.filter((name) => !Object.hasOwn(parts, name))
+const names = asked.length === 0 ? parts : asked
+const unknown = names.filter((name) => !parts.includes(name))
 if (unknown.length > 0) {
-  console.error(`no part '${unknown.join("', '")}'; there are: ${Object.keys(parts).join(", ")}`)
+  console.error(`no part '${unknown.join("', '")}'; there are: ${parts.join(", ")}`)
   process.exit(2)
 }
 let passed = 0
 let failed = 0
 for (const name of names) {
-  const part = await parts[name]?.()
   console.log(name)
-  for (const { figure, line, pass } of (await part?.()) ?? []) {
+  for (const { figure, line, pass } of await linesOf(name)) {
     console.log(`  ${pass ? "pass" : "FAIL"}  ${line}: ${figure}`)
     if (pass) passed++
     else failed++
