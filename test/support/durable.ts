@@ -7,7 +7,7 @@
 import { Agent, type Call, Hooks, Kernel, Limits, MediaStore, Middleware, Policy, ProtocolRegistry } from "kernai"
 import { Provider, RunStore, type RunState, Skill, SkillRegistry, StreamPart } from "kernai"
 import { Cause, Deferred, Effect, Exit, Layer, Logger, Option, Schema, Stream } from "effect"
-import * as Machines from "../../src/testing/internal/machine.ts"
+import * as Machines from "../../src/internal/machine.ts"
 
 type Json = Schema.Json
 type JsonObject = { readonly [key: string]: Json }

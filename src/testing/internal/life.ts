@@ -23,7 +23,7 @@ import type { RunRecord, RunState } from "../../RunState.ts"
 import * as RunStore from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
-import { drive, type Machine, World } from "./machine.ts"
+import { drive, type Machine, World } from "../../internal/machine.ts"
 import * as Verdict from "./verdict.ts"
 import { type Cut, type Fact, type Said, watch, type Witness } from "./watch.ts"
 

@@ -17,7 +17,7 @@ import type * as RunStore from "../../RunStore.ts"
 import type { AnySkill, CallScope, Effects } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 import type { StreamPart } from "../../StreamPart.ts"
-import type { Machine } from "./machine.ts"
+import type { Machine } from "../../internal/machine.ts"
 
 /** Where a run is cut off: in which of its processes, at which commit of that, both counted from 1, and in which way. */
 export interface Cut {

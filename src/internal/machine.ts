@@ -10,10 +10,11 @@
  * @since 0.1.0
  */
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import type * as Scheduler from "effect/Scheduler"
+import * as Scheduler from "effect/Scheduler"
 
 /** Whether a machine runs, is stopped (and may run again), or is gone. */
 export type Status = "running" | "stopped" | "dead"
@@ -66,10 +67,10 @@ export class Machine implements Scheduler.Scheduler {
     if (this.status !== "dead") this.tasks.push(task)
   }
 
-  /** Starts a program; it takes its first step when the world moves. */
-  start<A, E>(program: Effect.Effect<A, E>): Fiber.Fiber<A, E> {
-    const own = Effect.provideService(program, Clock.Clock, this.clock)
-    return Effect.runFork(Effect.andThen(Effect.yieldNow, own), { scheduler: this })
+  /** Starts a program, in a context if there is one; it takes its first step when the world moves. */
+  start<A, E>(program: Effect.Effect<A, E>, context: Context.Context<never> = Context.empty()): Fiber.Fiber<A, E> {
+    const own = context.pipe(Context.add(Clock.Clock, this.clock), Context.add(Scheduler.Scheduler, this))
+    return Effect.runForkWith(own)(Effect.andThen(Effect.yieldNow, program))
   }
 
   /** Asks the outside. The effect runs there to its end, whatever becomes of this machine. */
