@@ -33,6 +33,8 @@ const echo = Skill.make("echo", {
   execute: ({ text }) => Effect.succeed(`echo:${text}`)
 })
 
+class Refused extends Schema.TaggedError<Refused>()("Refused", { message: Schema.String }) {}
+
 const act = (text: string) => `<block type="command" name="echo">${text}</block>`
 const final = (text: string) => `<block type="final">${text}</block>`
 
@@ -327,7 +329,7 @@ describe("calls", () => {
         Skill.make(name, { description: "", input: Schema.String, execute })
       const skills = [
         bad("dies", () => Effect.die(new Error(`invalid key Bearer ${key}`))),
-        bad("fails", () => Effect.fail(new Error(`401 invalid key Bearer ${key}`))),
+        bad("fails", () => Effect.fail(new Refused({ message: `401 invalid key Bearer ${key}` }))),
         bad("throws", () => {
           throw new Error(key)
         })
@@ -434,7 +436,8 @@ describe("calls", () => {
   it.effect("to protocols reach their handler, whose failure is an error block (BP-77)", () =>
     Effect.gen(function* () {
       const fake = Protocol.make("fake", {
-        handle: ({ content }) => (content === "bad" ? Effect.fail(new Error("no")) : Effect.succeed(`got ${content}`))
+        handle: ({ content }) =>
+          content === "bad" ? Effect.fail(new Refused({ message: "no" })) : Effect.succeed(`got ${content}`)
       })
       const registries = Layer.mergeAll(
         SkillRegistry.layer(),
@@ -524,26 +527,26 @@ describe("references (Policy, Hooks, Middleware, PromptPipeline, Recorder)", () 
   it.effect("are taken from the kernel's layer, and from the running fiber, whose own wins", () =>
     Effect.gen(function* () {
       const { add, ref } = yield* seen
-      const hooks = (name: string) => Hooks.layer({ onRunStarted: () => Effect.asVoid(add(name)) })
+      const hooks = (name: string) => ({ onRunStarted: () => Effect.asVoid(add(name)) })
       const run = Kernel.run(agent, "go", { provider: MockProvider.make(final("ok")) })
-      const built = kernel().pipe(Layer.provide(hooks("layer")))
+      const built = kernel().pipe(Layer.provide(Hooks.layer(hooks("layer"))))
       yield* run.pipe(Effect.provide(built))
-      yield* run.pipe(Effect.provide(hooks("fiber")), Effect.provide(built))
+      yield* run.pipe(Effect.provideService(Hooks.Hooks, hooks("fiber")), Effect.provide(built))
       assert.deepStrictEqual(yield* Ref.get(ref), ["layer", "fiber"])
     })
   )
 
   it.effect("combine for policies: the strictest of both decides (AC-19)", () =>
     Effect.gen(function* () {
-      const deny = Policy.layer(() => Effect.succeed(Policy.denied("not here")))
-      const allow = Policy.layer(() => Effect.succeed(Policy.allowed))
+      const deny: Policy.PolicyShape = { authorize: () => Effect.succeed(Policy.denied("not here")) }
+      const allow: Policy.PolicyShape = { authorize: () => Effect.succeed(Policy.allowed) }
       for (const [outer, inner] of [
         [deny, allow],
         [allow, deny]
       ] as const) {
         const { events } = yield* told(agent, [act("x"), final("ok")]).pipe(
-          Effect.provide(inner),
-          Effect.provide(kernel(echo).pipe(Layer.provide(outer)))
+          Effect.provideService(Policy.Policy, inner),
+          Effect.provide(kernel(echo).pipe(Layer.provide(Layer.succeed(Policy.Policy, outer))))
         )
         assert.isFalse(events.some((event) => event.type === "skill_execute"))
       }
