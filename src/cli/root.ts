@@ -12,6 +12,7 @@ import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import { LogToStderr } from "effect/References"
 import { readFileSync } from "node:fs"
+import { chat } from "./commands/chat.ts"
 import { doctor } from "./commands/doctor.ts"
 import { mcp } from "./commands/mcp.ts"
 import { run } from "./commands/run.ts"
@@ -22,7 +23,7 @@ import * as Text from "./text.ts"
 
 const root = Command.make("kernai").pipe(
   Command.withDescription(`An agent kernel: a model speaks in blocks, kernai runs what they ask for. ${help}`),
-  Command.withSubcommands([run, scenario, mcp, doctor])
+  Command.withSubcommands([run, chat, scenario, mcp, doctor])
 )
 
 /**

@@ -1,0 +1,113 @@
+/**
+ * `kernai chat`: a conversation that goes on where it was.
+ *
+ * @since 0.1.0
+ */
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { help, usage } from "../exit.ts"
+
+const flags = {
+  model: Flag.String("model").pipe(
+    Flag.withAlias("m"),
+    Flag.withMetavar("<provider>/<model>"),
+    Flag.withDescription("Talk with this model, such as anthropic/claude-sonnet-4-20250514 or ollama/llama3.1"),
+    Flag.optional
+  ),
+  script: Flag.String("script").pipe(
+    Flag.withMetavar("<file>"),
+    Flag.withDescription("Talk with a scripted model instead: a JSON list of replies. No key is needed"),
+    Flag.optional
+  ),
+  session: Flag.String("session").pipe(
+    Flag.withAlias("s"),
+    Flag.withMetavar("<name>"),
+    Flag.withDescription("Which conversation to go on with, or to begin"),
+    Flag.withDefault("default")
+  ),
+  store: Flag.String("store").pipe(
+    Flag.withMetavar("<file>"),
+    Flag.withDescription("The SQLite file the conversations are kept in"),
+    Flag.withDefault(".kernai/chat.db")
+  ),
+  system: Flag.String("system").pipe(Flag.withDescription("Instructions for the model"), Flag.optional),
+  skillsFrom: Flag.String("skills-from").pipe(
+    Flag.withMetavar("<folder>"),
+    Flag.withDescription("Offer the skill files of this folder instead of the built-in examples. Their code is run"),
+    Flag.optional
+  ),
+  skills: Flag.Boolean("skills").pipe(
+    Flag.withDescription("Offer skills at all (--no-skills: plain talk)"),
+    Flag.withDefault(true)
+  ),
+  yes: Flag.Boolean("yes").pipe(
+    Flag.withAlias("y"),
+    Flag.withDescription("Run calls that may change something without asking"),
+    Flag.withDefault(false)
+  ),
+  maxSteps: Flag.Int("max-steps").pipe(
+    Flag.withDescription("How often the model may be asked for one message"),
+    Flag.withDefault(20)
+  ),
+  dialect: Flag.Literals("dialect", ["blocks", "tools"]).pipe(
+    Flag.withDescription("Blocks in text, or the vendor's native tool calls"),
+    Flag.withDefault("blocks")
+  ),
+  color: Flag.Boolean("color").pipe(
+    Flag.withDescription("Colour the output; default: on a terminal, unless NO_COLOR is set"),
+    Flag.optional
+  )
+}
+
+type Input = Command.Command.Config.Infer<typeof flags>
+
+/**
+ * The command.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export const chat = Command.make("chat", flags, (input) => start(input)).pipe(
+  Command.withDescription(
+    `Talk with a model. Every message is kept: a chat that was ended, or killed, goes on where it was. Calls that may change something are asked about first. Without a terminal, every line of the input is a message. ${help}`
+  ),
+  Command.withShortDescription("Talk with a model, and go on later"),
+  Command.withExamples([
+    { command: "kernai chat --model ollama/llama3.1", description: "Talk with a local model" },
+    {
+      command: "kernai chat --model anthropic/claude-sonnet-4-20250514 --session plans --skills-from ./skills",
+      description: "Go on with a conversation, with your own skills"
+    }
+  ])
+)
+
+const start = Effect.fnUntraced(function* (input: Input) {
+  if (Option.isSome(input.model) === Option.isSome(input.script)) {
+    return yield* usage("whom to talk with? Give --model <provider>/<model>, or --script <file> for a scripted model")
+  }
+  if (input.maxSteps < 1) return yield* usage("--max-steps is a number from 1")
+  const [{ chat }, { layerProcess }] = yield* Effect.promise(() =>
+    Promise.all([import("../chat.ts"), import("../chat/lines.ts")])
+  )
+  yield* chat({
+    session: input.session,
+    store: input.store,
+    speaker: Option.match(input.model, {
+      onNone: () => ({ script: Option.getOrElse(input.script, () => "") }),
+      onSome: (model) => ({ model })
+    }),
+    instructions: Option.getOrElse(
+      input.system,
+      () => "You are a helpful assistant. Use a skill where one helps, and answer briefly."
+    ),
+    skills: !input.skills
+      ? "none"
+      : Option.match(input.skillsFrom, { onNone: () => "general" as const, onSome: (directory) => ({ directory }) }),
+    yes: input.yes,
+    maxSteps: input.maxSteps,
+    dialect: input.dialect,
+    colors: Option.getOrUndefined(input.color)
+  }).pipe(Effect.provide(layerProcess))
+})
