@@ -102,7 +102,7 @@ const cancelled = async (): Promise<{ readonly left: number; readonly stopMs: nu
 }
 
 const bound = 1.5
-const rounds = 10
+const rounds = 15
 
 export const agentsBench = async (): Promise<ReadonlyArray<Row>> => {
   const times: Array<number> = []
