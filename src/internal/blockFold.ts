@@ -10,8 +10,13 @@
 import type { Part } from "../Block.ts"
 import { LimitExceeded } from "../KernelError.ts"
 import type { Limits } from "../Limits.ts"
-import { isSpace, OpeningTag, REFUSED, UNDECIDED } from "./openingTag.ts"
-import { endsInsidePair, own, Pieces } from "./pieces.ts"
+import { OpeningTag, REFUSED, UNDECIDED } from "./openingTag.ts"
+import { Pieces } from "./pieces.ts"
+import { isHighSurrogate, isSpace, own } from "./scan.ts"
+
+// Called on a text without a lookup: engines keep texts in several forms, and code that has met more than four of
+// them looks methods up slowly.
+const { charCodeAt, indexOf, slice, startsWith } = String.prototype
 
 const OUTSIDE = 0
 const TAG = 1
@@ -21,7 +26,8 @@ const INSIDE = 2
 export class BlockFold {
   failure: LimitExceeded | undefined = undefined
 
-  private readonly bounds: Pick<Limits, "replyBytes" | "tagBytes" | "blockDepth">
+  private readonly replyBytes: number
+  private readonly blockDepth: number
   private readonly tag: OpeningTag
   private readonly content = new Pieces()
   private place: typeof OUTSIDE | typeof TAG | typeof INSIDE = OUTSIDE
@@ -34,7 +40,8 @@ export class BlockFold {
   private closing = ""
 
   constructor(bounds: Pick<Limits, "replyBytes" | "tagBytes" | "blockDepth">) {
-    this.bounds = bounds
+    this.replyBytes = bounds.replyBytes
+    this.blockDepth = bounds.blockDepth
     this.tag = new OpeningTag(bounds.tagBytes)
   }
 
@@ -43,18 +50,19 @@ export class BlockFold {
   }
 
   push(chunk: string): ReadonlyArray<Part> {
+    const size = chunk.length
     // Nearly every piece is like this: nothing is held, and there is nothing to find.
     if (
+      size > 0 &&
       this.held === "" &&
-      chunk !== "" &&
-      chunk.indexOf("<") < 0 &&
-      !endsInsidePair(chunk) &&
-      this.size + chunk.length <= this.bounds.replyBytes &&
+      indexOf.call(chunk, "<", 0) < 0 &&
+      !isHighSurrogate(charCodeAt.call(chunk, size - 1)) &&
+      this.size + size <= this.replyBytes &&
       this.failure === undefined
     ) {
-      this.size += chunk.length
+      this.size += size
       if (this.place === OUTSIDE) return [{ type: "text_chunk", text: chunk }]
-      this.content.add(chunk)
+      this.content.add(chunk, size)
       return [{ type: "block_content", text: chunk }]
     }
     const out: Array<Part> = []
@@ -98,10 +106,10 @@ export class BlockFold {
 
   private accept(chunk: string, out: Array<Part>): void {
     if (this.failure !== undefined) return
-    const room = this.bounds.replyBytes - this.size
+    const room = this.replyBytes - this.size
     if (chunk.length > room) {
-      this.accept(chunk.slice(0, room), out)
-      return this.fail("reply", this.bounds.replyBytes)
+      this.accept(slice.call(chunk, 0, room), out)
+      return this.fail("reply", this.replyBytes)
     }
     this.size += chunk.length
     if (this.place !== TAG) return this.goOn(chunk, out, false)
@@ -145,9 +153,9 @@ export class BlockFold {
   /** Reads text up to the next block, and tells where its content starts. */
   private outside(text: string, start: number, out: Array<Part>, last: boolean): number {
     let end = text.length
-    let at = text.indexOf("<", start)
+    let at = indexOf.call(text, "<", start)
     while (at >= 0) {
-      if (text.charCodeAt(at + 1) === LESS) {
+      if (charCodeAt.call(text, at + 1) === LESS) {
         at += 1
         continue
       }
@@ -162,10 +170,10 @@ export class BlockFold {
         end = at
         break
       }
-      at = text.indexOf("<", at + 1)
+      at = indexOf.call(text, "<", at + 1)
     }
-    if (at < 0 && !last && endsInsidePair(text)) end--
-    if (end < text.length) this.held = text.slice(end)
+    if (at < 0 && !last && end > start && isHighSurrogate(charCodeAt.call(text, end - 1))) end--
+    if (end < text.length) this.held = slice.call(text, end, text.length)
     tellText(text, start, end, out)
     return -1
   }
@@ -176,15 +184,15 @@ export class BlockFold {
     const nests = closing === "</block>"
     const width = closing.length
     let end = text.length
-    let at = text.indexOf("<", start)
+    let at = indexOf.call(text, "<", start)
     while (at >= 0) {
-      const next = text.charCodeAt(at + 1)
+      const next = charCodeAt.call(text, at + 1)
       if (next === LESS) {
         at += 1
         continue
       }
       if (next === SLASH) {
-        if (text.charCodeAt(at + width - 1) === GREATER && text.startsWith(closing, at)) {
+        if (charCodeAt.call(text, at + width - 1) === GREATER && startsWith.call(text, closing, at)) {
           this.depth--
           if (this.depth === 0) {
             const piece = own(text, start, at)
@@ -198,11 +206,11 @@ export class BlockFold {
           break
         }
       } else if (next === LETTER_B && nests) {
-        if (text.startsWith("<block", at) && at + 6 < end) {
-          const code = text.charCodeAt(at + 6)
-          if ((code === GREATER || isSpace(code)) && ++this.depth > this.bounds.blockDepth) {
+        if (startsWith.call(text, "<block", at) && at + 6 < end) {
+          const code = charCodeAt.call(text, at + 6)
+          if ((code === GREATER || isSpace(code)) && ++this.depth > this.blockDepth) {
             this.tellContent(text, start, at, out)
-            this.fail("block nesting", this.bounds.blockDepth)
+            this.fail("block nesting", this.blockDepth)
             return -1
           }
         } else if (!last && isCut("<block", text, at)) {
@@ -211,11 +219,11 @@ export class BlockFold {
       } else if (!last && at + 1 === end) {
         break
       }
-      at = text.indexOf("<", at + 1)
+      at = indexOf.call(text, "<", at + 1)
     }
     if (at >= 0) end = at
-    else if (!last && endsInsidePair(text)) end--
-    if (end < text.length) this.held = text.slice(end)
+    else if (!last && end > start && isHighSurrogate(charCodeAt.call(text, end - 1))) end--
+    if (end < text.length) this.held = slice.call(text, end, text.length)
     this.tellContent(text, start, end, out)
     return -1
   }
@@ -223,7 +231,7 @@ export class BlockFold {
   private tellContent(text: string, start: number, end: number, out: Array<Part>): void {
     if (end <= start) return
     const piece = own(text, start, end)
-    this.content.add(piece)
+    this.content.add(piece, end - start)
     out.push({ type: "block_content", text: piece })
   }
 
@@ -250,4 +258,4 @@ const tellText = (text: string, start: number, end: number, out: Array<Part>): v
 
 /** Does this text end before it could hold the whole tag, and agree with it so far? */
 const isCut = (tag: string, text: string, at: number): boolean =>
-  text.length - at <= tag.length && tag.startsWith(text.slice(at))
+  text.length - at <= tag.length && tag.startsWith(slice.call(text, at, text.length))

@@ -7,13 +7,14 @@
  *
  * @since 0.1.0
  */
+import { isSpace } from "./scan.ts"
+
+// Called without a lookup, as in `blockFold`.
+const { charCodeAt, indexOf } = String.prototype
 
 export const REFUSED = -1
 
 export const UNDECIDED = -2
-
-/** White space in tags, narrower than `\s`. */
-export const isSpace = (code: number): boolean => code === 32 || (code >= 9 && code <= 13)
 
 const LITERAL = 0
 const GAP = 1
@@ -61,7 +62,7 @@ export class OpeningTag {
   /** Tries to read a tag that starts with the `<` at this index. */
   begin(text: string, at: number): number {
     const known = at + 1 < text.length
-    const word = known ? wordOf(text.charCodeAt(at + 1)) : nothing
+    const word = known ? wordOf(charCodeAt.call(text, at + 1)) : nothing
     if (known && word === nothing) return REFUSED
     this.word = word
     this.literal = word.codes
@@ -83,12 +84,12 @@ export class OpeningTag {
     while (i < end) {
       if (mode === LITERAL) {
         if (literal.length === 0) {
-          this.word = wordOf(text.charCodeAt(i))
+          this.word = wordOf(charCodeAt.call(text, i))
           literal = this.word.codes
           if (literal.length === 0) return REFUSED
         }
         while (matched < literal.length && i < end) {
-          if (text.charCodeAt(i++) !== literal[matched++]) return REFUSED
+          if (charCodeAt.call(text, i++) !== literal[matched++]) return REFUSED
         }
         if (matched < literal.length) break
         if (part === WORD) {
@@ -101,7 +102,7 @@ export class OpeningTag {
           else this.nameFrom = before + i
         }
       } else if (mode === GAP) {
-        const code = text.charCodeAt(i++)
+        const code = charCodeAt.call(text, i++)
         if (isSpace(code)) {
           spaced = true
         } else if (code === GREATER) {
@@ -118,7 +119,7 @@ export class OpeningTag {
           return REFUSED
         }
       } else {
-        const quote = text.indexOf('"', i)
+        const quote = indexOf.call(text, '"', i)
         if (quote < 0) break
         if (part === TYPE) {
           this.typeTo = before + quote
