@@ -39,7 +39,7 @@ import { Middleware } from "./Middleware.ts"
 import type { Model } from "./Model.ts"
 import { ModelRegistry, modelOf as modelByName } from "./ModelRegistry.ts"
 import * as Policy from "./Policy.ts"
-import { PromptPipeline } from "./PromptPipeline.ts"
+import { PromptPipeline, TokenCounter } from "./PromptPipeline.ts"
 import * as ProtocolRegistry from "./ProtocolRegistry.ts"
 import { Provider, type ProviderShape } from "./Provider.ts"
 import { guard, Recorder } from "./Recorder.ts"
@@ -433,6 +433,7 @@ const onGround = <Output, S extends AnySkill<unknown>, R, A>(
         policy: Policy.combine(Context.get(built, Policy.Policy), Context.get(current, Policy.Policy)),
         pipeline: reference(built, current, PromptPipeline),
         builder: reference(built, current, InstructionBuilder),
+        counter: reference(built, current, TokenCounter),
         telemetry: reference(built, current, Telemetry),
         limits: reference(built, current, Limits),
         clock: Context.get(current, Clock.Clock),
@@ -473,7 +474,9 @@ const closed = <Output, S extends AnySkill<unknown>, R>(
 ): AnyAgent => {
   const { instructions } = agent
   if (typeof instructions !== "string") {
-    const own = Effect.updateContext(instructions, (current: Context.Context<never>) => Context.merge(services, current))
+    const own = Effect.updateContext(instructions, (current: Context.Context<never>) =>
+      Context.merge(services, current)
+    )
     return { ...agent, instructions: own }
   }
   // One copy per agent: what is made for an agent once is found again at its next run.

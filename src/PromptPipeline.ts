@@ -10,15 +10,30 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type { Agent } from "./Agent.ts"
 import type { Generation } from "./Generation.ts"
-import * as InstructionBuilder from "./InstructionBuilder.ts"
+import type * as InstructionBuilder from "./InstructionBuilder.ts"
+import { closeOver } from "./internal/closeOver.ts"
+import { compact } from "./internal/compaction.ts"
+import type { JsonObject } from "./internal/json.ts"
+import { summarize } from "./internal/summary.ts"
+import * as Tokens from "./internal/tokens.ts"
 import type { KernelError } from "./KernelError.ts"
+import { ContextWindowExceeded } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { Model } from "./Model.ts"
-import type { ToolDefinition } from "./Provider.ts"
+import { Provider, type ProviderShape, type ToolDefinition } from "./Provider.ts"
 import type { RunState } from "./RunState.ts"
 import type { AnySkill } from "./Skill.ts"
+
+export {
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  ContextWindowExceeded
+}
 
 /**
  * What a prompt is made from.
@@ -42,6 +57,8 @@ export interface PromptContext {
   readonly outputSchema: string | undefined
   /** Writes the rules of the dialect. */
   readonly builder: InstructionBuilder.Builder
+  /** Counts the tokens of a text; about, when there is none. */
+  readonly counter?: TokenCount | undefined
 }
 
 /**
@@ -109,19 +126,182 @@ const written = new WeakMap<
 const sameNames = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean =>
   a === b || (a.length === b.length && a.every((name, index) => name === b[index]))
 
+// ---------------------------------------------------------------- parts of a pipeline
+
 /**
- * The default: system text, then the conversation.
+ * Makes the instructions of a turn from what the agent says.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Template<out R = never> = (
+  template: string,
+  context: PromptContext
+) => Effect.Effect<string, KernelError, R>
+
+/**
+ * Adds a text after the rules: what there is to know. An empty text adds nothing.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Section<out R = never> = (context: PromptContext) => Effect.Effect<string, KernelError, R>
+
+/**
+ * What happens to a conversation that outgrows its window.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Compaction<out R = never> {
+  /** The share of the window that may be filled before anything happens: 0.9 unless told. */
+  readonly trigger?: number
+  /** The share to come down to: 0.5 unless told. */
+  readonly target?: number
+  /** How many of the newest turns are left as they are, where that is possible: 2 unless told. */
+  readonly keep?: number
+  /** Says in a few words what goes. One that fails is logged, and nothing is said. */
+  readonly summarize?: (
+    messages: ReadonlyArray<Message>,
+    context: PromptContext
+  ) => Effect.Effect<string, KernelError, R>
+}
+
+/**
+ * What a pipeline is made of.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<out R = never> {
+  /** `substitute` with the run's context, unless told. */
+  readonly template?: Template<R>
+  readonly sections?: ReadonlyArray<Section<R>>
+  /** Without it a conversation that outgrows the window fails with `ContextWindowExceeded`. */
+  readonly compaction?: Compaction<R>
+  /** Mark where providers may cache the prefix: yes, unless told. */
+  readonly cache?: boolean
+}
+
+/**
+ * Counts the tokens of a text.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type TokenCount = (text: string) => Effect.Effect<number>
+
+/**
+ * Who counts tokens. Without anybody, a token is four bytes of UTF-8 (AC-9).
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const TokenCounter: Context.Reference<TokenCount | undefined> = Context.Reference<TokenCount | undefined>(
+  "kernai/TokenCounter",
+  { defaultValue: () => undefined }
+)
+
+/**
+ * Puts values in the place of `{{name}}`, all at once: what is put in is not
+ * looked at again, and a name that has no value stays (AC-10).
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const substitute = (template: string, values: JsonObject): string =>
+  template.includes("{{")
+    ? template.replace(/\{\{\s*([A-Za-z_][\w.-]*)\s*\}\}/g, (whole, name: string) => {
+        const value = Object.hasOwn(values, name) ? values[name] : undefined
+        if (value === undefined) return whole
+        return typeof value === "string" ? value : JSON.stringify(value)
+      })
+    : template
+
+/**
+ * Lets a model say what goes, for `Compaction`: the run's own on the provider of
+ * the context, unless told. It is asked once per compaction.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const summarizer =
+  (options?: { readonly provider?: ProviderShape; readonly model?: Model }) =>
+  (messages: ReadonlyArray<Message>, context: PromptContext): Effect.Effect<string, KernelError, Provider> =>
+    Provider.use((provider) => summarize(options?.provider ?? provider, options?.model ?? context.model, messages))
+
+// ---------------------------------------------------------------- pipelines
+
+/**
+ * The default: system text, then the conversation as it stands.
+ *
+ * `{{name}}` in the instructions takes its value from the run's context. A
+ * prompt that does not fit the agent's `contextWindow` fails before any call.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const simple: PromptPipelineShape = {
-  build: (context) =>
-    Effect.sync(() => {
-      const system = systemText(context)
-      return { system: system === "" ? null : system, tools: context.tools }
-    })
+  build: (context) => {
+    const { agent, instructions, state, tools } = context
+    const text = systemText(
+      instructions.includes("{{") ? { ...context, instructions: substitute(instructions, state.context) } : context
+    )
+    const system = text === "" ? null : text
+    return agent.contextWindow === undefined
+      ? Effect.succeed({ system, tools })
+      : Effect.as(fitted(context, system), { system, tools })
+  }
 }
+
+/**
+ * A pipeline of parts: the rendered instructions, the rules, the sections, and
+ * a conversation that fits (AC-9, AC-10).
+ *
+ * What is compacted is what the run goes on with: the next turn builds on it, and the
+ * prefix of the prompt stays the same until the window is full again.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = Effect.fnUntraced(function* <R = never>(
+  options: Options<R> = {}
+): Effect.fn.Return<PromptPipelineShape, never, R> {
+  const provide = closeOver(yield* Effect.context<R>())
+  const { cache = true, compaction, sections = [], template } = options
+
+  const build = Effect.fnUntraced(function* (context: PromptContext): Effect.fn.Return<Prompt, KernelError, R> {
+    const { instructions, state, tools } = context
+    const rendered =
+      template === undefined ? substitute(instructions, state.context) : yield* template(instructions, context)
+    const texts = [systemText({ ...context, instructions: rendered })]
+    for (const section of sections) texts.push(yield* section(context))
+    const text = texts.filter((text) => text !== "").join("\n\n")
+    const system = text === "" ? null : text
+    const messages =
+      compaction === undefined ? yield* fitted(context, system) : yield* compacted(context, system, compaction)
+    return {
+      system,
+      tools,
+      ...(messages === undefined ? {} : { messages }),
+      ...(cache ? { cacheBreakpoints: breakpoints(messages ?? state.prompt) } : {})
+    }
+  })
+
+  return { build: (context) => provide(build(context)) }
+})
+
+/**
+ * A pipeline of parts, for every run under it.
+ *
+ * @example
+ * PromptPipeline.layer({ sections: [SkillPack.section, Memory.section()], compaction: {} })
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = <R = never>(options?: Options<R>): Layer.Layer<never, never, R> =>
+  Layer.effect(PromptPipeline, make(options))
 
 /**
  * The pipeline of a run.
@@ -133,3 +313,63 @@ export const PromptPipeline: Context.Reference<PromptPipelineShape> = Context.Re
   "kernai/PromptPipeline",
   { defaultValue: () => simple }
 )
+
+// ---------------------------------------------------------------- the budget
+
+/** The tokens of everything but the conversation. */
+const around = ({ counter, tools }: PromptContext, system: string | null): Effect.Effect<number> =>
+  Effect.map(Tokens.ofSystem(system, counter), (tokens) => tokens + Tokens.ofTools(tools))
+
+/** Fails when the prompt does not fit the agent's window. It gives nothing: the conversation stays as it stands. */
+const fitted = Effect.fnUntraced(function* (
+  context: PromptContext,
+  system: string | null
+): Effect.fn.Return<undefined, ContextWindowExceeded> {
+  const { contextWindow, reservedOutputTokens } = context.agent
+  if (contextWindow === undefined) return undefined
+  const limit = contextWindow - reservedOutputTokens
+  const conversation = yield* Tokens.ofMessages(context.state.prompt, context.counter)
+  const estimated = (yield* around(context, system)) + conversation
+  return estimated > limit ? yield* new ContextWindowExceeded({ estimated, limit }) : undefined
+})
+
+/** The conversation, shortened when it fills its share of the window; nothing when it may stay as it is. */
+const compacted = Effect.fnUntraced(function* <R>(
+  context: PromptContext,
+  system: string | null,
+  { keep = 2, summarize, target = 0.5, trigger = 0.9 }: Compaction<R>
+): Effect.fn.Return<ReadonlyArray<Message> | undefined, ContextWindowExceeded, R> {
+  const { agent, counter, model, state } = context
+  const contextWindow = agent.contextWindow ?? model.contextWindow
+  if (contextWindow === undefined) return undefined
+  const beside = yield* around(context, system)
+  const limit = contextWindow - agent.reservedOutputTokens - beside
+  const now = yield* Tokens.ofMessages(state.prompt, counter)
+  if (now <= limit * trigger) return undefined
+  const shorter = compact(state.prompt, {
+    limit,
+    target: Math.floor(limit * target),
+    keep,
+    pinned: state.input.at(-1),
+    count: (message) => Tokens.ofMessage(message, counter),
+    summarize:
+      summarize &&
+      ((messages) =>
+        summarize(messages, context).pipe(
+          Effect.catchCause((cause) => Effect.as(Effect.logWarning("a conversation was not summarized", cause), ""))
+        ))
+  })
+  // Between the trigger and the limit nothing has to happen yet.
+  const patient = now <= limit ? Effect.catchTag(shorter, "ContextWindowExceeded", () => Effect.undefined) : shorter
+  return yield* Effect.mapError(
+    patient,
+    ({ estimated }) => new ContextWindowExceeded({ estimated: estimated + beside, limit: limit + beside })
+  )
+})
+
+/** The end of the prompt, and where the last one ended: what is before either will be asked again. */
+const breakpoints = (messages: ReadonlyArray<Message>): ReadonlyArray<number> => {
+  const last = messages.length - 1
+  const before = messages.findLastIndex(({ role }) => role === "assistant") - 1
+  return [before, last].filter((index, at, all) => index >= 0 && all.indexOf(index) === at)
+}

@@ -23,7 +23,7 @@ import type * as MediaStore from "../MediaStore.ts"
 import type { Middleware } from "../Middleware.ts"
 import type { Model } from "../Model.ts"
 import type { PolicyScope, PolicyShape } from "../Policy.ts"
-import type { PromptPipelineShape } from "../PromptPipeline.ts"
+import type { PromptPipelineShape, TokenCount } from "../PromptPipeline.ts"
 import type { ProtocolRegistry } from "../ProtocolRegistry.ts"
 import type { ProviderShape } from "../Provider.ts"
 import type { CallEvent, PhaseEvent, RunEvent, RunScope, TaskEvent, TurnEvent } from "../RunEvent.ts"
@@ -56,6 +56,7 @@ export interface Ground {
   readonly policy: PolicyShape | undefined
   readonly pipeline: PromptPipelineShape
   readonly builder: InstructionBuilder.Builder
+  readonly counter: TokenCount | undefined
   readonly telemetry: Telemetry.Shape | undefined
   readonly limits: Limits
   readonly clock: Clock.Clock

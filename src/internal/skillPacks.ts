@@ -19,6 +19,7 @@ import {
 import { Limits } from "../Limits.ts"
 import * as Media from "../Media.ts"
 import type { Files, Folder, Listing, LoadedPack, Options, Problem, Shape, SkillPack, Warning } from "../SkillPack.ts"
+import { cut } from "./cut.ts"
 import * as FrontMatter from "./frontMatter.ts"
 
 const tops = ["scripts", "references", "assets"] as const
@@ -266,13 +267,6 @@ const contentOf = (path: string, bytes: Uint8Array): string | Media.Media => {
   return Result.isSuccess(text) && !text.success.includes("\0")
     ? text.success
     : Media.fromBytes(bytes, mimeType, { metadata: { filename } })
-}
-
-/** The text up to so many bytes, never half a character. */
-const cut = (text: string, bytes: number): string => {
-  if (text.length * 3 <= bytes) return text
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytes))
-  return read === text.length ? text : text.slice(0, read)
 }
 
 const clip = (text: string): string => (text.length <= 256 ? text : `${text.slice(0, 256).toWellFormed()}…`)

@@ -10,6 +10,11 @@
  */
 export * as AiSdkProvider from "./AiSdkProvider.ts"
 /**
+ * @category counters
+ * @since 0.1.0
+ */
+export * as AiTokenizer from "./AiTokenizer.ts"
+/**
  * @category providers
  * @since 0.1.0
  */

@@ -1,0 +1,31 @@
+/**
+ * Tokens counted by any `Tokenizer` of effect/ai (AC-9).
+ *
+ * @since 0.1.0
+ */
+import * as Tokenizer from "effect/ai/Tokenizer"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { TokenCounter, type TokenCount } from "../PromptPipeline.ts"
+
+/**
+ * Counts the tokens of prompts with the tokenizer of the context. One that
+ * fails is logged, and the text counts a token for every four characters.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<never, never, Tokenizer.Tokenizer> = Layer.effect(
+  TokenCounter,
+  Effect.map(
+    Tokenizer.Tokenizer,
+    (tokenizer): TokenCount =>
+      (text) =>
+        tokenizer.tokenize(text).pipe(
+          Effect.map((tokens) => tokens.length),
+          Effect.catchCause((cause) =>
+            Effect.as(Effect.logWarning("a text was not tokenized", cause), Math.ceil(text.length / 4))
+          )
+        )
+  )
+)
