@@ -1,0 +1,364 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option, Result } from "effect"
+import { spawn } from "node:child_process"
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { SqlRunStore } from "kernai/sql"
+import { RunStore } from "kernai"
+import { chat, type Options } from "../../src/cli/chat.ts"
+import { Lines } from "../../src/cli/chat/lines.ts"
+import * as Session from "../../src/cli/chat/session.ts"
+import { CommandFailed } from "../../src/cli/exit.ts"
+import { memoryScreen } from "./support.ts"
+
+const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
+
+/** A folder with a script, and skills that leave a trace when they run. */
+const place = Effect.acquireRelease(
+  Effect.sync(() => {
+    const folder = mkdtempSync(join(tmpdir(), "kernai-chat-"))
+    mkdirSync(join(folder, "skills"))
+    writeFileSync(
+      join(folder, "skills", "letters.ts"),
+      `import { Effect, Schema } from "${import.meta.resolve("effect")}"
+import * as Skill from "${import.meta.resolve("../../src/Skill.ts")}"
+import { appendFileSync } from "node:fs"
+const trace = (line: string) => appendFileSync(${JSON.stringify(join(folder, "trace"))}, line + "\\n")
+const input = Schema.Struct({ to: Schema.String })
+export const send = Skill.make("send", {
+  description: "Sends a letter",
+  input,
+  execute: ({ to }) => Effect.sync(() => { trace("sent to " + to); return "sent" })
+})
+export const deliver = Skill.make("deliver", {
+  description: "Brings a letter, and never comes back",
+  input,
+  execute: ({ to }) => Effect.andThen(Effect.sync(() => trace("on the way to " + to)), Effect.never)
+})
+`
+    )
+    return folder
+  }),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+)
+
+const traceOf = (folder: string): string => {
+  const file = join(folder, "trace")
+  return existsSync(file) ? readFileSync(file, "utf8") : ""
+}
+
+const send = (to: string): string => `<block type="command" name="send">{"to": "${to}"}</block>`
+const final = (text: string): string => `<block type="final">${text}</block>`
+
+/** Ends when a letter is on its way. */
+const delivering = (folder: string): Effect.Effect<void> =>
+  Effect.eventually(
+    Effect.delay(
+      Effect.suspend(() => (traceOf(folder) === "" ? Effect.fail("not yet") : Effect.void)),
+      "5 millis"
+    )
+  )
+
+/** A chat in this process: what is typed is a list, and Ctrl-C an effect. */
+const talk = Effect.fn("talk")(function* (
+  folder: string,
+  script: ReadonlyArray<unknown>,
+  typed: ReadonlyArray<string>,
+  options: Partial<Options> & { readonly interrupted?: Effect.Effect<void> } = {}
+) {
+  const file = join(folder, "script.json")
+  writeFileSync(file, JSON.stringify(script))
+  const screen = memoryScreen()
+  const left = [...typed]
+  const result = yield* chat({
+    session: "default",
+    store: join(folder, "kept", "chat.db"),
+    speaker: { script: file },
+    instructions: "You send letters.",
+    skills: { directory: join(folder, "skills") },
+    yes: false,
+    maxSteps: 10,
+    dialect: "blocks",
+    ...options
+  }).pipe(
+    Effect.result,
+    Effect.provideService(Lines, {
+      next: () => Effect.sync(() => Option.fromUndefinedOr(left.shift())),
+      interrupted: options.interrupted ?? Effect.never
+    }),
+    Effect.provide([screen.layer, NodeServices.layer])
+  )
+  const failure = Result.isFailure(result) && result.failure instanceof CommandFailed ? result.failure : undefined
+  if (Result.isFailure(result) && failure === undefined) return yield* Effect.die(result.failure)
+  return { out: screen.out(), progress: screen.progress(), failure, left }
+})
+
+describe("kernai chat", () => {
+  it.live("holds a conversation, and goes on with it in another chat", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const script = ["Hello **you**.\nAnd more.", final("Second."), "Third."]
+      const first = yield* talk(folder, script, ["hi", "", "again"])
+      assert.strictEqual(first.out, "Hello **you**.\nAnd more.\nSecond.\n")
+      assert.isUndefined(first.failure)
+      const second = yield* talk(folder, script, ["/history", "and now?"])
+      assert.strictEqual(second.out, `you  hi\n${first.out.slice(0, -"Second.\n".length)}you  again\nSecond.\nThird.\n`)
+      assert.include(second.progress, "2 messages so far")
+    })
+  )
+
+  it.live("asks before a call that may change something, and tells the model what the person said", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const script = [
+        send("Oslo"),
+        final("Sent."),
+        send("Rome"),
+        final("Kept back."),
+        send("Bern"),
+        send("Nice"),
+        "Both."
+      ]
+      const chat = yield* talk(folder, script, ["to Oslo", "what?", "y", "to Rome", "no not now", "two", "always"])
+      assert.strictEqual(chat.out, "Sent.\nKept back.\nBoth.\n")
+      assert.strictEqual(traceOf(folder), "sent to Oslo\nsent to Bern\nsent to Nice\n")
+      assert.include(chat.progress, `? send wants to run: it may change something\n{\n  "to": "Oslo"\n}\n`)
+      assert.match(chat.progress, /╭ send {2}\{"to":"Oslo"\}\n╰ send {2}.+ms {2}sent\n/)
+      assert.strictEqual(chat.progress.split("? send wants to run").length - 1, 3)
+      const denied = yield* RunStore.RunStore.use((store) => store.load("default-2")).pipe(
+        Effect.provide(SqlRunStore.layerSqlite(join(folder, "kept", "chat.db")))
+      )
+      assert.include(JSON.stringify(Option.getOrThrow(denied).turns), "not now")
+    })
+  )
+
+  it.live("allows every call with --yes", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const chat = yield* talk(folder, [send("Oslo"), final("Sent.")], ["go"], { yes: true })
+      assert.strictEqual(chat.out, "Sent.\n")
+      assert.strictEqual(traceOf(folder), "sent to Oslo\n")
+    })
+  )
+
+  it.live("speaks the tools dialect too", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const script = [{ text: "I send it.", calls: [{ name: "send", params: { to: "Oslo" } }] }, { text: "Done." }]
+      const chat = yield* talk(folder, script, ["go", "y"], { dialect: "tools" })
+      assert.strictEqual(chat.out, "I send it.\nDone.\n")
+      assert.strictEqual(traceOf(folder), "sent to Oslo\n")
+    })
+  )
+
+  it.live("leaves a question that nobody answers to the next chat, with the code for waiting", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const script = [send("Oslo"), final("Sent.")]
+      const first = yield* talk(folder, script, ["go"])
+      assert.strictEqual(first.failure?.code, 3)
+      assert.strictEqual(traceOf(folder), "")
+      const second = yield* talk(folder, script, ["y"])
+      assert.include(second.progress, "going on with: go")
+      assert.strictEqual(second.out, "Sent.\n")
+      assert.strictEqual(traceOf(folder), "sent to Oslo\n")
+    })
+  )
+
+  it.live("stops an answer by Ctrl-C, and lets the person decide about the call that was cut off (DR-16, DR-17)", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const script = [`<block type="command" name="deliver">{"to": "Oslo"}</block>`, final("It may be there.")]
+      const interrupted = delivering(folder)
+      const first = yield* talk(folder, script, ["go"], { yes: true, interrupted })
+      assert.include(first.progress, "stopped; /retry")
+      const second = yield* talk(folder, script, ["leave"], { yes: true })
+      assert.include(second.progress, "? deliver was cut off; whether it ran is not known")
+      assert.strictEqual(second.out, "It may be there.\n")
+      assert.strictEqual(traceOf(folder), "on the way to Oslo\n")
+    })
+  )
+
+  it.live("writes on after an answer that was stopped", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const script = [`<block type="command" name="deliver">{"to": "Oslo"}</block>`, "Never mind."]
+      let answers = 0
+      const interrupted = Effect.suspend(() => (answers++ === 0 ? delivering(folder) : Effect.never))
+      const chat = yield* talk(folder, script, ["go", "leave it", "/history"], { yes: true, interrupted })
+      assert.strictEqual(chat.out, "Never mind.\nyou  go\n(running)\nyou  leave it\nNever mind.\n")
+    })
+  )
+
+  it.live("tells a failure and goes on", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const chat = yield* talk(folder, ["One."], ["a", "b", "/retry", "/history"])
+      assert.strictEqual(chat.progress.split("it failed: scripted: the script has 1 replies").length - 1, 2)
+      assert.strictEqual(chat.out, "One.\nyou  a\nOne.\nyou  b\n(failed)\n")
+    })
+  )
+
+  it.live("has commands for sessions, skills and help", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const typed = [
+        "/help",
+        "/skills",
+        "hi",
+        "/new",
+        "//hi",
+        "/new plans",
+        "/new a/b",
+        "yes",
+        "/sessions",
+        "/session default",
+        "/nothing",
+        "/history",
+        "/exit",
+        "never"
+      ]
+      const chat = yield* talk(folder, ["Hello."], typed)
+      assert.include(chat.progress, "/retry")
+      assert.include(chat.progress, "send (write, asks before it runs)  Sends a letter\n")
+      assert.include(chat.progress, "session default.2;")
+      assert.include(chat.progress, "session plans;")
+      assert.include(chat.progress, "* plans\n")
+      assert.include(chat.progress, "  default.2\n")
+      assert.include(chat.progress, "there is no /nothing")
+      assert.strictEqual(chat.out, "Hello.\nHello.\nHello.\nyou  hi\nHello.\n")
+      assert.deepStrictEqual(chat.left, ["never"])
+      const second = yield* talk(folder, ["Hello."], ["/history"], { session: "default.2" })
+      assert.strictEqual(second.out, "you  /hi\nHello.\n")
+    })
+  )
+
+  it.live("lets nothing of a model or a call reach the terminal raw (S-19)", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const script = [`a\u001b[2J${send("\\u001b]0;b\\u0007\\u202e")}`, final("c\u001b[31m\u0007d"), "\u009be"]
+      const chat = yield* talk(folder, script, ["x\u001b[1m", "y", "z", "/history"])
+      assert.notMatch(chat.out + chat.progress, /(?!\n)[\p{Cc}\p{Cf}]/u)
+      assert.include(chat.out, "d\n")
+    })
+  )
+
+  it.live("refuses a script that is none, and a session without a name", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const empty = yield* talk(folder, [], [])
+      assert.strictEqual(empty.failure?.code, 2)
+      assert.include(empty.failure?.reason ?? "", "is no list of replies")
+      const nameless = yield* talk(folder, ["a"], [], { session: "../x" })
+      assert.strictEqual(nameless.failure?.code, 2)
+      const noSkills = yield* talk(folder, ["a"], [], { skills: { directory: join(folder, "none") } })
+      assert.strictEqual(noSkills.failure?.code, 2)
+    })
+  )
+
+  it.live("finds the last message of a session by halves", () =>
+    Effect.gen(function* () {
+      for (const count of [0, 1, 2, 3, 7, 8, 9]) {
+        const folder = yield* place
+        yield* talk(folder, ["Hello."].concat(Array(10).fill("Hello.")), Array(count).fill("hi"))
+        const found = yield* Session.size("default").pipe(
+          Effect.provide(SqlRunStore.layerSqlite(join(folder, "kept", "chat.db")))
+        )
+        assert.strictEqual(found, count)
+      }
+    })
+  )
+})
+
+// ---------------------------------------------------------------- processes
+
+/** A chat in a process of its own, with its input in a pipe. */
+const start = (folder: string) => {
+  const args = ["chat", "--script", "script.json", "--skills-from", "skills", "--session", "s"]
+  const child = spawn(process.execPath, [main, ...args], { cwd: folder, stdio: ["pipe", "pipe", "pipe"] })
+  let shown = ""
+  const watchers = new Set<() => void>()
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (data) => {
+      shown += data
+      for (const watch of watchers) watch()
+    })
+  }
+  const ended = new Promise<number | NodeJS.Signals | null>((resolve) =>
+    child.on("close", (code, signal) => resolve(signal ?? code))
+  )
+  const until = (text: string) =>
+    new Promise<void>((resolve, reject) => {
+      const watch = () => {
+        if (!shown.includes(text)) return
+        watchers.delete(watch)
+        resolve()
+      }
+      watchers.add(watch)
+      void ended.then(() => reject(new Error(`it ended without '${text}': ${shown}`)))
+      watch()
+    })
+  return {
+    type: (line: string) => child.stdin.write(`${line}\n`),
+    end: () => child.stdin.end(),
+    kill: (signal: NodeJS.Signals) => child.kill(signal),
+    until,
+    ended,
+    shown: () => shown
+  }
+}
+
+describe("kernai chat as a process", () => {
+  it.live(
+    "is killed while it asks, and goes on where it was in a new process",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* place
+        const script = ["Hello.", send("Oslo"), final("It is on its way."), "Bye."]
+        writeFileSync(join(folder, "script.json"), JSON.stringify(script))
+        yield* Effect.promise(async () => {
+          const first = start(folder)
+          first.type("hi")
+          await first.until("Hello.")
+          first.type("write to Oslo")
+          await first.until("allow it?")
+          first.kill("SIGKILL")
+          assert.strictEqual(await first.ended, "SIGKILL")
+          assert.strictEqual(traceOf(folder), "")
+
+          const second = start(folder)
+          await second.until("allow it?")
+          assert.include(second.shown(), "going on with: write to Oslo")
+          second.type("y")
+          await second.until("It is on its way.")
+          second.type("thanks")
+          await second.until("Bye.")
+          second.end()
+          assert.strictEqual(await second.ended, 0)
+          assert.strictEqual(traceOf(folder), "sent to Oslo\n")
+          assert.notInclude(second.shown(), "\u001b")
+        })
+      }),
+    60_000
+  )
+
+  it.live(
+    "ends by SIGINT in a pipe, with the code for interrupted",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* place
+        writeFileSync(join(folder, "script.json"), JSON.stringify([send("Oslo")]))
+        yield* Effect.promise(async () => {
+          const only = start(folder)
+          only.type("go")
+          await only.until("allow it?")
+          only.kill("SIGINT")
+          assert.strictEqual(await only.ended, 130)
+        })
+      }),
+    60_000
+  )
+})
