@@ -92,19 +92,22 @@ describe("kernai mcp", () => {
 
   it.live("calls a tool, and ends with 1 when that fails", () =>
     Effect.gen(function* () {
-      const { folder } = yield* place({})
-      const file = ["mcp", "call", "files", "read_text_file"]
-      const read = yield* start(folder, ...file, `{"path":"letter.txt","head":1}`, "-c", example)
+      const server = yield* Hub.scripted({
+        tools: [Hub.tool("read"), Hub.tool("lose")],
+        results: { read: Hub.said("Bonjour, petit monde."), lose: { ...Hub.said("no such file"), isError: true } }
+      })
+      const { config, folder } = yield* place({ files: server.settings })
+      const read = yield* start(folder, "mcp", "call", "files", "read", `{"path":"letter.txt"}`, "-c", config)
       assert.deepStrictEqual([read.code, read.out], [0, "Bonjour, petit monde.\n"])
-      const gone = yield* start(folder, ...file, `{"path":"no.txt"}`, "-c", example)
-      assert.strictEqual(gone.code, 1)
-      assert.match(gone.out, /^ENOENT/)
-      const json = yield* start(folder, ...file, `{"path":"no.txt"}`, "-c", example, "--json")
+      assert.deepStrictEqual(server.calls(), [`{"name":"read","arguments":{"path":"letter.txt"}}`])
+      const lost = yield* start(folder, "mcp", "call", "files", "lose", "-c", config)
+      assert.deepStrictEqual([lost.code, lost.out], [1, "no such file\n"])
+      const json = yield* start(folder, "mcp", "call", "files", "lose", "-c", config, "--json")
       assert.isTrue(JSON.parse(json.out).isError)
-      const words = yield* start(folder, ...file, "letter.txt", "-c", example)
+      const words = yield* start(folder, "mcp", "call", "files", "read", "letter.txt", "-c", config)
       assert.deepStrictEqual([words.code, words.out], [2, ""])
       assert.match(words.message, /the input of a tool is a JSON object/)
-      const tool = yield* start(folder, "mcp", "call", "files", "nix", "-c", example)
+      const tool = yield* start(folder, "mcp", "call", "files", "nix", "-c", config)
       assert.strictEqual(tool.code, 1)
       assert.match(tool.message, /tool not found: nix \(server=files\)/)
     })
@@ -165,6 +168,8 @@ describe("kernai mcp", () => {
   it.live("tells what is wrong with a config, and ends with 1", () =>
     Effect.gen(function* () {
       const { config, folder } = yield* place({ a: { transport: "http" }, b: { command: "kernai-no-such-program" } })
+      const server = yield* Hub.scripted({ tools: [Hub.tool("say")] })
+      const good = yield* place({ files: server.settings })
       const ran = yield* start(folder, "mcp", "doctor", "-c", config)
       assert.deepStrictEqual([ran.code, ran.message], [1, "CommandFailed: 2 things are wrong"])
       assert.strictEqual(
@@ -177,9 +182,9 @@ describe("kernai mcp", () => {
           ""
         ].join("\n")
       )
-      const good = yield* start(folder, "mcp", "doctor", "-c", example, "--json")
+      const fine = yield* start(folder, "mcp", "doctor", "-c", good.config, "--json")
       assert.deepStrictEqual(
-        JSON.parse(good.out).map(({ server, state }: { server: string; state: string }) => [server, state]),
+        JSON.parse(fine.out).map(({ server, state }: { server: string; state: string }) => [server, state]),
         [["files", "ok"]]
       )
     })
