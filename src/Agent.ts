@@ -12,6 +12,7 @@ import * as Schema from "effect/Schema"
 import type { ExecutionBudget, SpawnBudget } from "./Budget.ts"
 import type { Generation } from "./Generation.ts"
 import * as Generations from "./Generation.ts"
+import type { Markup } from "./internal/markup.ts"
 import { AgentConfigInvalid } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
 import type { AnySkill } from "./Skill.ts"
@@ -65,6 +66,8 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   readonly maxSteps: number
   readonly prose: Prose
   readonly dialect: DialectName
+  /** Other markup its model's calls are understood in, looked for in this order: none unless said (see `Dialect.markups`). */
+  readonly markups: ReadonlyArray<Markup>
   /** Calls of one reply that may run at once; results keep source order (DR-12). */
   readonly concurrency: number
   /** Tasks of a workflow that may run at once. */
@@ -100,6 +103,7 @@ export interface Options<R> {
   readonly maxSteps?: number
   readonly prose?: Prose
   readonly dialect?: DialectName
+  readonly markups?: ReadonlyArray<Markup>
   readonly concurrency?: number
   readonly taskConcurrency?: number
   readonly generation?: Generation
@@ -150,6 +154,7 @@ export function make<R>(
     maxSteps: options.maxSteps ?? 10,
     prose: options.prose ?? "auto",
     dialect: options.dialect ?? "blocks",
+    markups: options.markups ?? [],
     concurrency: options.concurrency ?? 1,
     taskConcurrency: options.taskConcurrency ?? 8,
     generation: options.generation ?? Generations.empty,

@@ -3,16 +3,21 @@
  *
  * A dialect reads the parts of one reply and gives the reply whole; it says
  * nothing about what the reply means. Both dialects keep text, thinking and
- * native calls; only `blocks` looks for blocks in the text.
+ * native calls; only `blocks` looks for blocks in the text. A run speaks one
+ * dialect from its first turn to its last.
  *
  * @since 0.1.0
  */
+import * as Result from "effect/Result"
 import type { Block } from "./Block.ts"
+import * as Blocks from "./Block.ts"
 import * as BlockParser from "./BlockParser.ts"
 import type { Content, Thinking } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import type { JsonObject } from "./internal/json.ts"
 import { jsonObject } from "./internal/json.ts"
+import * as Markups from "./internal/markup.ts"
+import { parseJson, textOf } from "./internal/untrusted.ts"
 import { LimitExceeded } from "./KernelError.ts"
 import type { Limits } from "./Limits.ts"
 import type { Finish, StreamPart, ToolCall } from "./StreamPart.ts"
@@ -103,12 +108,79 @@ export const tools: Dialect = {
 }
 
 /**
- * The dialect of a name.
+ * How models trained on another tool format may write their calls: `<tool_call>` (Hermes, Qwen), `<function=…>` (Llama),
+ * `<invoke>` (older Claude), `[TOOL_CALLS]` (Mistral), a code fence, or JSON and nothing else.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Markup = Markups.Markup
+
+/**
+ * Every markup that can be read, in the order they are usually looked for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const markups: ReadonlyArray<Markup> = ["tool_call", "function", "invoke", "bracket", "fenced", "json"]
+
+/**
+ * The dialect of a name. With `markups`, a whole reply in which it found nothing to do is read again in these.
  *
  * @category dialects
  * @since 0.1.0
  */
-export const of = (name: "blocks" | "tools"): Dialect => (name === "tools" ? tools : blocks)
+export const of = (name: "blocks" | "tools", markups: ReadonlyArray<Markup> = none): Dialect => {
+  const dialect = name === "tools" ? tools : blocks
+  if (markups.length === 0) return dialect
+  return {
+    ...dialect,
+    reader: (listener, limits, origin) => {
+      const inner = dialect.reader(listener, limits, origin)
+      let reply: Reply | undefined
+      return {
+        push: (parts) => inner.push(parts),
+        end: () => (reply ??= understood(inner.end(), dialect, markups, limits))
+      }
+    }
+  }
+}
+
+const none: ReadonlyArray<never> = []
+
+/** A reply with what it asked for in another markup, when it asked for nothing in its own. */
+const understood = (reply: Reply, dialect: Dialect, markups: ReadonlyArray<Markup>, limits: Limits): Reply => {
+  if (reply.failure !== undefined || reply.calls.length > 0) return reply
+  if (!dialect.native && (reply.blocks.length > 0 || reply.unclosed !== undefined)) return reply
+  const reading = Markups.read(reply.text, markups, limits.jsonDepth)
+  if (reading === undefined) return reply
+  if (!dialect.native) {
+    const commands = reading.asked.map(({ name, params }) => Blocks.command(name, textOf(params)))
+    return { ...reply, blocks: [...reading.blocks, ...commands] }
+  }
+  const commands = reading.blocks.filter((block) => block.type === "command")
+  const asked = [...reading.asked, ...commands.map(({ content, name }) => ({ name: name ?? "", params: content }))]
+  const calls = asked.map(({ name, params }): ToolCall => ({
+    type: "tool-call",
+    id: "",
+    name,
+    params: read(params, limits)
+  }))
+  const text = reading.blocks.find((block) => block.type === "final")?.content ?? Blocks.strip(reading.rest)
+  const thinking = reply.content.filter((part) => part.type === "thinking")
+  return { ...reply, text, calls, content: [...thinking, ...spoken(text, calls, thinking.length)] }
+}
+
+const read = (params: unknown, limits: Limits): unknown =>
+  typeof params === "string" ? Result.getOrElse(parseJson(params, limits.jsonDepth), () => params) : params
+
+/** Text and native calls as the assistant message keeps them. */
+const spoken = (text: string, calls: ReadonlyArray<ToolCall>, before: number): ReadonlyArray<Content> => {
+  const content: Array<Content> = []
+  if (text !== "" || before + calls.length === 0) content.push(Contents.text(text))
+  for (const call of calls) content.push(Contents.toolUse(call.id, call.name, jsonObject(call.params)))
+  return content
+}
 
 class ReplyReader implements Reader {
   readonly #listener: Listener
@@ -245,9 +317,7 @@ class ReplyReader implements Reader {
     if (this.#thinking.size === 0 && this.#calls.length === 0) return [Contents.text(text)]
     const content: Array<Content> = []
     for (const thought of this.#thinking.values()) content.push(this.#thinkingOf(thought))
-    if (text !== "" || content.length + this.#calls.length === 0) content.push(Contents.text(text))
-    for (const call of this.#calls) content.push(Contents.toolUse(call.id, call.name, jsonObject(call.params)))
-    return content
+    return content.concat(spoken(text, this.#calls, content.length))
   }
 
   #thinkingOf(thought: { readonly text: string; readonly metadata: JsonObject | undefined }): Thinking {

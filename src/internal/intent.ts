@@ -11,9 +11,12 @@ import * as Result from "effect/Result"
 import * as Block from "../Block.ts"
 import type { Call } from "../Call.ts"
 import * as Calls from "../Call.ts"
+import type { Content } from "../Content.ts"
+import * as Contents from "../Content.ts"
 import type { Reply } from "../Dialect.ts"
 import * as InstructionBuilder from "../InstructionBuilder.ts"
 import type { Limits } from "../Limits.ts"
+import type { Message } from "../Message.ts"
 import * as Plan from "../Plan.ts"
 import type { Outcome } from "../RunState.ts"
 import type { FinishReason } from "../StreamPart.ts"
@@ -88,6 +91,19 @@ const readNative = (reply: Reply, view: View, facts: Array<Fact>): Intent => {
       : { ...made, fault: Calls.error("InvalidArguments", `The arguments of '${call.name}' are not a JSON object.`) }
   })
   return { outcome: { type: "tools" }, calls: bounded(calls, view.limits), facts }
+}
+
+/** The assistant message of a reply: its native calls under the ids their results will have. */
+export const messageOf = (reply: Reply, calls: ReadonlyArray<Call>): Message => {
+  let index = 0
+  const content = reply.content.map((part): Content => {
+    if (part.type !== "tool_use") return part
+    const callId = calls[index++]?.toolCallId
+    return callId === undefined || callId === part.callId
+      ? part
+      : Contents.toolUse(callId, part.toolName, part.arguments)
+  })
+  return { role: "assistant", content: index === 0 ? reply.content : content }
 }
 
 /** A repeated native id gets `#2`, `#3` (DR-2). */

@@ -52,7 +52,11 @@ export const hear = (
     tell(run, { type: "messages_sent", messages: call.request.messages })
     const started = now(run)
     const hearing: Hearing = { raw: [], first: undefined, call, calls: 0 }
-    const reader = Dialects.of(turn.dialect).reader(listener(run, turn), run.limits, originOf(hearing))
+    const reader = Dialects.of(turn.dialect, run.agent.markups).reader(
+      listener(run, turn),
+      run.limits,
+      originOf(hearing)
+    )
     const reading = traced(run, call, reader, hearing, read(run, turn, reader, hearing))
     return Effect.flatMap(Effect.exit(restore(reading)), (exit): Effect.Effect<Heard, KernelError> => {
       const reply = reader.end()

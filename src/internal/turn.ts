@@ -20,7 +20,7 @@ import type { ModelArgs, Turn } from "../RunState.ts"
 import * as Usage from "../Usage.ts"
 import { promptLog, turnLog } from "./advance.ts"
 import { startCalls } from "./batch.ts"
-import { intent, type Intent } from "./intent.ts"
+import { intent, type Intent, messageOf } from "./intent.ts"
 import { type Heard, hear } from "./modelCall.ts"
 import { ask, commit, complete, hookArgs, obey, openTurn, type Run, settle, tell } from "./run.ts"
 import { freeze } from "./snapshot.ts"
@@ -169,7 +169,7 @@ const commitAnswer = (run: Run, heard: Heard, usage: Usage.Usage | null, costUsd
   commit(run, "phase", [
     {
       type: "model_completed",
-      message: { role: "assistant", content: heard.reply.content },
+      message: messageOf(heard.reply, meaning.calls),
       model: `${heard.call.provider.name}/${heard.call.request.model.id}`,
       usage,
       ...(costUsd === 0 ? {} : { costUsd }),
