@@ -254,6 +254,14 @@ describe("stream", () => {
     })
   )
 
+  it.effect("fails typed when only its end shows that a limit was exceeded (BP-26)", () =>
+    Effect.gen(function* () {
+      const pieces = Stream.make('<block type="<block type=" name=">x<block ')
+      const failure = yield* Effect.flip(Stream.runDrain(BlockParser.stream(pieces, { blockDepth: 1 })))
+      assert.deepStrictEqual(failure, new LimitExceeded({ limit: "block nesting", value: 1 }))
+    })
+  )
+
   it.effect("keeps the limits in force where it runs", () =>
     Effect.gen(function* () {
       const failure = yield* Stream.make("too long").pipe(

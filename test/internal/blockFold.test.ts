@@ -399,6 +399,13 @@ describe("hostile texts of a megabyte (BP-26, W-2, S-12)", () => {
     assert.deepStrictEqual(textSegments, [])
   })
 
+  it("small blocks out of a large piece are what they were", () => {
+    const name = "a name that is longer than a few letters"
+    const inner = "some content, longer than a few letters"
+    const input = `${"x".repeat(20_000)}<block type="${name}" name="${name}">${inner}</block>${"y".repeat(20_000)}`
+    assert.deepStrictEqual(BlockParser.parse(input).blocks, [Block.make(name, name, inner)])
+  })
+
   it("a block of a million pieces comes out whole", () => {
     const parts = feed(["<final>", ...Array.from({ length: 1_000_000 }, (_, i) => String(i % 10)), "</final>"]).parts
     const [block] = reading(parts).blocks
