@@ -193,6 +193,7 @@ const make = Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: 
   const names = new Map<string, string>()
   // One source for all servers, so that their skills change together and stay in the order of the config.
   const registration = yield* Effect.orDie(registry.registerSource({ source: "mcp", skills: [] }))
+  let registered = ""
   const register = Effect.gen(function* () {
     const shown =
       options?.skills === false ? [] : all.flatMap((station) => station.shown.map((tool) => ({ station, tool })))
@@ -201,11 +202,15 @@ const make = Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: 
       shown.map(({ station, tool }) => ({ server: station.name, tool: tool.tool.name })),
       registry
     )
-    const skills = shown.flatMap(({ station, tool }) => {
+    const named = shown.flatMap(({ station, tool }) => {
       const name = names.get(keyOf(station.name, tool.tool.name))
-      return name === undefined ? [] : [ToolSkill.make(station, tool, name, limits)]
+      return name === undefined ? [] : [{ station, tool, name }]
     })
-    yield* registration.replace(skills)
+    // Whoever follows the registry is not told of changes that are none.
+    const next = named.map(({ name, tool }) => `${name} ${tool.hash}`).join()
+    if (next === registered) return
+    yield* registration.replace(named.map(({ name, station, tool }) => ToolSkill.make(station, tool, name, limits)))
+    registered = next
   })
   const publish = Effect.gen(function* () {
     // Somebody may take a name between the look and the registration: then it is another one.
