@@ -337,22 +337,37 @@ const review = (turn: Turn, toolCallId: string, change: ToolResponseChange | und
       completed: turn.completed.concat(change.result)
     }
   }
-  const accept = (call: Call): Call =>
-    call.toolCallId !== toolCallId ? call : { ...(change === undefined ? call : change.call), review: "accepted" }
-  return { ...turn, pending: turn.pending.map(accept) }
+  const at = indexOf(turn.pending, toolCallId)
+  const call = change === undefined ? turn.pending[at] : change.call
+  return call === undefined || at === -1
+    ? turn
+    : { ...turn, pending: turn.pending.with(at, { ...call, review: "accepted" }) }
 }
 
-const launch = (turn: Turn, ids: ReadonlyArray<string>): Turn => ({
-  ...turn,
-  pending: turn.pending.filter((call) => !ids.includes(call.toolCallId)),
-  inFlight: turn.inFlight.concat(turn.pending.filter((call) => ids.includes(call.toolCallId)))
-})
+const launch = (turn: Turn, ids: ReadonlyArray<string>): Turn => {
+  let { pending } = turn
+  const launched = ids.flatMap((id) => {
+    const at = indexOf(pending, id)
+    const call = pending[at]
+    if (call === undefined) return []
+    pending = without(pending, at)
+    return [call]
+  })
+  return { ...turn, pending, inFlight: turn.inFlight.concat(launched) }
+}
+
+// A plan may have thousands of calls, and each is moved twice: lists are copied whole, not filtered.
+const indexOf = (calls: ReadonlyArray<Call>, toolCallId: string): number =>
+  calls.findIndex((call) => call.toolCallId === toolCallId)
+
+const without = (calls: ReadonlyArray<Call>, at: number): ReadonlyArray<Call> =>
+  at === -1 ? calls : at === 0 ? calls.slice(1) : calls.slice(0, at).concat(calls.slice(at + 1))
 
 const complete = (next: Draft, event: Extract<PhaseEvent, { type: "tool_call_completed" }>): void => {
   if (next.currentTurn === undefined) return
   next.currentTurn = {
     ...next.currentTurn,
-    inFlight: next.currentTurn.inFlight.filter((call) => call.toolCallId !== event.toolCallId),
+    inFlight: without(next.currentTurn.inFlight, indexOf(next.currentTurn.inFlight, event.toolCallId)),
     completed: next.currentTurn.completed.concat(event.result)
   }
   if (event.spent === undefined) return
