@@ -309,8 +309,7 @@ const againstSize = async (): Promise<ReadonlyArray<Row>> => {
       const large = () => foldTexts(shape, pieces, 1, 10)
       const small = () => foldTexts(shape, pieces, 10, 1)
       const value = 10 * (await ratio(large, small, 7))
-      // A block of 10 MB is kept until it closes, and the collector has to move it: there R-21 is the bound.
-      const bound = name === "one block" ? 2.6 ** Math.log2(10) : 11
+      const bound = 11
       rows.push(row(`10 MB / 1 MB, ${name}, by ${size}`, value, bound))
     }
   }
