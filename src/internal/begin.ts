@@ -22,7 +22,7 @@ import { effectsOf } from "./dispatch.ts"
 import { offer, questionsOf } from "./offer.ts"
 import type { JsonObject } from "./json.ts"
 import { conclude, drive, failWith, restoreOutput } from "./loop.ts"
-import { commit, type Ground, now, ownContext, type Run } from "./run.ts"
+import { type AnyAgent, commit, type Ground, now, ownContext, type Run } from "./run.ts"
 import * as Tree from "./tree.ts"
 
 /** Who a new run is. */
@@ -137,7 +137,7 @@ export const resume = Effect.fnUntraced(function* (
   how: Resume
 ): Effect.fn.Return<RunResult<unknown>, KernelError> {
   const children = yield* childrenOf(ground, state)
-  const run = take({ ...ground, spawn: again(ground, children, how) }, state)
+  const run = take({ ...ground, agent: inDialectOf(state, ground.agent), spawn: again(ground, children, how) }, state)
   restoreOutput(run)
   if (state.status.type === "completed") return yield* retell(run)
   yield* notHeld(run)
@@ -156,6 +156,13 @@ export const resume = Effect.fnUntraced(function* (
   yield* commit(run, "resume", [], delta)
   return yield* finish(run)
 })
+
+/** The agent in the dialect its run began in: a conversation is not half of one and half of the other. */
+const inDialectOf = (state: RunState, agent: AnyAgent): AnyAgent => {
+  const open = state.status.phase === "turn_started" ? undefined : state.currentTurn
+  const dialect = (state.turns[0] ?? open)?.dialect ?? agent.dialect
+  return dialect === agent.dialect ? agent : { ...agent, dialect }
+}
 
 /** The stored runs of the tasks that were in flight, by the ids of their calls. */
 const childrenOf = Effect.fnUntraced(function* (
