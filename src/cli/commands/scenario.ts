@@ -8,7 +8,8 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { usage } from "../exit.ts"
+import { type CommandFailed, usage } from "../exit.ts"
+import { excerpt } from "../text.ts"
 
 const paths = Argument.String("path").pipe(
   Argument.withDescription("A file that exports a scenario, or a folder of them. Their code is run"),
@@ -50,10 +51,11 @@ const run = Command.make(
     ...shared
   },
   Effect.fnUntraced(function* ({ color, json, log, logs, model, paths }) {
+    const named = Option.isSome(model) ? model.value : yield* ofEnvironment(process.env)
     const { runScenarios } = yield* Effect.promise(() => import("../scenario.ts"))
     yield* runScenarios({
       paths,
-      model: Option.getOrUndefined(model) ?? ofEnvironment(process.env),
+      model: named,
       log: logs ? log : undefined,
       json,
       colors: Option.getOrUndefined(color)
@@ -89,7 +91,7 @@ const matrix = Command.make(
   Effect.fnUntraced(function* ({ color, concurrency, log, model, paths, timeout }) {
     if (concurrency < 1) return yield* usage("--concurrency is a number from 1")
     if (timeout < 1) return yield* usage("--timeout is a number of seconds from 1")
-    const named = ofEnvironment(process.env)
+    const named = model.length > 0 ? undefined : yield* ofEnvironment(process.env)
     const { runMatrix } = yield* Effect.promise(() => import("../matrix.ts"))
     yield* runMatrix({
       paths,
@@ -120,12 +122,21 @@ export const scenario = Command.make("scenario").pipe(
 )
 
 /** The model that `PROVIDER` and `MODEL` name, if they do (BP-181). */
-const ofEnvironment = (environment: { readonly [name: string]: string | undefined }): string | undefined => {
+const ofEnvironment = (environment: {
+  readonly [name: string]: string | undefined
+}): Effect.Effect<string | undefined, CommandFailed> => {
   const provider = environment["PROVIDER"] ?? ""
   const model = environment["MODEL"] ?? ""
-  if (model.includes("/")) return model
-  if (provider === "" && model === "") return undefined
-  return `${provider === "" ? "ollama" : provider}/${model === "" ? (usual.get(provider) ?? "") : model}`
+  if (model.includes("/")) return Effect.succeed(model)
+  if (provider === "") return Effect.succeed(model === "" ? undefined : `ollama/${model}`)
+  const name = model === "" ? usual.get(provider) : model
+  return name === undefined
+    ? Effect.fail(
+        usage(
+          `PROVIDER is '${excerpt(provider, 40)}', which has no usual model: set MODEL too, or use one of ${Array.from(usual.keys()).join(", ")}`
+        )
+      )
+    : Effect.succeed(`${provider}/${name}`)
 }
 
 const usual: ReadonlyMap<string, string> = new Map([

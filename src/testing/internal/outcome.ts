@@ -193,7 +193,7 @@ const turnsOf = (runId: string, runs: Runs): ReadonlyArray<Node> =>
     ([step, entries]): Node => {
       const reply = entries.find((entry) => entry.event === "llm_response")
       const children = entries.flatMap((entry) => nodeOf(entry, runs))
-      const said = kindsOf(entries)
+      const said = reply === undefined ? "no reply" : kindsOf(entries)
       return {
         kind: "turn",
         name: `turn ${step + 1}`,
