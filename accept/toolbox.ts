@@ -1,0 +1,268 @@
+/**
+ * The promises of the toolbox: dialects, providers, windows, grammars, a chat that survives, templates that start.
+ */
+import { spawn } from "node:child_process"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { delimiter, dirname, join, relative } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { attempt, type Line, node, root, run, tested, vectors } from "./support.ts"
+
+const inFolder = async <A>(body: (folder: string) => Promise<A>): Promise<A> => {
+  const folder = mkdtempSync(join(tmpdir(), "kernai-accept-toolbox-"))
+  try {
+    return await body(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+/** A line about files; one that is missing fails it, since the runner would pass over it. */
+const ofFiles = (
+  prove: (line: string, files: ReadonlyArray<string>) => Line,
+  line: string,
+  files: ReadonlyArray<string>
+): Line => {
+  const missing = files.filter((file) => !existsSync(join(root, file)))
+  return missing.length > 0 ? { line, pass: false, figure: `missing: ${missing.join(", ")}` } : prove(line, files)
+}
+
+// ---------------------------------------------------------------- tests by their titles
+
+interface Test {
+  readonly file: string
+  readonly title: string
+  readonly passed: boolean
+}
+
+interface Report {
+  readonly testResults: ReadonlyArray<{
+    readonly name: string
+    readonly assertionResults: ReadonlyArray<{ readonly fullName: string; readonly status: string }>
+  }>
+}
+
+/** A promise, the files that may prove it, and what the titles of its tests say. */
+const promises: ReadonlyArray<readonly [line: string, files: RegExp, titles: RegExp]> = [
+  ["one agent runs the same scenario in both dialects", /^toolbox\//, /dialect/i],
+  ["the scenario over exchanges of Anthropic", /^toolbox\//, /anthropic/i],
+  ["the scenario over exchanges of OpenAI", /^toolbox\//, /openai/i],
+  ["the scenario over exchanges of Gemini", /^toolbox\//, /gemini/i],
+  ["the scenario over exchanges of Ollama", /^toolbox\//, /ollama/i],
+  [
+    "a conversation of 200 turns stays inside a window of 16k",
+    /^(?:toolbox|property)\/|^PromptPipeline/,
+    /200.*(?:window|16)|(?:window|16).*200/i
+  ],
+  [
+    "every state that can be reached encodes to a valid request for every provider",
+    /^(?:toolbox|property)\/|^PromptPipeline|^ChatHistory/,
+    /every provider/i
+  ],
+  ["10,000 sampled strings of the grammar parse", /grammar/i, /10[,_ ]?000/],
+  ["the GBNF is read", /grammar/i, /gbnf/i]
+]
+
+/** The tests of one file, run by themselves: a file that hangs or breaks takes no other with it. */
+const testsOf = (folder: string, file: string): ReadonlyArray<Test> => {
+  const output = join(folder, "tests.json")
+  rmSync(output, { force: true })
+  const words = ["run", "--reporter=json", `--outputFile=${output}`, `test/${file}`]
+  node(["node_modules/vitest/vitest.mjs", ...words], { timeout: 300_000 })
+  const report: Report = existsSync(output) ? JSON.parse(readFileSync(output, "utf8")) : { testResults: [] }
+  return report.testResults.flatMap(({ assertionResults, name }) =>
+    assertionResults.map(({ fullName, status }) => ({
+      file: relative(join(root, "test"), name),
+      title: fullName,
+      passed: status === "passed"
+    }))
+  )
+}
+
+const proven = (): Promise<ReadonlyArray<Line>> =>
+  inFolder(async (folder) => {
+    const there = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
+    const files = there.filter((file) => file.endsWith(".test.ts") && promises.some(([, files]) => files.test(file)))
+    const all = files.flatMap((file) => testsOf(folder, file))
+    return promises.map(([line, files, titles]) => {
+      const own = all.filter((test) => files.test(test.file) && titles.test(test.title))
+      const passed = own.filter((test) => test.passed).length
+      const names = [...new Set(own.map(({ file }) => file))].join(", ")
+      return {
+        line,
+        pass: own.length > 0 && passed === own.length,
+        figure: own.length === 0 ? "no test says so" : `${passed} of ${own.length} tests in ${names}`
+      }
+    })
+  })
+
+// ---------------------------------------------------------------- chat
+
+/** A chat somebody types into. */
+interface Chat {
+  readonly type: (line: string) => void
+  readonly shown: () => string
+  /** By SIGKILL; ends when it is gone. */
+  readonly kill: () => Promise<void>
+}
+
+const args = ["chat", "--script", "script.json", "--skills-from", "skills"]
+const main = join(root, "src/cli/main.ts")
+
+const piped = (folder: string): Chat => {
+  const child = spawn(process.execPath, [main, ...args], { cwd: folder, stdio: ["pipe", "pipe", "inherit"] })
+  const ended = new Promise<void>((resolve) => child.on("close", () => resolve()))
+  let shown = ""
+  child.stdout.on("data", (data) => (shown += data))
+  return {
+    type: (line) => child.stdin.write(`${line}\n`),
+    shown: () => shown,
+    kill: () => {
+      child.kill("SIGKILL")
+      return ended
+    }
+  }
+}
+
+/** A terminal of its own: its server has a socket of its own, and ends with the chat. */
+const terminal = (folder: string, name: string): Chat => {
+  const tmux = (...words: ReadonlyArray<string>) => run("tmux", ["-L", name, "-f", "/dev/null", ...words]).stdout
+  const quoted = [process.execPath, main, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ")
+  tmux("new-session", "-d", "-x", "120", "-y", "50", "-c", folder, `exec ${quoted}`)
+  const pid = Number(tmux("display-message", "-p", "#{pane_pid}").trim())
+  return {
+    type: (line) => {
+      tmux("send-keys", "-l", line)
+      tmux("send-keys", "Enter")
+    },
+    shown: () => tmux("capture-pane", "-p", "-J", "-S", "-"),
+    kill: async () => {
+      if (pid > 0 && existsSync(`/proc/${pid}`)) process.kill(pid, "SIGKILL")
+      for (let look = 0; look < 100 && existsSync(`/proc/${pid}`); look++) await sleep(50)
+    }
+  }
+}
+
+const until = async (chat: Chat, text: string): Promise<void> => {
+  for (let look = 0; look < 300; look++) {
+    if (chat.shown().includes(text)) return
+    await sleep(100)
+  }
+  throw new Error(`the chat never showed '${text}'`)
+}
+
+const chat = (): Promise<Omit<Line, "line">> =>
+  inFolder(async (folder) => {
+    const trace = join(folder, "trace")
+    mkdirSync(join(folder, "skills"))
+    writeFileSync(
+      join(folder, "skills", "send.ts"),
+      `import { Effect, Schema } from ${JSON.stringify(import.meta.resolve("effect"))}
+import * as Skill from ${JSON.stringify(new URL("../src/Skill.ts", import.meta.url).href)}
+import { appendFileSync } from "node:fs"
+export default Skill.make("send", {
+  description: "Sends a letter",
+  input: Schema.Struct({ to: Schema.String }),
+  execute: () => Effect.sync(() => { appendFileSync(${JSON.stringify(trace)}, "sent\\n"); return "sent" })
+})
+`
+    )
+    const asks = `<block type="command" name="send">{"to": "Oslo"}</block>`
+    const replies = ["Good morning.", asks, '<block type="final">It is on its way.</block>', "Good night."]
+    writeFileSync(join(folder, "script.json"), JSON.stringify(replies))
+    const isTerminal = run("tmux", ["-V"]).status === 0
+    let lives = 0
+    const start = () => (isTerminal ? terminal(folder, `kernai-${process.pid}-${++lives}`) : piped(folder))
+
+    const first = start()
+    try {
+      await until(first, "/help tells")
+      first.type("hello")
+      await until(first, "Good morning.")
+      first.type("write to Oslo")
+      await until(first, "allow it?")
+    } finally {
+      await first.kill()
+    }
+    const before = existsSync(trace)
+    const second = start()
+    try {
+      await until(second, "going on with: write to Oslo")
+      await until(second, "allow it?")
+      second.type("y")
+      await until(second, "It is on its way.")
+      second.type("bye")
+      await until(second, "Good night.")
+    } finally {
+      await second.kill()
+    }
+    const sent = existsSync(trace) ? readFileSync(trace, "utf8") : ""
+    return {
+      pass: !before && sent === "sent\n",
+      figure: `in ${isTerminal ? "a terminal of tmux" : "a pipe"}: killed while it asked, the call ran ${sent.split("\n").length - 1} time`
+    }
+  })
+
+// ---------------------------------------------------------------- templates
+
+/** Commands of a user's project, with the Node that runs this. */
+const userEnv = { PATH: `${dirname(process.execPath)}${delimiter}${process.env["PATH"] ?? ""}` }
+
+const templates = async (): Promise<ReadonlyArray<Line>> =>
+  inFolder(async (folder) => {
+    const own = { cwd: join(folder, "clone"), env: userEnv }
+    const steps = [
+      run("git", ["clone", "--quiet", "--no-hardlinks", root, own.cwd]),
+      run("npm", ["ci", "--no-audit", "--no-fund"], own),
+      run("npm", ["run", "build"], own),
+      run("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], own)
+    ]
+    const failed = steps.find(({ status }) => status !== 0)
+    const tarball = readdirSync(folder).find((file) => file.endsWith(".tgz"))
+    const packed: Line = {
+      line: "the library is built and packed from a fresh clone",
+      pass: failed === undefined && tarball !== undefined,
+      figure: failed === undefined ? (tarball ?? "no package") : (failed.stdout + failed.stderr).trim().slice(-300)
+    }
+    if (tarball === undefined || !packed.pass) return [packed]
+    const names = readdirSync(join(root, "create-kernai/templates")).filter((name) => name !== "shared")
+    const lines: Array<Line> = [packed]
+    for (const name of names) {
+      lines.push(await attempt(`the template ${name} passes npm ci && npm test`, () => started(folder, name, tarball)))
+    }
+    return lines
+  })
+
+const started = (folder: string, name: string, tarball: string): Omit<Line, "line"> => {
+  const target = join(folder, name)
+  const own = { cwd: target, env: userEnv }
+  const create = join(root, "create-kernai/create.mjs")
+  const made = node([create, target, "--template", name, "--kernai", `file:${join(folder, tarball)}`], {
+    cwd: folder,
+    env: userEnv
+  })
+  if (made.status !== 0) return { pass: false, figure: (made.stdout + made.stderr).trim().slice(-300) }
+  rmSync(join(target, "node_modules"), { recursive: true, force: true })
+  const installed = run("npm", ["ci", "--no-audit", "--no-fund"], own)
+  const ran = installed.status === 0 ? run("npm", ["test"], own) : installed
+  const figure =
+    ran.status === 0
+      ? `installed in ${installed.seconds.toFixed(0)} s, tested in ${ran.seconds.toFixed(0)} s`
+      : (ran.stdout + ran.stderr).trim().slice(-300)
+  rmSync(target, { recursive: true, force: true })
+  return { pass: ran.status === 0, figure }
+}
+
+export const toolbox = async (): Promise<ReadonlyArray<Line>> => [
+  ofFiles(vectors, "vectors of skill packs and of policies and the registry", [
+    "test/conformance/skillPacks.test.ts",
+    "test/conformance/policyRegistry.test.ts"
+  ]),
+  ...(await proven()),
+  ofFiles(tested, "kernai chat: talk, approvals, Ctrl-C, commands, Markdown", [
+    "test/cli/chat.test.ts",
+    "test/cli/markdown.test.ts"
+  ]),
+  await attempt("kernai chat approves a call, is killed, and goes on where it was", chat),
+  ...(await templates())
+]
