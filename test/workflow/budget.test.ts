@@ -105,6 +105,10 @@ describe("the budget of a tree", () => {
         failed.currentTurn?.completed.map((result) => result.error),
         failed.currentTurn?.completed.map(() => undefined)
       )
+      // 10 for the plan, then three tasks of 30; the one that found nothing left was the last to start.
+      assert.strictEqual(failed.currentTurn?.completed.length, 3)
+      assert.strictEqual(failed.currentTurn?.inFlight.length, 1)
+      assert.strictEqual(failed.currentTurn?.pending.length, 2)
       const second = yield* takeUp(script, { agent: { budget: { maxTokens: 1_000 }, taskConcurrency: 2 } })
       assert.strictEqual(second.text, "ok")
       assert.strictEqual(spent(first.events) + spent(second.events), 200)
@@ -130,6 +134,7 @@ describe("the budget of a tree", () => {
       const again: Scenario.Script = { ...script, tasks: { ...script.tasks, slow: [using(40, final("late"))] } }
       const refused = yield* takeUp(again, { agent: { ...options, budget: { maxTokens: 130 } } })
       assert.deepInclude(refused.error, { _tag: "BudgetExhaustedError", used: 130, limit: 130 })
+      assert.strictEqual(of(refused.events, "messages_sent").length, 0)
       const done = yield* takeUp(again, { agent: { ...options, budget: { maxTokens: 500 } } })
       assert.strictEqual(done.text, "ok")
       assert.strictEqual(Usage.total((yield* stored("run")).usage), 10 + 80 + 80 + 10)
