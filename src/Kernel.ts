@@ -27,6 +27,7 @@ import * as Begin from "./internal/begin.ts"
 import type { JsonObject } from "./internal/json.ts"
 import * as Mailbox from "./internal/mailbox.ts"
 import * as Offers from "./internal/offer.ts"
+import * as Replays from "./internal/replay.ts"
 import type { AnyAgent, Ground, TaskReport } from "./internal/run.ts"
 import * as Tree from "./internal/tree.ts"
 import type { KernelError } from "./KernelError.ts"
@@ -45,7 +46,7 @@ import { Provider, type ProviderShape } from "./Provider.ts"
 import { guard, Recorder } from "./Recorder.ts"
 import type { RunEvent } from "./RunEvent.ts"
 import { isStreamed } from "./RunEvent.ts"
-import type { ApprovalAnswer, RunResult, RunState } from "./RunState.ts"
+import type { ApprovalAnswer, RunRecord, RunResult, RunState } from "./RunState.ts"
 import * as RunStore from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 import { SkillRegistry } from "./SkillRegistry.ts"
@@ -122,6 +123,29 @@ export interface ResumeOptions extends CommonOptions, Begin.Resume {}
  */
 export type Verdict = Begin.Verdict
 
+/**
+ * A recorded tree of runs: the id of its root, and its records when they are not in the store.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Recording =
+  | string
+  | {
+      readonly runId: string
+      readonly records: ReadonlyArray<RunRecord>
+      /** What was told live: with `stream_part` events of whole replies (`parts: true`) they come again piece by piece. */
+      readonly events?: ReadonlyArray<RunEvent>
+    }
+
+/**
+ * What a replay gave: the events in the order they were told, and where the run stands at the end of the recording.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Replay extends Replays.Replayed {}
+
 type Events<Output, S extends AnySkill<unknown>, R> = Stream.Stream<RunEvent<Output, S>, KernelError, R>
 type Result<Output, R> = Effect.Effect<RunResult<Output>, KernelError, R>
 
@@ -158,6 +182,11 @@ export interface Shape {
     runId: string,
     options?: ResumeOptions
   ) => Result<Output, R>
+  /** Runs a recorded run again, without asking a model and without entering a skill. */
+  readonly replay: <Output, S extends AnySkill<unknown>, R>(
+    agent: Agent<Output, S, R>,
+    recording: Recording
+  ) => Effect.Effect<Replay, KernelError, R>
 }
 
 /**
@@ -253,6 +282,31 @@ export const resume = <Output, S extends AnySkill<unknown>, R>(
   runId: string,
   options?: ResumeOptions
 ): Result<Output, Kernel | R> => Kernel.use((kernel) => kernel.resume(agent, runId, options))
+
+/**
+ * Runs a recorded run again as its agent is now, without asking a model and
+ * without entering a skill: both give what they gave (R-26).
+ *
+ * Hooks, policies and instructions run again. Every phase event must be the one
+ * that was recorded, times and prices aside; the first that is not fails the
+ * replay with `ReplayDiverged`, which names it and its step.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const replay = <Output, S extends AnySkill<unknown>, R>(
+  agent: Agent<Output, S, R>,
+  recording: Recording
+): Effect.Effect<Replay, KernelError, Kernel | R> => Kernel.use((kernel) => kernel.replay(agent, recording))
+
+/**
+ * The records of a run and of all runs below it: what a replay needs, and what an export holds.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const recordsOf = (runId: string): Effect.Effect<ReadonlyArray<RunRecord>, KernelError, RunStore.RunStore> =>
+  RunStore.RunStore.use((store) => Replays.recordsOf(store, runId))
 
 // ---------------------------------------------------------------- layers
 
@@ -370,7 +424,24 @@ const make = (built: Built): Shape => {
       )
     ) as Result<Output, R>
 
+  const replay: Shape["replay"] = (agent, recording) => {
+    const store = Context.get(built, RunStore.RunStore)
+    const { events = [], runId } = typeof recording === "string" ? { runId: recording } : recording
+    const read = typeof recording === "string" ? Replays.recordsOf(store, recording) : Effect.succeed(recording.records)
+    return Effect.flatMap(read, (records) => {
+      const provider = { name: Replays.providerOf(records), stream: () => Stream.never }
+      return onGround(built, agent, { provider }, silent, undefined, (ground) =>
+        Effect.scoped(
+          Effect.flatMap(ground.media.run(runId), (media) =>
+            Replays.replay({ ...ground, media }, runId, records, events)
+          )
+        )
+      )
+    })
+  }
+
   return {
+    replay,
     run: (agent, input, options = {}) => runWith(agent, input, options, silent),
     submit: (agent, input, options = {}) => newRun(agent, input, options, silent, Begin.submit),
     stream: (agent, input, options = {}) => events(agent, (sink) => runWith(agent, input, options, sink)),

@@ -1,0 +1,313 @@
+/**
+ * Runs a recorded tree of runs again, without asking a model and without entering a skill (R-26).
+ *
+ * The kernel is the real one, on a store that holds every commit against the
+ * tape; models and calls give what they gave. Every process of the recording is
+ * a process again, cut off where it was. Time is the recording's own.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { CallResult } from "../Call.ts"
+import type { Content } from "../Content.ts"
+import { ExtensionFailed, KernelError, MiddlewareTermination, ProviderError, RunNotFound } from "../KernelError.ts"
+import type { Middleware, ToolEffect } from "../Middleware.ts"
+import type { PhaseEvent, RunEvent } from "../RunEvent.ts"
+import type { ErrorInfo, RunRecord, RunState } from "../RunState.ts"
+import { advance } from "../RunState.ts"
+import * as RunStore from "../RunStore.ts"
+import type { StreamPart } from "../StreamPart.ts"
+import * as Begin from "./begin.ts"
+import { drive, type Machine, World } from "./machine.ts"
+import type { Ground } from "./run.ts"
+import { Tape } from "./tape.ts"
+import * as Tree from "./tree.ts"
+
+/** What a replay gave: the same events, and where the run stands at the end of the recording. */
+export interface Replayed {
+  readonly events: ReadonlyArray<RunEvent>
+  readonly state: RunState
+  /** Runs in the tree, and processes that ran it. */
+  readonly runs: number
+  readonly lives: number
+}
+
+/** The name of the provider that answered first, for an agent whose model is a name. */
+export const providerOf = (records: ReadonlyArray<RunRecord>): string => {
+  for (const { events } of records) {
+    for (const event of events) if (event.type === "model_completed") return split(event.model)[0]
+  }
+  return "replay"
+}
+
+/** The records of a run and of all runs below it, oldest run first. */
+export const recordsOf = Effect.fnUntraced(function* (
+  store: RunStore.Shape,
+  runId: string
+): Effect.fn.Return<ReadonlyArray<RunRecord>, KernelError> {
+  const root = yield* store.head(runId)
+  if (Option.isNone(root)) return yield* new RunNotFound({ runId })
+  const tree = yield* store.list({ rootRunId: root.value.rootRunId })
+  // A run that was spawned by another is named after it.
+  const below = tree.filter((head) => head.runId === runId || head.runId.startsWith(`${runId}:`))
+  const journals = yield* Effect.forEach(below.toReversed(), (head) => Stream.runCollect(store.read(head.runId)))
+  return journals.flat()
+})
+
+/**
+ * Plays a recording to its end, or to the first event that differs. Where the
+ * parts of a reply were recorded too, they come again one by one.
+ */
+export const replay = Effect.fnUntraced(function* (
+  ground: Ground,
+  root: string,
+  records: ReadonlyArray<RunRecord>,
+  heard: ReadonlyArray<RunEvent>
+): Effect.fn.Return<Replayed, KernelError> {
+  const tape = new Tape(root, records)
+  if (tape.lives.length === 0) return yield* new RunNotFound({ runId: root })
+  const context = yield* Effect.context<never>()
+  const store = yield* RunStore.makeMemory
+  const events: Array<RunEvent> = []
+  const world = new World()
+  for (const life of tape.lives) {
+    tape.life = life
+    const own = tape.ofLife()
+    if (own.every((record) => record.op === "resume")) {
+      // Made without a run: what a person answered, or a resume that was cut off at once.
+      for (const record of own) {
+        tape.skip(record)
+        yield* append(store, record)
+      }
+      continue
+    }
+    const machine = world.boot(life)
+    const stage = staged(ground, tape, store, machine, events, repliesOf(heard))
+    const fiber = machine.start(yield* begun(stage, tape, store, root), context)
+    yield* drive(world, () => tape.fault !== undefined || tape.isOver() || fiber.pollUnsafe() !== undefined)
+    if (!tape.isOver() && tape.fault === undefined) {
+      tape.diverge(root, undefined, fiber.pollUnsafe() === undefined ? "nothing more" : "the end of the run")
+    }
+    machine.kill()
+    if (tape.fault !== undefined) return yield* tape.fault
+  }
+  const state = yield* Begin.stored(store, root)
+  const runs = new Set(records.map((record) => record.runId)).size
+  return { events, state, runs, lives: tape.lives.length }
+})
+
+/** What a process of the recording began with. */
+const begun = Effect.fnUntraced(function* (
+  ground: Ground,
+  tape: Tape,
+  store: RunStore.Shape,
+  root: string
+): Effect.fn.Return<Effect.Effect<unknown, KernelError>, KernelError> {
+  const own = tape.ofLife()
+  const first = own.find((record) => record.runId === root)
+  const event = first?.events[0]
+  if (event?.type === "run_started") {
+    const { context, history, messages, rootRunId, runId } = event
+    const birth = { runId, rootRunId, parentRunId: undefined, depth: 0, taskId: undefined }
+    const input = messages.at(-1)?.content ?? []
+    return Begin.begin(ground, { ...birth, history: messages.slice(0, history), input, context })
+  }
+  const state = yield* Begin.stored(store, root)
+  const replay: { [id: string]: Begin.Verdict } = {}
+  // A resume that was refused committed nothing but its failure: no verdict was given.
+  for (const call of state.currentTurn?.inFlight ?? []) if (call.kind !== "task") replay[call.toolCallId] = "fail"
+  for (const { delta } of own) {
+    for (const id of delta.retried ?? []) replay[id] = "retry"
+    for (const result of delta.resolved ?? []) replay[result.toolCallId] = { resolve: known(result) }
+  }
+  const delta = first?.op === "resume" ? first.delta : {}
+  return Begin.resume(ground, state, {
+    replay,
+    ...(delta.context === undefined ? {} : { context: delta.context }),
+    ...(delta.answers === undefined ? {} : { approvals: delta.answers }),
+    ...(delta.rewind === undefined ? {} : { rewind: delta.rewind })
+  })
+})
+
+const known = ({ error, output = [] }: CallResult): Exclude<Begin.Verdict, string>["resolve"] =>
+  error === undefined ? { output } : { error }
+
+/** Stores a record after what is stored, wherever its run believes to stand. */
+const append = (store: RunStore.Shape, record: RunRecord): Effect.Effect<void, KernelError> =>
+  Effect.flatMap(store.load(record.runId), (state): Effect.Effect<void, KernelError> => {
+    if (Option.isNone(state)) return store.create(record, advance(undefined, record))
+    const next = { ...record, revision: state.value.revision + 1 }
+    return store.commit(next, advance(state.value, next))
+  })
+
+// ---------------------------------------------------------------- the stage
+
+/** The ground of a replayed process: nothing of it reaches outside. */
+const staged = (
+  ground: Ground,
+  tape: Tape,
+  store: RunStore.Shape,
+  machine: Machine,
+  events: Array<RunEvent>,
+  replies: Replies
+): Ground => {
+  // Runs that came past the end of their process: what they do there was never stored, and is not told.
+  const beyond = new Set<string>()
+  const held = (record: RunRecord) =>
+    Effect.suspend(() => {
+      const plays = tape.plays(record)
+      if (tape.fault !== undefined) return Effect.never
+      if (!plays) {
+        beyond.add(record.runId)
+        return Effect.void
+      }
+      machine.world.now = tape.timeOf(record.runId) ?? machine.world.now
+      return Effect.orDie(append(store, record))
+    })
+  const watched: RunStore.Shape = { ...store, create: held, commit: held }
+  return {
+    ...ground,
+    store: watched,
+    workerId: tape.life,
+    clock: machine.clock,
+    middleware: [played(tape, replies)],
+    parts: ground.parts || replies.size > 0,
+    telemetry: undefined,
+    stop: undefined,
+    tree: Tree.make(ground.agent.budget, ground.agent.spawn ?? ground.tree.spawn, Tree.spentOf(undefined)),
+    tell: (event) => {
+      if (!beyond.has(event.runId)) events.push(event)
+    },
+    isFull: () => false,
+    batch: (body) => body()
+  }
+}
+
+/** Models and calls give what they gave; what never ended then never ends now. */
+const played = (tape: Tape, replies: Replies): Middleware => ({
+  callModel: (call, next) =>
+    Stream.suspend(() => {
+      const event = tape.next(call.runId)?.events[0]
+      if (event?.type === "run_failed") return Stream.fail(failureOf(event.error))
+      if (event?.type !== "model_completed") return Stream.never
+      const [name, id] = split(event.model)
+      const parts = replies.get(replyKey(event.runId, event.step)) ?? partsOf(event)
+      const provider = { name, stream: () => Stream.fromIterable(parts) }
+      return next({ ...call, provider, request: { ...call.request, model: { ...call.request.model, id } } })
+    }),
+  callTool: ({ call, runId }) =>
+    Effect.suspend((): ToolEffect => {
+      const result = tape.resultOf(runId, call.toolCallId)
+      if (result !== undefined) return Effect.succeed(result)
+      const event = tape.next(runId)?.events[0]
+      if (event?.type === "run_failed" && event.error.tag === "ExtensionFailed") {
+        return Effect.fail(new ExtensionFailed({ extension: "callTool", detail: "", ...texts(event.error.fields) }))
+      }
+      if (event?.type === "run_completed" && event.reason === "guardrail") {
+        return Effect.fail(new MiddlewareTermination({ reason: "", ...texts(event.metadata) }))
+      }
+      return Effect.never
+    })
+})
+
+const texts = (fields: unknown): { readonly [key: string]: string } =>
+  Object.fromEntries(
+    Object.entries(fields ?? {}).filter((entry): entry is [string, string] => typeof entry[1] === "string")
+  )
+
+const decodeError = Schema.decodeUnknownOption(KernelError)
+
+const failureOf = ({ fields, message, tag }: ErrorInfo): ProviderError | ExtensionFailed | MiddlewareTermination => {
+  const error = Option.getOrUndefined(decodeError({ _tag: tag, ...fields }))
+  return error instanceof ProviderError || error instanceof ExtensionFailed || error instanceof MiddlewareTermination
+    ? error
+    : new ProviderError({ provider: "replay", reason: "unknown", detail: message })
+}
+
+/** The parts of replies that were heard to their end, by run and step. */
+type Replies = ReadonlyMap<string, ReadonlyArray<StreamPart>>
+
+const replyKey = (runId: string, step: number): string => JSON.stringify([runId, step])
+
+const repliesOf = (heard: ReadonlyArray<RunEvent>): Replies => {
+  const replies = new Map<string, Array<StreamPart>>()
+  const whole = new Map<string, ReadonlyArray<StreamPart>>()
+  let attempt = ""
+  for (const event of heard) {
+    if (event.type !== "stream_part") continue
+    const key = replyKey(event.runId, event.step)
+    // A later attempt replaces an earlier one (DR-24).
+    const parts = attempt === `${key} ${event.attempt}` ? (replies.get(key) ?? []) : []
+    attempt = `${key} ${event.attempt}`
+    parts.push(event.part)
+    replies.set(key, parts)
+    if (event.part.type === "finish") whole.set(key, parts)
+  }
+  return whole
+}
+
+/** `<provider>/<model>`: the model's own name may hold more of them. */
+const split = (model: string): readonly [string, string] => {
+  const at = model.indexOf("/")
+  return [model.slice(0, at), model.slice(at + 1)]
+}
+
+/** A reply in the parts a provider would send. */
+const partsOf = (event: Extract<PhaseEvent, { type: "model_completed" }>): ReadonlyArray<StreamPart> => {
+  const faulty = new Set(event.calls.flatMap((call) => (call.fault === undefined ? [] : [call.toolCallId])))
+  const [provider] = split(event.model)
+  const { usage } = event
+  return [
+    ...event.message.content.flatMap((part, index) => partsOfContent(part, String(index), provider, faulty)),
+    {
+      type: "finish",
+      reason: event.finishReason,
+      usage:
+        usage === null
+          ? { inputTokens: {}, outputTokens: {} }
+          : {
+              inputTokens: { total: usage.inputTokens, cacheRead: usage.cachedTokens },
+              outputTokens: { total: usage.outputTokens, reasoning: usage.reasoningTokens }
+            }
+    }
+  ]
+}
+
+const partsOfContent = (
+  part: Content,
+  id: string,
+  provider: string,
+  faulty: ReadonlySet<string>
+): ReadonlyArray<StreamPart> => {
+  switch (part.type) {
+    case "text":
+      return [
+        { type: "text-start", id },
+        { type: "text-delta", id, delta: part.text },
+        { type: "text-end", id }
+      ]
+    case "thinking": {
+      const signature = "signature" in part && part.signature !== undefined ? { [provider]: part.signature } : undefined
+      return [
+        { type: "reasoning-start", id },
+        { type: "reasoning-delta", id, delta: part.content },
+        { type: "reasoning-end", id, ...(signature === undefined ? {} : { metadata: signature }) }
+      ]
+    }
+    case "tool_use":
+      // Arguments that were no object are kept as none: they are faulty again.
+      return [
+        {
+          type: "tool-call",
+          id: part.callId,
+          name: part.toolName,
+          params: faulty.has(part.callId) ? "" : part.arguments
+        }
+      ]
+    default:
+      return []
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * A recorded tree of runs, played from the beginning: what comes next, and where what happens differs from it (R-26).
+ *
+ * A tape is played life by life: one life is what one process did, from its
+ * first record to its last. Events of a run come in the order of its journal;
+ * only calls that run at once may end in another order.
+ *
+ * @since 0.1.0
+ */
+import type { CallResult } from "../Call.ts"
+import { ReplayDiverged } from "../KernelError.ts"
+import type { PhaseEvent } from "../RunEvent.ts"
+import type { RunRecord } from "../RunState.ts"
+
+/** Where a run stands on its tape. */
+interface Track {
+  readonly records: ReadonlyArray<RunRecord>
+  readonly played: Array<boolean>
+  /** The first record that was not played. */
+  first: number
+}
+
+export class Tape {
+  readonly root: string
+  /** The processes that wrote the journal, in order. */
+  readonly lives: ReadonlyArray<string>
+  /** The first thing that differed. */
+  fault: ReplayDiverged | undefined
+  life = ""
+  readonly #tracks = new Map<string, Track>()
+  /** Records of each life that were not played. */
+  readonly #left = new Map<string, number>()
+  readonly #results = new Map<string, CallResult>()
+
+  constructor(root: string, records: ReadonlyArray<RunRecord>) {
+    this.root = root
+    for (const [runId, own] of Map.groupBy(records, (record) => record.runId)) {
+      const inOrder = own.toSorted((a, b) => a.revision - b.revision)
+      this.#tracks.set(runId, { records: inOrder, played: inOrder.map(() => false), first: 0 })
+      for (const { events, workerId } of inOrder) {
+        this.#left.set(workerId, (this.#left.get(workerId) ?? 0) + 1)
+        for (const event of events) {
+          if (event.type !== "tool_call_completed") continue
+          const result = event.spent === undefined ? event.result : { ...event.result, spent: event.spent }
+          this.#results.set(JSON.stringify([runId, workerId, event.toolCallId]), result)
+        }
+      }
+    }
+    this.lives = [...new Set(this.recordsOf(root).map((record) => record.workerId))]
+  }
+
+  recordsOf(runId: string): ReadonlyArray<RunRecord> {
+    return this.#tracks.get(runId)?.records ?? []
+  }
+
+  /** The records of this life, of all runs, in the order of their runs. */
+  ofLife(): ReadonlyArray<RunRecord> {
+    return [...this.#tracks.values()].flatMap(({ records }) =>
+      records.filter((record) => record.workerId === this.life)
+    )
+  }
+
+  /** Whether all of this life was played. */
+  isOver(): boolean {
+    return (this.#left.get(this.life) ?? 0) === 0
+  }
+
+  /** The next record of a run that is no launch; nothing when its life ended there. */
+  next(runId: string): RunRecord | undefined {
+    const record = this.#find(runId, ({ op }) => op !== "launch")
+    return record?.workerId === this.life ? record : undefined
+  }
+
+  /** What a call gave in this life, if it ended in it. */
+  resultOf(runId: string, toolCallId: string): CallResult | undefined {
+    return this.#results.get(JSON.stringify([runId, this.life, toolCallId]))
+  }
+
+  /** When the run goes on: the time of its next record. */
+  timeOf(runId: string): number | undefined {
+    return this.next(runId)?.createdAt
+  }
+
+  /** Plays a record that was recorded before any step of its life. */
+  skip(record: RunRecord): void {
+    this.#play(record.runId, (other) => other === record)
+  }
+
+  /** Holds what happens against the tape: true when it was recorded so, false when nothing more was, a fault when it differs. */
+  plays(record: RunRecord): boolean {
+    const { events, op, runId } = record
+    if (op === "launch") return this.#play(runId, (other) => isLaunchOf(other, record))
+    const [event] = events
+    const next = this.next(runId)
+    if (next === undefined) return false
+    const meant = event?.type === "tool_call_completed" ? (this.#find(runId, isCompletionOf(event)) ?? next) : next
+    for (let index = 0; index < Math.max(events.length, meant.events.length); index++) {
+      const [was, is] = [meant.events[index], events[index]]
+      if (was !== undefined && is !== undefined && same(essence(was), essence(is))) continue
+      this.diverge(runId, was, is ?? "nothing more")
+      return false
+    }
+    return this.#play(runId, (other) => other === meant)
+  }
+
+  /** Notes the first difference between what was recorded and what happens now. */
+  diverge(runId: string, recorded: PhaseEvent | undefined, now: PhaseEvent | string): void {
+    if (this.fault !== undefined) return
+    const events = this.recordsOf(runId).flatMap((record) => record.events)
+    const was = recorded ?? this.next(runId)?.events[0]
+    const [expected, actual] = compared(was, now)
+    this.fault = new ReplayDiverged({
+      runId,
+      index: was === undefined ? events.length : events.indexOf(was),
+      expected,
+      actual
+    })
+  }
+
+  /** The first record of a run that was not played and is meant. */
+  #find(runId: string, is: (record: RunRecord) => boolean): RunRecord | undefined {
+    const track = this.#tracks.get(runId)
+    if (track === undefined) return undefined
+    for (let index = track.first; index < track.records.length; index++) {
+      const record = track.records[index]
+      if (record !== undefined && track.played[index] === false && is(record)) return record
+    }
+    return undefined
+  }
+
+  #play(runId: string, is: (record: RunRecord) => boolean): boolean {
+    const track = this.#tracks.get(runId)
+    const record = this.#find(runId, (record) => record.workerId === this.life && is(record))
+    if (track === undefined || record === undefined) return false
+    track.played[track.records.indexOf(record, track.first)] = true
+    while (track.played[track.first] === true) track.first++
+    this.#left.set(this.life, (this.#left.get(this.life) ?? 0) - 1)
+    return true
+  }
+}
+
+/** Calls that run at once may end in another order. */
+const isCompletionOf =
+  (event: Extract<PhaseEvent, { type: "tool_call_completed" }>) =>
+  ({ events: [other] }: RunRecord): boolean =>
+    other?.type === "tool_call_completed" && other.toolCallId === event.toolCallId
+
+const isLaunchOf = (recorded: RunRecord, record: RunRecord): boolean =>
+  recorded.op === "launch" && same(recorded.delta.launched, record.delta.launched)
+
+// ---------------------------------------------------------------- comparing
+
+/** What of an event must come again: everything but times, revisions and prices. */
+const essence = (event: PhaseEvent): object => {
+  const { at: _at, revision: _revision, ...rest } = event
+  switch (rest.type) {
+    case "model_completed": {
+      const { costUsd: _cost, latencyMs: _latency, ...said } = rest
+      return said
+    }
+    case "tool_call_completed": {
+      const { result, spent, ...call } = rest
+      const { durationMs: _duration, ...gave } = result
+      return { ...call, result: gave, ...(spent === undefined ? {} : { usage: spent.usage, turns: spent.turns }) }
+    }
+    case "run_failed":
+      return { ...rest, error: { tag: rest.error.tag, message: rest.error.message } }
+    default:
+      return rest
+  }
+}
+
+const compared = (was: PhaseEvent | undefined, now: PhaseEvent | string): readonly [string, string] => {
+  if (was === undefined) return ["the end of the recording", typeof now === "string" ? now : nameOf(now)]
+  if (typeof now === "string" || now.type !== was.type) {
+    return [nameOf(was), typeof now === "string" ? now : nameOf(now)]
+  }
+  const [path, before, after] = difference(essence(was), essence(now), "") ?? ["", was, now]
+  return [`${nameOf(was)}, ${path}: ${short(before)}`, `${nameOf(now)}, ${path}: ${short(after)}`]
+}
+
+const nameOf = (event: PhaseEvent): string => `${event.type} of step ${event.step}`
+
+/** Where two values part first, as a JSON pointer. */
+const difference = (a: unknown, b: unknown, path: string): readonly [string, unknown, unknown] | undefined => {
+  if (same(a, b)) return undefined
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return [path, a, b]
+  for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
+    const found = difference(Reflect.get(a, key), Reflect.get(b, key), `${path}/${key}`)
+    if (found !== undefined) return found
+  }
+  return [path, a, b]
+}
+
+const short = (value: unknown): string => {
+  const text = JSON.stringify(value) ?? "nothing"
+  return text.length > 160 ? `${text.slice(0, 157)}…` : text
+}
+
+/** Deep equality of JSON, an absent field and an undefined one alike. */
+const same = (a: unknown, b: unknown): boolean => {
+  if (Object.is(a, b)) return true
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false
+  if (Array.isArray(a) !== Array.isArray(b)) return false
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)])
+  for (const key of keys) if (!same(Reflect.get(a, key), Reflect.get(b, key))) return false
+  return true
+}

@@ -1,0 +1,217 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Stream } from "effect"
+import {
+  Agent,
+  Kernel,
+  KernelError,
+  MediaStore,
+  ProtocolRegistry,
+  Provider,
+  type RunEvent,
+  RunStore,
+  Skill,
+  SkillRegistry
+} from "kernai"
+import { CrashMatrix, MockProvider } from "kernai/testing"
+import { subjects } from "../support/crashScripts.ts"
+
+/** Nothing outside may be reached: no model, no skill. */
+const forbidding = (...names: ReadonlyArray<string>) =>
+  Layer.mergeAll(
+    Layer.succeed(Provider.Provider, { name: "mock", stream: () => Stream.die(new Error("a model was asked")) }),
+    SkillRegistry.layer(
+      ...names.map((name) =>
+        Skill.dynamic(name, {
+          description: name,
+          effects: name === "send" ? "idempotent" : name === "look" ? "read" : "write",
+          inputSchema: { type: "object" },
+          execute: () => Effect.die(new Error(`${name} was entered`))
+        })
+      )
+    )
+  )
+
+const forbidden = forbidding("pay", "look")
+
+const kernelOn = (
+  store: RunStore.Shape,
+  parts: Layer.Layer<Provider.Provider | SkillRegistry.SkillRegistry, unknown>
+) =>
+  Kernel.layer.pipe(
+    Layer.provide(parts),
+    Layer.provide([ProtocolRegistry.layer(), MediaStore.layerMemory]),
+    Layer.provideMerge(Layer.succeed(RunStore.RunStore, store))
+  )
+
+describe("Kernel.replay (R-26)", () => {
+  for (const subject of subjects()) {
+    it.live(`${subject.name}: every life of every crash replays as it was`, () =>
+      Effect.gen(function* () {
+        const stores: Array<RunStore.Shape> = []
+        const store = Effect.map(RunStore.makeMemory, (shape) => {
+          stores.push(shape)
+          return Layer.succeed(RunStore.RunStore, shape)
+        })
+        const report = yield* CrashMatrix.run(subject, { store, ways: ["before", "after"] })
+        assert.deepStrictEqual(report.violations, [])
+        for (const kept of stores) {
+          const recorded = yield* Effect.provide(Kernel.recordsOf("run"), Layer.succeed(RunStore.RunStore, kept))
+          const closed = forbidding("pay", "look", "send", "file")
+          // Hooks and policies are the agent's own and run again; models and skills do not.
+          const replayed = yield* Kernel.replay(subject.agent, "run").pipe(
+            Effect.provide(kernelOn(kept, closed)),
+            Effect.provide(Layer.provideMerge(closed, subject.layer))
+          )
+          assert.strictEqual(replayed.state.status.type, "completed")
+          assert.isAtLeast(replayed.events.length, recorded.flatMap((record) => record.events).length / 2)
+        }
+      })
+    )
+  }
+
+  it.live("blocks of every kind, native calls with thinking, failures: the same events come again", () =>
+    Effect.gen(function* () {
+      for (const [index, replies] of conversations.entries()) {
+        const store = yield* RunStore.makeMemory
+        const parts = Layer.merge(talkative, MockProvider.layer(...replies))
+        const told: Array<RunEvent.RunEvent> = []
+        const dialect = index === 0 ? "blocks" : "tools"
+        const agent = Agent.make({
+          name: "all",
+          instructions: "Be brief.",
+          model,
+          skills: "all",
+          dialect,
+          concurrency: 2
+        })
+        yield* Kernel.stream(agent, "go", { runId: "run", parts: true }).pipe(
+          Stream.runForEach((event) => Effect.sync(() => void told.push(event))),
+          Effect.exit,
+          Effect.provide(kernelOn(store, parts))
+        )
+        const records = yield* Effect.provide(Kernel.recordsOf("run"), Layer.succeed(RunStore.RunStore, store))
+        const recording = { runId: "run", records, events: told }
+        const replayed = yield* Effect.provide(Kernel.replay(agent, recording), kernelOn(store, forbidden))
+        assert.isAbove(told.length, 10)
+        assert.deepStrictEqual(replayed.events.filter(isOfModel).map(timeless), told.filter(isOfModel).map(timeless))
+      }
+    })
+  )
+
+  it.live("an agent that speaks otherwise now diverges at the step where it does", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const replies = [{ calls: [{ id: "c", name: "pay", params: { to: "eva" } }] }, "done"]
+      const make = (name: string, instructions: string) =>
+        Agent.make({ name, instructions, model, skills: "all", dialect: "tools" })
+      const agent = make("a", "Pay what is due.")
+      yield* Effect.provide(
+        Kernel.run(agent, "go", { runId: "run" }),
+        kernelOn(store, Layer.merge(talkative, MockProvider.layer(...replies)))
+      )
+      const layer = kernelOn(store, forbidden)
+
+      const changed = make("a", "Pay nothing.")
+      const error = yield* Effect.flip(Effect.provide(Kernel.replay(changed, "run"), layer))
+      assert.instanceOf(error, KernelError.ReplayDiverged)
+      assert.strictEqual(error.index, 2)
+      assert.strictEqual(error.expected, `turn_prepared of step 0, /prompt/system: "Pay what is due."`)
+      assert.strictEqual(error.actual, `turn_prepared of step 0, /prompt/system: "Pay nothing."`)
+
+      // Only the second turn sees the change.
+      let turn = 0
+      const instructions = Effect.sync(() => (turn++ === 0 ? "Pay what is due." : "Stop."))
+      const later = Agent.make({ name: "a", instructions, model, skills: "all", dialect: "tools" })
+      const second = yield* Effect.flip(Effect.provide(Kernel.replay(later, "run"), layer))
+      assert.instanceOf(second, KernelError.ReplayDiverged)
+      assert.match(second.actual, /^turn_prepared of step 1, .prompt.system: "Stop."$/)
+
+      const renamed = make("b", "Pay what is due.")
+      const first = yield* Effect.flip(Effect.provide(Kernel.replay(renamed, "run"), layer))
+      assert.instanceOf(first, KernelError.ReplayDiverged)
+      assert.strictEqual(first.index, 0)
+      assert.match(first.actual, /run_started of step 0, .agent: "b"/)
+    })
+  )
+
+  it.live("a recording that stops short diverges where the run would go on; one cut off by a crash does not", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const agent = Agent.make({ name: "a", instructions: "", model, maxSteps: 1, dialect: "tools" })
+      yield* Effect.provide(
+        Kernel.run(agent, "go", { runId: "run" }),
+        kernelOn(store, Layer.merge(talkative, MockProvider.layer("done")))
+      )
+      const records = yield* Effect.provide(Kernel.recordsOf("run"), Layer.succeed(RunStore.RunStore, store))
+      const layer = kernelOn(yield* RunStore.makeMemory, forbidden)
+      for (let length = 1; length <= records.length; length++) {
+        const replayed = yield* Effect.provide(
+          Kernel.replay(agent, { runId: "run", records: records.slice(0, length) }),
+          layer
+        )
+        assert.strictEqual(replayed.state.revision, length)
+      }
+      const longer = Agent.make({ name: "a", instructions: "", model, maxSteps: 0, dialect: "tools" })
+      const error = yield* Effect.flip(Effect.provide(Kernel.replay(longer, { runId: "run", records }), layer))
+      assert.instanceOf(error, KernelError.ReplayDiverged)
+      assert.strictEqual(error.expected, "turn_started of step 0")
+      assert.strictEqual(error.actual, "run_completed of step 0")
+    })
+  )
+
+  it.live("a run that is not there is not found", () =>
+    Effect.gen(function* () {
+      const agent = Agent.make({ name: "a", instructions: "", model })
+      const layer = kernelOn(yield* RunStore.makeMemory, forbidden)
+      const error = yield* Effect.flip(Effect.provide(Kernel.replay(agent, "nobody"), layer))
+      assert.instanceOf(error, KernelError.RunNotFound)
+    })
+  )
+})
+
+const model = { id: "scripted", capabilities: ["text"] as const }
+
+const talkative = SkillRegistry.layer(
+  Skill.dynamic("pay", { description: "pays", inputSchema: { type: "object" }, execute: () => Effect.succeed("paid") }),
+  Skill.dynamic("look", {
+    description: "looks",
+    effects: "read",
+    inputSchema: { type: "object" },
+    execute: () => Effect.fail("nothing to see")
+  })
+)
+
+const conversations: ReadonlyArray<ReadonlyArray<MockProvider.Reply>> = [
+  [
+    "just talk",
+    `<block type="json">{"a":1}</block>`,
+    `Let me see. <block type="command" name="pay">{"to":"eva"}</block><block type="command" name="look">x</block>`,
+    `<block type="command" name="/skills"></block><block type="command" name="nobody">y</block>`,
+    `<block type="plan">{"goal":"g","tasks":[{"id":"t","input":"do it"}]}</block>`,
+    `<block type="final">t is done</block>`
+  ],
+  [
+    {
+      thinking: "hm",
+      text: "I look.",
+      calls: [
+        { id: "c", name: "pay", params: { to: "ida" } },
+        { id: "c", name: "look" }
+      ]
+    },
+    { text: "cut off", reason: "length" },
+    {
+      calls: [{ id: "d", name: "pay", params: "no object" }],
+      usage: { inputTokens: { total: 5 }, outputTokens: { total: 2 } }
+    },
+    new Provider.ProviderError({ provider: "mock", reason: "overloaded", detail: "busy", status: 529 })
+  ]
+]
+
+/** What models and the run itself tell; the events of skills are theirs. */
+const isOfModel = ({ type }: RunEvent.RunEvent) => !/^(skill|protocol|builtin|task|workflow)_/.test(type)
+
+const timeless = (event: RunEvent.RunEvent) =>
+  JSON.parse(
+    JSON.stringify(event, (key, value: unknown) => (/^(at|latencyMs|durationMs|revision)$/.test(key) ? 0 : value))
+  )
