@@ -375,14 +375,23 @@ const complete = (next: Draft, event: Extract<PhaseEvent, { type: "tool_call_com
   next.costUsd += event.spent.costUsd
 }
 
-/** What a turn adds to the conversation. */
+/** What a turn adds to the conversation: what was said, an answer to each call in it, and a word of the kernel. */
 export const messagesOf = (turn: Turn): ReadonlyArray<Message> => {
-  if (turn.message === undefined) return none
-  const outcome = turn.outcome
-  if (outcome?.type === "corrective") return [turn.message, Calls.corrective(outcome.corrective)]
-  if (turn.completed.length === 0) return [turn.message]
-  const note = outcome !== undefined && "note" in outcome ? outcome.note : undefined
-  return [turn.message, ...Calls.render(turn.dialect, Calls.inOrder(turn.order, turn.completed), note)]
+  const { message, outcome } = turn
+  if (message === undefined) return none
+  const isCorrected = outcome?.type === "corrective"
+  const told = isCorrected ? none : Calls.render(turn.dialect, Calls.inOrder(turn.order, turn.completed))
+  const word = isCorrected
+    ? outcome.corrective
+    : told.length > 0 && outcome !== undefined && "note" in outcome
+      ? outcome.note
+      : undefined
+  return [
+    message,
+    ...told,
+    ...Calls.unanswered(message, told),
+    ...(word === undefined ? none : [Calls.corrective(word)])
+  ]
 }
 
 // ---------------------------------------------------------------- resume
