@@ -44,10 +44,10 @@ interface Report {
 
 /** A promise, the files that may prove it, and what the titles of its tests say. */
 const promises: ReadonlyArray<readonly [line: string, files: RegExp, titles: RegExp]> = [
-  ["one agent runs the same scenario in both dialects", /^toolbox\//, /dialect/i],
+  ["one agent runs the same scenario in both dialects", /^toolbox\//, /scenario in (?:blocks|tools)/i],
   ["the scenario over exchanges of Anthropic", /^toolbox\//, /anthropic/i],
   ["the scenario over exchanges of OpenAI", /^toolbox\//, /openai/i],
-  ["the scenario over exchanges of Gemini", /^toolbox\//, /gemini/i],
+  ["the scenario over exchanges of Gemini", /^toolbox\//, /gemini|google/i],
   ["the scenario over exchanges of Ollama", /^toolbox\//, /ollama/i],
   [
     "a conversation of 200 turns stays inside a window of 16k",
@@ -57,11 +57,24 @@ const promises: ReadonlyArray<readonly [line: string, files: RegExp, titles: Reg
   [
     "every state that can be reached encodes to a valid request for every provider",
     /^(?:toolbox|property)\/|^PromptPipeline|^ChatHistory/,
-    /every provider/i
+    /every provider|any commit/i
   ],
   ["10,000 sampled strings of the grammar parse", /grammar/i, /10[,_ ]?000/],
   ["the GBNF is read", /grammar/i, /gbnf/i]
 ]
+
+/** What the vendors' exchanges are, and that there is one for each vendor and dialect. */
+const exchanges = (): Omit<Line, "line"> => {
+  const folder = join(root, "test/fixtures/toolbox")
+  const files = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith(".json")) : []
+  const missing = ["anthropic", "openai", "google", "ollama"].flatMap((vendor) =>
+    ["blocks", "tools"].map((dialect) => `${vendor}_${dialect}.json`).filter((file) => !files.includes(file))
+  )
+  return {
+    pass: missing.length === 0,
+    figure: missing.length === 0 ? `test/fixtures/toolbox: ${files.join(", ")}` : `missing: ${missing.join(", ")}`
+  }
+}
 
 /** The tests of one file, run by themselves: a file that hangs or breaks takes no other with it. */
 const testsOf = (folder: string, file: string): ReadonlyArray<Test> => {
@@ -258,6 +271,7 @@ export const toolbox = async (): Promise<ReadonlyArray<Line>> => [
     "test/conformance/skillPacks.test.ts",
     "test/conformance/policyRegistry.test.ts"
   ]),
+  await attempt("the exchanges of the vendors are files with names", exchanges),
   ...(await proven()),
   ofFiles(tested, "kernai chat: talk, approvals, Ctrl-C, commands, Markdown", [
     "test/cli/chat.test.ts",
