@@ -7,6 +7,8 @@ export * as FileRunStore from "./FileRunStore.ts"
 
 export * as JsonLinesRecorder from "./JsonLinesRecorder.ts"
 
+export * as LiquidPipeline from "./LiquidPipeline.ts"
+
 export * as PolicyFile from "./PolicyFile.ts"
 
 export * as SkillFileLoader from "./SkillFileLoader.ts"

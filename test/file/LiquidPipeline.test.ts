@@ -1,0 +1,91 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { Agent, Kernel, Message, SkillRegistry } from "kernai"
+import { LiquidPipeline } from "kernai/file"
+import { MockProvider } from "kernai/testing"
+
+const prompt = (
+  instructions: string,
+  options: LiquidPipeline.Options & {
+    context?: { readonly [name: string]: string | ReadonlyArray<string> }
+    input?: string
+  } = {}
+) => {
+  const { context = {}, input = "go", ...limits } = options
+  const mock = MockProvider.make("done")
+  const agent = Agent.make({ name: "Ada", instructions, model: { id: "m", capabilities: ["text"] } })
+  const pipeline = Layer.orDie(LiquidPipeline.layer(limits))
+  return Kernel.run(agent, input, { context }).pipe(
+    Effect.provide(
+      Kernel.layerMemory.pipe(
+        Layer.provide(pipeline),
+        Layer.provide([Layer.orDie(SkillRegistry.layer()), MockProvider.layerOf(mock)])
+      )
+    ),
+    Effect.map(() => {
+      const [first] = mock.messagesAt(0) ?? []
+      return first?.role === "system" ? Message.text(first) : ""
+    })
+  )
+}
+
+const failure = (instructions: string, options?: Parameters<typeof prompt>[1]) =>
+  Effect.map(Effect.flip(prompt(instructions, options)), (error) =>
+    error._tag === "TemplateError" ? [error.line, error.detail] : error._tag
+  )
+
+describe("LiquidPipeline", () => {
+  it.effect("renders the instructions with the run's context, the agent and the user's text", () =>
+    Effect.gen(function* () {
+      const text =
+        "{{ agent.name }} helps {% for user in users %}{{ user | upcase }} {% endfor %}with {{ input }}.{{ missing }}"
+      assert.strictEqual(
+        yield* prompt(text, { context: { users: ["ann", "bob"] }, input: "tea" }),
+        "Ada helps ANN BOB with tea."
+      )
+    })
+  )
+
+  it.effect("parses what the agent says and no value (AC-11)", () =>
+    Effect.gen(function* () {
+      const hostile = "{{ agent.name }} {% include 'x' %}"
+      assert.strictEqual(
+        yield* prompt("{{ input }} {{ note }}", { input: hostile, context: { note: hostile } }),
+        `${hostile} ${hostile}`
+      )
+    })
+  )
+
+  it.effect("fails typed with the line, and knows no file, no foreign property and no unknown filter", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual((yield* failure("one\n{% if %}\n{% nothing %}"))[0], 2)
+      for (const tag of ["include", "render", "layout"]) {
+        const [line, detail] = yield* failure(`a\nb\n{% ${tag} '/etc/passwd' %}`)
+        assert.deepStrictEqual([line, detail], [3, `the tag '${tag}' is not allowed`])
+      }
+      assert.match(String((yield* failure("{{ input | shell }}"))[1]), /undefined filter: shell/)
+      assert.strictEqual(
+        yield* prompt("[{{ agent.constructor }}{{ agent.__proto__ }}{{ input.constructor.name }}]"),
+        "[]"
+      )
+    })
+  )
+
+  it.effect("fails for a variable without a value when told to", () =>
+    Effect.gen(function* () {
+      const [line, detail] = yield* failure("\n{{ missing }}", { strictVariables: true })
+      assert.deepStrictEqual([line, detail], [2, "undefined variable: missing"])
+      assert.strictEqual(yield* prompt("{{ input }}", { strictVariables: true }), "go")
+    })
+  )
+
+  it.effect("is held to its limits of size, time and memory (AC-11)", () =>
+    Effect.gen(function* () {
+      assert.match(String((yield* failure("x".repeat(100_001)))[1]), /parse length limit/)
+      assert.match(String((yield* failure("{% for i in (1..1000000000) %}x{% endfor %}"))[1]), /memory/)
+      const loops =
+        "{% for i in (1..900) %}{% for j in (1..900) %}{% for k in (1..900) %}{% endfor %}{% endfor %}{% endfor %}"
+      assert.match(String((yield* failure(loops, { renderLimit: 20, memoryLimit: 1e12 }))[1]), /render limit/)
+    })
+  )
+})
