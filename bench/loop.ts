@@ -9,7 +9,7 @@ import { type AssistantMessage, createAssistantMessageEventStream, type ToolCall
 import { agentLoop } from "@mariozechner/pi-agent-core"
 import { isStepCount, jsonSchema, streamText, tool } from "ai"
 import { MockLanguageModelV4 } from "ai/test"
-import { Effect, Layer, Schema, Stream } from "effect"
+import { Effect, Layer, ManagedRuntime, Schema, Stream } from "effect"
 import { fileURLToPath } from "node:url"
 import * as Agent from "../src/Agent.ts"
 import * as Kernel from "../src/Kernel.ts"
@@ -24,7 +24,7 @@ import { cpu, median, type Row, table } from "./support.ts"
 
 // ---------------------------------------------------------------- kernai
 
-export const noop = Skill.make("noop", {
+const noop = Skill.make("noop", {
   description: "Does nothing",
   input: Schema.Struct({ x: Schema.String }),
   effects: "read",
@@ -34,42 +34,51 @@ export const noop = Skill.make("noop", {
 const act = [StreamPart.text('<block type="command" name="noop">{"x":"1"}</block>'), StreamPart.finish()]
 const end = [StreamPart.text('<block type="final">done</block>'), StreamPart.finish()]
 
-export const scripted = (steps: number): Provider.ProviderShape => {
+const scripted = (steps: number): Provider.ProviderShape => {
   let call = 0
   return { name: "mock", stream: () => Stream.fromArray(++call < steps ? act : end) }
 }
 
-export const agentOf = (steps: number) =>
+const agentOf = (steps: number) =>
   Agent.make({ instructions: "You test.", model: { id: "m", capabilities: ["text"] }, skills: [noop], maxSteps: steps })
 
 const kernelOn = (store: Layer.Layer<RunStore.RunStore>) =>
   Kernel.layer.pipe(Layer.provide([SkillRegistry.layer(noop), ProtocolRegistry.layer(), MediaStore.layerMemory, store]))
 
 /** Accepts every commit and keeps nothing: what is left is the price of the store. */
-export const forgetful: Layer.Layer<RunStore.RunStore> = Layer.effect(
+const forgetful: Layer.Layer<RunStore.RunStore> = Layer.effect(
   RunStore.RunStore,
   Effect.map(RunStore.makeMemory, (memory) => ({ ...memory, create: () => Effect.void, commit: () => Effect.void }))
 )
 
-export const kernai = (steps: number, store = RunStore.layerMemory, at?: (step: number) => void) =>
-  Effect.gen(function* () {
-    let count = 0
-    yield* Kernel.stream(agentOf(steps), "go", { provider: scripted(steps) }).pipe(
-      Stream.runForEachArray((events) =>
-        Effect.sync(() => {
-          for (const event of events) {
-            count++
-            if (event.type === "turn_started") at?.(event.step)
-          }
-        })
-      )
+type Runtime = ManagedRuntime.ManagedRuntime<Kernel.Kernel, unknown>
+
+/** A kernel that stands, as an application has it before the first question comes. */
+const standing = async (store: Layer.Layer<RunStore.RunStore>): Promise<Runtime> => {
+  const runtime = ManagedRuntime.make(kernelOn(store))
+  await runtime.runPromise(Effect.void)
+  return runtime
+}
+
+const kernai = (runtime: Runtime, steps: number, at?: (step: number) => void) => {
+  let count = 0
+  const events = Kernel.stream(agentOf(steps), "go", { provider: scripted(steps) })
+  return runtime.runPromise(
+    Stream.runForEachArray(events, (events) =>
+      Effect.sync(() => {
+        for (const event of events) {
+          count++
+          if (event.type === "turn_started") at?.(event.step)
+        }
+        return count
+      })
     )
-    return count
-  }).pipe(Effect.provide(kernelOn(store)), Effect.runPromise)
+  )
+}
 
 // ---------------------------------------------------------------- peers
 
-export const pi = async (steps: number) => {
+const pi = async (steps: number) => {
   let call = 0
   const usage = {
     input: 1,
@@ -197,6 +206,14 @@ const perStep = async (steps: number, runs: number, body: (steps: number) => Pro
   return time / (runs * steps)
 }
 
+/** The same with a kernel of its own, which is gone before the next contender starts. */
+const ourStep = async (steps: number, runs: number, store: Layer.Layer<RunStore.RunStore>) => {
+  const runtime = await standing(store)
+  const time = await perStep(steps, runs, (steps) => kernai(runtime, steps))
+  await runtime.dispose()
+  return time
+}
+
 /** Medians of several rounds in which every contender has its turn. */
 const interleaved = async (rounds: number, bodies: ReadonlyArray<() => Promise<number>>) => {
   const times = bodies.map((): Array<number> => [])
@@ -215,10 +232,12 @@ const growth = async () => {
   const ratios: Array<number> = []
   for (let round = 0; round < 7; round++) {
     const stamps: Array<number> = []
-    await kernai(1001, RunStore.layerMemory, (step) => {
+    const runtime = await standing(RunStore.layerMemory)
+    await kernai(runtime, 1001, (step) => {
       const { system, user } = process.cpuUsage()
       stamps[step] = user + system
     })
+    await runtime.dispose()
     const span = (from: number, to: number) => (stamps[to] ?? 0) - (stamps[from] ?? 0)
     if (round > 1) ratios.push(span(900, 1000) / span(0, 100))
   }
@@ -235,8 +254,8 @@ export const loopBench = async (): Promise<ReadonlyArray<Row>> => {
   ]
   for (const [steps, runs, bound] of bounds) {
     const [ours = 0, bare = 0, theirs = 1, sdk = 1] = await interleaved(5, [
-      () => perStep(steps, runs, (n) => kernai(n)),
-      () => perStep(steps, runs, (n) => kernai(n, forgetful)),
+      () => ourStep(steps, runs, RunStore.layerMemory),
+      () => ourStep(steps, runs, forgetful),
       () => perStep(steps, runs, pi),
       () => perStep(steps, Math.max(1, Math.round(runs / 4)), aiSdk)
     ])
