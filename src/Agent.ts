@@ -73,6 +73,11 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   /** Tasks of a workflow that may run at once. */
   readonly taskConcurrency: number
   readonly generation: Generation
+  /**
+   * How often the same calls may give the same results in a row before the model is told so; doing it once more then
+   * fails with `LoopDetected`. Not looked for unless said.
+   */
+  readonly maxRepeats: number | undefined
   readonly budget: ExecutionBudget
   /** Limits of the whole tree of runs under a root run (CP-15). */
   readonly spawn: SpawnBudget | undefined
@@ -106,6 +111,7 @@ export interface Options<R> {
   readonly markups?: ReadonlyArray<Markup>
   readonly concurrency?: number
   readonly taskConcurrency?: number
+  readonly maxRepeats?: number
   readonly generation?: Generation
   readonly budget?: ExecutionBudget
   readonly spawn?: SpawnBudget
@@ -157,6 +163,7 @@ export function make<R>(
     markups: options.markups ?? [],
     concurrency: options.concurrency ?? 1,
     taskConcurrency: options.taskConcurrency ?? 8,
+    maxRepeats: options.maxRepeats,
     generation: options.generation ?? Generations.empty,
     budget: options.budget ?? {},
     spawn: options.spawn,
@@ -200,6 +207,7 @@ export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): Agen
     whole("concurrency", agent.concurrency, 1) ??
     whole("taskConcurrency", agent.taskConcurrency, 1) ??
     whole("reservedOutputTokens", agent.reservedOutputTokens, 0) ??
+    (agent.maxRepeats === undefined ? undefined : whole("maxRepeats", agent.maxRepeats, 1)) ??
     (agent.contextWindow === undefined ? undefined : whole("contextWindow", agent.contextWindow, 1)) ??
     (agent.budget.maxCostUsd !== undefined && typeof agent.model !== "string" && agent.model.price === undefined
       ? new AgentConfigInvalid({ path: "budget.maxCostUsd", reason: `the model '${agent.model.id}' has no price` })

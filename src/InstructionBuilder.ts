@@ -172,6 +172,15 @@ export const unclosed = (type: string): string =>
 export const empty = `Your reply was empty. Send a command block, a protocol block, or a final block with your answer.`
 
 /**
+ * The reply asks again for what was asked for, with the same result, so many times before.
+ *
+ * @category correctives
+ * @since 0.1.0
+ */
+export const loop = (repeats: number): string =>
+  `You asked for the same thing ${repeats} times and got the same result each time. It was not done again. Do something else, or answer with what you know.`
+
+/**
  * The answer does not fit the agent's output schema.
  *
  * @category correctives

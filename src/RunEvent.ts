@@ -202,6 +202,8 @@ export type TurnEvent =
   | (Event<"informational_only"> & { readonly kinds: ReadonlyArray<string> })
   | (Event<"no_blocks_stall"> & { readonly prosePreview: string; readonly kinds: ReadonlyArray<string> })
   | (Event<"reply_cut"> & { readonly finishReason: FinishReason })
+  /** The model goes round in circles; once told, doing it again fails the run. */
+  | (Event<"loop_detected"> & { readonly repeats: number; readonly names: ReadonlyArray<string> })
   | (Event<"output_rejected"> & { readonly detail: string })
   | (Event<"final"> & { readonly text: string })
   | (Event<"result"> & { readonly text: string })

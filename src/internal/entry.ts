@@ -69,6 +69,8 @@ export const dataOf = (event: RunEvent, base: number): Json | undefined => {
       return { type: event.blockType, name: event.name, content: event.content, finish_reason: event.finishReason }
     case "reply_cut":
       return { finish_reason: event.finishReason }
+    case "loop_detected":
+      return { repeats: event.repeats, names: event.names }
     case "output_rejected":
       return { detail: event.detail }
     case "builtin_result":

@@ -41,6 +41,11 @@ export class Growing<out A> {
     return this.length === 0 ? undefined : (this.#array ?? this.#shared)[this.length - 1]
   }
 
+  /** The last `count` items, oldest first, without making an array of all. */
+  recent(count: number): ReadonlyArray<A> {
+    return (this.#array ?? this.#shared).slice(Math.max(0, this.length - count), this.length)
+  }
+
   append(items: ReadonlyArray<A>): Growing<A> {
     if (items.length === 0) return this
     const own = this.#shared.length === this.length

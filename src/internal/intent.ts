@@ -48,6 +48,7 @@ export type Fact =
   | { readonly type: "informational_only"; readonly kinds: ReadonlyArray<string> }
   | { readonly type: "no_blocks_stall"; readonly prosePreview: string; readonly kinds: ReadonlyArray<string> }
   | { readonly type: "reply_cut"; readonly finishReason: FinishReason }
+  | { readonly type: "loop_detected"; readonly repeats: number; readonly names: ReadonlyArray<string> }
   | { readonly type: "output_rejected"; readonly detail: string }
 
 /** The meaning of one reply. */

@@ -51,6 +51,11 @@ const tell = (event: RunEvent): Told | undefined => {
       ])
     case "reply_cut":
       return warn("agent.reply_cut", [["finish_reason", event.finishReason]])
+    case "loop_detected":
+      return warn("agent.loop_detected", [
+        ["repeats", event.repeats],
+        ["names", event.names.join(",")]
+      ])
     case "output_rejected":
       return warn("agent.output_rejected", [["detail", event.detail]])
     case "plan_rejected":

@@ -11,7 +11,7 @@
 import * as Effect from "effect/Effect"
 import type * as Dialects from "../Dialect.ts"
 import type { KernelError } from "../KernelError.ts"
-import { EmptyReplies, ProviderError } from "../KernelError.ts"
+import { EmptyReplies, LoopDetected, ProviderError } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import type { ModelCall } from "../Middleware.ts"
 import type { Prompt } from "../PromptPipeline.ts"
@@ -20,6 +20,7 @@ import type { ModelArgs, Turn } from "../RunState.ts"
 import * as Usage from "../Usage.ts"
 import { promptLog, turnLog } from "./advance.ts"
 import { startCalls } from "./batch.ts"
+import * as Guard from "./guard.ts"
 import { intent, type Intent, messageOf } from "./intent.ts"
 import { type Heard, hear } from "./modelCall.ts"
 import { ask, commit, complete, hookArgs, obey, openTurn, type Run, settle, tell } from "./run.ts"
@@ -56,7 +57,8 @@ const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Ker
     protocols: protocols.length === 0 ? none : protocols.map((protocol) => protocol.name),
     tools: agent.dialect === "tools" ? yield* definitions(run) : none,
     outputSchema: outputSchema(agent),
-    builder: run.builder
+    builder: run.builder,
+    counter: run.counter
   })
   if (run.hooks.onTurnPrepared === undefined) return yield* commitPrompt(run, built, argsOf(built))
   const result = yield* ask(
@@ -155,12 +157,18 @@ const answer = (run: Run, heard: Heard): Effect.Effect<void, KernelError> => {
   const refused = refusal(call, reply)
   if (refused !== undefined) return Effect.fail(refused)
   return Effect.flatMap(visibleProtocols(run), (protocols) => {
-    const meaning = meaningOf(run, reply, canAct(run, protocols))
-    return Effect.flatMap(commitAnswer(run, heard, usage, costUsd, meaning), () => {
+    const understood = meaningOf(run, reply, canAct(run, protocols))
+    const { maxRepeats } = run.agent
+    const circle = maxRepeats === undefined ? undefined : Guard.circle(run.state, understood, reply.text, maxRepeats)
+    const meaning = circle?.meaning ?? understood
+    return Effect.flatMap(commitAnswer(run, heard, usage, costUsd, meaning), (): Effect.Effect<void, KernelError> => {
       run.raw = heard.raw
       tellReply(run, heard, usage, meaning)
       const overrun = bounded ? Tree.overrun(run.tree) : undefined
-      return overrun === undefined ? Effect.void : Effect.fail(overrun)
+      if (overrun !== undefined) return Effect.fail(overrun)
+      return circle?.isStop === true
+        ? Effect.fail(new LoopDetected({ runId: run.state.runId, repeats: circle.repeats }))
+        : Effect.void
     })
   })
 }

@@ -1,0 +1,129 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { Agent, Kernel, RunStore, Skill } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { kernel, of, told } from "../support/toolbox.ts"
+
+const counting = () => {
+  let count = 0
+  const ran: Array<string> = []
+  const skill = (name: string, result: () => string) =>
+    Skill.make(name, {
+      description: name,
+      input: Schema.Struct({ q: Schema.String }),
+      effects: "read",
+      execute: ({ q }) =>
+        Effect.sync(() => {
+          ran.push(`${name} ${q}`)
+          return result()
+        })
+    })
+  return {
+    ran,
+    layer: kernel(
+      skill("search", () => "nothing"),
+      skill("poll", () => `try ${++count}`)
+    )
+  }
+}
+
+const command = (name: string, q: string) => `<block type="command" name="${name}">{"q":"${q}"}</block>`
+const final = '<block type="final">done</block>'
+const agent = Agent.make({ instructions: "", model: "m", skills: "all", maxSteps: 30, maxRepeats: 3 })
+
+describe("maxRepeats", () => {
+  it.effect("tells a model that asks for the same thing with the same result, and lets it go on with another", () => {
+    const { layer, ran } = counting()
+    return Effect.gen(function* () {
+      const same = command("search", "a")
+      const provider = MockProvider.make(same, same, same, same, command("search", "b"), final)
+      const run = yield* told(agent, "?", { provider })
+      assert.strictEqual(run.text, "done")
+      assert.deepStrictEqual(ran, ["search a", "search a", "search a", "search b"])
+      assert.deepStrictEqual(
+        of(run, "loop_detected").map(({ names, repeats }) => [names, repeats]),
+        [[["search"], 4]]
+      )
+      const told_ = provider.messagesAt(4)?.at(-1)?.content[0]
+      assert.match(
+        told_?.type === "text" ? told_.text : "",
+        /^<block type="error">You asked for the same thing 3 times/
+      )
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("stops a model that does it again after it was told, typed, and the run can be resumed", () => {
+    const { layer, ran } = counting()
+    return Effect.gen(function* () {
+      const provider = MockProvider.make(command("search", "a"))
+      const run = yield* told(agent, "?", { provider, runId: "r" })
+      assert.deepInclude(run.failure, { _tag: "LoopDetected", runId: "r", repeats: 5 })
+      assert.strictEqual(provider.callCount, 5)
+      assert.lengthOf(ran, 3)
+      const state = yield* RunStore.RunStore.use((store) => store.load("r"))
+      assert.strictEqual(state._tag === "Some" && state.value.status.type, "failed")
+      const result = yield* Kernel.resume(agent, "r", { provider: MockProvider.make(final) })
+      assert.strictEqual(result.text, "done")
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("notices circles of two and three different calls", () => {
+    const { layer } = counting()
+    return Effect.gen(function* () {
+      for (const circle of [
+        ["a", "b"],
+        ["a", "b", "c"]
+      ]) {
+        const provider = MockProvider.make().onCall((_, call) => command("search", circle[call % circle.length] ?? ""))
+        const run = yield* told(agent, "?", { provider })
+        assert.strictEqual(run.failure?._tag, "LoopDetected")
+        assert.strictEqual(provider.callCount, circle.length * 3 + 2)
+      }
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("lets a model ask again while something comes of it, or while something else is done in between", () => {
+    const { layer } = counting()
+    return Effect.gen(function* () {
+      const polling = MockProvider.make().onCall((_, call) => (call === 12 ? final : command("poll", "a")))
+      assert.strictEqual((yield* told(agent, "?", { provider: polling })).text, "done")
+      const working = MockProvider.make().onCall((_, call) =>
+        call === 12 ? final : command("search", call % 3 === 2 ? `step ${call}` : "a")
+      )
+      assert.strictEqual((yield* told(agent, "?", { provider: working })).text, "done")
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("stops a model that answers every corrective with the same useless reply", () => {
+    const { layer } = counting()
+    return Effect.gen(function* () {
+      const provider = MockProvider.make("I am on it!")
+      const run = yield* told(agent, "?", { provider })
+      assert.strictEqual(run.failure?._tag, "LoopDetected")
+      assert.strictEqual(provider.callCount, 4)
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("is not looked for unless asked for (BP-40), and works in native calls too", () => {
+    const { layer } = counting()
+    return Effect.gen(function* () {
+      const free = Agent.make({ instructions: "", model: "m", skills: "all", maxSteps: 20 })
+      const looping = MockProvider.make(command("search", "a"))
+      assert.strictEqual((yield* told(free, "?", { provider: looping })).failure?._tag, "MaxStepsReached")
+      const native = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools", maxRepeats: 2 })
+      const provider = MockProvider.make({ calls: [{ name: "search", params: { q: "a" } }] })
+      const run = yield* told(native, "?", { provider })
+      assert.strictEqual(run.failure?._tag, "LoopDetected")
+      assert.strictEqual(provider.callCount, 4)
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("refuses a limit of none (AC-22)", () => {
+    const { layer } = counting()
+    return Effect.gen(function* () {
+      const never = Agent.make({ instructions: "", model: "m", maxRepeats: 0 })
+      const run = yield* told(never, "?", { provider: MockProvider.make("x") })
+      assert.deepInclude(run.failure, { _tag: "AgentConfigInvalid", path: "maxRepeats" })
+    }).pipe(Effect.provide(layer))
+  })
+})
