@@ -25,6 +25,7 @@ import { Hooks } from "./Hooks.ts"
 import { InstructionBuilder } from "./InstructionBuilder.ts"
 import * as Begin from "./internal/begin.ts"
 import type { JsonObject } from "./internal/json.ts"
+import * as Forks from "./internal/fork.ts"
 import * as Mailbox from "./internal/mailbox.ts"
 import * as Offers from "./internal/offer.ts"
 import * as Replays from "./internal/replay.ts"
@@ -300,6 +301,42 @@ export const replay = <Output, S extends AnySkill<unknown>, R>(
 ): Effect.Effect<Replay, KernelError, Kernel | R> => Kernel.use((kernel) => kernel.replay(agent, recording))
 
 /**
+ * How a fork differs from the run it comes from.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ForkOptions {
+  /** The last commit both have in common: the run's last one unless told. */
+  readonly revision?: number
+  /** The id of the fork; one is made up unless told. */
+  readonly runId?: string
+  /** Changes a record on its way into the fork: an answer, a result, the context. What follows is run on what it says. */
+  readonly edit?: (record: RunRecord) => RunRecord
+}
+
+/**
+ * Makes a new run from a commit of another, and gives its id. The other one
+ * stays as it is; `resume` takes the fork up from there.
+ *
+ * Up to that commit the fork is a copy: `RunState.isCopied` tells which of its
+ * commits are, the others were run anew.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const fork = Effect.fnUntraced(function* (
+  runId: string,
+  options: ForkOptions = {}
+): Effect.fn.Return<string, KernelError, RunStore.RunStore> {
+  const store = yield* RunStore.RunStore
+  const random = yield* Random.Random
+  const id = options.runId ?? newRunId(random)
+  yield* Forks.fork(store, runId, { revision: options.revision ?? Infinity, runId: id, edit: options.edit })
+  return id
+})
+
+/**
  * The records of a run and of all runs below it: what a replay needs, and what an export holds.
  *
  * @category running
@@ -521,7 +558,7 @@ const onGround = <Output, S extends AnySkill<unknown>, R, A>(
         spawn: Begin.spawn,
         onTaskComplete: options.onTaskComplete
       }
-      return body(ground, () => `run_${hex(random)}${hex(random)}${hex(random)}`)
+      return body(ground, () => newRunId(random))
     })
   })
 
@@ -612,5 +649,7 @@ const listeners = (built: Context.Context<never>, current: Context.Context<never
     for (const tell of all) tell(event)
   }
 }
+
+const newRunId = (random: Random.Random): string => `run_${hex(random)}${hex(random)}${hex(random)}`
 
 const hex = (random: Random.Random): string => (random.nextIntUnsafe() >>> 0).toString(16).padStart(8, "0")

@@ -19,6 +19,7 @@ import type { Usage } from "./Usage.ts"
 import type {
   Approval,
   ErrorInfo,
+  ForkedFrom,
   ModelArgs,
   Outcome,
   PromptDelta,
@@ -57,6 +58,8 @@ interface Phase<Type extends string> extends Event<Type> {
 export interface RunStarted extends Phase<"run_started"> {
   readonly agent: string
   readonly parentRunId: string | undefined
+  /** The run this one was forked from, and the last commit they have in common. */
+  readonly forkedFrom?: ForkedFrom
   readonly messages: ReadonlyArray<Message>
   /** How many of them were said before this run. */
   readonly history: number

@@ -197,6 +197,17 @@ export interface Turn {
 }
 
 /**
+ * Where a fork parted from another run. Up to that revision the fork is a copy, what follows was run anew.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ForkedFrom {
+  readonly runId: string
+  readonly revision: number
+}
+
+/**
  * How a run is stopped before its own end.
  *
  * @category models
@@ -218,6 +229,7 @@ export interface RunState {
   readonly parentRunId: string | undefined
   readonly depth: number
   readonly taskId: string | undefined
+  readonly forkedFrom: ForkedFrom | undefined
   readonly agent: string
   readonly revision: number
   readonly status: Status
@@ -360,6 +372,15 @@ export const fold = (records: Iterable<RunRecord>): RunState | undefined => {
 export const messagesOf: (turn: Turn) => ReadonlyArray<Message> = Fold.messagesOf
 
 // ---------------------------------------------------------------- getters
+
+/**
+ * Tells whether a commit of a run was copied from the run it was forked from, not run again.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isCopied = (state: Pick<RunState, "forkedFrom">, revision: number): boolean =>
+  state.forkedFrom !== undefined && revision <= state.forkedFrom.revision
 
 /**
  * How many turns are completed, without looking at them.

@@ -22,6 +22,7 @@ class State implements RunState {
   readonly parentRunId: string | undefined
   readonly depth: number
   readonly taskId: string | undefined
+  readonly forkedFrom: RunState["forkedFrom"]
   readonly agent: string
   readonly input: ReadonlyArray<Message>
   readonly history: number
@@ -51,6 +52,7 @@ class State implements RunState {
     this.parentRunId = from.parentRunId
     this.depth = from.depth
     this.taskId = from.taskId
+    this.forkedFrom = from.forkedFrom
     this.agent = from.agent
     this.input = from.input
     this.history = from.history
@@ -222,6 +224,7 @@ const begin = (record: RunRecord): RunState => {
     parentRunId: event.parentRunId,
     depth: event.depth,
     taskId: event.taskId,
+    forkedFrom: event.forkedFrom,
     agent: event.agent,
     revision: 0,
     status: { type: "running", phase: "run_started" },

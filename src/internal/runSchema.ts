@@ -78,7 +78,7 @@ export interface Part extends Omit<Run.RunState, "prompt" | "input"> {
 export const make = (format: number, content: Schema.Codec<Content, unknown>) => {
   const leaf = leaves()
   const { answer, approval, call, callError, completing, dialect, errorInfo, finishReason, kind, modelArgs } = leaf
-  const { outcome, range, scope, source, status, stop, strings, usage } = leaf
+  const { forkedFrom, outcome, range, scope, source, status, stop, strings, usage } = leaf
   const message = exactly<Message>()({
     role: Schema.Literals(["system", "user", "assistant", "tool"]),
     content: Schema.Array(content),
@@ -126,6 +126,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
       parentRunId: absent(Schema.String),
       messages,
       history: Schema.Int,
+      forkedFrom: optional(forkedFrom),
       context: Storable.JsonObject
     }),
     event("turn_started")({ turnId: Schema.String }),
@@ -237,6 +238,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     taskId: absent(Schema.String),
     agent: Schema.String,
     revision: Schema.Int,
+    forkedFrom: absent(forkedFrom),
     status,
     context: Storable.JsonObject,
     history: Schema.Int,
@@ -335,6 +337,8 @@ const leaves = () => {
 
   const stop = Schema.Union([
     exactly<Extract<Run.Stop, { type: "pause" }>>()({
+  const forkedFrom = exactly<Run.ForkedFrom>()({ runId: Schema.String, revision: Schema.Int })
+
       type: Schema.Literal("pause"),
       reason: Schema.String,
       metadata: optional(Storable.Json)
@@ -469,6 +473,7 @@ const leaves = () => {
     stop,
     outcome,
     modelArgs
+    forkedFrom,
   }
 }
 

@@ -31,13 +31,15 @@ export const record = (format: number, record: RunRecord): object => {
 
 /** A part of a state. */
 export const part = (part: Part): object => {
-  const { completing, currentTurn, deferred, input, parentRunId, prompt, taskId, turns, usage, ...rest } = part
+  const { completing, currentTurn, deferred, forkedFrom, input, parentRunId, prompt, taskId, turns, usage, ...rest } =
+    part
   return {
     ...rest,
     ...(parentRunId === undefined ? {} : { parentRunId }),
     ...(taskId === undefined ? {} : { taskId }),
     ...(completing === undefined ? {} : { completing }),
     ...(deferred === undefined ? {} : { deferred }),
+    ...(forkedFrom === undefined ? {} : { forkedFrom }),
     ...(currentTurn === undefined ? {} : { currentTurn: turnOf(currentTurn) }),
     ...(input === undefined ? {} : { input: input.map(messageOf) }),
     turns: turns.map(turnOf),

@@ -1,0 +1,162 @@
+/**
+ * A new run from a commit of another, which stays as it is.
+ *
+ * The records up to that commit are copied and changed as wanted; state is
+ * their fold, so whatever is changed holds for all that follows. Ids that are
+ * made of the run's own become those of the new one: no call and no task of the
+ * fork is taken for one of the original.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type { Call, CallResult } from "../Call.ts"
+import type { KernelError } from "../KernelError.ts"
+import { RunNotFound } from "../KernelError.ts"
+import type { PhaseEvent } from "../RunEvent.ts"
+import type { Approval, Delta, RunRecord, RunState } from "../RunState.ts"
+import { advance } from "../RunState.ts"
+import type * as RunStore from "../RunStore.ts"
+import { isJsonObject, type Json } from "./json.ts"
+
+/** Where to part from a run, and how the fork differs. */
+export interface Fork {
+  /** The last commit the fork has in common with the run; its last one when there are fewer. */
+  readonly revision: number
+  /** The id of the fork. */
+  readonly runId: string
+  /** Changes a record on its way into the fork; its ids are those of the fork already. */
+  readonly edit?: ((record: RunRecord) => RunRecord) | undefined
+}
+
+/** Makes the fork; nobody runs it yet. */
+export const fork = Effect.fnUntraced(function* (
+  store: RunStore.Shape,
+  from: string,
+  { edit, revision, runId }: Fork
+): Effect.fn.Return<void, KernelError> {
+  const records = yield* store.read(from).pipe(
+    Stream.takeWhile((record) => record.revision === 1 || record.revision <= revision),
+    Stream.runCollect
+  )
+  const last = records.at(-1)
+  if (last === undefined) return yield* new RunNotFound({ runId: from })
+  let state: RunState | undefined
+  for (const record of records) {
+    const own = rename(record, from, runId)
+    const rooted = { ...own, events: own.events.map((event) => planted(event, runId, from, last.revision)) }
+    const copy = { ...(edit === undefined ? rooted : edit(rooted)), runId, revision: record.revision }
+    const next = advance(state, copy)
+    yield* state === undefined ? store.create(copy, next) : store.commit(copy, next)
+    state = next
+  }
+})
+
+/** A fork is a root of its own, wherever its original stood. */
+const planted = (event: PhaseEvent, runId: string, from: string, revision: number): PhaseEvent => {
+  const scope = { rootRunId: runId, depth: 0, taskId: undefined }
+  return event.type === "run_started"
+    ? { ...event, ...scope, parentRunId: undefined, forkedFrom: { runId: from, revision } }
+    : { ...event, ...scope }
+}
+
+// ---------------------------------------------------------------- ids
+
+type Rename = (id: string) => string
+
+const rename = (record: RunRecord, from: string, to: string): RunRecord => {
+  const own: Rename = (id) => (id.startsWith(`${from}:`) ? to + id.slice(from.length) : id)
+  return {
+    ...record,
+    runId: to,
+    delta: renameDelta(record.delta, own),
+    events: record.events.map((event) => renameEvent(event, to, own))
+  }
+}
+
+const renameEvent = (event: PhaseEvent, runId: string, own: Rename): PhaseEvent => {
+  switch (event.type) {
+    case "turn_started":
+    case "turn_completed":
+      return { ...event, runId, turnId: own(event.turnId) }
+    case "model_completed":
+      return { ...event, runId, calls: event.calls.map((call) => renameCall(call, own)) }
+    case "tool_calls_started":
+      return {
+        ...event,
+        runId,
+        ...(event.calls === undefined ? {} : { calls: event.calls.map((call) => renameCall(call, own)) }),
+        ...(event.approvals === undefined
+          ? {}
+          : { approvals: event.approvals.map((approval) => renameApproval(approval, own)) })
+      }
+    case "tool_call_started": {
+      const { change } = event
+      const renamed =
+        change === undefined
+          ? undefined
+          : change.type === "rewrite"
+            ? { ...change, call: renameCall(change.call, own) }
+            : { ...change, result: renameResult(change.result, own) }
+      return {
+        ...event,
+        runId,
+        toolCallId: own(event.toolCallId),
+        ...(renamed === undefined ? {} : { change: renamed })
+      }
+    }
+    case "tool_call_completed":
+      return { ...event, runId, toolCallId: own(event.toolCallId), result: renameResult(event.result, own) }
+    case "paused":
+      return { ...event, runId, metadata: renameQuestion(event.metadata, own) }
+    default:
+      return { ...event, runId }
+  }
+}
+
+/** The ids in what a pause asks; all else in it is its host's. */
+const renameQuestion = (metadata: Json, own: Rename): Json => {
+  if (!isJsonObject(metadata)) return metadata
+  const { approvals, toolCallIds } = metadata
+  return {
+    ...metadata,
+    ...(Array.isArray(toolCallIds) ? { toolCallIds: toolCallIds.map((id) => renameId(id, own)) } : {}),
+    ...(Array.isArray(approvals)
+      ? {
+          approvals: approvals.map((approval: Json) =>
+            isJsonObject(approval) && approval["toolCallId"] !== undefined
+              ? { ...approval, toolCallId: renameId(approval["toolCallId"], own) }
+              : approval
+          )
+        }
+      : {})
+  }
+}
+
+const renameId = (id: Json, own: Rename): Json => (typeof id === "string" ? own(id) : id)
+
+const renameDelta = (delta: Delta, own: Rename): Delta => ({
+  ...delta,
+  ...(delta.launched === undefined ? {} : { launched: delta.launched.map(own) }),
+  ...(delta.retried === undefined ? {} : { retried: delta.retried.map(own) }),
+  ...(delta.resolved === undefined ? {} : { resolved: delta.resolved.map((result) => renameResult(result, own)) }),
+  ...(delta.answers === undefined
+    ? {}
+    : { answers: delta.answers.map((answer) => ({ ...answer, toolCallId: own(answer.toolCallId) })) }),
+  ...(delta.asked === undefined ? {} : { asked: delta.asked.map((approval) => renameApproval(approval, own)) })
+})
+
+const renameCall = (call: Call, own: Rename): Call => ({ ...call, toolCallId: own(call.toolCallId) })
+
+const renameResult = (result: CallResult, own: Rename): CallResult => ({
+  ...result,
+  toolCallId: own(result.toolCallId)
+})
+
+const renameApproval = (approval: Approval, own: Rename): Approval => ({
+  ...approval,
+  toolCallId: own(approval.toolCallId),
+  ...(approval.answer === undefined
+    ? {}
+    : { answer: { ...approval.answer, toolCallId: own(approval.answer.toolCallId) } })
+})

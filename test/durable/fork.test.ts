@@ -1,0 +1,135 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Option, Stream } from "effect"
+import { Agent, Kernel, MediaStore, ProtocolRegistry, Provider, RunState, RunStore, Skill, SkillRegistry } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { subjects } from "../support/crashScripts.ts"
+
+const model = { id: "scripted", capabilities: ["text"] as const }
+const agent = Agent.make({ name: "clerk", instructions: "", model, skills: "all" })
+
+/** Says what it was told: the results it has read, in order. */
+const echo = MockProvider.layerOf(
+  MockProvider.make().onCall(({ messages }: Provider.Request) => {
+    const said = messages.filter((message) => message.role === "assistant").length
+    const read = messages.flatMap((message) => message.content).map((part) => ("text" in part ? part.text : ""))
+    if (said < 2) return `<block type="command" name="pay">${JSON.stringify({ turn: said })}</block>`
+    return `<block type="final">${read.filter((text) => text.includes('name="pay"')).length} calls</block>`
+  })
+)
+
+const world = Effect.gen(function* () {
+  const store = yield* RunStore.makeMemory
+  const entered: Array<string> = []
+  const pay = Skill.dynamic("pay", {
+    description: "pays",
+    inputSchema: { type: "object" },
+    execute: (_, { callId }) => Effect.sync(() => (entered.push(callId), "paid"))
+  })
+  const layer = Kernel.layer.pipe(
+    Layer.provide([SkillRegistry.layer(pay), ProtocolRegistry.layer(), MediaStore.layerMemory, echo]),
+    Layer.provideMerge(Layer.succeed(RunStore.RunStore, store))
+  )
+  return { store, entered, layer }
+})
+
+const journalOf = (store: RunStore.Shape, runId: string) => Stream.runCollect(store.read(runId))
+
+describe("Kernel.fork", () => {
+  it.effect("goes on from any commit; the original is untouched, and nothing before it runs again", () =>
+    Effect.gen(function* () {
+      const { entered, layer, store } = yield* world
+      const result = yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
+      const before = yield* journalOf(store, "run")
+      entered.length = 0
+      for (const { revision } of before) {
+        const id = yield* Effect.provide(Kernel.fork("run", { revision, runId: `fork${revision}` }), layer)
+        const state = Option.getOrThrow(yield* store.load(id))
+        assert.deepStrictEqual(state.forkedFrom, { runId: "run", revision })
+        assert.strictEqual(state.revision, revision)
+        const inFlight = state.currentTurn?.inFlight.map((call) => call.toolCallId) ?? []
+        const replay = Object.fromEntries(inFlight.map((toolCallId) => [toolCallId, "retry" as const]))
+        const forked = yield* Effect.provide(Kernel.resume(agent, id, { replay }), layer)
+        assert.strictEqual(forked.text, result.text)
+        const after = yield* journalOf(store, id)
+        assert.deepStrictEqual(
+          after.map((record) => RunState.isCopied(state, record.revision)),
+          after.map((record) => record.revision <= revision)
+        )
+      }
+      assert.deepStrictEqual(yield* journalOf(store, "run"), before)
+      // Calls of a fork have ids of their own: no skill takes one for a repetition of the original's.
+      assert.isTrue(entered.every((callId) => /^fork\d+:t[12]\.0$/.test(callId)))
+      assert.strictEqual(new Set(entered).size, entered.length)
+    })
+  )
+
+  it.effect("runs on what was changed: another result, another answer, another context", () =>
+    Effect.gen(function* () {
+      const { entered, layer, store } = yield* world
+      yield* Effect.provide(Kernel.run(agent, "go", { runId: "run", context: { mood: "good" } }), layer)
+      const completed = (yield* journalOf(store, "run")).find(
+        (record) => record.events[0]?.type === "tool_call_completed"
+      )
+      assert.isDefined(completed)
+      entered.length = 0
+      const id = yield* Effect.provide(
+        Kernel.fork("run", {
+          revision: completed.revision,
+          edit: (record) => ({
+            ...record,
+            events: record.events.map((event) =>
+              event.type === "tool_call_completed"
+                ? { ...event, result: { ...event.result, output: [{ type: "text" as const, text: "refused" }] } }
+                : event.type === "run_started"
+                  ? { ...event, context: { mood: "bad" } }
+                  : event
+            )
+          })
+        }),
+        layer
+      )
+      assert.match(id, /^run_[0-9a-f]{24}$/)
+      yield* Effect.provide(Kernel.resume(agent, id), layer)
+      const state = Option.getOrThrow(yield* store.load(id))
+      assert.deepStrictEqual(state.context, { mood: "bad" })
+      const texts = state.prompt.flatMap((message) => message.content).map((part) => ("text" in part ? part.text : ""))
+      assert.isTrue(texts.some((text) => text.includes("refused")))
+      assert.strictEqual(entered.length, 1)
+      const original = Option.getOrThrow(yield* store.load("run"))
+      assert.isFalse(JSON.stringify(original.prompt).includes("refused"))
+    })
+  )
+
+  it.live("keeps a question open: its answer names the fork's own call (DR-22)", () =>
+    Effect.gen(function* () {
+      const subject = subjects().find(({ name }) => name === "approval")
+      assert.isDefined(subject)
+      const store = yield* RunStore.makeMemory
+      const layer = Kernel.layer.pipe(
+        Layer.provide(subject.layer),
+        Layer.provide([ProtocolRegistry.layer(), MediaStore.layerMemory]),
+        Layer.provideMerge(Layer.succeed(RunStore.RunStore, store)),
+        Layer.orDie
+      )
+      const paused = yield* Effect.flip(Effect.provide(Kernel.run(subject.agent, "go", { runId: "run" }), layer))
+      assert.strictEqual(paused._tag, "RunPaused")
+      const id = yield* Effect.provide(Kernel.fork("run", { runId: "twin" }), layer)
+      const answers = [{ toolCallId: "call-a", approved: false, reason: "no" }]
+      const denied = yield* Effect.provide(Kernel.resume(subject.agent, id, { approvals: answers }), layer)
+      assert.strictEqual(denied.text, "done")
+      assert.isTrue(denied.toolCallsMade[0]?.isError)
+      assert.strictEqual(Option.getOrThrow(yield* store.head("run")).status.type, "paused")
+    })
+  )
+
+  it.effect("a run that is not there cannot be forked, and an id is used once", () =>
+    Effect.gen(function* () {
+      const { layer } = yield* world
+      yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
+      const none = yield* Effect.flip(Effect.provide(Kernel.fork("nobody"), layer))
+      assert.strictEqual(none._tag, "RunNotFound")
+      const taken = yield* Effect.flip(Effect.provide(Kernel.fork("run", { runId: "run" }), layer))
+      assert.strictEqual(taken._tag, "RunExists")
+    })
+  )
+})
