@@ -319,6 +319,20 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
+  it.effect("lets newer parts go too when they cannot be shortened, but for the newest", () => {
+    const mock = MockProvider.make()
+    mock.onCall((_, call) =>
+      call === 4 ? "done" : { text: "w".repeat(6_000), calls: [{ id: `c${call}`, name: "look" }] }
+    )
+    return Effect.gen(function* () {
+      yield* Kernel.run(small("tools"), "the task")
+      const last = said(mock, 4)
+      assert.strictEqual(last.filter((text) => text.startsWith("www")).length, 1)
+      assert.strictEqual(last[1], "the task")
+      assert.strictEqual(last.at(-1), "[ToolResult: c3] xxxxx")
+    }).pipe(Effect.provide(world(mock, compacting())))
+  })
+
   it.effect("fails typed when what must stay does not fit, and asks nobody (AC-9)", () => {
     const mock = bulky(1, 5)
     return Effect.gen(function* () {

@@ -97,12 +97,12 @@ const readNative = (reply: Reply, view: View, facts: Array<Fact>): Intent => {
 /** The assistant message of a reply: its native calls under the ids their results will have. */
 export const messageOf = (reply: Reply, calls: ReadonlyArray<Call>): Message => {
   let index = 0
+  const used = new Map<string, number>()
   const content = reply.content.map((part): Content => {
     if (part.type !== "tool_use") return part
-    const callId = calls[index++]?.toolCallId
-    return callId === undefined || callId === part.callId
-      ? part
-      : Contents.toolUse(callId, part.toolName, part.arguments)
+    // Calls of a cut reply are never made, but they are answered: each needs an id of its own too.
+    const callId = calls[index++]?.toolCallId ?? unique(part.callId, used)
+    return callId === part.callId ? part : Contents.toolUse(callId, part.toolName, part.arguments)
   })
   return { role: "assistant", content: index === 0 ? reply.content : content }
 }
