@@ -77,13 +77,13 @@ export const make = (types?: Pick<BlockTypes["Service"], "decode">): RunCodec =>
     Result.map(Result.flatMap(parse(text), reading(readRecord)), fromWire)
 
   const decodeState = (parts: ReadonlyArray<string>): Result.Result<RunState, StoreError> => {
-    let state: RunState | undefined
+    const whole = Parts.join()
     for (const text of parts) {
       const part = Result.flatMap(parse(text), reading(readPart))
       if (Result.isFailure(part)) return Result.fail(part.failure)
-      state = Parts.join(state, part.success)
-      if (state === undefined) return corrupt("the parts of a state do not fit together")
+      if (!whole.add(part.success)) return corrupt("the parts of a state do not fit together")
     }
+    const state = whole.state()
     return state === undefined ? corrupt("a state has no parts") : Result.succeed(state)
   }
 
@@ -108,7 +108,10 @@ export const fromContext: Effect.Effect<RunCodec> = /*#__PURE__*/ Effect.map(
  * @since 0.1.0
  */
 export const encodeRecord = (record: RunRecord): Result.Result<string, StoreError> =>
-  write(() => Wire.record(format, record))
+  // Most records are the kernel's own making throughout: there is nothing to look at.
+  Wire.isOwn(record)
+    ? Result.succeed(JSON.stringify(Wire.record(format, record)))
+    : write(() => Wire.record(format, record))
 
 /**
  * Writes what of a state lies behind a mark: all of it without one.

@@ -35,32 +35,51 @@ export const split = (state: RunState, mark: Mark): Omit<Part, "format"> => {
   }
 }
 
-/** Adds a part to the state of the parts before it; undefined when it does not fit. */
-export const join = (state: RunState | undefined, part: Part): RunState | undefined => {
-  const { format: _, from, input: own, prompt, turns: added, ...rest } = part
-  const input = state === undefined ? own : state.input
-  const before: Pick<RunState, "turns" | "prompt"> = state ?? { turns: [], prompt: [] }
-  if (input === undefined || from !== before.turns.length || prompt.base > before.prompt.length) return undefined
-  const turns = before.turns.concat(added)
-  const messages = before.prompt.slice(0, prompt.base)
-  // Each of them once and in order: a text cannot ask for more than its run holds.
-  let nextInput = 0
-  let nextTurn = 0
-  for (const entry of prompt.append) {
-    if ("message" in entry) messages.push(entry.message)
-    else if ("input" in entry) {
-      const [start, end] = entry.input
-      if (start < nextInput || end > input.length) return undefined
-      for (const message of input.slice(start, end)) messages.push(message)
-      nextInput = end
-    } else {
-      const [start, end] = entry.turns
-      if (start < nextTurn || end > turns.length) return undefined
-      for (const turn of turns.slice(start, end)) messages.push(...messagesOf(turn))
-      nextTurn = end
-    }
+/** Puts parts together, one after the other. */
+export const join = () => {
+  // Grown in place: nobody sees these before the last part is there.
+  const turns: Array<Turn> = []
+  const prompt: Array<Message> = []
+  let input: ReadonlyArray<Message> | undefined
+  let rest: Omit<RunState, "turns" | "prompt" | "input"> | undefined
+
+  /** Adds the next part; false when it does not fit. */
+  const add = (part: Part): boolean => {
+    const { format: _, from, input: own, prompt: change, turns: added, ...more } = part
+    if (rest === undefined) input = own
+    if (input === undefined || from !== turns.length || change.base > prompt.length) return false
+    rest = more
+    for (const turn of added) turns.push(turn)
+    prompt.length = change.base
+    return extend(input, change.append)
   }
-  return { ...rest, input, turns, prompt: messages }
+
+  const extend = (input: ReadonlyArray<Message>, entries: ReadonlyArray<Entry>): boolean => {
+    // Each of them once and in order: a text cannot ask for more than its run holds.
+    let nextInput = 0
+    let nextTurn = 0
+    for (const entry of entries) {
+      if ("message" in entry) prompt.push(entry.message)
+      else if ("input" in entry) {
+        const [start, end] = entry.input
+        if (start < nextInput || end > input.length) return false
+        for (const message of input.slice(start, end)) prompt.push(message)
+        nextInput = end
+      } else {
+        const [start, end] = entry.turns
+        if (start < nextTurn || end > turns.length) return false
+        for (const turn of turns.slice(start, end)) for (const message of messagesOf(turn)) prompt.push(message)
+        nextTurn = end
+      }
+    }
+    return true
+  }
+
+  /** The state after the last part. */
+  const state = (): RunState | undefined =>
+    rest === undefined || input === undefined ? undefined : { ...rest, input, turns, prompt }
+
+  return { add, state }
 }
 
 /** The conversation from `base` on, told by the input and by the turns from `first` on where it can be. */

@@ -10,6 +10,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
 import type * as Calls from "../Call.ts"
 import type { Content } from "../Content.ts"
 import type { Generation } from "../Generation.ts"
@@ -18,7 +19,8 @@ import type { Model, Price } from "../Model.ts"
 import * as Plan from "../Plan.ts"
 import type * as Events from "../RunEvent.ts"
 import type * as Run from "../RunState.ts"
-import type { Usage } from "../Usage.ts"
+import * as Usage from "../Usage.ts"
+import * as Fault from "./fault.ts"
 import * as Storable from "./storable.ts"
 
 /** Everything that is stored of runs, for one way to read contents. */
@@ -124,9 +126,9 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     event("run_started")({
       agent: Schema.String,
       parentRunId: absent(Schema.String),
+      forkedFrom: optional(forkedFrom),
       messages,
       history: Schema.Int,
-      forkedFrom: optional(forkedFrom),
       context: Storable.JsonObject
     }),
     event("turn_started")({ turnId: Schema.String }),
@@ -236,9 +238,9 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     parentRunId: absent(Schema.String),
     depth: Schema.Int,
     taskId: absent(Schema.String),
+    forkedFrom: absent(forkedFrom),
     agent: Schema.String,
     revision: Schema.Int,
-    forkedFrom: absent(forkedFrom),
     status,
     context: Storable.JsonObject,
     history: Schema.Int,
@@ -335,10 +337,10 @@ const leaves = () => {
     metadata: optional(Storable.Json)
   })
 
-  const stop = Schema.Union([
-    exactly<Extract<Run.Stop, { type: "pause" }>>()({
   const forkedFrom = exactly<Run.ForkedFrom>()({ runId: Schema.String, revision: Schema.Int })
 
+  const stop = Schema.Union([
+    exactly<Extract<Run.Stop, { type: "pause" }>>()({
       type: Schema.Literal("pause"),
       reason: Schema.String,
       metadata: optional(Storable.Json)
@@ -436,18 +438,19 @@ const leaves = () => {
   })
 
   // Whatever was counted is read back; what may be counted is decided where usage is made.
-  const usage = exactly<Usage>()({
-    inputTokens: Schema.Finite,
-    cachedTokens: Schema.Finite,
-    outputTokens: Schema.Finite,
-    reasoningTokens: Schema.Finite
-  }).pipe(
-    Schema.encodeKeys({
-      inputTokens: "input_tokens",
-      cachedTokens: "cached_tokens",
-      outputTokens: "output_tokens",
-      reasoningTokens: "reasoning_tokens"
-    })
+  const usage: Schema.Codec<Usage.Usage, unknown> = Schema.Unknown.pipe(
+    Schema.decodeTo(
+      Schema.declare((value): value is Usage.Usage => typeof value === "object", { expected: "a usage" }),
+      {
+        decode: SchemaGetter.transformEffect((input) => {
+          const usage = usageOf(input)
+          return usage === undefined
+            ? Effect.fail(Fault.toIssue({ path: "", reason: "expected a usage" }))
+            : Effect.succeed(usage)
+        }),
+        encode: SchemaGetter.transform(Usage.encode)
+      }
+    )
   )
 
   const scope = { rootRunId: Schema.String, step: Schema.Finite, depth: Schema.Finite, taskId: optional(Schema.String) }
@@ -470,10 +473,10 @@ const leaves = () => {
     completing,
     errorInfo,
     status,
+    forkedFrom,
     stop,
     outcome,
     modelArgs
-    forkedFrom,
   }
 }
 
@@ -491,3 +494,19 @@ const optional = Schema.optionalKey
 /** A field that is there but undefined is not written. */
 const absent = <S extends Schema.Constraint>(schema: S) =>
   Schema.withDecodingDefaultKey<Schema.UndefinedOr<S>>(Effect.succeed(undefined))(Schema.UndefinedOr(schema))
+
+/** Read by hand: every turn has one, and renaming four fields by schema takes longer than all else about it. */
+const usageOf = (input: unknown): Usage.Usage | undefined => {
+  if (typeof input !== "object" || input === null) return undefined
+  const count = (name: string): number => {
+    const found: unknown = Reflect.get(input, name)
+    return typeof found === "number" && Number.isFinite(found) ? found : Number.NaN
+  }
+  const usage = {
+    inputTokens: count("input_tokens"),
+    cachedTokens: count("cached_tokens"),
+    outputTokens: count("output_tokens"),
+    reasoningTokens: count("reasoning_tokens")
+  }
+  return Number.isNaN(Usage.total(usage) + usage.cachedTokens + usage.reasoningTokens) ? undefined : usage
+}

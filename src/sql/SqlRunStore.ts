@@ -13,9 +13,12 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import type { MigrationError } from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Follow from "../internal/follow.ts"
 import * as Marks from "../internal/marks.ts"
@@ -51,7 +54,10 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = Effect.fnUntraced(function* (options: Options = {}) {
+export const make = (options?: Options): Effect.Effect<RunStore.Shape, StoreError, SqlClient.SqlClient | Scope.Scope> =>
+  build(options)
+
+const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: SqliteClient.SqliteClient["attempt"]) {
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()
   yield* prepare(sql)
   const codec = yield* RunCodec.fromContext
@@ -63,7 +69,7 @@ export const make = Effect.fnUntraced(function* (options: Options = {}) {
   }
   const dialect = sql.onDialectOrElse({
     pg: () => ({ commit: Tables.commitPostgres, position: "strpos" }),
-    orElse: () => ({ commit: Tables.commitSqlite, position: "instr" })
+    orElse: () => ({ commit: `${Tables.commitSqlite} RETURNING 1 AS done`, position: "instr" })
   })
 
   const journal = Journal.make(sql, codec)
@@ -103,30 +109,50 @@ export const make = Effect.fnUntraced(function* (options: Options = {}) {
 
   // ---------------------------------------------------------------- writing
 
-  const append = Effect.fnUntraced(function* (record: RunRecord, state: RunState, body: string) {
-    const id = Key.make(record.runId)
-    const detail = yield* Effect.fromResult(RunCodec.encodeStatus(state.status))
-    const { createdAt, revision } = record
+  // On the path of every commit: few effects, and no generator.
+  const append = (
+    { createdAt, revision, runId }: RunRecord,
+    state: RunState,
+    body: string
+  ): Effect.Effect<boolean, SqlError | StoreError> => {
+    const detail = RunCodec.encodeStatus(state.status)
+    if (Result.isFailure(detail)) return Effect.fail(detail.failure)
+    const id = Key.make(runId)
+    const { type } = state.status
+    const turns = turnCount(state)
     const parameters: Tables.CommitParameters = [
       revision,
       body,
-      turnCount(state),
-      state.status.type,
-      detail,
+      turns,
+      type,
+      detail.success,
       createdAt,
       id,
       RunCodec.format
     ]
-    const done = yield* sql.unsafe(dialect.commit, parameters)
-    if (done.length > 0 && followers.has(id)) yield* sql.afterCommit(Effect.sync(() => followers.wake(id)))
-    return done.length > 0
-  })
+    const after = (count: number) => {
+      if (count === 0) return taken
+      return followers.has(id) ? Effect.as(sql.afterCommit(Effect.sync(() => followers.wake(id))), true) : appended
+    }
+    const count = attempt?.(Tables.commitSqlite, parameters)
+    return count === undefined
+      ? Effect.flatMap(sql.unsafe(dialect.commit, parameters), (rows) => after(rows.length))
+      : after(count)
+  }
 
   /** What was asked and answered, for those who search. */
   const remember = (state: RunState) => sql`
     INSERT INTO kernai_words (run, body)
     SELECT run, ${Search.words(state)} FROM kernai_runs WHERE id = ${Key.make(state.runId)}
     ON CONFLICT (run) DO UPDATE SET body = excluded.body`
+
+  const appendLast = (record: RunRecord, state: RunState, body: string) =>
+    sql.withTransaction(
+      Effect.tap(
+        Effect.suspend(() => append(record, state, body)),
+        (isDone) => (isDone ? Effect.asVoid(remember(state)) : Effect.void)
+      )
+    )
 
   const insert = Effect.fnUntraced(function* (record: RunRecord, state: RunState, body: string) {
     const { agent, createdAt, parentRunId, rootRunId, runId } = state
@@ -139,11 +165,7 @@ export const make = Effect.fnUntraced(function* (options: Options = {}) {
         facts: Heads.facts(RunStore.headOf(state)),
         format: RunCodec.format,
         created_at: createdAt,
-        revision: 0,
-        turns: 0,
-        status: state.status.type,
-        detail: "",
-        updated_at: createdAt
+        status: state.status.type
       })} ON CONFLICT (id) DO NOTHING RETURNING run`
     if (added.length === 0) return false
     yield* append(record, state, body)
@@ -182,8 +204,8 @@ export const make = Effect.fnUntraced(function* (options: Options = {}) {
       Effect.flatMap(
         (body) => sql`
           INSERT INTO kernai_parts (entry, body)
-          SELECT (CAST(run AS BIGINT) << 32) + revision, ${body} FROM kernai_runs
-          WHERE id = ${Key.make(state.runId)} AND revision = ${state.revision}`
+          SELECT (CAST(run AS BIGINT) << 32) + CAST(${state.revision} AS BIGINT), ${body} FROM kernai_runs
+          WHERE id = ${Key.make(state.runId)}`
       ),
       Effect.matchEffect({
         onFailure: (error) => Effect.logDebug("a part of a run was not written", error),
@@ -191,16 +213,17 @@ export const make = Effect.fnUntraced(function* (options: Options = {}) {
       })
     )
 
-  const commit = Effect.fnUntraced(function* (record: RunRecord, state: RunState) {
-    const body = yield* Effect.fromResult(RunCodec.encodeRecord(record))
-    const appended = append(record, state, body)
-    const isDone = yield* state.status.type === "completed"
-      ? sql.withTransaction(Effect.tap(appended, (isDone) => (isDone ? Effect.asVoid(remember(state)) : Effect.void)))
-      : appended
-    if (!isDone) return yield* refused(record, body)
-    const mark = marks.due(state, body.length)
-    if (mark !== undefined) yield* writePart(state, mark)
-  })
+  const commit = (record: RunRecord, state: RunState) => {
+    const body = RunCodec.encodeRecord(record)
+    if (Result.isFailure(body)) return Effect.fail(body.failure)
+    const appending =
+      state.status.type === "completed" ? appendLast(record, state, body.success) : append(record, state, body.success)
+    return Effect.flatMap(appending, (isDone) => {
+      if (!isDone) return refused(record, body.success)
+      const mark = marks.due(state, body.success.length)
+      return mark === undefined ? Effect.void : writePart(state, mark)
+    })
+  }
 
   const remove = Effect.fnUntraced(function* (runIds: ReadonlyArray<string>) {
     for (let start = 0; start < runIds.length; start += Journal.PAGE) {
@@ -217,7 +240,12 @@ export const make = Effect.fnUntraced(function* (options: Options = {}) {
 
   return RunStore.RunStore.of({
     create: (record, state) => Effect.catchTag(create(record, state), "SqlError", failed("create")),
-    commit: (record, state) => Effect.catchTag(commit(record, state), "SqlError", failed("commit")),
+    commit: (record, state) =>
+      Effect.catchTag(
+        Effect.suspend(() => commit(record, state)),
+        "SqlError",
+        failed("commit")
+      ),
     load: (runId) => Effect.catchTag(load(runId), "SqlError", failed("load")),
     head: (runId) => Effect.catchTag(heads.head(runId), "SqlError", failed("read")),
     read,
@@ -248,14 +276,18 @@ export const layerSqlite = (
   file: string | (SqliteClient.Options & Options)
 ): Layer.Layer<RunStore.RunStore, StoreError> => {
   const options = typeof file === "string" ? { filename: file } : file
-  const client = Layer.effect(
-    SqlClient.SqlClient,
-    Effect.catchTag(SqliteClient.make(options), "SqlError", failed("open"))
-  )
-  return layer(options).pipe(Layer.provide(client), Layer.provide(Reactivity.layer))
+  const store = Effect.gen(function* () {
+    const client = yield* Effect.catchTag(SqliteClient.make(options), "SqlError", failed("open"))
+    return yield* Effect.provideService(build(options, client.attempt), SqlClient.SqlClient, client)
+  })
+  return Layer.provide(Layer.effect(RunStore.RunStore, store), Reactivity.layer)
 }
 
 // ---------------------------------------------------------------- helpers
+
+const appended = Effect.succeed(true)
+
+const taken = Effect.succeed(false)
 
 /** Makes the tables, or refuses those of a newer version. */
 const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreError> =>

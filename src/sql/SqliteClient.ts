@@ -41,6 +41,21 @@ export interface Options {
 }
 
 /**
+ * A client that can also do without waiting.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SqliteClient extends Client.SqlClient {
+  /**
+   * Runs one statement at once and tells how many rows it changed, without a fiber, a span or a queue; undefined
+   * when it cannot be done like that, because a transaction is open, a lock is held elsewhere, or it fails. Then
+   * nothing has happened, and the statement run as usual waits, or tells what is wrong.
+   */
+  readonly attempt: (sql: string, params: ReadonlyArray<unknown>) => number | undefined
+}
+
+/**
  * Opens a database for the time of a scope.
  *
  * Values: `undefined` is NULL, a boolean 1 or 0, a Date its ISO text, a whole
@@ -56,7 +71,7 @@ export interface Options {
  */
 export const make = Effect.fnUntraced(function* (
   options: Options
-): Effect.fn.Return<Client.SqlClient, SqlError, Scope.Scope | Reactivity.Reactivity> {
+): Effect.fn.Return<SqliteClient, SqlError, Scope.Scope | Reactivity.Reactivity> {
   const db = yield* Effect.acquireRelease(
     Effect.try({ try: () => new DatabaseSync(options.filename), catch: toSqlError(`open ${options.filename}`) }),
     (db) => Effect.sync(() => db.close())
@@ -130,7 +145,7 @@ export const make = Effect.fnUntraced(function* (
     executeStream: (sql, params, transform) =>
       Stream.fromArrayEffect(acquirers.borrower((connection) => connection.execute(sql, params, transform)))
   }
-  return yield* Client.make({
+  const client = yield* Client.make({
     ...acquirers,
     acquirer: Effect.succeed(streaming),
     compiler: Statement.makeCompilerSqlite(),
@@ -140,6 +155,16 @@ export const make = Effect.fnUntraced(function* (
     beginTransaction: "BEGIN IMMEDIATE",
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`
   })
+  const attempt: SqliteClient["attempt"] = (sql, params) => {
+    // In a transaction, a statement may be that of another fiber.
+    if (!db.isOpen || db.isTransaction) return undefined
+    try {
+      return Number(prepared(sql).run(...params.map(toInput)).changes)
+    } catch {
+      return undefined
+    }
+  }
+  return Object.assign(client, { attempt })
 })
 
 /**

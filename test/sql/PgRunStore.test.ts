@@ -31,11 +31,11 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
         )
         yield* Effect.provide(
           SqlClient.SqlClient.use(
-            (sql) => sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${name}`
+            (sql) =>
+              sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${name} AND query LIKE 'LISTEN%'`
           ),
           Postgres.client({ ...server, database: "postgres" })
         )
-        yield* Effect.retry(two.head("run"), { times: 5 })
         yield* put(two, Journal.turn(run))
         yield* Fiber.join(follower)
         assert.deepStrictEqual(

@@ -104,7 +104,6 @@ describe("SqlRunStore, in its tables", () => {
       const damages = [
         "UPDATE kernai_journal SET body = substr(body, 1, 30) WHERE entry & 4294967295 = 11",
         `UPDATE kernai_journal SET body = '{"lc":1,"type":"constructor"}' WHERE entry & 4294967295 = 3`,
-        "DELETE FROM kernai_journal WHERE entry & 4294967295 = 11",
         "DELETE FROM kernai_journal WHERE entry & 4294967295 = 4",
         "DELETE FROM kernai_journal WHERE entry & 4294967295 = 1",
         "DELETE FROM kernai_journal"
@@ -152,8 +151,12 @@ describe("SqlRunStore, in its tables", () => {
     Effect.gen(function* () {
       const { db, store } = yield* stored
       yield* put(store, [Journal.begin("other").last()])
-      for (const change of ["facts = '{}'", "detail = 'exploded'", "turns = 'many'"]) {
-        db.exec(`UPDATE kernai_runs SET ${change} WHERE id = 'run'`)
+      for (const change of [
+        "UPDATE kernai_journal SET detail = 'exploded' WHERE entry >> 32 = 1",
+        "UPDATE kernai_journal SET turns = 'many' WHERE entry >> 32 = 1",
+        "UPDATE kernai_runs SET facts = '{}' WHERE id = 'run'"
+      ]) {
+        db.exec(change)
         assert.deepStrictEqual(
           (yield* store.list()).map(({ runId }) => runId),
           ["other"]

@@ -16,31 +16,38 @@ import * as RunCodec from "../../RunCodec.ts"
 import type { Lease, RunFilter, RunHead } from "../../RunStore.ts"
 import { corrupt } from "./fault.ts"
 import * as Key from "./key.ts"
+import * as Tables from "./runTables.ts"
 
 /** Heads read with a client, which transforms nothing; `position` is the database's function that finds a text in another. */
 export const make = (sql: SqlClient, position: string) => {
+  /** Heads are the rows of runs with their last entries. */
+  const columns = sql.literal(
+    "facts, worker, expires_at, turns, detail, at, CAST(entry - (CAST(r.run AS BIGINT) << 32) AS INTEGER) AS revision"
+  )
+  const joined = sql.literal(`kernai_runs AS r JOIN kernai_journal AS j ON j.entry = ${Tables.lastEntry}`)
+
   const head = Effect.fnUntraced(function* (
     runId: string
   ): Effect.fn.Return<Option.Option<RunHead>, StoreError | SqlError> {
-    const rows = yield* sql`SELECT * FROM kernai_runs WHERE id = ${Key.make(runId)}`
+    const rows = yield* sql`SELECT ${columns} FROM ${joined} WHERE id = ${Key.make(runId)}`
     return rows[0] === undefined ? Option.none() : Option.some(yield* toHead(rows[0]))
   })
 
   const list = Effect.fnUntraced(function* (filter: RunFilter = {}) {
     const { agent, limit, rootRunId, roots, search, status, unleasedAt, updatedBefore } = filter
     const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
-    if (status !== undefined) where.push(status.length === 0 ? sql`1 = 0` : sql.in("status", status))
+    if (status !== undefined) where.push(status.length === 0 ? sql`1 = 0` : sql.in("r.status", status))
     if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
     if (rootRunId !== undefined) where.push(sql`root = ${Key.make(rootRunId)}`)
     if (roots === true) where.push(sql`parent IS NULL`)
-    if (updatedBefore !== undefined) where.push(sql`updated_at < ${updatedBefore}`)
+    if (updatedBefore !== undefined) where.push(sql`at < ${updatedBefore}`)
     if (unleasedAt !== undefined) where.push(sql`(expires_at IS NULL OR expires_at <= ${unleasedAt})`)
     for (const word of Search.wanted(search)) {
       const found = sql`${sql.literal(position)}(kernai_words.body, ${word}) > 0`
-      where.push(sql`EXISTS (SELECT 1 FROM kernai_words WHERE kernai_words.run = kernai_runs.run AND ${found})`)
+      where.push(sql`EXISTS (SELECT 1 FROM kernai_words WHERE kernai_words.run = r.run AND ${found})`)
     }
     const rows = yield* sql`
-      SELECT * FROM kernai_runs WHERE ${sql.and(where)} ORDER BY created_at DESC, id
+      SELECT ${columns} FROM ${joined} WHERE ${sql.and(where)} ORDER BY created_at DESC, id
       LIMIT ${limit ?? Number.MAX_SAFE_INTEGER}`
     const heads = yield* Effect.forEach(rows, (row) =>
       Effect.catch(toHead(row), (error) =>
@@ -100,7 +107,7 @@ const readRow = Schema.decodeUnknownResult(
     revision: Schema.Int,
     turns: Schema.Int,
     detail: Schema.String,
-    updated_at: Schema.Finite,
+    at: Schema.Finite,
     worker: Schema.NullOr(Schema.String),
     expires_at: Schema.NullOr(Schema.Finite)
   })
@@ -108,14 +115,14 @@ const readRow = Schema.decodeUnknownResult(
 
 const toHead = (row: unknown): Effect.Effect<RunHead, StoreError> =>
   Effect.fromResult(
-    Result.flatMap(readRow(row), ({ detail, expires_at, facts, revision, turns, updated_at, worker }) =>
+    Result.flatMap(readRow(row), ({ at, detail, expires_at, facts, revision, turns, worker }) =>
       Result.map(RunCodec.decodeStatus(detail), (status) => ({
         ...facts,
         parentRunId: facts.parentRunId ?? undefined,
         revision,
         status,
         turns,
-        updatedAt: updated_at,
+        updatedAt: at,
         lease:
           worker === null || expires_at === null ? undefined : { workerId: Key.unescape(worker), expiresAt: expires_at }
       }))

@@ -15,6 +15,7 @@ import type { RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
 import { corrupt, readable } from "./fault.ts"
 import * as Key from "./key.ts"
+import * as Tables from "./runTables.ts"
 
 /** A run as it is found in its table. */
 export interface Found {
@@ -38,7 +39,12 @@ export type Journal = ReturnType<typeof make>
 /** Reads with a client, which transforms nothing. */
 export const make = (sql: SqlClient, codec: RunCodec.RunCodec) => {
   const find = (id: string): Effect.Effect<Found | undefined, SqlError> =>
-    Effect.map(sql<Found>`SELECT run, revision, format FROM kernai_runs WHERE id = ${Key.make(id)}`, (rows) => rows[0])
+    Effect.map(
+      sql<Found>`
+        SELECT run, format, CAST(coalesce(${sql.literal(Tables.lastEntry)}, 0) - (CAST(run AS BIGINT) << 32) AS INTEGER) AS revision
+        FROM kernai_runs AS r WHERE id = ${Key.make(id)}`,
+      (rows) => rows[0]
+    )
 
   /** The key of an entry: of a run and revision. */
   const entry = (run: number, revision: number): Fragment =>

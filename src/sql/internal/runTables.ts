@@ -1,10 +1,11 @@
 /**
  * The tables of stored runs, and the statements that differ between databases.
  *
- * Journal and parts are keyed by one number, the run's own and the revision in
- * its lower 32 bits: a commit then touches one page of one tree. The head in
- * `kernai_runs` moves in the same statement, by a trigger in SQLite and in the
- * statement itself in PostgreSQL, so neither is ever without the other (DR-5).
+ * Journal and parts are keyed by one number: the run's own, with the revision in
+ * its lower 32 bits. The head of a run is its last entry, so a commit writes one
+ * page of one tree; only when a run pauses, ends, fails or goes on does its row in
+ * `kernai_runs` change, in the same statement (DR-5). An entry is taken once, and
+ * only when the one before it is there (DR-6).
  *
  * @since 0.1.0
  */
@@ -42,81 +43,79 @@ export type CommitParameters = readonly [
   format: number
 ]
 
-/**
- * Appends a record and moves the head, if the head is one revision before it; gives a row if it did.
- */
+/** Appends a record, if the one before it is there and its own place is free; changes one row if it did. */
 export const commitSqlite = `
 INSERT INTO kernai_journal (entry, body, turns, status, detail, at)
-SELECT (run << 32) + ?1, ?2, ?3, ?4, ?5, ?6 FROM kernai_runs WHERE id = ?7 AND revision = ?1 - 1 AND format <= ?8
-RETURNING 1 AS done`
+SELECT (run << 32) + ?1, ?2, ?3, ?4, ?5, ?6 FROM kernai_runs
+WHERE id = ?7 AND format <= ?8
+  AND (?1 = 1 OR EXISTS (SELECT 1 FROM kernai_journal WHERE entry = (run << 32) + ?1 - 1))
+ON CONFLICT DO NOTHING`
 
-/** The same for PostgreSQL, which also tells who listens. */
+/** The same for PostgreSQL, which also tells who listens; gives a row if it did. */
 export const commitPostgres = `
-WITH head AS (
-  UPDATE kernai_runs
-  SET revision = $1::integer, turns = $3::integer, status = $4::text, detail = $5::text, updated_at = $6::float8
-  WHERE id = $7::text AND revision = $1::integer - 1 AND format <= $8::integer
-  RETURNING run
-), entry AS (
-  INSERT INTO kernai_journal (entry, body)
-  SELECT (run::bigint << 32) + $1::integer, $2::text FROM head
+WITH added AS (
+  INSERT INTO kernai_journal (entry, body, turns, status, detail, at)
+  SELECT (run::bigint << 32) + $1::integer, $2::text, $3::integer, $4::text, $5::text, $6::float8 FROM kernai_runs
+  WHERE id = $7::text AND format <= $8::integer
+    AND ($1::integer = 1
+      OR EXISTS (SELECT 1 FROM kernai_journal WHERE entry = (run::bigint << 32) + $1::integer - 1))
+  ON CONFLICT DO NOTHING
   RETURNING 1
+), turned AS (
+  UPDATE kernai_runs SET status = $4::text WHERE id = $7::text AND status <> $4::text AND EXISTS (SELECT 1 FROM added)
 )
-SELECT pg_notify('kernai_runs', $7::text) AS done FROM entry`
+SELECT pg_notify('kernai_runs', $7::text) AS done FROM added`
 
 /** The channel on which PostgreSQL tells the id of a run that went on. */
 export const channel = "kernai_runs"
 
-const runs = (key: string, time: string, text: string) => `CREATE TABLE kernai_runs (
-  run ${key},
-  id ${text} NOT NULL UNIQUE,
-  root ${text} NOT NULL,
-  parent ${text},
-  agent ${text} NOT NULL,
-  facts TEXT NOT NULL,
-  format INTEGER NOT NULL,
-  created_at ${time} NOT NULL,
-  revision INTEGER NOT NULL,
-  turns INTEGER NOT NULL,
-  status TEXT NOT NULL,
-  detail TEXT NOT NULL,
-  updated_at ${time} NOT NULL,
-  worker TEXT,
-  expires_at ${time}
+/** The last entry of a run `r`. */
+export const lastEntry = `(
+  SELECT max(entry) FROM kernai_journal
+  WHERE entry > CAST(r.run AS BIGINT) << 32 AND entry < (CAST(r.run AS BIGINT) + 1) << 32
 )`
 
-const shared = [
+const tables = (types: { readonly key: string; readonly time: string; readonly text: string }) => [
+  `CREATE TABLE kernai_runs (
+    run ${types.key},
+    id ${types.text} NOT NULL UNIQUE,
+    root ${types.text} NOT NULL,
+    parent ${types.text},
+    agent ${types.text} NOT NULL,
+    facts TEXT NOT NULL,
+    format INTEGER NOT NULL,
+    created_at ${types.time} NOT NULL,
+    status TEXT NOT NULL,
+    worker TEXT,
+    expires_at ${types.time}
+  )`,
   "CREATE INDEX kernai_runs_created_at ON kernai_runs (created_at)",
   "CREATE INDEX kernai_runs_status ON kernai_runs (status, created_at)",
-  "CREATE INDEX kernai_runs_root ON kernai_runs (root)"
-]
-
-const sqlite = [
-  runs("INTEGER PRIMARY KEY", "INTEGER", "TEXT"),
-  ...shared,
+  "CREATE INDEX kernai_runs_root ON kernai_runs (root)",
   `CREATE TABLE kernai_journal (
-    entry INTEGER PRIMARY KEY,
+    entry BIGINT PRIMARY KEY,
     body TEXT NOT NULL,
     turns INTEGER NOT NULL,
     status TEXT NOT NULL,
     detail TEXT NOT NULL,
-    at INTEGER NOT NULL
+    at ${types.time} NOT NULL
   )`,
-  // The status has an index, which only a change of it should cost.
-  `CREATE TRIGGER kernai_journal_head AFTER INSERT ON kernai_journal BEGIN
-    UPDATE kernai_runs
-    SET revision = new.entry & 4294967295, turns = new.turns, detail = new.detail, updated_at = new.at
-    WHERE run = new.entry >> 32;
-    UPDATE kernai_runs SET status = new.status WHERE run = new.entry >> 32 AND status <> new.status;
-  END`,
-  "CREATE TABLE kernai_parts (entry INTEGER PRIMARY KEY, body TEXT NOT NULL)",
-  "CREATE TABLE kernai_words (run INTEGER PRIMARY KEY, body TEXT NOT NULL)"
-]
-
-const postgres = [
-  runs("INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "DOUBLE PRECISION", 'TEXT COLLATE "C"'),
-  ...shared,
-  "CREATE TABLE kernai_journal (entry BIGINT PRIMARY KEY, body TEXT NOT NULL)",
   "CREATE TABLE kernai_parts (entry BIGINT PRIMARY KEY, body TEXT NOT NULL)",
   "CREATE TABLE kernai_words (run INTEGER PRIMARY KEY, body TEXT NOT NULL)"
 ]
+
+const sqlite = [
+  ...tables({ key: "INTEGER PRIMARY KEY", time: "INTEGER", text: "TEXT" }).map((statement) =>
+    // Only the type INTEGER makes the key the place of a row.
+    statement.replace("entry BIGINT", "entry INTEGER")
+  ),
+  `CREATE TRIGGER kernai_runs_status AFTER INSERT ON kernai_journal BEGIN
+    UPDATE kernai_runs SET status = new.status WHERE run = new.entry >> 32 AND status <> new.status;
+  END`
+]
+
+const postgres = tables({
+  key: "INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+  time: "DOUBLE PRECISION",
+  text: 'TEXT COLLATE "C"'
+})
