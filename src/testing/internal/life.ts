@@ -96,7 +96,8 @@ export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unkn
   cuts: ReadonlyArray<Cut>
 ): Effect.fn.Return<Life, E | RunStore.StoreError, Scope.Scope> {
   const world = new World()
-  const witness: Witness = { facts: [], said: new Map() }
+  const facts: Array<Fact> = []
+  const witness: Witness = { facts, said: new Map() }
   for (const [key, said] of before?.said ?? []) witness.said.set(key, { ...said, failed: 0 })
   const place = yield* settings.store ?? memory
   const operator = yield* opened(place)
@@ -114,8 +115,7 @@ export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unkn
       findings.push({ rule: "R-1", detail })
       break
     }
-    const how =
-      state === undefined ? undefined : yield* decide(subject, operator, state, witness.facts, before, sleepers())
+    const how = state === undefined ? undefined : yield* decide(subject, operator, state, facts, before, sleepers())
     told ||= how?.told ?? false
     const store = yield* opened(place)
     const number = processes.length + 1
@@ -132,14 +132,13 @@ export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unkn
 
   for (const { exit, machine } of processes) {
     if (machine.status !== "stopped") continue
-    witness.facts.push({ type: "woke", machine: machine.name })
     machine.wake()
     const ending = yield* drive(world, () => exit() !== undefined)
     if (ending !== "done") findings.push({ rule: "R-5", detail: `${machine.name} woke and never ends` })
   }
 
   const kept = yield* keep(operator)
-  findings.push(...Verdict.judgeFacts(witness.facts), ...Verdict.judgeKept(witness.facts, kept))
+  findings.push(...Verdict.judgeFacts(facts), ...Verdict.judgeKept(facts, kept))
   // A call whose outcome was told is not shown to onToolCallCompleted: what it would have changed is missing.
   const same = !(told && processes.some((process) => process.asksAboutResults()))
   if (before !== undefined && findings.length === 0 && same) findings.push(...Verdict.judgeSame(before.kept, kept))

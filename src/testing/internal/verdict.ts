@@ -25,83 +25,90 @@ export interface Kept {
   readonly state: RunState | undefined
 }
 
-/** Judges what happened, in the order in which it happened. */
-export const judgeFacts = (facts: ReadonlyArray<Fact>): ReadonlyArray<Finding> => {
-  const findings: Array<Finding> = []
-  const find = (rule: Rule, detail: string) => findings.push({ rule, detail })
-  const runs = new Set<string>()
-  const launched = new Set<string>()
-  const asking = new Set<string>()
-  const answered = new Set<string>()
-  const starts = new Map<string, { count: number; readonly input: string }>()
-  const allowed = new Map<string, number>()
-  const owners = new Map<string, string>()
-  const stale = new Set<string>()
-  for (const fact of facts) {
+/** Judges what happened, fact by fact, in the order in which it happened. */
+export class Judge {
+  readonly findings: Array<Finding> = []
+  /** Who stored the last record of each run. */
+  readonly #owners = new Map<string, string>()
+  readonly #launched = new Set<string>()
+  readonly #asking = new Set<string>()
+  readonly #answered = new Set<string>()
+  readonly #starts = new Map<string, { count: number; readonly input: string }>()
+  readonly #allowed = new Map<string, number>()
+
+  see(fact: Fact): void {
     switch (fact.type) {
-      case "stored": {
-        const { record } = fact
-        const key = `${record.runId} revision ${record.revision}`
-        if (owners.has(key)) find("R-5", `${key} was committed by ${owners.get(key)} and again by ${fact.machine}`)
-        owners.set(key, fact.machine)
-        if (stale.has(fact.machine)) find("R-5", `${fact.machine} had lost ${record.runId} and still stored ${key}`)
-        runs.add(record.runId)
-        for (const id of record.delta.launched ?? []) launched.add(`${fact.machine} ${id}`)
-        for (const { type } of record.events) {
-          if (type === "model_started" || type === "model_restarted") asking.add(`${fact.machine} ${record.runId}`)
-        }
-        for (const id of answersOf(record)) answered.add(id)
-        break
-      }
-      case "refused":
-        break
+      case "stored":
+        return this.#stored(fact.machine, fact.record)
       case "repeated":
-        if (fact.tag !== undefined) {
-          find(
-            "R-6",
-            `${fact.record.runId} revision ${fact.record.revision}, stored already, gave ${fact.tag} when sent again`
-          )
-        }
-        break
+        if (fact.tag === undefined) return
+        return this.#find("R-6", `${nameOf(fact.record)}, stored already, gave ${fact.tag} when it was sent again`)
       case "asked":
-        if (!runs.has(fact.runId)) find("R-1", `a model was asked for ${fact.runId} before it was stored`)
-        // A question whose commit was acknowledged before its process was stopped is on its way.
-        else if (!asking.delete(`${fact.machine} ${fact.runId}`)) {
-          find("R-5", `${fact.machine} asked a model for ${fact.runId} without a stored model_started`)
+        if (!this.#owners.has(fact.runId)) {
+          this.#find("R-1", `a model was asked for ${fact.runId} before it was stored`)
+        } else if (!this.#asking.delete(`${fact.machine} ${fact.runId}`)) {
+          this.#find("R-5", `${fact.machine} asked a model for ${fact.runId} without a stored model_started`)
         }
-        break
-      case "started": {
-        const { callId, effects, input, machine } = fact
-        const before = starts.get(callId)
-        // The same holds for a call whose launch was acknowledged: nothing can tell it from one that was entered.
-        const own = launched.delete(`${machine} ${callId}`)
-        if (!own) find("R-2", `${callId} was entered by ${machine} without a stored launch`)
-        if (answered.has(callId) && !(own && stale.has(machine) && before === undefined)) {
-          find("R-4", `${callId} has a stored response and was entered again`)
-        }
-        if (before === undefined) {
-          starts.set(callId, { count: 1, input })
-          break
-        }
-        before.count++
-        if (before.input !== input) find("R-3", `${callId} was entered with ${before.input}, then with ${input}`)
-        if (effects === "write" && before.count > 1 + (allowed.get(callId) ?? 0)) {
-          find("R-2", `${callId} writes and was entered ${before.count} times without a verdict to retry`)
-        }
-        break
-      }
+        return
+      case "started":
+        return this.#started(fact)
       case "allowed":
-        allowed.set(fact.callId, (allowed.get(fact.callId) ?? 0) + 1)
-        break
-      case "woke":
-        stale.add(fact.machine)
-        break
+        this.#allowed.set(fact.callId, (this.#allowed.get(fact.callId) ?? 0) + 1)
+        return
+      case "refused":
       case "ended":
-        break
     }
   }
-  return findings
+
+  #stored(machine: string, record: RunRecord): void {
+    const owner = this.#owners.get(record.runId)
+    const takesOver = record.op === "resume" || record.events.some((event) => event.type === "run_failed")
+    if (owner !== undefined && owner !== machine && !takesOver) {
+      this.#find("R-5", `${machine} stored ${nameOf(record)}, though ${owner} had the run`)
+    }
+    this.#owners.set(record.runId, machine)
+    for (const id of record.delta.launched ?? []) {
+      if (this.#answered.has(id)) this.#find("R-4", `${id} has a stored response and was launched again`)
+      this.#launched.add(`${machine} ${id}`)
+    }
+    for (const id of answersOf(record)) this.#answered.add(id)
+    for (const { type } of record.events) {
+      if (type === "model_started" || type === "model_restarted") this.#asking.add(`${machine} ${record.runId}`)
+    }
+  }
+
+  #started({ callId, effects, input, machine }: Extract<Fact, { type: "started" }>): void {
+    const before = this.#starts.get(callId)
+    // A launch that was acknowledged counts as a start: nothing can tell a call on its way from one that arrived.
+    const own = this.#launched.delete(`${machine} ${callId}`)
+    if (!own) this.#find("R-2", `${callId} was entered by ${machine} without a stored launch`)
+    if (this.#answered.has(callId) && !(own && before === undefined)) {
+      this.#find("R-4", `${callId} has a stored response and was entered again`)
+    }
+    if (before === undefined) {
+      this.#starts.set(callId, { count: 1, input })
+      return
+    }
+    before.count++
+    if (before.input !== input) this.#find("R-3", `${callId} was entered with ${before.input}, then with ${input}`)
+    if (effects === "write" && before.count > 1 + (this.#allowed.get(callId) ?? 0)) {
+      this.#find("R-2", `${callId} writes and was entered ${before.count} times without a verdict to retry`)
+    }
+  }
+
+  #find(rule: Rule, detail: string): void {
+    this.findings.push({ rule, detail })
+  }
 }
+
+/** Judges facts at once. */
+export const judgeFacts = (facts: ReadonlyArray<Fact>): ReadonlyArray<Finding> => {
+  const judge = new Judge()
+  for (const fact of facts) judge.see(fact)
+  return judge.findings
+}
+
+const nameOf = (record: RunRecord): string => `${record.runId} revision ${record.revision}`
 
 const answersOf = (record: RunRecord): ReadonlyArray<string> => [
   ...(record.delta.resolved ?? []).map((result) => result.toolCallId),

@@ -48,7 +48,6 @@ export type Fact =
   | { readonly type: "ended"; readonly machine: string; readonly callId: string }
   /** The one who resumes said that this call may run again. */
   | { readonly type: "allowed"; readonly callId: string }
-  | { readonly type: "woke"; readonly machine: string }
 
 /** What a model said to one question: as often as it failed, then its answer. */
 export interface Said {
@@ -60,7 +59,7 @@ export interface Said {
 
 /** What all processes of one case share: the facts, and what the model said. */
 export interface Witness {
-  readonly facts: Array<Fact>
+  readonly facts: { readonly push: (fact: Fact) => unknown }
   readonly said: Map<string, Said>
 }
 
