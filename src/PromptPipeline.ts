@@ -15,10 +15,9 @@ import type { Agent } from "./Agent.ts"
 import type { Generation } from "./Generation.ts"
 import type * as InstructionBuilder from "./InstructionBuilder.ts"
 import { closeOver } from "./internal/closeOver.ts"
-import { compact } from "./internal/compaction.ts"
 import type { JsonObject } from "./internal/json.ts"
 import { summarize } from "./internal/summary.ts"
-import * as Tokens from "./internal/tokens.ts"
+import { breakpoints, compacted, fitted } from "./internal/window.ts"
 import type { KernelError } from "./KernelError.ts"
 import { ContextWindowExceeded } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
@@ -255,6 +254,19 @@ export const simple: PromptPipelineShape = {
 }
 
 /**
+ * What the parts of a pipeline need.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Services<O> =
+  | (O extends { readonly template: infer F } ? Needs<F> : never)
+  | (O extends { readonly sections: ReadonlyArray<infer F> } ? Needs<F> : never)
+  | (O extends { readonly compaction: { readonly summarize: infer F } } ? Needs<F> : never)
+
+type Needs<F> = F extends (...args: never) => Effect.Effect<infer _A, infer _E, infer R> ? R : never
+
+/**
  * A pipeline of parts: the rendered instructions, the rules, the sections, and
  * a conversation that fits (AC-9, AC-10).
  *
@@ -264,32 +276,15 @@ export const simple: PromptPipelineShape = {
  * @category constructors
  * @since 0.1.0
  */
-export const make = Effect.fnUntraced(function* <R = never>(
-  options: Options<R> = {}
-): Effect.fn.Return<PromptPipelineShape, never, R> {
-  const provide = closeOver(yield* Effect.context<R>())
-  const { cache = true, compaction, sections = [], template } = options
-
-  const build = Effect.fnUntraced(function* (context: PromptContext): Effect.fn.Return<Prompt, KernelError, R> {
-    const { instructions, state, tools } = context
-    const rendered =
-      template === undefined ? substitute(instructions, state.context) : yield* template(instructions, context)
-    const texts = [systemText({ ...context, instructions: rendered })]
-    for (const section of sections) texts.push(yield* section(context))
-    const text = texts.filter((text) => text !== "").join("\n\n")
-    const system = text === "" ? null : text
-    const messages =
-      compaction === undefined ? yield* fitted(context, system) : yield* compacted(context, system, compaction)
-    return {
-      system,
-      tools,
-      ...(messages === undefined ? {} : { messages }),
-      ...(cache ? { cacheBreakpoints: breakpoints(messages ?? state.prompt) } : {})
-    }
+export function make<const O extends Options<unknown> = Options>(
+  options?: O
+): Effect.Effect<PromptPipelineShape, never, Services<O>>
+export function make(options: Options<unknown> = {}): Effect.Effect<PromptPipelineShape, never, unknown> {
+  return Effect.map(Effect.context<unknown>(), (services) => {
+    const provide = closeOver(services)
+    return { build: (context) => provide(assemble(options, context)) }
   })
-
-  return { build: (context) => provide(build(context)) }
-})
+}
 
 /**
  * A pipeline of parts, for every run under it.
@@ -300,8 +295,32 @@ export const make = Effect.fnUntraced(function* <R = never>(
  * @category layers
  * @since 0.1.0
  */
-export const layer = <R = never>(options?: Options<R>): Layer.Layer<never, never, R> =>
-  Layer.effect(PromptPipeline, make(options))
+export function layer<const O extends Options<unknown> = Options>(options?: O): Layer.Layer<never, never, Services<O>>
+export function layer(options?: Options<unknown>): Layer.Layer<never, never, unknown> {
+  return Layer.effect(PromptPipeline, make(options))
+}
+
+const assemble = Effect.fnUntraced(function* <R>(
+  options: Options<R>,
+  context: PromptContext
+): Effect.fn.Return<Prompt, KernelError, R> {
+  const { cache = true, compaction, sections = [], template } = options
+  const { instructions, state, tools } = context
+  const rendered =
+    template === undefined ? substitute(instructions, state.context) : yield* template(instructions, context)
+  const texts = [systemText({ ...context, instructions: rendered })]
+  for (const section of sections) texts.push(yield* section(context))
+  const text = texts.filter((text) => text !== "").join("\n\n")
+  const system = text === "" ? null : text
+  const messages =
+    compaction === undefined ? yield* fitted(context, system) : yield* compacted(context, system, compaction)
+  return {
+    system,
+    tools,
+    ...(messages === undefined ? {} : { messages }),
+    ...(cache ? { cacheBreakpoints: breakpoints(messages ?? state.prompt) } : {})
+  }
+})
 
 /**
  * The pipeline of a run.
@@ -313,63 +332,3 @@ export const PromptPipeline: Context.Reference<PromptPipelineShape> = Context.Re
   "kernai/PromptPipeline",
   { defaultValue: () => simple }
 )
-
-// ---------------------------------------------------------------- the budget
-
-/** The tokens of everything but the conversation. */
-const around = ({ counter, tools }: PromptContext, system: string | null): Effect.Effect<number> =>
-  Effect.map(Tokens.ofSystem(system, counter), (tokens) => tokens + Tokens.ofTools(tools))
-
-/** Fails when the prompt does not fit the agent's window. It gives nothing: the conversation stays as it stands. */
-const fitted = Effect.fnUntraced(function* (
-  context: PromptContext,
-  system: string | null
-): Effect.fn.Return<undefined, ContextWindowExceeded> {
-  const { contextWindow, reservedOutputTokens } = context.agent
-  if (contextWindow === undefined) return undefined
-  const limit = contextWindow - reservedOutputTokens
-  const conversation = yield* Tokens.ofMessages(context.state.prompt, context.counter)
-  const estimated = (yield* around(context, system)) + conversation
-  return estimated > limit ? yield* new ContextWindowExceeded({ estimated, limit }) : undefined
-})
-
-/** The conversation, shortened when it fills its share of the window; nothing when it may stay as it is. */
-const compacted = Effect.fnUntraced(function* <R>(
-  context: PromptContext,
-  system: string | null,
-  { keep = 2, summarize, target = 0.5, trigger = 0.9 }: Compaction<R>
-): Effect.fn.Return<ReadonlyArray<Message> | undefined, ContextWindowExceeded, R> {
-  const { agent, counter, model, state } = context
-  const contextWindow = agent.contextWindow ?? model.contextWindow
-  if (contextWindow === undefined) return undefined
-  const beside = yield* around(context, system)
-  const limit = contextWindow - agent.reservedOutputTokens - beside
-  const now = yield* Tokens.ofMessages(state.prompt, counter)
-  if (now <= limit * trigger) return undefined
-  const shorter = compact(state.prompt, {
-    limit,
-    target: Math.floor(limit * target),
-    keep,
-    pinned: state.input.at(-1),
-    count: (message) => Tokens.ofMessage(message, counter),
-    summarize:
-      summarize &&
-      ((messages) =>
-        summarize(messages, context).pipe(
-          Effect.catchCause((cause) => Effect.as(Effect.logWarning("a conversation was not summarized", cause), ""))
-        ))
-  })
-  // Between the trigger and the limit nothing has to happen yet.
-  const patient = now <= limit ? Effect.catchTag(shorter, "ContextWindowExceeded", () => Effect.undefined) : shorter
-  return yield* Effect.mapError(
-    patient,
-    ({ estimated }) => new ContextWindowExceeded({ estimated: estimated + beside, limit: limit + beside })
-  )
-})
-
-/** The end of the prompt, and where the last one ended: what is before either will be asked again. */
-const breakpoints = (messages: ReadonlyArray<Message>): ReadonlyArray<number> => {
-  const last = messages.length - 1
-  const before = messages.findLastIndex(({ role }) => role === "assistant") - 1
-  return [before, last].filter((index, at, all) => index >= 0 && all.indexOf(index) === at)
-}

@@ -259,7 +259,8 @@ const list = Skill.make("skills_list", {
   execute: () =>
     SkillPackStore.use((store) =>
       Effect.map(store.list, ({ skills }) => ({
-        skills: skills.map(({ description, name }) => ({ name, description }))
+        // Like the fragment: nothing in it hides from whoever reads a log of the run.
+        skills: skills.map(({ description, name }) => ({ name, description: visible(description) }))
       }))
     )
 })

@@ -65,10 +65,14 @@ export const template = (options: Options = {}): Effect.Effect<PromptPipeline.Te
  * @category layers
  * @since 0.1.0
  */
-export const layer = <R = never>(
-  options: Options & Omit<PromptPipeline.Options<R>, "template"> = {}
-): Layer.Layer<never, TemplateError, R> =>
-  Layer.unwrap(Effect.map(template(options), (template) => PromptPipeline.layer({ ...options, template })))
+export function layer<const O extends Options & Omit<PromptPipeline.Options<unknown>, "template">>(
+  options: O
+): Layer.Layer<never, TemplateError, PromptPipeline.Services<O>>
+export function layer(
+  options: Options & Omit<PromptPipeline.Options<unknown>, "template">
+): Layer.Layer<never, TemplateError, unknown> {
+  return Layer.unwrap(Effect.map(template(options), (template) => PromptPipeline.layer({ ...options, template })))
+}
 
 type Render = (text: string, values: { readonly [name: string]: unknown }) => Effect.Effect<string, TemplateError>
 

@@ -1,0 +1,69 @@
+/**
+ * Keeping a prompt inside its window, and telling what of it may be cached (AC-9, AC-10).
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import { ContextWindowExceeded } from "../KernelError.ts"
+import type { Message } from "../Message.ts"
+import type { Compaction, PromptContext } from "../PromptPipeline.ts"
+import { compact } from "./compaction.ts"
+import * as Tokens from "./tokens.ts"
+
+/** The tokens of everything but the conversation. */
+const around = ({ counter, tools }: PromptContext, system: string | null): Effect.Effect<number> =>
+  Effect.map(Tokens.ofSystem(system, counter), (tokens) => tokens + Tokens.ofTools(tools))
+
+/** Fails when the prompt does not fit the agent's window. It gives nothing: the conversation stays as it stands. */
+export const fitted = Effect.fnUntraced(function* (
+  context: PromptContext,
+  system: string | null
+): Effect.fn.Return<undefined, ContextWindowExceeded> {
+  const { contextWindow, reservedOutputTokens } = context.agent
+  if (contextWindow === undefined) return undefined
+  const limit = contextWindow - reservedOutputTokens
+  const conversation = yield* Tokens.ofMessages(context.state.prompt, context.counter)
+  const estimated = (yield* around(context, system)) + conversation
+  return estimated > limit ? yield* new ContextWindowExceeded({ estimated, limit }) : undefined
+})
+
+/** The conversation, shortened when it fills its share of the window; nothing when it may stay as it is. */
+export const compacted = Effect.fnUntraced(function* <R>(
+  context: PromptContext,
+  system: string | null,
+  { keep = 2, summarize, target = 0.5, trigger = 0.9 }: Compaction<R>
+): Effect.fn.Return<ReadonlyArray<Message> | undefined, ContextWindowExceeded, R> {
+  const { agent, counter, model, state } = context
+  const contextWindow = agent.contextWindow ?? model.contextWindow
+  if (contextWindow === undefined) return undefined
+  const beside = yield* around(context, system)
+  const limit = contextWindow - agent.reservedOutputTokens - beside
+  const now = yield* Tokens.ofMessages(state.prompt, counter)
+  if (now <= limit * trigger) return undefined
+  const shorter = compact(state.prompt, {
+    limit,
+    target: Math.floor(limit * target),
+    keep,
+    pinned: state.input.at(-1),
+    count: (message) => Tokens.ofMessage(message, counter),
+    summarize:
+      summarize &&
+      ((messages) =>
+        summarize(messages, context).pipe(
+          Effect.catchCause((cause) => Effect.as(Effect.logWarning("a conversation was not summarized", cause), ""))
+        ))
+  })
+  // Between the trigger and the limit nothing has to happen yet.
+  const patient = now <= limit ? Effect.catchTag(shorter, "ContextWindowExceeded", () => Effect.undefined) : shorter
+  return yield* Effect.mapError(
+    patient,
+    ({ estimated }) => new ContextWindowExceeded({ estimated: estimated + beside, limit: limit + beside })
+  )
+})
+
+/** The end of the prompt, and where the last one ended: what is before either will be asked again. */
+export const breakpoints = (messages: ReadonlyArray<Message>): ReadonlyArray<number> => {
+  const last = messages.length - 1
+  const before = messages.findLastIndex(({ role }) => role === "assistant") - 1
+  return [before, last].filter((index, at, all) => index >= 0 && all.indexOf(index) === at)
+}

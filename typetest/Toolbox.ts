@@ -1,0 +1,33 @@
+/** What the parts of the toolbox ask for is what their layers need. */
+import { Effect, type Layer } from "effect"
+import { type KernelError, Memory, Policy, PromptPipeline, type Provider, SkillPack, SkillRegistry } from "kernai"
+
+type Equals<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+const check = <T extends true>(): T | undefined => undefined
+
+export const plain = PromptPipeline.layer()
+check<Equals<typeof plain, Layer.Layer<never, never, never>>>()
+
+export const sections = PromptPipeline.layer({
+  sections: [SkillPack.section, Memory.section({ limit: 3 }), () => Effect.succeed("")]
+})
+check<Equals<typeof sections, Layer.Layer<never, never, SkillPack.SkillPackStore | Memory.Memory>>>()
+
+export const summarizing = PromptPipeline.layer({
+  sections: [Memory.section()],
+  compaction: { summarize: PromptPipeline.summarizer() }
+})
+check<Equals<typeof summarizing, Layer.Layer<never, never, Memory.Memory | Provider.Provider>>>()
+
+export const remembering = SkillRegistry.layer(...Memory.skills)
+check<
+  Equals<typeof remembering, Layer.Layer<SkillRegistry.SkillRegistry, KernelError.ToolNameConflict, Memory.Memory>>
+>()
+
+export const ruled = Policy.layerRules({ default: "effects" })
+check<Equals<typeof ruled, Layer.Layer<never, KernelError.ConfigInvalid, never>>>()
+
+// @ts-expect-error a verdict nobody knows
+Policy.rules({ default: "maybe" })
+// @ts-expect-error a rule is about a tool
+Policy.rules({ deny: [{ reason: "no" }] })
