@@ -30,6 +30,7 @@ import * as Mailbox from "./internal/mailbox.ts"
 import * as Offers from "./internal/offer.ts"
 import * as Replays from "./internal/replay.ts"
 import type { AnyAgent, Ground, TaskReport } from "./internal/run.ts"
+import { deep } from "./internal/redact.ts"
 import * as Tree from "./internal/tree.ts"
 import type { KernelError } from "./KernelError.ts"
 import { ProviderError } from "./KernelError.ts"
@@ -45,6 +46,7 @@ import { PromptPipeline, TokenCounter } from "./PromptPipeline.ts"
 import * as ProtocolRegistry from "./ProtocolRegistry.ts"
 import { Provider, type ProviderShape } from "./Provider.ts"
 import { guard, Recorder } from "./Recorder.ts"
+import { Redaction, type Redactor } from "./Redaction.ts"
 import type { RunEvent } from "./RunEvent.ts"
 import { isStreamed } from "./RunEvent.ts"
 import type { ApprovalAnswer, RunRecord, RunResult, RunState } from "./RunState.ts"
@@ -543,6 +545,7 @@ const onGround = <Output, S extends AnySkill<unknown>, R, A>(
         builder: reference(built, current, InstructionBuilder),
         counter: reference(built, current, TokenCounter),
         telemetry: reference(built, current, Telemetry),
+        redactor: reference(built, current, Redaction),
         limits: reference(built, current, Limits),
         clock: Context.get(current, Clock.Clock),
         holder,
@@ -639,7 +642,7 @@ const listeners = (built: Context.Context<never>, current: Context.Context<never
   const from = bus === undefined ? undefined : agentIdOf(agent)
   const all: ReadonlyArray<(event: RunEvent) => void> = [
     ...(sink === silent ? [] : [sink.tell]),
-    ...(recorder === undefined ? [] : [guard(recorder).record]),
+    ...(recorder === undefined ? [] : [cleaned(guard(recorder).record, reference(built, current, Redaction))]),
     ...(bus === undefined ? [] : [(event: RunEvent) => bus.publish(event, from)])
   ]
   const [first, second] = all
@@ -649,6 +652,10 @@ const listeners = (built: Context.Context<never>, current: Context.Context<never
     for (const tell of all) tell(event)
   }
 }
+
+/** What is written down holds no secret, when somebody knows what is one. */
+const cleaned = (record: (event: RunEvent) => void, redactor: Redactor | undefined) =>
+  redactor === undefined ? record : (event: RunEvent) => record(deep(event, redactor.text))
 
 const newRunId = (random: Random.Random): string => `run_${hex(random)}${hex(random)}${hex(random)}`
 

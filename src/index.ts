@@ -38,6 +38,8 @@ export * as KernelError from "./KernelError.ts"
 
 export * as Limits from "./Limits.ts"
 
+export * as LongResult from "./LongResult.ts"
+
 export * as Media from "./Media.ts"
 
 export * as MediaStore from "./MediaStore.ts"
@@ -65,6 +67,8 @@ export * as ProtocolRegistry from "./ProtocolRegistry.ts"
 export * as Provider from "./Provider.ts"
 
 export * as Recorder from "./Recorder.ts"
+
+export * as Redaction from "./Redaction.ts"
 
 export * as RunEvent from "./RunEvent.ts"
 

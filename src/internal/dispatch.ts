@@ -28,11 +28,14 @@ import type {
 import type { Message } from "../Message.ts"
 import type { ToolEffect, ToolRun } from "../Middleware.ts"
 import type { AnyProtocol } from "../Protocol.ts"
+import type { Redactor } from "../Redaction.ts"
 import type { AnySkill, CallScope, Effects, Output } from "../Skill.ts"
 import * as Skills from "../Skill.ts"
 import { builtin } from "./builtins.ts"
 import { isJsonObject } from "./json.ts"
-import { redact } from "./redact.ts"
+import { isLong, shorten, type Truncated } from "./longResult.ts"
+import { plain } from "./plain.ts"
+import { deep, redact } from "./redact.ts"
 import { now, type Run, stepOf, tell } from "./run.ts"
 import { maySpeak, refusalOf } from "./view.ts"
 
@@ -136,7 +139,9 @@ const callSkill = (run: Run, call: Call, skill: AnySkill): Effect.Effect<CallRes
 }
 
 const skillFault = (run: Run, call: Call, cause: Cause.Cause<unknown>, durationMs: number): Effect.Effect<CallResult> =>
-  Effect.map(explain(`Skill '${call.toolName ?? ""}'`, cause), (error) => skillFailed(run, call, error, durationMs))
+  Effect.map(explain(run, `Skill '${call.toolName ?? ""}'`, cause), (error) =>
+    skillFailed(run, call, error, durationMs)
+  )
 
 const skillDone = (
   run: Run,
@@ -147,13 +152,15 @@ const skillDone = (
   durationMs: number
 ): CallResult => {
   const { content, metadata, truncated } = kept
-  const told = { type: "skill_result", skill, callId: call.toolCallId, output, durationMs } as const
-  if (metadata === undefined && !truncated) {
+  const { redactor } = run
+  const shown = redactor === undefined ? output : plain(output, redactor.text)
+  const told = { type: "skill_result", skill, callId: call.toolCallId, output: shown, durationMs } as const
+  if (metadata === undefined && truncated === undefined) {
     tell(run, told)
     return Calls.succeeded(call, content, { durationMs })
   }
-  const facts = { metadata: { ...metadata, ...(truncated ? { truncated } : {}) } }
-  tell(run, { ...told, ...facts, ...(truncated ? { truncated } : {}) })
+  const facts = { metadata: { ...metadata, ...truncated } }
+  tell(run, { ...told, ...facts, ...(truncated === undefined ? {} : { truncated: true }) })
   return Calls.succeeded(call, content, { durationMs, ...facts })
 }
 
@@ -170,42 +177,33 @@ const skillFailed = (run: Run, call: Call, error: CallError, durationMs?: number
 interface Kept {
   readonly content: ReadonlyArray<Content>
   readonly metadata: Output["metadata"]
-  readonly truncated: boolean
+  /** What is to be known of a result that was too long. */
+  readonly truncated: Truncated | undefined
 }
 
 /** Stores media, references them, and cuts what is too long for a model. */
 const keep = (run: Run, value: unknown): Effect.Effect<Kept, SkillResultInvalid | MediaConflict | LimitExceeded> => {
   const output = Skills.toOutput(value)
   if (Result.isFailure(output)) return Effect.fail(output.failure)
-  const { content, media, metadata } = output.success
-  const kept = (content: ReadonlyArray<Content>): Kept => {
-    const cut = truncate(content, run.limits.resultBytes)
-    return { content: cut ?? content, metadata, truncated: cut !== undefined }
-  }
+  const { redactor } = run
+  const { content, media, metadata } = redactor === undefined ? output.success : clean(output.success, redactor)
+  const kept = (content: ReadonlyArray<Content>): Effect.Effect<Kept> =>
+    isLong(content, run.limits.resultBytes)
+      ? Effect.map(shorten(run, content), (short) => ({ ...short, metadata }))
+      : Effect.succeed({ content, metadata, truncated: undefined })
   return media.length === 0 && content.every((part) => part.type === "text")
-    ? Effect.succeed(kept(content))
-    : Effect.map(run.media.admit([...content, ...media]), kept)
+    ? kept(content)
+    : Effect.flatMap(run.media.admit([...content, ...media]), kept)
 }
 
-/** Cuts texts at the limit, on a character boundary; nothing when they fit (AC-14). */
-const truncate = (content: ReadonlyArray<Content>, limit: number): ReadonlyArray<Content> | undefined => {
-  let length = 0
-  for (const part of content) if (part.type === "text") length += part.text.length
-  // A UTF-16 unit is at most three bytes: most results need no measuring.
-  if (length * 3 <= limit) return undefined
-  const encoder = new TextEncoder()
-  const buffer = new Uint8Array(limit)
-  let left = limit
-  let cut = false
-  const kept = content.map((part): Content => {
-    if (part.type !== "text") return part
-    const { read, written } = encoder.encodeInto(part.text, buffer.subarray(0, left))
-    left -= written
-    if (read === part.text.length) return part
-    cut = true
-    return Contents.text(part.text.slice(0, read))
-  })
-  return cut ? kept : undefined
+const clean = (output: Output, redactor: Redactor): Output => {
+  const { content, media, metadata, value } = output
+  return {
+    content: deep(content, redactor.text),
+    media,
+    value,
+    ...(metadata === undefined ? {} : { metadata: deep(metadata, redactor.text) })
+  }
 }
 
 // ---------------------------------------------------------------- protocols
@@ -232,7 +230,7 @@ const speak = Effect.fnUntraced(function* (run: Run, call: Call) {
   )
   const durationMs = now(run) - started
   if (Exit.isFailure(exit))
-    return protocolFailed(run, call, yield* explain(`Protocol '${name}'`, exit.cause), durationMs)
+    return protocolFailed(run, call, yield* explain(run, `Protocol '${name}'`, exit.cause), durationMs)
   const result = exit.value
   const told = { type: "protocol_result", protocol: name, callId: call.toolCallId, durationMs } as const
   if (isMessage(result)) {
@@ -241,7 +239,7 @@ const speak = Effect.fnUntraced(function* (run: Run, call: Call) {
   }
   const kept = yield* Effect.exit(keep(run, result))
   if (Exit.isFailure(kept))
-    return protocolFailed(run, call, yield* explain(`Protocol '${name}'`, kept.cause), durationMs)
+    return protocolFailed(run, call, yield* explain(run, `Protocol '${name}'`, kept.cause), durationMs)
   const first = kept.value.content[0]
   tell(run, { ...told, result: first?.type === "text" ? first.text : null })
   return Calls.succeeded(call, kept.value.content, { durationMs })
@@ -326,20 +324,21 @@ const restoreIn = Effect.interruptible
  * What the model may read of a failure: the sentence of a typed one, a fixed
  * text for a bug, whose cause goes to the log (W-14).
  */
-export const explain = (subject: string, cause: Cause.Cause<unknown>): Effect.Effect<CallError> => {
+export const explain = (run: Run, subject: string, cause: Cause.Cause<unknown>): Effect.Effect<CallError> => {
+  const clean = (text: string) => redact(run.redactor === undefined ? text : run.redactor.text(text))
   for (const reason of cause.reasons) {
-    if (Cause.isFailReason(reason)) return Effect.succeed(errorOf(subject, reason.error))
+    if (Cause.isFailReason(reason)) return Effect.succeed(errorOf(subject, reason.error, clean))
   }
   if (Cause.hasInterruptsOnly(cause)) return Effect.succeed(Calls.error("Interrupted", `${subject} was interrupted`))
   return Effect.as(
-    Effect.logError(`${subject} failed unexpectedly`, redact(Cause.pretty(cause))),
+    Effect.logError(`${subject} failed unexpectedly`, clean(Cause.pretty(cause))),
     Calls.error("Defect", `${subject} failed unexpectedly`)
   )
 }
 
-const errorOf = (subject: string, error: unknown): CallError => {
+const errorOf = (subject: string, error: unknown, clean: (text: string) => string): CallError => {
   if (error instanceof TimedOut) return Calls.error("Timeout", `${subject} ${error.message}`)
-  return Calls.error(tagOf(error), redact(messageOf(error)))
+  return Calls.error(tagOf(error), clean(messageOf(error)))
 }
 
 const tagOf = (error: unknown): string => {

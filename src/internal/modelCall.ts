@@ -19,11 +19,12 @@ import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
 import type { ModelCall, ModelStream } from "../Middleware.ts"
 import type { Request, ToolDefinition } from "../Provider.ts"
+import type { Redactor } from "../Redaction.ts"
 import type { Turn } from "../RunState.ts"
 import type { StreamPart } from "../StreamPart.ts"
 import * as Usage from "../Usage.ts"
 import { promptLog } from "./advance.ts"
-import { redact } from "./redact.ts"
+import { deep, redact } from "./redact.ts"
 import { now, type Run, stepOf, tell } from "./run.ts"
 import * as Tree from "./tree.ts"
 
@@ -157,7 +158,7 @@ const modelCall = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): 
   const breakpoints = turn.args?.cacheBreakpoints
   const request: Request = {
     model,
-    messages: promptLog(state).after(system),
+    messages: clean(run, promptLog(state).after(system)),
     tools,
     generation,
     media: run.media,
@@ -165,6 +166,22 @@ const modelCall = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): 
   }
   return { runId: state.runId, rootRunId: state.rootRunId, step: stepOf(state), provider: run.provider, request }
 }
+
+const clean = (run: Run, messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  const { redactor } = run
+  if (redactor === undefined) return messages
+  let known = cleaned.get(redactor)
+  if (known === undefined) cleaned.set(redactor, (known = new WeakMap()))
+  const kept = known
+  return messages.map((message) => {
+    let clean = kept.get(message)
+    if (clean === undefined) kept.set(message, (clean = deep(message, redactor.text)))
+    return clean
+  })
+}
+
+// Each message is looked at once: what is sent stays the same object, so adapters encode it once too.
+const cleaned = new WeakMap<Redactor, WeakMap<Message, Message>>()
 
 /** First middleware outermost; its own failures are typed before they reach the run (DR-23). */
 const throughMiddleware = (run: Run, heard: Hearing): ModelStream => {

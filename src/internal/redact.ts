@@ -14,7 +14,7 @@ const shapes: ReadonlyArray<RegExp> = [
   /\bAKIA[A-Z0-9]{12,}/g,
   /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*/g,
   /\b(?:[Bb]earer|[Bb]asic) [A-Za-z0-9._~+/=-]{8,}/g,
-  /\b(?:api[-_ ]?key|token|password|secret)["']?\s{0,2}[:=]\s{0,2}["']?[^\s"',;&]{6,}/gi
+  /(?<=\b(?:api[-_ ]?key|token|password|secret)["']?\s{0,2}[:=]\s{0,2}["']?)(?!<redacted>)[^\s"',;&]{6,}/gi
 ]
 
 /** The text with everything that looks like a key replaced. */
@@ -23,3 +23,39 @@ export const redact = (text: string): string => {
   for (const shape of shapes) clean = clean.replace(shape, "<redacted>")
   return clean
 }
+
+/** The value with `clean` applied to every text in it; the same value when nothing changes. */
+export const deep = <A>(value: A, clean: (text: string) => string): A =>
+  // Texts become texts and everything else keeps its shape, so the type stays what it is.
+  walk(value, clean, maxDepth) as A
+
+const maxDepth = 64
+
+const walk = (value: unknown, clean: (text: string) => string, depth: number): unknown => {
+  if (typeof value === "string") return clean(value)
+  if (typeof value !== "object" || value === null || depth === 0) return value
+  if (Array.isArray(value)) {
+    let changed: Array<unknown> | undefined
+    for (let index = 0; index < value.length; index++) {
+      const item: unknown = value[index]
+      const cleaned = walk(item, clean, depth - 1)
+      if (cleaned !== item) (changed ??= value.slice())[index] = cleaned
+    }
+    return changed ?? value
+  }
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if ((prototype !== Object.prototype && prototype !== null) || isOpaque(value)) return value
+  let changed: Array<[string, unknown]> | undefined
+  const entries = Object.entries(value)
+  for (let index = 0; index < entries.length; index++) {
+    const [key, item] = entries[index] ?? ["", undefined]
+    const cleaned = walk(item, clean, depth - 1)
+    if (cleaned !== item) (changed ??= entries.slice())[index] = [key, cleaned]
+  }
+  return changed === undefined ? value : Object.fromEntries(changed)
+}
+
+// Bytes hold no text to look at, and thinking is signed: changed, its vendor would refuse it.
+const isOpaque = (value: object): boolean => "type" in value && (value.type === "thinking" || media.has(value.type))
+
+const media: ReadonlySet<unknown> = new Set(["image", "audio", "video", "document"])

@@ -26,6 +26,7 @@ import type { PolicyScope, PolicyShape } from "../Policy.ts"
 import type { PromptPipelineShape, TokenCount } from "../PromptPipeline.ts"
 import type { ProtocolRegistry } from "../ProtocolRegistry.ts"
 import type { ProviderShape } from "../Provider.ts"
+import type { Redactor } from "../Redaction.ts"
 import type { CallEvent, PhaseEvent, RunEvent, RunScope, TaskEvent, TurnEvent } from "../RunEvent.ts"
 import type { Delta, RunRecord, RunSource, RunState, Stop, Turn } from "../RunState.ts"
 import { advance, answer as answerOf, result as resultOf } from "../RunState.ts"
@@ -58,6 +59,7 @@ export interface Ground {
   readonly builder: InstructionBuilder.Builder
   readonly counter: TokenCount | undefined
   readonly telemetry: Telemetry.Shape | undefined
+  readonly redactor: Redactor | undefined
   readonly limits: Limits
   readonly clock: Clock.Clock
   /** Who runs: the owner of leases. */

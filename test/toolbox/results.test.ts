@@ -1,0 +1,141 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Redacted, Schema } from "effect"
+import { Agent, Limits, LongResult, Recorder, Redaction, Skill } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { kernel, of, told, type Told } from "../support/toolbox.ts"
+
+const limits = Layer.succeed(Limits.Limits, { ...Limits.defaults, resultBytes: 1_000 })
+const lines = Array.from({ length: 400 }, (_, index) => `line ${index} ü€😀\n`).join("")
+const size = new TextEncoder().encode(lines).length
+
+const dump = Skill.make("dump", {
+  description: "Says a lot",
+  input: Schema.Struct({}),
+  effects: "read",
+  execute: () => Effect.succeed(lines)
+})
+
+const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools", maxSteps: 60 })
+const outputs = (run: Told) =>
+  of(run, "tool_call_completed").map((event) =>
+    (event.result.output ?? []).map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("")
+  )
+
+describe("a result that is too long", () => {
+  it.effect("is cut between characters, with its size in the metadata, when nothing can read on (AC-14)", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make({ calls: [{ name: "dump" }] }, "done")
+      const run = yield* told(agent, "?", { provider })
+      const [output = ""] = outputs(run)
+      assert.isTrue(lines.startsWith(output))
+      const bytes = new TextEncoder().encode(output).length
+      assert.isAtMost(bytes, 1_000)
+      assert.isAbove(bytes, 996)
+      assert.deepInclude(of(run, "tool_call_completed")[0]?.result.metadata, { truncated: true, bytes: size })
+      assert.isTrue(of(run, "skill_result")[0]?.truncated)
+    }).pipe(Effect.provide(Layer.merge(kernel(dump), limits)))
+  )
+
+  it.effect("can be read to its end, range by range, each within the limit", () =>
+    Effect.gen(function* () {
+      // A model that does what it is told at the end of each piece.
+      const provider = MockProvider.make().onCall((request) => {
+        const last = request.messages.at(-1)?.content[0]
+        const text =
+          last?.type === "tool_result" && last.content.at(-1)?.type === "text" ? last.content.at(-1) : undefined
+        const hint = /go on with read_result (\{.*\})\]$/.exec(text?.type === "text" ? text.text : "")
+        if (last?.type === "text") return { calls: [{ name: "dump" }] }
+        return hint === null ? "done" : { calls: [{ name: "read_result", params: JSON.parse(hint[1] ?? "") }] }
+      })
+      const run = yield* told(agent, "?", { provider })
+      assert.strictEqual(run.text, "done")
+      const all = outputs(run)
+      for (const output of all) assert.isAtMost(new TextEncoder().encode(output).length, 1_000)
+      assert.strictEqual(all.map((output) => output.replace(/\n\[cut after .*$/, "")).join(""), lines)
+    }).pipe(Effect.provide(Layer.merge(kernel(dump, LongResult.skill), limits)))
+  )
+
+  it.effect("is not pointed at for an agent that may not read it", () =>
+    Effect.gen(function* () {
+      const own = Agent.make({ instructions: "", model: "m", skills: ["dump"], dialect: "tools" })
+      const run = yield* told(own, "?", { provider: MockProvider.make({ calls: [{ name: "dump" }] }, "done") })
+      assert.notInclude(outputs(run)[0], "read_result")
+    }).pipe(Effect.provide(Layer.merge(kernel(dump, LongResult.skill), limits)))
+  )
+
+  it.effect("is read only where it is: other ids, other media and odd ranges are told as such", () =>
+    Effect.gen(function* () {
+      const id = "media_0123456789ab"
+      const provider = MockProvider.make(
+        { calls: [{ name: "read_result", params: { id } }] },
+        { calls: [{ name: "read_result", params: { id, offset: -1 } }] },
+        "done"
+      )
+      const run = yield* told(agent, "?", { provider })
+      assert.deepStrictEqual(
+        of(run, "tool_call_completed").map((event) => event.result.error?.name),
+        ["MediaNotFound", "InvalidArguments"]
+      )
+    }).pipe(Effect.provide(Layer.merge(kernel(dump, LongResult.skill), limits)))
+  )
+})
+
+describe("Redaction", () => {
+  const secret = 'p"ss-w0rd'
+  const leak = Skill.make("leak", {
+    description: "Says what it should not",
+    input: Schema.Struct({ how: Schema.String }),
+    execute: ({ how }) => {
+      if (how === "fail") return Effect.fail({ _tag: "Refused", message: `wrong password ${secret}` })
+      return Effect.succeed(
+        how === "text" ? `the password is ${secret}` : { deep: [{ password: secret }], key: "sk-abcdefgh12345678" }
+      )
+    }
+  })
+  // These two tell the caller what the caller said.
+  const ends = new Set(["run_started", "run_completed"])
+  const safe = Redaction.layer({ secrets: [Redacted.make(secret)] })
+
+  it.effect(
+    "keeps a known secret from the model, the events of its calls and the recorder, however it comes (S-7)",
+    () =>
+      Effect.gen(function* () {
+        const recorder = yield* Effect.sync(() => Recorder.memory({ phases: true }))
+        const provider = MockProvider.make(
+          ...["text", "json", "fail"].map((how) => ({ calls: [{ name: "leak", params: { how } }] })),
+          "done"
+        )
+        const run = yield* told(agent, `Log in with ${secret}`, { provider, runId: "r" }).pipe(
+          Effect.provideService(Recorder.Recorder, recorder)
+        )
+        assert.strictEqual(run.text, "done")
+        const quoted = JSON.stringify(secret).slice(1, -1)
+        const seen = [
+          JSON.stringify(provider.calls.map((request) => request.messages)),
+          JSON.stringify(run.events.filter((event) => !ends.has(event.type))),
+          recorder.toJson()
+        ]
+        for (const text of seen) {
+          for (const hidden of [secret, quoted, JSON.stringify(quoted).slice(1, -1), "sk-abcdefgh"])
+            assert.notInclude(text, hidden)
+          assert.include(text, "<redacted>")
+        }
+      }).pipe(Effect.provide(Layer.merge(kernel(leak), safe)))
+  )
+
+  it.effect("sends the same object for the same message, so that an adapter encodes it once", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make({ calls: [{ name: "leak", params: { how: "text" } }] }, "done")
+      yield* told(agent, `Log in with ${secret}`, { provider })
+      assert.strictEqual(provider.messagesAt(0)?.[0], provider.messagesAt(1)?.[0])
+    }).pipe(Effect.provide(Layer.merge(kernel(leak), safe)))
+  )
+
+  it("passes over secrets that are hardly any, finds the longer of two, and can leave shapes alone", () => {
+    const { text } = Redaction.make({
+      secrets: [Redacted.make("abc"), Redacted.make("abcd"), Redacted.make("abcdef")],
+      shapes: false
+    })
+    assert.strictEqual(text("abc abcd abcdef sk-abcdefgh12345678"), "abc <redacted> <redacted> sk-<redacted>gh12345678")
+  })
+})
