@@ -81,7 +81,7 @@ const readNative = (reply: Reply, view: View, facts: Array<Fact>): Intent => {
   const used = new Map<string, number>()
   const calls = reply.calls.map((call, index): Call => {
     const made: Call = {
-      toolCallId: unique(call.id === "" ? `${view.turnId}.${index}` : call.id, used),
+      toolCallId: unique(isCounted(call.id) ? `${view.turnId}.${index}` : call.id, used),
       toolName: call.name,
       input: isJsonObject(call.params) ? call.params : {},
       kind: view.isProtocol(call.name) ? "protocol" : call.name.startsWith("/") ? "builtin" : "skill",
@@ -106,6 +106,9 @@ export const messageOf = (reply: Reply, calls: ReadonlyArray<Call>): Message => 
   })
   return { role: "assistant", content: index === 0 ? reply.content : content }
 }
+
+/** An id that only counts the calls of its reply comes back on the next turn: it names nothing. */
+const isCounted = (id: string): boolean => /^(?:call_\d*)?$/.test(id)
 
 /** A repeated native id gets `#2`, `#3` (DR-2). */
 const unique = (id: string, used: Map<string, number>): string => {
