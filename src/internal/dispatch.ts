@@ -324,8 +324,12 @@ const restoreIn = Effect.interruptible
  * What the model may read of a failure: the sentence of a typed one, a fixed
  * text for a bug, whose cause goes to the log (W-14).
  */
-export const explain = (run: Run, subject: string, cause: Cause.Cause<unknown>): Effect.Effect<CallError> => {
-  const clean = (text: string) => redact(run.redactor === undefined ? text : run.redactor.text(text))
+export const explain = (
+  { redactor }: Pick<Run, "redactor">,
+  subject: string,
+  cause: Cause.Cause<unknown>
+): Effect.Effect<CallError> => {
+  const clean = (text: string) => redact(redactor === undefined ? text : redactor.text(text))
   for (const reason of cause.reasons) {
     if (Cause.isFailReason(reason)) return Effect.succeed(errorOf(subject, reason.error, clean))
   }

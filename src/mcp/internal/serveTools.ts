@@ -148,7 +148,10 @@ const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], na
     Effect.provideService(MediaStore, media)
   )
   const exit = yield* Effect.exit(body)
-  if (Exit.isFailure(exit)) return failed((yield* explain(`Skill '${name}'`, exit.cause)).message)
+  if (Exit.isFailure(exit)) {
+    const redactor = yield* Redaction
+    return failed((yield* explain({ redactor }, `Skill '${name}'`, exit.cause)).message)
+  }
   const { content, output } = exit.value
   return new McpSchema.CallToolResult({
     content: yield* Effect.forEach(content, (part) => blockOf(media, part)),
