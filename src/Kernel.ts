@@ -15,6 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
@@ -29,7 +30,7 @@ import * as Forks from "./internal/fork.ts"
 import * as Mailbox from "./internal/mailbox.ts"
 import * as Offers from "./internal/offer.ts"
 import * as Replays from "./internal/replay.ts"
-import type { AnyAgent, Ground, TaskReport } from "./internal/run.ts"
+import type { AnyAgent, Ground, Steering, TaskReport } from "./internal/run.ts"
 import { deep } from "./internal/redact.ts"
 import * as Tree from "./internal/tree.ts"
 import type { KernelError } from "./KernelError.ts"
@@ -38,6 +39,7 @@ import { Limits } from "./Limits.ts"
 import type { Media } from "./Media.ts"
 import * as MediaStore from "./MediaStore.ts"
 import type { Message } from "./Message.ts"
+import * as Messages from "./Message.ts"
 import { Middleware } from "./Middleware.ts"
 import type { Model } from "./Model.ts"
 import { ModelRegistry, modelOf as modelByName } from "./ModelRegistry.ts"
@@ -94,6 +96,11 @@ export interface CommonOptions {
    * to end, an `AgentCrashError` from a worker that is no longer the owner.
    */
   readonly stop?: () => KernelError | undefined
+  /**
+   * What is said to the run while it runs: each thing offered here is a message of the user from the next turn on,
+   * and part of the journal. A run whose answer is ready goes on when something waits.
+   */
+  readonly steering?: Queue.Dequeue<Input, unknown>
   /** Called once per task of a workflow; what it does wrong changes nothing (BP-103). */
   readonly onTaskComplete?: (task: TaskReport) => Effect.Effect<void>
 }
@@ -427,7 +434,8 @@ const make = (built: Built): Shape => {
             input: parts,
             context: options.context ?? {}
           }
-          return yield* Effect.provideService(start({ ...ground, media }, birth), MediaStore.MediaStore, media)
+          const steered = { ...ground, media, steering: steeringOf(options.steering, media) }
+          return yield* Effect.provideService(start(steered, birth), MediaStore.MediaStore, media)
         })
       )
     })
@@ -455,9 +463,10 @@ const make = (built: Built): Shape => {
         traced(
           ground,
           Effect.scoped(
-            Effect.flatMap(ground.media.run(state.rootRunId), (media) =>
-              Effect.provideService(Begin.resume({ ...ground, media }, state, options), MediaStore.MediaStore, media)
-            )
+            Effect.flatMap(ground.media.run(state.rootRunId), (media) => {
+              const steered = { ...ground, media, steering: steeringOf(options.steering, media) }
+              return Effect.provideService(Begin.resume(steered, state, options), MediaStore.MediaStore, media)
+            })
           )
         )
       )
@@ -490,6 +499,19 @@ const make = (built: Built): Shape => {
 }
 
 const isList = (input: Input): input is ReadonlyArray<string | Media | Content> => Array.isArray(input)
+
+/** What waits in the host's queue, as messages of the user; the queue may end. */
+const steeringOf = (queue: Queue.Dequeue<Input, unknown> | undefined, media: MediaStore.Shape): Steering | undefined =>
+  queue === undefined
+    ? undefined
+    : {
+        isWaiting: () => Queue.sizeUnsafe(queue) > 0,
+        take: Effect.orElseSucceed(Queue.clear(queue), (): ReadonlyArray<Input> => []).pipe(
+          Effect.flatMap(
+            Effect.forEach((input) => Effect.map(media.admit(isList(input) ? input : [input]), Messages.user))
+          )
+        )
+      }
 
 /** The same run, told through a mailbox to whoever pulls. */
 const events = <Output, S extends AnySkill<unknown>, R>(
@@ -558,6 +580,7 @@ const onGround = <Output, S extends AnySkill<unknown>, R, A>(
         isFull: sink.isFull,
         batch: sink.batch,
         stop: options.stop,
+        steering: undefined,
         spawn: Begin.spawn,
         onTaskComplete: options.onTaskComplete
       }

@@ -68,6 +68,8 @@ export interface RunStarted extends Phase<"run_started"> {
 /** @category phases @since 0.1.0 */
 export interface TurnStarted extends Phase<"turn_started"> {
   readonly turnId: string
+  /** What was said to the run since its last turn, now part of the conversation. */
+  readonly steering?: ReadonlyArray<Message>
 }
 /** @category phases @since 0.1.0 */
 export interface TurnPrepared extends Phase<"turn_prepared"> {

@@ -177,6 +177,8 @@ export interface Turn {
   readonly turn: number
   readonly attempt: number
   readonly startedAt: number
+  /** What was said to the run before this turn, while it was running. */
+  readonly steering?: ReadonlyArray<Message>
   readonly model?: string
   readonly args?: ModelArgs
   /** The conversation before this turn's prompt was prepared, while it may still be prepared again (DR-19). */
@@ -194,6 +196,8 @@ export interface Turn {
   readonly completed: ReadonlyArray<CallResult>
   /** Ids of the batch, in source order. */
   readonly order: ReadonlyArray<string>
+  /** Ids of calls that were cut off and run again, or given a result, by a resume (DR-17). */
+  readonly replayed?: ReadonlyArray<string>
 }
 
 /**
@@ -313,6 +317,8 @@ export interface RunRecord {
  */
 export interface RunResult<out Output = string> {
   readonly runId: string
+  /** A run that ended otherwise has no result. */
+  readonly status: "completed"
   readonly output: Output
   readonly text: string
   readonly usage: Usage.Usage
@@ -321,8 +327,10 @@ export interface RunResult<out Output = string> {
   readonly perTurnUsage: ReadonlyArray<Usage.Usage | null>
   readonly unreportedTurns: number
   readonly finishReason: FinishReason
-  /** The messages of this run: its input, answers and results. */
+  /** The messages of this run: its input, answers and results, and what was said to it meanwhile. */
   readonly messages: ReadonlyArray<Message>
+  /** The last answer of the model, whole. */
+  readonly finalMessage: Message | undefined
   readonly toolCallsMade: ReadonlyArray<CallMade>
 }
 
@@ -338,6 +346,8 @@ export interface CallMade {
   readonly error?: string
   readonly durationMs: number | undefined
   readonly turn: number
+  /** Whether it was cut off and run again, or given a result, by a resume (DR-17). */
+  readonly replayed: boolean
 }
 
 // ---------------------------------------------------------------- the fold
@@ -412,6 +422,7 @@ export const result = <Output>(state: RunState, output: Output): RunResult<Outpu
   const last = state.currentTurn ?? Fold.turnLog(state).last()
   return {
     runId: state.runId,
+    status: "completed",
     output,
     text: answer(state) ?? "",
     usage: state.usage,
@@ -424,13 +435,17 @@ export const result = <Output>(state: RunState, output: Output): RunResult<Outpu
     unreportedTurns: state.unreportedTurns,
     finishReason: last?.finishReason ?? "unknown",
     get messages() {
-      return state.input.slice(state.history).concat(turns().flatMap(messagesOf))
+      return state.input.slice(state.history).concat(turns().flatMap(said))
     },
+    finalMessage: last?.message,
     get toolCallsMade() {
       return turns().flatMap(callsMade)
     }
   }
 }
+
+const said = (turn: Turn): ReadonlyArray<Message> =>
+  turn.steering === undefined ? messagesOf(turn) : turn.steering.concat(messagesOf(turn))
 
 const callsMade = (turn: Turn): ReadonlyArray<CallMade> =>
   Calls.inOrder(turn.order, turn.completed).map((result) => ({
@@ -440,5 +455,6 @@ const callsMade = (turn: Turn): ReadonlyArray<CallMade> =>
     isError: result.error !== undefined,
     ...(result.error === undefined ? {} : { error: result.error.message }),
     durationMs: result.durationMs,
-    turn: turn.turn
+    turn: turn.turn,
+    replayed: turn.replayed?.includes(result.toolCallId) ?? false
   }))

@@ -154,7 +154,8 @@ const apply = (next: Draft, event: PhaseEvent, record: RunRecord): void => {
     case "run_started":
       return enter(next, "run_started", record)
     case "turn_started":
-      next.currentTurn = openTurn(event.turnId, turnLog(next).length + 1, event.at)
+      next.currentTurn = openTurn(event.turnId, turnLog(next).length + 1, event.at, event.steering)
+      if (event.steering !== undefined) next.setPrompt(promptLog(next).append(event.steering))
       return enter(next, "turn_started", record)
     case "turn_prepared":
       prepare(next, event)
@@ -271,9 +272,15 @@ const running: { readonly [P in Phase]: { readonly type: "running"; readonly pha
 
 // ---------------------------------------------------------------- the turn
 
-const openTurn = (turnId: string, turn: number, startedAt: number): Turn => ({
+const openTurn = (
+  turnId: string,
+  turn: number,
+  startedAt: number,
+  steering: ReadonlyArray<Message> | undefined
+): Turn => ({
   turnId,
   turn,
+  ...(steering === undefined ? {} : { steering }),
   attempt: 0,
   startedAt,
   dialect: "blocks",
@@ -410,7 +417,7 @@ const resume = (next: Draft, delta: Delta): void => {
       next.setPrompt(Growing.of(turn.before.prompt))
       next.system = turn.before.system
     }
-    next.currentTurn = openTurn(turn.turnId, turn.turn, turn.startedAt)
+    next.currentTurn = openTurn(turn.turnId, turn.turn, turn.startedAt, turn.steering)
     // Past turn_started its hook has settled; preparing again does not start the turn again.
     if (phase !== "turn_started") next.settledRevision = next.phaseRevision
     next.status = running.turn_started
@@ -422,6 +429,7 @@ const resume = (next: Draft, delta: Delta): void => {
   const known = new Set([...retried, ...resolved.map((result) => result.toolCallId)])
   next.currentTurn = {
     ...turn,
+    replayed: [...new Set([...(turn.replayed ?? none), ...known])],
     // Calls go back in front, in the order of the batch: they were asked for before what still waits.
     pending: turn.inFlight.filter((call) => retried.has(call.toolCallId)).concat(turn.pending),
     inFlight: turn.inFlight.filter((call) => !known.has(call.toolCallId)),

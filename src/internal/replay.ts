@@ -14,6 +14,7 @@ import * as Stream from "effect/Stream"
 import type { CallResult } from "../Call.ts"
 import type { Content } from "../Content.ts"
 import { ExtensionFailed, KernelError, MiddlewareTermination, ProviderError, RunNotFound } from "../KernelError.ts"
+import type { Message } from "../Message.ts"
 import type { Middleware, ToolEffect } from "../Middleware.ts"
 import type { PhaseEvent, RunEvent } from "../RunEvent.ts"
 import type { ErrorInfo, RunRecord, RunState } from "../RunState.ts"
@@ -177,6 +178,10 @@ const staged = (
     parts: ground.parts || replies.size > 0,
     telemetry: undefined,
     stop: undefined,
+    steering: {
+      isWaiting: () => steeringOf(tape).length > 0,
+      take: Effect.sync(() => steeringOf(tape))
+    },
     tree: Tree.make(ground.agent.budget, ground.agent.spawn ?? ground.tree.spawn, Tree.spentOf(undefined)),
     tell: (event) => {
       if (!beyond.has(event.runId)) events.push(event)
@@ -184,6 +189,12 @@ const staged = (
     isFull: () => false,
     batch: (body) => body()
   }
+}
+
+/** What was said to the run before the turn that comes next. */
+const steeringOf = (tape: Tape): ReadonlyArray<Message> => {
+  const event = tape.next(tape.root)?.events[0]
+  return event?.type === "turn_started" ? (event.steering ?? []) : []
 }
 
 /** Models and calls give what they gave; what never ended then never ends now. */

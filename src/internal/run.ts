@@ -20,6 +20,7 @@ import type { ConcurrentAppendError, KernelError, MiddlewareTermination, StoreEr
 import { ExtensionFailed } from "../KernelError.ts"
 import type { Limits } from "../Limits.ts"
 import type * as MediaStore from "../MediaStore.ts"
+import type { Message } from "../Message.ts"
 import type { Middleware } from "../Middleware.ts"
 import type { Model } from "../Model.ts"
 import type { PolicyScope, PolicyShape } from "../Policy.ts"
@@ -79,9 +80,17 @@ export interface Ground {
   readonly batch: <A>(body: () => A) => A
   /** Asked before each step: why the run must not go on in this process, if so. */
   readonly stop: (() => KernelError | undefined) | undefined
+  /** What is said to the root run while it runs. */
+  readonly steering: Steering | undefined
   /** Runs a task as a child of a run and gives its result. */
   readonly spawn: (parent: Run, call: Call, input: ReadonlyArray<Content>) => Effect.Effect<CallResult, KernelError>
   readonly onTaskComplete: ((task: TaskReport) => Effect.Effect<void>) | undefined
+}
+
+/** Messages that wait for the next turn of a run. */
+export interface Steering {
+  readonly isWaiting: () => boolean
+  readonly take: Effect.Effect<ReadonlyArray<Message>, KernelError>
 }
 
 /** What the host is told when a task ends (BP-103). */

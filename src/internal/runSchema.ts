@@ -131,7 +131,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
       history: Schema.Int,
       context: Storable.JsonObject
     }),
-    event("turn_started")({ turnId: Schema.String }),
+    event("turn_started")({ turnId: Schema.String, steering: optional(messages) }),
     event("turn_prepared")({
       model: Schema.String,
       dialect,
@@ -219,7 +219,9 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     pending: Schema.Array(call),
     inFlight: Schema.Array(call),
     completed: results,
-    order: strings
+    order: strings,
+    steering: optional(messages),
+    replayed: optional(strings)
   })
 
   const entry = Schema.Union([

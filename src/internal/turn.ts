@@ -35,8 +35,18 @@ export const startTurn = (run: Run): Effect.Effect<void, KernelError> => {
   const turn = turnLog(run.state).length + 1
   if (turn > limitOf(run)) return complete(run, "max_turns", undefined, { maxTurns: limitOf(run) })
   run.goesOn = false
-  return commit(run, "phase", [{ type: "turn_started", turnId: `${run.state.runId}:t${turn}` }])
+  const turnId = `${run.state.runId}:t${turn}`
+  if (!isSteered(run)) return commit(run, "phase", [{ type: "turn_started", turnId }])
+  // What is taken is committed at once: it is either still waiting or part of the run.
+  return Effect.uninterruptible(
+    Effect.flatMap(run.steering?.take ?? Effect.succeed(none), (steering) =>
+      commit(run, "phase", [{ type: "turn_started", turnId, ...(steering.length === 0 ? {} : { steering }) }])
+    )
+  )
 }
+
+/** Whether somebody said something to this run. Its children are not spoken to. */
+const isSteered = (run: Run): boolean => run.steering !== undefined && run.state.depth === 0 && run.steering.isWaiting()
 
 const limitOf = (run: Run): number => Math.min(run.agent.maxSteps, run.agent.budget.maxTurns ?? Infinity)
 
@@ -268,7 +278,7 @@ export const afterTurn = (run: Run): Effect.Effect<void, KernelError> =>
   settle(run, "onTurnCompleted", run.hooks.onTurnCompleted, {}, (run) => {
     const turn = turnLog(run.state).last()
     const done = turn !== undefined && turn.completed.length === 0 && turn.outcome?.type !== "corrective"
-    if (done && !run.goesOn) return complete(run, "model_done")
+    if (done && !run.goesOn && !isSteered(run)) return complete(run, "model_done")
     const { emptyReplies, runId } = run.state
     if (emptyReplies === 0) return startTurn(run)
     if (emptyReplies > run.limits.emptyReplies) return Effect.fail(new EmptyReplies({ runId, count: emptyReplies }))

@@ -1,0 +1,163 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Option, Queue, Schema } from "effect"
+import { Agent, Kernel, Media, RunStore, Skill } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { kernel, of, told } from "../support/toolbox.ts"
+
+const command = '<block type="command" name="work">{}</block>'
+const final = (text: string) => `<block type="final">${text}</block>`
+const agent = Agent.make({ instructions: "Work.", model: "m", skills: "all" })
+
+/** A skill during which the test may do something. */
+const work = (body: Effect.Effect<unknown>) =>
+  Skill.make("work", {
+    description: "Works",
+    input: Schema.Struct({}),
+    effects: "read",
+    execute: () => Effect.as(body, "worked")
+  })
+
+const texts = (
+  messages: ReadonlyArray<{ readonly role: string; readonly content: ReadonlyArray<unknown> }> | undefined
+) => (messages ?? []).map(({ content, role }) => `${role}: ${JSON.stringify(content)}`)
+
+describe("steering", () => {
+  it.effect("is heard before the next turn, in the order it was said, and is part of the run", () =>
+    Effect.gen(function* () {
+      const steering = yield* Queue.unbounded<Kernel.Input>()
+      const layer = kernel(
+        work(Queue.offerAll(steering, ["Only Rome.", ["And", Media.fromBytes(new Uint8Array([1]), "image/png")]]))
+      )
+      yield* Effect.gen(function* () {
+        const provider = MockProvider.make(command, final("Rome"))
+        const run = yield* told(agent, "Which city?", { provider, steering, runId: "r" })
+        assert.strictEqual(run.text, "Rome")
+        const asked = texts(provider.messagesAt(1))
+        assert.lengthOf(asked, 6)
+        assert.include(asked[3], "worked")
+        assert.include(asked[4], "Only Rome.")
+        assert.include(asked[5], '"type":"image"')
+        const done = of(run, "run_completed")[0]?.result
+        assert.deepStrictEqual(
+          done?.messages.map((message) => message.role),
+          ["user", "assistant", "user", "user", "user", "assistant"]
+        )
+        const stored = yield* RunStore.RunStore.use((store) => store.load("r"))
+        const turns = Option.getOrThrow(stored).turns
+        assert.lengthOf(turns[1]?.steering ?? [], 2)
+      }).pipe(Effect.provide(layer))
+    })
+  )
+
+  it.effect("keeps a run going whose answer is ready, and leaves children alone", () =>
+    Effect.gen(function* () {
+      const steering = yield* Queue.unbounded<Kernel.Input>()
+      const provider = MockProvider.make().onCall((_, call) => {
+        if (call === 0) Queue.offerUnsafe(steering, "In one word!")
+        return call === 0 ? final("A long answer") : final("Short")
+      })
+      const run = yield* told(agent, "Explain.", { provider, steering })
+      assert.strictEqual(run.text, "Short")
+      assert.deepStrictEqual(
+        of(run, "final").map((event) => event.text),
+        ["A long answer", "Short"]
+      )
+      assert.strictEqual(of(run, "run_completed")[0]?.result?.turns, 2)
+
+      const plan = '<block type="plan">{"goal":"g","tasks":[{"id":"a","input":"do"}]}</block>'
+      const heard: Array<string> = []
+      const children = MockProvider.make().onCall((request) => {
+        const last = texts(request.messages).at(-1) ?? ""
+        heard.push(last)
+        if (request.messages.length === 2 && last.includes("start"))
+          return Effect.as(Queue.offer(steering, "hurry"), plan)
+        return final("ok")
+      })
+      yield* told(agent, "start", { provider: children, steering })
+      assert.include(heard[1], "do")
+      assert.notInclude(heard[1], "hurry")
+      assert.include(heard[2], "hurry")
+    }).pipe(Effect.provide(kernel(work(Effect.void))))
+  )
+
+  it.effect("is not lost when a run is cut off and resumed, nor when its turn is prepared again (DR-19)", () =>
+    Effect.gen(function* () {
+      const steering = yield* Queue.unbounded<Kernel.Input>()
+      const layer = kernel(work(Queue.offer(steering, "Only Rome.")))
+      yield* Effect.gen(function* () {
+        const asking = yield* Deferred.make<void>()
+        const cut = MockProvider.make().onCall((_, call) =>
+          call === 0 ? command : Effect.andThen(Deferred.succeed(asking, undefined), Effect.never)
+        )
+        const fiber = yield* Effect.forkChild(Kernel.run(agent, "Which city?", { provider: cut, steering, runId: "r" }))
+        yield* Deferred.await(asking)
+        yield* Fiber.interrupt(fiber)
+        assert.strictEqual(yield* Queue.size(steering), 0)
+        yield* Queue.offer(steering, "Quickly.")
+        const provider = MockProvider.make(command, final("Rome"))
+        const result = yield* Kernel.resume(agent, "r", { provider, steering, rewind: true })
+        assert.strictEqual(result.text, "Rome")
+        assert.include(texts(provider.messagesAt(0)).at(-1), "Only Rome.")
+        assert.include(texts(provider.messagesAt(1)).join(), "Quickly.")
+        assert.strictEqual(texts(result.messages).filter((text) => text.includes("Only Rome.")).length, 2)
+      }).pipe(Effect.provide(layer))
+    })
+  )
+
+  it.effect("is played again with the run, without a queue (R-26)", () =>
+    Effect.gen(function* () {
+      const steering = yield* Queue.unbounded<Kernel.Input>()
+      yield* Effect.gen(function* () {
+        const provider = MockProvider.make(command, final("A"), final("B")).onCall((_, call) => {
+          if (call === 1) Queue.offerUnsafe(steering, "Another!")
+          return undefined
+        })
+        yield* Kernel.run(agent, "?", { provider, steering, runId: "r" })
+        const replayed = yield* Kernel.Kernel.use((kernel) => kernel.replay(agent, "r"))
+        assert.strictEqual(replayed.state.turns.length, 3)
+        assert.lengthOf(replayed.state.turns[2]?.steering ?? [], 1)
+      }).pipe(Effect.provide(kernel(work(Queue.offer(steering, "More.")))))
+    })
+  )
+
+  it.effect("may end: a queue that is over says nothing more", () =>
+    Effect.gen(function* () {
+      const steering = yield* Queue.make<Kernel.Input, string>()
+      yield* Queue.fail(steering, "over")
+      const result = yield* Kernel.run(agent, "?", { provider: MockProvider.make(final("done")), steering })
+      assert.strictEqual(result.text, "done")
+    }).pipe(Effect.provide(kernel()))
+  )
+})
+
+describe("the result of a run (AC-21)", () => {
+  it.effect("tells the last message and which calls a resume ran again or answered", () =>
+    Effect.gen(function* () {
+      const entered = yield* Deferred.make<void>()
+      let calls = 0
+      const layer = kernel(
+        work(
+          Effect.suspend(() =>
+            ++calls === 2 ? Effect.andThen(Deferred.succeed(entered, undefined), Effect.never) : Effect.void
+          )
+        )
+      )
+      yield* Effect.gen(function* () {
+        const provider = MockProvider.make(command + command + command, final("done"))
+        const fiber = yield* Effect.forkChild(Kernel.run(agent, "?", { provider, runId: "r" }))
+        yield* Deferred.await(entered)
+        yield* Fiber.interrupt(fiber)
+        const result = yield* Kernel.resume(agent, "r", { provider })
+        assert.strictEqual(result.status, "completed")
+        assert.deepStrictEqual(
+          result.toolCallsMade.map((call) => call.replayed),
+          [false, true, false]
+        )
+        assert.deepStrictEqual(result.finalMessage?.content, [{ type: "text", text: final("done") }])
+        // The same is computed from the journal by whoever reads it later.
+        const again = yield* Kernel.resume(agent, "r", { provider })
+        assert.deepStrictEqual(again.toolCallsMade, result.toolCallsMade)
+      }).pipe(Effect.provide(layer))
+    })
+  )
+})
