@@ -16,14 +16,16 @@ import { chat } from "./commands/chat.ts"
 import { doctor } from "./commands/doctor.ts"
 import { mcp } from "./commands/mcp.ts"
 import { run } from "./commands/run.ts"
+import { runs } from "./commands/runs.ts"
 import { scenario } from "./commands/scenario.ts"
+import { worker } from "./commands/worker.ts"
 import { help } from "./exit.ts"
 import * as Screen from "./screen.ts"
 import * as Text from "./text.ts"
 
 const root = Command.make("kernai").pipe(
   Command.withDescription(`An agent kernel: a model speaks in blocks, kernai runs what they ask for. ${help}`),
-  Command.withSubcommands([run, chat, scenario, mcp, doctor])
+  Command.withSubcommands([run, chat, runs, worker, scenario, mcp, doctor])
 )
 
 /**

@@ -59,8 +59,16 @@ export const clip = (text: string, length: number): string => {
  * @category combinators
  * @since 0.1.0
  */
-export const json = (value: unknown): string =>
-  (JSON.stringify(value) ?? "null").replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (char) =>
+export const json = (value: unknown): string => escaped(JSON.stringify(value) ?? "null")
+
+/**
+ * JSON text with every character that a terminal obeys as an escape; it decodes to the same.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const escaped = (text: string): string =>
+  text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (char) =>
     Array.from(
       { length: char.length },
       (_, index) => `\\u${char.charCodeAt(index).toString(16).padStart(4, "0")}`

@@ -1,0 +1,178 @@
+/**
+ * Moves stored runs on: answers their questions, takes them up, parts them, and plays them again.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Kernel from "../../Kernel.ts"
+import type { ApprovalAnswer } from "../../RunState.ts"
+import { RunStore } from "../../RunStore.ts"
+import * as Session from "../chat/session.ts"
+import { usage } from "../exit.ts"
+import { follow, type Options as FollowOptions } from "../follow.ts"
+import { Screen } from "../screen.ts"
+import * as Store from "../store.ts"
+import * as Text from "../text.ts"
+import * as Actor from "./actor.ts"
+import { unknown } from "./read.ts"
+
+/**
+ * Which run of which store.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Target {
+  readonly store: string
+  readonly runId: string
+}
+
+// ---------------------------------------------------------------- answers
+
+/**
+ * What a person decided.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Decision extends Target {
+  readonly approved: boolean
+  /** Ids of calls; none: all that wait. */
+  readonly calls: ReadonlyArray<string>
+  readonly by: string
+  readonly reason?: string | undefined
+  /** JSON text: the arguments to run with instead. */
+  readonly input?: string | undefined
+}
+
+/**
+ * Records answers and runs nothing: a worker, or `runs resume`, goes on (DR-22).
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const answer = Effect.fnUntraced(function* (decision: Decision) {
+  const { approved, by, reason, runId } = decision
+  const screen = yield* Screen
+  const input = decision.input === undefined ? undefined : yield* decodeInput(decision.input)
+  const store = yield* Store.open(decision.store, { exists: true })
+  yield* Effect.gen(function* () {
+    if (Option.isNone(yield* (yield* RunStore).head(runId))) return yield* unknown(runId)
+    const open = yield* Session.questions(runId)
+    const calls = decision.calls.length === 0 ? open.map(({ toolCallId }) => toolCallId) : new Set(decision.calls)
+    const answers = Array.from(calls, (toolCallId): ApprovalAnswer => ({
+      toolCallId,
+      approved,
+      by,
+      ...(reason === undefined ? {} : { reason }),
+      ...(input === undefined ? {} : { input: input.value })
+    }))
+    if (answers.length === 0) return yield* usage(`the run ${Text.excerpt(runId, 80)} waits for no answer`)
+    if (input !== undefined && answers.length > 1) return yield* usage("--input is for one call: name it")
+    yield* Kernel.answer(runId, answers, { workerId: "cli" })
+    for (const { toolCallId } of answers) {
+      const name = open.find((question) => question.toolCallId === toolCallId)?.toolName ?? ""
+      screen.out(`${approved ? "approved" : "denied"}  ${Text.flat(toolCallId)}  ${Text.flat(name)}\n`)
+    }
+    const left = open.length - answers.length
+    screen.progress(left === 0 ? "a worker goes on with it, or 'kernai runs resume'\n" : `${left} more wait\n`)
+  }).pipe(
+    Effect.mapError((error) => (error._tag === "CommandFailed" ? error : Actor.failed(error))),
+    Effect.provide(store)
+  )
+})
+
+const decodeInput = (text: string) =>
+  Effect.mapBoth(Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))(text), {
+    onFailure: () => usage("--input is no JSON"),
+    onSuccess: (value) => ({ value })
+  })
+
+// ---------------------------------------------------------------- resume
+
+/**
+ * How a run is taken up.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Resuming extends Target, Pick<FollowOptions, "form" | "colors"> {
+  readonly actor: Actor.Actor
+  /** What becomes of calls of which nobody knows whether they ran. */
+  readonly inFlight?: Kernel.Verdict | undefined
+  readonly rewind: boolean
+}
+
+/**
+ * Takes a run up where it stands and follows it to its end.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const resume = Effect.fnUntraced(function* (options: Resuming) {
+  const { inFlight, runId } = options
+  const store = yield* Store.open(options.store, { exists: true })
+  const { agent, ground } = yield* Actor.make(options.actor, store)
+  return yield* Effect.gen(function* () {
+    const head = Option.getOrUndefined(yield* (yield* RunStore).head(runId))
+    if (head === undefined) return yield* unknown(runId)
+    const calls = inFlight === undefined ? [] : yield* Session.inFlight(runId)
+    const replay = Object.fromEntries(calls.map(({ toolCallId }) => [toolCallId, inFlight ?? "fail"] as const))
+    const how = { replay, rewind: options.rewind, workerId: "cli" }
+    return yield* follow(Kernel.resumeStream(agent(head.agent), runId, how), {
+      ...options,
+      title: `going on at revision ${head.revision}`,
+      question: runId
+    })
+  }).pipe(
+    Effect.catchTag("StoreError", (error) => Effect.fail(Actor.failed(error))),
+    Effect.provide(ground)
+  )
+})
+
+// ---------------------------------------------------------------- fork and replay
+
+/**
+ * Makes a new run from a commit of another, and prints its id.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const fork = Effect.fnUntraced(function* (options: Target & { readonly revision: number | undefined }) {
+  const screen = yield* Screen
+  const { revision, runId } = options
+  const store = yield* Store.open(options.store, { exists: true })
+  const id = yield* Kernel.fork(runId, revision === undefined ? {} : { revision }).pipe(
+    Effect.mapError(Actor.failed),
+    Effect.provide(store)
+  )
+  screen.out(`${Text.flat(id)}\n`)
+})
+
+/**
+ * Runs a stored run again without a model and without entering a skill (R-26).
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const replay = Effect.fnUntraced(function* (options: Target & { readonly actor: Omit<Actor.Actor, "speaker"> }) {
+  const { runId } = options
+  const screen = yield* Screen
+  const store = yield* Store.open(options.store, { exists: true })
+  const state = Option.getOrUndefined(
+    yield* RunStore.use((runs) => runs.load(runId)).pipe(Effect.mapError(Actor.failed), Effect.provide(store))
+  )
+  if (state === undefined) return yield* unknown(runId)
+  const model = [...state.turns, state.currentTurn].find((turn) => turn?.model !== undefined)?.model ?? "replay"
+  // Recorded is `<provider>/<id>`; the agent had the id.
+  const nobody = model.slice(model.indexOf("/") + 1)
+  const { agent, ground } = yield* Actor.make({ ...options.actor, speaker: { nobody } }, store)
+  const { events, lives, runs } = yield* Kernel.replay(agent(state.agent), runId).pipe(
+    Effect.mapError(Actor.failed),
+    Effect.provide(ground)
+  )
+  const lived = lives === 1 ? "one process" : `${lives} processes`
+  screen.out(`the same again: events ${events.length}, runs ${runs}, in ${lived}\n`)
+})

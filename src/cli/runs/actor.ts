@@ -1,0 +1,95 @@
+/**
+ * Who runs a stored run: the agent, its model and its skills, on a store.
+ *
+ * A run names its agent and nothing else of it. Every process that takes it up
+ * is told the same on its command line.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Agent from "../../Agent.ts"
+import * as Kernel from "../../Kernel.ts"
+import type { KernelError } from "../../KernelError.ts"
+import * as MediaStore from "../../MediaStore.ts"
+import * as Policy from "../../Policy.ts"
+import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
+import { Provider } from "../../Provider.ts"
+import type { SkillRegistry } from "../../SkillRegistry.ts"
+import * as Script from "../chat/script.ts"
+import { Codes, CommandFailed, usage } from "../exit.ts"
+import { type Options as LiveOptions, resolve, skillsOf } from "../live.ts"
+import type { Store } from "../store.ts"
+import { excerpt } from "../text.ts"
+
+/**
+ * An agent as the command line tells it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Actor extends Pick<LiveOptions, "instructions" | "maxSteps" | "dialect" | "skills"> {
+  /** A model of the network, the file of a scripted one, or nobody: a replay asks none. */
+  readonly speaker: { readonly model: string } | { readonly script: string } | { readonly nobody: string }
+  /** Allow every call without asking. */
+  readonly yes: boolean
+}
+
+/**
+ * The agent under a name, the model it speaks with, and all they need.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = Effect.fnUntraced(function* (actor: Actor, store: Store) {
+  const { model, provider } = yield* speakerOf(actor.speaker)
+  const agent = (name: string) =>
+    Agent.make({
+      name,
+      instructions: actor.instructions,
+      model,
+      maxSteps: actor.maxSteps,
+      dialect: actor.dialect,
+      ...(actor.skills === "none" ? {} : { skills: "all" as const })
+    })
+  const skills = Layer.catch(skillsOf(actor.skills), (error) =>
+    Layer.effectContext<SkillRegistry, CommandFailed, never>(Effect.fail(usage(excerpt(error.message, 400))))
+  )
+  const ground = Kernel.layer.pipe(
+    Layer.provide([
+      Layer.orDie(ProtocolRegistry.layer()),
+      MediaStore.layerMemory,
+      Layer.succeed(Provider, provider),
+      actor.yes ? Layer.empty : careful
+    ]),
+    Layer.provideMerge(Layer.merge(skills, store))
+  )
+  return { agent, ground }
+})
+
+/**
+ * What went wrong, as the line a command ends with.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const failed = (error: KernelError): CommandFailed =>
+  new CommandFailed({
+    code: error._tag === "RunNotFound" || error._tag === "ApprovalNotFound" ? Codes.usage : Codes.failed,
+    reason: excerpt(error.message, 400),
+    tag: error._tag
+  })
+
+// ---------------------------------------------------------------- helpers
+
+const speakerOf = Effect.fnUntraced(function* (speaker: Actor["speaker"]) {
+  if ("nobody" in speaker) return { model: speaker.nobody, provider: Script.make([]) }
+  return "model" in speaker
+    ? yield* resolve(speaker.model)
+    : { model: "scripted", provider: yield* Script.provider(speaker.script) }
+})
+
+/** A person is asked before anything that cannot be taken back. */
+const careful = Policy.layer((call) =>
+  Effect.succeed(call.effects === "write" ? Policy.confirm("it may change something") : Policy.allowed)
+)

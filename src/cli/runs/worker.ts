@@ -1,0 +1,63 @@
+/**
+ * A worker as a process: says what became of each run, in a line.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { KernelError } from "../../KernelError.ts"
+import * as RunWorker from "../../RunWorker.ts"
+import { Screen } from "../screen.ts"
+import * as Store from "../store.ts"
+import * as Text from "../text.ts"
+import * as Actor from "./actor.ts"
+
+/**
+ * Who works, and on what.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly store: string
+  readonly actor: Actor.Actor
+  /** The names of the agents whose runs it takes up. */
+  readonly agents: ReadonlyArray<string>
+  readonly concurrency: number
+  readonly leaseSeconds: number
+  readonly once: boolean
+}
+
+/**
+ * Works until it is interrupted, or with `once` until nothing is left to do; then it drains (R-17).
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const work = Effect.fnUntraced(function* (options: Options) {
+  const screen = yield* Screen
+  const store = yield* Store.open(options.store, { exists: false })
+  const { agent, ground } = yield* Actor.make(options.actor, store)
+  const settings: RunWorker.Options = {
+    agents: options.agents.map(agent),
+    concurrency: options.concurrency,
+    lease: `${options.leaseSeconds} seconds`,
+    onRun: ({ runId }, exit) => Effect.sync(() => screen.out(`${Text.flat(runId)}  ${became(exit)}\n`))
+  }
+  yield* Effect.provide(
+    Effect.gen(function* () {
+      if (options.once) return yield* RunWorker.runOnce(settings)
+      screen.progress(`waiting for runs of ${options.agents.map((name) => Text.excerpt(name, 40)).join(", ")}\n`)
+      return yield* RunWorker.run(settings)
+    }),
+    ground
+  )
+})
+
+const became = (exit: Exit.Exit<unknown, KernelError>): string => {
+  if (Exit.isSuccess(exit)) return "completed"
+  if (Cause.hasInterruptsOnly(exit.cause)) return "given back"
+  const error = Cause.squash(exit.cause)
+  return Text.excerpt(error instanceof Error ? error.message : String(error), 300)
+}

@@ -1,0 +1,95 @@
+/**
+ * Where the command line keeps runs: `sqlite:FILE`, `file:DIR` or `pg:URL`.
+ *
+ * Only the store that is meant is loaded. What is wrong with a store is one
+ * line, which never repeats a URL: it may hold a password.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Path from "effect/Path"
+import * as Redacted from "effect/Redacted"
+import type { StoreError } from "../KernelError.ts"
+import type { RunStore } from "../RunStore.ts"
+import { type CommandFailed, usage } from "./exit.ts"
+import { excerpt } from "./text.ts"
+
+/**
+ * The forms of `--store`, as help tells them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const forms = "sqlite:FILE, file:FOLDER or pg:URL"
+
+/**
+ * A store of runs that tells in a line why it cannot be opened.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Store = Layer.Layer<RunStore, CommandFailed, FileSystem.FileSystem>
+
+/**
+ * The store that a text names.
+ *
+ * Whoever reads wants one that is there: with `exists`, a file that is not is
+ * an error, and none is made.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const open = Effect.fnUntraced(function* (
+  text: string,
+  options: { readonly exists: boolean }
+): Effect.fn.Return<Store, CommandFailed, FileSystem.FileSystem | Path.Path> {
+  const colon = text.indexOf(":")
+  const [kind, rest] = [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)]
+  if (rest === "") return yield* unknown
+  switch (kind) {
+    case "sqlite": {
+      yield* options.exists ? there(rest) : makeFolder(rest)
+      const { layerSqlite } = yield* Effect.promise(() => import("../sql/SqlRunStore.ts"))
+      return orUsage(layerSqlite(rest))
+    }
+    case "file": {
+      if (options.exists) yield* there(rest)
+      const FileRunStore = yield* Effect.promise(() => import("../file/FileRunStore.ts"))
+      return orUsage(FileRunStore.layer(rest))
+    }
+    case "pg": {
+      if (!/^postgres(ql)?:\/\//.test(rest)) return yield* usage("--store pg: is followed by postgres://host/database")
+      const PgRunStore = yield* Effect.promise(() => import("../sql/PgRunStore.ts"))
+      return orUsage(PgRunStore.layer({ url: Redacted.make(rest) }))
+    }
+    default:
+      return yield* unknown
+  }
+})
+
+// ---------------------------------------------------------------- helpers
+
+const unknown = usage(`--store is ${forms}`)
+
+const there = Effect.fnUntraced(function* (path: string) {
+  const fs = yield* FileSystem.FileSystem
+  const found = yield* Effect.orElseSucceed(fs.exists(path), () => false)
+  if (!found) return yield* usage(`there is no store at ${excerpt(path, 80)}`)
+})
+
+const makeFolder = Effect.fnUntraced(function* (file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  yield* Effect.mapError(fs.makeDirectory(path.dirname(file), { recursive: true }), () =>
+    usage(`the folder of ${excerpt(file, 80)} cannot be made`)
+  )
+})
+
+const orUsage = <R>(layer: Layer.Layer<RunStore, StoreError, R>): Layer.Layer<RunStore, CommandFailed, R> =>
+  Layer.catch(layer, (error) =>
+    Layer.effectContext<RunStore, CommandFailed, never>(
+      Effect.fail(usage(`the store cannot be opened: ${excerpt(error.message, 300)}`))
+    )
+  )
