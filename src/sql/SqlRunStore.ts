@@ -67,13 +67,9 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
   if (options.changes !== undefined) {
     yield* Effect.forkScoped(Stream.runForEach(options.changes, (key) => Effect.sync(() => followers.wake(key))))
   }
-  const dialect = sql.onDialectOrElse({
-    pg: () => ({ commit: Tables.commitPostgres, position: "strpos" }),
-    orElse: () => ({ commit: `${Tables.commitSqlite} RETURNING 1 AS done`, position: "instr" })
-  })
-
+  const position = sql.onDialectOrElse({ pg: () => "strpos", orElse: () => "instr" })
   const journal = Journal.make(sql, codec)
-  const heads = Heads.make(sql, dialect.position)
+  const heads = Heads.make(sql, position)
 
   // ---------------------------------------------------------------- reading
 
@@ -109,8 +105,32 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
 
   // ---------------------------------------------------------------- writing
 
+  const isAdded = (statement: string, parameters: Tables.CommitParameters) =>
+    Effect.map(sql.unsafe(statement, parameters), (rows) => rows.length > 0)
+
+  /** Appends a record; false when its place is taken, or the one before it is not there. */
+  const append = sql.onDialectOrElse({
+    pg: () => (parameters: Tables.CommitParameters) => isAdded(Tables.appendPostgres, parameters),
+    orElse: () => {
+      const keeping = `${Tables.appendSqlite} RETURNING 1`
+      const turning = `${Tables.appendTurnSqlite} RETURNING 1`
+      const turn = (parameters: Tables.CommitParameters) =>
+        sql.withTransaction(
+          Effect.tap(isAdded(turning, parameters), (isAdded) =>
+            isAdded ? Effect.asVoid(sql.unsafe(Tables.turnSqlite, [parameters[3], parameters[6]])) : Effect.void
+          )
+        )
+      return (parameters: Tables.CommitParameters): Effect.Effect<boolean, SqlError> => {
+        const count = attempt?.(Tables.appendSqlite, parameters)
+        if (count === 1) return yes
+        const appended = count === 0 ? no : isAdded(keeping, parameters)
+        return Effect.flatMap(appended, (isAdded) => (isAdded ? yes : turn(parameters)))
+      }
+    }
+  })
+
   // On the path of every commit: few effects, and no generator.
-  const append = (
+  const write = (
     { createdAt, revision, runId }: RunRecord,
     state: RunState,
     body: string
@@ -120,24 +140,8 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
     const id = Key.make(runId)
     const { type } = state.status
     const turns = turnCount(state)
-    const parameters: Tables.CommitParameters = [
-      revision,
-      body,
-      turns,
-      type,
-      detail.success,
-      createdAt,
-      id,
-      RunCodec.format
-    ]
-    const after = (count: number) => {
-      if (count === 0) return taken
-      return followers.has(id) ? Effect.as(sql.afterCommit(Effect.sync(() => followers.wake(id))), true) : appended
-    }
-    const count = attempt?.(Tables.commitSqlite, parameters)
-    return count === undefined
-      ? Effect.flatMap(sql.unsafe(dialect.commit, parameters), (rows) => after(rows.length))
-      : after(count)
+    const added = append([revision, body, turns, type, detail.success, createdAt, id, RunCodec.format])
+    return followers.has(id) ? Effect.tap(added, sql.afterCommit(Effect.sync(() => followers.wake(id)))) : added
   }
 
   /** What was asked and answered, for those who search. */
@@ -146,10 +150,10 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
     SELECT run, ${Search.words(state)} FROM kernai_runs WHERE id = ${Key.make(state.runId)}
     ON CONFLICT (run) DO UPDATE SET body = excluded.body`
 
-  const appendLast = (record: RunRecord, state: RunState, body: string) =>
+  const writeLast = (record: RunRecord, state: RunState, body: string) =>
     sql.withTransaction(
       Effect.tap(
-        Effect.suspend(() => append(record, state, body)),
+        Effect.suspend(() => write(record, state, body)),
         (isDone) => (isDone ? Effect.asVoid(remember(state)) : Effect.void)
       )
     )
@@ -168,7 +172,7 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
         status: state.status.type
       })} ON CONFLICT (id) DO NOTHING RETURNING run`
     if (added.length === 0) return false
-    yield* append(record, state, body)
+    yield* write(record, state, body)
     yield* remember(state)
     return true
   })
@@ -216,9 +220,9 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
   const commit = (record: RunRecord, state: RunState) => {
     const body = RunCodec.encodeRecord(record)
     if (Result.isFailure(body)) return Effect.fail(body.failure)
-    const appending =
-      state.status.type === "completed" ? appendLast(record, state, body.success) : append(record, state, body.success)
-    return Effect.flatMap(appending, (isDone) => {
+    const isLast = state.status.type === "completed"
+    const written = isLast ? writeLast(record, state, body.success) : write(record, state, body.success)
+    return Effect.flatMap(written, (isDone) => {
       if (!isDone) return refused(record, body.success)
       const mark = marks.due(state, body.success.length)
       return mark === undefined ? Effect.void : writePart(state, mark)
@@ -285,9 +289,9 @@ export const layerSqlite = (
 
 // ---------------------------------------------------------------- helpers
 
-const appended = Effect.succeed(true)
+const yes = Effect.succeed(true)
 
-const taken = Effect.succeed(false)
+const no = Effect.succeed(false)
 
 /** Makes the tables, or refuses those of a newer version. */
 const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreError> =>

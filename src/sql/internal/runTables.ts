@@ -4,7 +4,7 @@
  * Journal and parts are keyed by one number: the run's own, with the revision in
  * its lower 32 bits. The head of a run is its last entry, so a commit writes one
  * page of one tree; only when a run pauses, ends, fails or goes on does its row in
- * `kernai_runs` change, in the same statement (DR-5). An entry is taken once, and
+ * `kernai_runs` change, in the same transaction (DR-5). An entry is taken once, and
  * only when the one before it is there (DR-6).
  *
  * @since 0.1.0
@@ -43,19 +43,30 @@ export type CommitParameters = readonly [
   format: number
 ]
 
-/** Appends a record, if the one before it is there and its own place is free; changes one row if it did. */
-export const commitSqlite = `
-INSERT INTO kernai_journal (entry, body, turns, status, detail, at)
-SELECT (run << 32) + ?1, ?2, ?3, ?4, ?5, ?6 FROM kernai_runs
-WHERE id = ?7 AND format <= ?8
+const appendTo = (where: string) => `
+INSERT INTO kernai_journal (entry, body, turns, detail, at)
+SELECT (run << 32) + ?1, ?2, ?3, ?5, ?6 FROM kernai_runs
+WHERE id = ?7 AND format <= ?8 ${where}
   AND (?1 = 1 OR EXISTS (SELECT 1 FROM kernai_journal WHERE entry = (run << 32) + ?1 - 1))
 ON CONFLICT DO NOTHING`
 
-/** The same for PostgreSQL, which also tells who listens; gives a row if it did. */
-export const commitPostgres = `
+/**
+ * Appends a record, if the one before it is there, its own place is free, and the run keeps its status; changes
+ * one row if it did.
+ */
+export const appendSqlite = appendTo("AND status = ?4")
+
+/** The same for a record that changes the status: `turnSqlite` is to follow in the same transaction. */
+export const appendTurnSqlite = appendTo("")
+
+/** Changes the status of a run. */
+export const turnSqlite = "UPDATE kernai_runs SET status = ?1 WHERE id = ?2"
+
+/** All of this for PostgreSQL, which also tells who listens; gives a row if the record was appended. */
+export const appendPostgres = `
 WITH added AS (
-  INSERT INTO kernai_journal (entry, body, turns, status, detail, at)
-  SELECT (run::bigint << 32) + $1::integer, $2::text, $3::integer, $4::text, $5::text, $6::float8 FROM kernai_runs
+  INSERT INTO kernai_journal (entry, body, turns, detail, at)
+  SELECT (run::bigint << 32) + $1::integer, $2::text, $3::integer, $5::text, $6::float8 FROM kernai_runs
   WHERE id = $7::text AND format <= $8::integer
     AND ($1::integer = 1
       OR EXISTS (SELECT 1 FROM kernai_journal WHERE entry = (run::bigint << 32) + $1::integer - 1))
@@ -96,7 +107,6 @@ const tables = (types: { readonly key: string; readonly time: string; readonly t
     entry BIGINT PRIMARY KEY,
     body TEXT NOT NULL,
     turns INTEGER NOT NULL,
-    status TEXT NOT NULL,
     detail TEXT NOT NULL,
     at ${types.time} NOT NULL
   )`,
@@ -104,15 +114,10 @@ const tables = (types: { readonly key: string; readonly time: string; readonly t
   "CREATE TABLE kernai_words (run INTEGER PRIMARY KEY, body TEXT NOT NULL)"
 ]
 
-const sqlite = [
-  ...tables({ key: "INTEGER PRIMARY KEY", time: "INTEGER", text: "TEXT" }).map((statement) =>
-    // Only the type INTEGER makes the key the place of a row.
-    statement.replace("entry BIGINT", "entry INTEGER")
-  ),
-  `CREATE TRIGGER kernai_runs_status AFTER INSERT ON kernai_journal BEGIN
-    UPDATE kernai_runs SET status = new.status WHERE run = new.entry >> 32 AND status <> new.status;
-  END`
-]
+const sqlite = tables({ key: "INTEGER PRIMARY KEY", time: "INTEGER", text: "TEXT" }).map((statement) =>
+  // Only the type INTEGER makes the key the place of a row.
+  statement.replace("entry BIGINT", "entry INTEGER")
+)
 
 const postgres = tables({
   key: "INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
