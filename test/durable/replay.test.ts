@@ -59,8 +59,7 @@ describe("Kernel.replay (R-26)", () => {
           const closed = forbidding("pay", "look", "send", "file")
           // Hooks and policies are the agent's own and run again; models and skills do not.
           const replayed = yield* Kernel.replay(subject.agent, "run").pipe(
-            Effect.provide(kernelOn(kept, closed)),
-            Effect.provide(Layer.provideMerge(closed, subject.layer))
+            Effect.provide(Layer.provideMerge(kernelOn(kept, closed), Layer.provideMerge(closed, subject.layer)))
           )
           assert.strictEqual(replayed.state.status.type, "completed")
           assert.isAtLeast(replayed.events.length, recorded.flatMap((record) => record.events).length / 2)

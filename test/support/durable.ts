@@ -92,6 +92,9 @@ export interface Scenario {
   readonly final: JsonObject & { readonly journal?: ReadonlyArray<readonly [number, string, ReadonlyArray<string>]> }
 }
 
+/** A failure the script asks for. */
+class Scripted extends Schema.TaggedError<Scripted>()("Scripted", { message: Schema.String }) {}
+
 /** What survives a process: the script, the counters, and what the test watches. */
 interface World {
   readonly scenario: Scenario
@@ -277,7 +280,7 @@ const start = (
   })
   const options = { context: world.scenario.config.context ?? {}, runId }
   const run = step.do === "run" ? Kernel.run(agent, "go", options) : Kernel.resume(agent, runId, resumeOptions(step))
-  return run.pipe(Effect.provide(layers(world, seen, point, store)), Effect.provide(Logger.layer([])), Effect.scoped)
+  return run.pipe(Effect.provide(Layer.mergeAll(layers(world, seen, point, store), Logger.layer([]))), Effect.scoped)
 }
 
 const resumeOptions = (step: Step): Kernel.ResumeOptions => {
@@ -399,7 +402,7 @@ const skills = (world: World, seen: Seen, point: Point): ReadonlyArray<Skill.Any
           // Calls that may run at once do: each of them takes a moment.
           if ((world.scenario.config.toolConcurrency ?? 1) > 1) yield* Effect.yieldNow
           yield* at(point, `tool:${context.callId}`)
-          if (tool.error !== undefined) return yield* Effect.fail(new Error(tool.error))
+          if (tool.error !== undefined) return yield* new Scripted({ message: tool.error })
           return tool.output ?? null
         })
     })
@@ -437,7 +440,7 @@ const hooks = (world: World, seen: Seen, point: Point) => {
       const entry = (world.scenario.config.hooks ?? []).find((entry) => fits(world, entry, name, args, call))
       if (entry === undefined) return undefined
       world.used.set(entry, (world.used.get(entry) ?? 0) + 1)
-      if (entry.decision.throw !== undefined) return yield* Effect.fail(new Error(entry.decision.throw))
+      if (entry.decision.throw !== undefined) return yield* new Scripted({ message: entry.decision.throw })
       return entry.decision
     })
   const simple = (name: string) => (args: Hooks.HookArgs) =>
