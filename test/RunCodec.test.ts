@@ -48,7 +48,11 @@ describe("a record as text", () => {
     assert.strictEqual(types.size, 14)
     const state = RunState.fold(records)
     assert.isDefined(state)
-    assert.deepStrictEqual(plain(state), plain(Result.getOrThrow(codec.decodeState(fixture("state-v1.jsonl")))))
+    // A later fold may know more of a turn than a state that was written down; what both know is the same.
+    const { turns: written, ...facts } = Result.getOrThrow(codec.decodeState(fixture("state-v1.jsonl")))
+    const { turns, ...rest } = plain(state)
+    assert.deepStrictEqual(facts, rest)
+    for (const [index, turn] of written.entries()) assert.deepStrictEqual({ ...turns[index], ...turn }, turns[index])
   })
 
   it("reads from format 1 what was meant, down to the odd values (R-8)", () => {
