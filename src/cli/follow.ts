@@ -41,6 +41,8 @@ export interface Options {
   /** The line above the run, for people. */
   readonly title: string
   readonly question: string
+  /** The run is kept: people are told its id. */
+  readonly kept?: boolean
   /** Says what is wrong with an answer, if something is. */
   readonly check?: (result: RunResult<unknown>) => string | undefined
 }
@@ -60,7 +62,7 @@ export const follow = <R>(
     const look = { columns: screen.columns, colors: options.colors ?? screen.colors }
     const started = yield* Clock.currentTimeMillis
     if (options.form === "text") screen.progress(heading(options, look))
-    const result = yield* listen(events, tellerOf(options.form, screen, look))
+    const result = yield* listen(events, tellerOf(options, screen, look))
     const wrong = options.check?.(result)
     if (wrong !== undefined) return yield* new CommandFailed({ code: Codes.failed, reason: wrong })
     const took = (yield* Clock.currentTimeMillis) - started
@@ -87,10 +89,10 @@ interface Teller {
   readonly end: () => void
 }
 
-const tellerOf = (form: Form, screen: Shape, look: Look): Teller => {
+const tellerOf = ({ form, kept }: Options, screen: Shape, look: Look): Teller => {
   switch (form) {
     case "text":
-      return painter(screen, look)
+      return painter(screen, look, kept === true)
     case "events":
       return {
         tell: (events) => screen.out(events.map((event) => `${Text.json(plain(event))}\n`).join("")),
@@ -102,7 +104,7 @@ const tellerOf = (form: Form, screen: Shape, look: Look): Teller => {
   }
 }
 
-const painter = (screen: Shape, look: Look): Teller => {
+const painter = (screen: Shape, look: Look, kept: boolean): Teller => {
   let state = initial
   return {
     tell: (events) => {
@@ -110,6 +112,7 @@ const painter = (screen: Shape, look: Look): Teller => {
       for (const event of events) {
         const [next, shown] = Render.step(state, event, look)
         state = next
+        if (kept && event.type === "run_started" && event.depth === 0) text += idOf(event.runId, look)
         text += shown
       }
       if (text !== "") screen.progress(text)
@@ -154,6 +157,8 @@ const isEnding = (event: RunEvent): event is Ending =>
 
 const heading = ({ question, title }: Options, look: Look): string =>
   `${paint(Text.excerpt(title, look.columns), "quiet", look)}\n${paint("question", "title", look)}  ${Text.excerpt(question, look.columns - 10)}\n`
+
+const idOf = (runId: string, look: Look): string => `${paint("run", "title", look)}       ${Text.flat(runId)}\n`
 
 const summary = (result: RunResult<unknown>, took: number, look: Look): string => {
   const { costUsd, toolCallsMade, turns, unreportedTurns, usage } = result

@@ -14,7 +14,9 @@ import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as Agent from "../Agent.ts"
 import * as Kernel from "../Kernel.ts"
+import * as MediaStore from "../MediaStore.ts"
 import * as Model from "../Model.ts"
+import * as ProtocolRegistry from "../ProtocolRegistry.ts"
 import { Provider, type ProviderShape } from "../Provider.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as SkillRegistry from "../SkillRegistry.ts"
@@ -23,6 +25,7 @@ import * as Recordings from "./demo/recordings.ts"
 import * as Skills from "./demo/skills.ts"
 import { usage } from "./exit.ts"
 import { follow, type Options as FollowOptions } from "./follow.ts"
+import type { Store } from "./store.ts"
 import { excerpt } from "./text.ts"
 
 /**
@@ -35,6 +38,8 @@ export interface Options extends Pick<FollowOptions, "form" | "colors"> {
   readonly maxSteps?: number
   /** Default: the skills of the bundled conversations. */
   readonly skills?: ReadonlyArray<AnySkill>
+  /** Where the run is kept. Default: nowhere. */
+  readonly store?: Store
 }
 
 /**
@@ -58,20 +63,23 @@ export const replay = Effect.fnUntraced(function* (recording: Recordings.Recordi
     skills: "all",
     ...(options.maxSteps === undefined ? {} : { maxSteps: options.maxSteps })
   })
-  const live = Kernel.layerMemory.pipe(
-    Layer.provide([
-      SkillRegistry.layer(...(options.skills ?? Skills.all)),
-      Layer.succeed(Provider, unhurried(provider))
-    ]),
-    Layer.orDie
+  const needs = Layer.merge(
+    Layer.orDie(SkillRegistry.layer(...(options.skills ?? Skills.all))),
+    Layer.succeed(Provider, unhurried(provider))
   )
   return yield* follow(Kernel.stream(agent, question), {
     ...options,
     title: `recorded conversation ${recording.name} with ${cassette.model}: no key is needed, skills run now`,
     question,
+    kept: options.store !== undefined,
     check: (result) => differs(recording.answer, result.text)
-  }).pipe(Effect.provide(live))
+  }).pipe(Effect.provide(Layer.provide(kernelOn(options.store), needs)))
 })
+
+const kernelOn = (store: Store | undefined) =>
+  store === undefined
+    ? Kernel.layerMemory
+    : Layer.provide(Kernel.layer, [Layer.orDie(ProtocolRegistry.layer()), MediaStore.layerMemory, store])
 
 /**
  * Plays the recording that comes with the package: `kernai run` and nothing else.

@@ -30,7 +30,7 @@ export const forms = "sqlite:FILE, file:FOLDER or pg:URL"
  * @category models
  * @since 0.1.0
  */
-export type Store = Layer.Layer<RunStore, CommandFailed, FileSystem.FileSystem>
+export type Store = Layer.Layer<RunStore, CommandFailed>
 
 /**
  * The store that a text names.
@@ -45,6 +45,7 @@ export const open = Effect.fnUntraced(function* (
   text: string,
   options: { readonly exists: boolean }
 ): Effect.fn.Return<Store, CommandFailed, FileSystem.FileSystem | Path.Path> {
+  const fs = yield* FileSystem.FileSystem
   const colon = text.indexOf(":")
   const [kind, rest] = [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)]
   if (rest === "") return yield* unknown
@@ -57,7 +58,7 @@ export const open = Effect.fnUntraced(function* (
     case "file": {
       if (options.exists) yield* there(rest)
       const FileRunStore = yield* Effect.promise(() => import("../file/FileRunStore.ts"))
-      return orUsage(FileRunStore.layer(rest))
+      return orUsage(Layer.provide(FileRunStore.layer(rest), Layer.succeed(FileSystem.FileSystem, fs)))
     }
     case "pg": {
       if (!/^postgres(ql)?:\/\//.test(rest)) return yield* usage("--store pg: is followed by postgres://host/database")
@@ -87,7 +88,7 @@ const makeFolder = Effect.fnUntraced(function* (file: string) {
   )
 })
 
-const orUsage = <R>(layer: Layer.Layer<RunStore, StoreError, R>): Layer.Layer<RunStore, CommandFailed, R> =>
+const orUsage = (layer: Layer.Layer<RunStore, StoreError>): Store =>
   Layer.catch(layer, (error) =>
     Layer.effectContext<RunStore, CommandFailed, never>(
       Effect.fail(usage(`the store cannot be opened: ${excerpt(error.message, 300)}`))

@@ -8,10 +8,11 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { type CommandFailed, help, usage } from "../exit.ts"
+import { help, usage } from "../exit.ts"
 import type { Form } from "../follow.ts"
 import type { Options as LiveOptions } from "../live.ts"
 import { Screen } from "../screen.ts"
+import * as Shared from "./shared.ts"
 
 const flags = {
   question: Argument.String("question").pipe(Argument.withDescription("What to ask; needs --model"), Argument.optional),
@@ -26,6 +27,15 @@ const flags = {
     Flag.withDescription("Play this recorded conversation"),
     Flag.optional
   ),
+  store: Flag.optional(Shared.store),
+  script: Shared.speaker.script.pipe(
+    Flag.withDescription("With --store: ask a scripted model, a JSON list of replies. No key is needed")
+  ),
+  detach: Flag.Boolean("detach").pipe(
+    Flag.withDescription("With --store: store the question, print the id of the run, and leave it to 'kernai worker'"),
+    Flag.withDefault(false)
+  ),
+  yes: Shared.agent.yes.pipe(Flag.withDescription("With --store: run calls that may change something without asking")),
   mcp: Flag.String("mcp").pipe(
     Flag.withMetavar("<file>"),
     Flag.withDescription("Use the MCP servers of this config; without a model, a scripted one shows them at work"),
@@ -57,20 +67,7 @@ const flags = {
     Flag.withDescription("Read files given here only inside this folder"),
     Flag.withDefault(".")
   ),
-  quiet: Flag.Boolean("quiet").pipe(
-    Flag.withAlias("q"),
-    Flag.withDescription("Print the answer alone"),
-    Flag.withDefault(false)
-  ),
-  json: Flag.Boolean("json").pipe(Flag.withDescription("Print the result as one JSON object"), Flag.withDefault(false)),
-  events: Flag.Boolean("events").pipe(
-    Flag.withDescription("Print every event of the run as a JSON line"),
-    Flag.withDefault(false)
-  ),
-  color: Flag.Boolean("color").pipe(
-    Flag.withDescription("Colour the progress; default: on a terminal, unless NO_COLOR is set"),
-    Flag.optional
-  )
+  ...Shared.form
 }
 
 type Input = Command.Command.Config.Infer<typeof flags>
@@ -101,26 +98,21 @@ export const run = Command.make("run", flags, (input) => start(input)).pipe(
 )
 
 const start = Effect.fnUntraced(function* (input: Input) {
-  const form = yield* formOf(input)
+  const form = yield* Shared.formOf(input)
   if (input.list) return yield* list(form)
   if (input.maxSteps < 1) return yield* usage("--max-steps is a number from 1")
+  if (Option.isNone(input.store)) {
+    if (Option.isSome(input.script))
+      return yield* usage("--script needs a --store, as does whoever goes on with the run")
+    if (input.detach) return yield* usage("--detach needs a --store, where a worker finds the run")
+  } else if (Option.isSome(input.model) || Option.isSome(input.script) || input.detach) {
+    return yield* keep(input, form, input.store.value)
+  }
   return yield* Option.match(input.model, {
     onNone: () => play(input, form),
     onSome: (model) => ask(input, form, model)
   })
 })
-
-const formOf = ({ events, json, quiet }: Input): Effect.Effect<Form, CommandFailed> => {
-  const forms: ReadonlyArray<readonly [Form, boolean]> = [
-    ["quiet", quiet],
-    ["json", json],
-    ["events", events]
-  ]
-  const asked = forms.flatMap(([form, isAsked]) => (isAsked ? [form] : []))
-  return asked.length > 1
-    ? Effect.fail(usage(`--${asked[0]} and --${asked[1]} exclude each other`))
-    : Effect.succeed(asked[0] ?? "text")
-}
 
 // What a way to run needs is loaded when it is taken: a replay starts without the network's modules.
 const recordings = Effect.promise(() => import("../demo/recordings.ts"))
@@ -149,7 +141,10 @@ const play = Effect.fnUntraced(function* (input: Input, form: Form) {
   }
   const recording = yield* open(input)
   const { replay } = yield* Effect.promise(() => import("../replay.ts"))
-  yield* replay(recording, { ...look(input, form), maxSteps: input.maxSteps })
+  const options = { ...look(input, form), maxSteps: input.maxSteps }
+  if (Option.isNone(input.store)) return yield* replay(recording, options)
+  const Store = yield* Effect.promise(() => import("../store.ts"))
+  return yield* replay(recording, { ...options, store: yield* Store.open(input.store.value, { exists: false }) })
 })
 
 const ask = Effect.fnUntraced(function* (input: Input, form: Form, model: string) {
@@ -162,13 +157,31 @@ const ask = Effect.fnUntraced(function* (input: Input, form: Form, model: string
     ...look(input, form),
     model,
     question: recording?.question ?? Option.getOrElse(input.question, () => ""),
-    instructions: Option.getOrElse(input.system, () => recording?.instructions ?? instructions),
+    instructions: Option.getOrElse(input.system, () => recording?.instructions ?? Shared.instructions),
     images: input.image,
     root: input.root,
     maxSteps: input.maxSteps,
     dialect: input.dialect,
     skills: skillsOf(input, recording !== undefined),
     mcp: Option.getOrUndefined(input.mcp)
+  })
+})
+
+const keep = Effect.fnUntraced(function* (input: Input, form: Form, store: string) {
+  if (Option.isNone(input.question)) return yield* usage("what is asked? A recorded question is not kept with a model")
+  if (Option.isSome(input.mcp))
+    return yield* usage("whoever goes on with a stored run has no servers: --mcp or --store")
+  if (input.image.length > 0) return yield* usage("pictures are not kept: give --image or --store")
+  // Whoever runs it later brings the model.
+  const nobody = input.detach && Option.isNone(input.model) && Option.isNone(input.script)
+  const speaker = nobody ? { nobody: "later" } : yield* Shared.speakerOf(input)
+  const { begin } = yield* Effect.promise(() => import("../runs/begin.ts"))
+  return yield* begin({
+    ...look(input, form),
+    store,
+    actor: yield* Shared.actorOf(input, speaker),
+    question: input.question.value,
+    detach: input.detach
   })
 })
 
@@ -181,8 +194,6 @@ const open = Effect.fnUntraced(function* (input: Input) {
     input.root
   )
 })
-
-const instructions = "You are a helpful assistant. Use a skill where one helps, and answer briefly."
 
 const skillsOf = ({ skills, skillsFrom }: Input, isRecorded: boolean): LiveOptions["skills"] => {
   if (!skills) return "none"
