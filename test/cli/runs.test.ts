@@ -1,0 +1,219 @@
+/**
+ * Stored runs from the command line: every step is a process of its own.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { spawn } from "node:child_process"
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
+
+/** A folder with a scripted model, and a skill that leaves a trace when it runs. */
+const place = Effect.acquireRelease(
+  Effect.sync(() => {
+    const folder = mkdtempSync(join(tmpdir(), "kernai-runs-"))
+    mkdirSync(join(folder, "skills"))
+    writeFileSync(
+      join(folder, "skills", "letters.ts"),
+      `import { Effect, Schema } from "${import.meta.resolve("effect")}"
+import * as Skill from "${import.meta.resolve("../../src/Skill.ts")}"
+import { appendFileSync } from "node:fs"
+export const send = Skill.make("send", {
+  description: "Sends a letter",
+  input: Schema.Struct({ to: Schema.String }),
+  execute: ({ to }) => Effect.sync(() => { appendFileSync(${JSON.stringify(join(folder, "trace"))}, to + "\\n"); return "sent" })
+})
+`
+    )
+    const script = ['<block type="command" name="send">{"to": "Oslo"}</block>', '<block type="final">All done.</block>']
+    writeFileSync(join(folder, "script.json"), JSON.stringify(script))
+    return folder
+  }),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+)
+
+const traceOf = (folder: string): string => {
+  const file = join(folder, "trace")
+  return existsSync(file) ? readFileSync(file, "utf8") : ""
+}
+
+interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly error: string
+}
+
+/** Calls `kernai` in a process; `watch` sees its output so far, and may end it. */
+const start = (
+  folder: string,
+  args: ReadonlyArray<string>,
+  watch: (out: string, kill: (signal: NodeJS.Signals) => void) => void = () => {}
+): Effect.Effect<Ended> =>
+  Effect.callback((resume) => {
+    const child = spawn(process.execPath, [main, ...args], { cwd: folder, stdio: ["ignore", "pipe", "pipe"] })
+    const written = { out: "", error: "" }
+    child.stdout.on("data", (data) => {
+      written.out += data
+      watch(written.out, (signal) => child.kill(signal))
+    })
+    child.stderr.on("data", (data) => {
+      written.error += data
+    })
+    child.on("close", (code) => resume(Effect.succeed({ code, ...written })))
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+
+const sqlite = ["--store", "sqlite:kept/runs.db"]
+const agent = ["--script", "script.json", "--skills-from", "skills"]
+
+const idOf = ({ out }: Ended): string => /run_[0-9a-f]+/.exec(out)?.[0] ?? ""
+
+describe("kernai runs", () => {
+  it.live(
+    "pauses in one process, is approved in another and finished by a third (DR-22)",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* place
+        const asked = yield* start(folder, ["run", "Write to Oslo", ...sqlite, ...agent])
+        assert.strictEqual(asked.code, 3)
+        const id = idOf(asked)
+        assert.include(asked.error, `the run ${id} waits for a person`)
+        assert.strictEqual(traceOf(folder), "")
+
+        const listed = yield* start(folder, ["runs", "list", "--status", "paused", "--json", ...sqlite])
+        assert.strictEqual(JSON.parse(listed.out).runId, id)
+        const shown = yield* start(folder, ["runs", "show", id, ...sqlite])
+        assert.include(shown.out, `? ${id}:t1.0: send wants to run: it may change something\n{\n  "to": "Oslo"\n}\n`)
+
+        const approved = yield* start(folder, [
+          "runs",
+          "approve",
+          id,
+          "--by",
+          "Ada",
+          "--input",
+          '{"to":"Rome"}',
+          ...sqlite
+        ])
+        assert.strictEqual(approved.code, 0)
+        assert.include(approved.out, `approved  ${id}:t1.0  send\n`)
+        assert.strictEqual(traceOf(folder), "")
+
+        const finished = yield* start(folder, ["runs", "resume", id, "--quiet", ...sqlite, ...agent])
+        assert.deepStrictEqual(finished, { code: 0, out: "All done.\n", error: "" })
+        assert.strictEqual(traceOf(folder), "Rome\n")
+
+        const late = yield* start(folder, ["runs", "deny", id, ...sqlite])
+        assert.strictEqual(late.code, 2)
+        assert.include(late.error, "waits for no answer")
+
+        const exported = yield* start(folder, ["runs", "export", id, ...sqlite])
+        const records = exported.out.trimEnd().split("\n")
+        assert.isAbove(records.length, 3)
+        for (const record of records) assert.strictEqual(JSON.parse(record).runId, id)
+        assert.include(exported.out, '"by":"Ada"')
+
+        const replayed = yield* start(folder, ["runs", "replay", id, "--skills-from", "skills", ...sqlite])
+        assert.strictEqual(replayed.code, 0)
+        assert.include(replayed.out, "the same again")
+        assert.strictEqual(traceOf(folder), "Rome\n")
+      }),
+    60_000
+  )
+
+  it.live(
+    "is left to a worker, which runs what was submitted and answered, and ends at SIGTERM (R-17)",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* place
+        const submitted = yield* start(folder, ["run", "Write to Oslo", "--detach", ...sqlite])
+        const id = submitted.out.trim()
+        assert.match(id, /^run_[0-9a-f]+$/)
+
+        const first = yield* start(folder, ["worker", "--once", ...sqlite, ...agent])
+        assert.strictEqual(first.code, 0)
+        assert.include(first.out, `${id}  run '${id}' is paused: approval_required\n`)
+
+        const denied = yield* start(folder, ["runs", "deny", id, "--reason", "not today", ...sqlite])
+        assert.include(denied.out, `denied  ${id}:t1.0  send\n`)
+
+        const second = yield* start(folder, ["worker", ...sqlite, ...agent], (out, kill) => {
+          if (out.includes(`${id}  completed\n`)) kill("SIGTERM")
+        })
+        assert.strictEqual(second.code, 130)
+        assert.strictEqual(traceOf(folder), "")
+        const shown = yield* start(folder, ["runs", "show", id, ...sqlite])
+        assert.include(shown.out, "status    completed")
+        assert.include(shown.out, "not today")
+      }),
+    60_000
+  )
+
+  it.live(
+    "is forked, and listed by the words of its answer, in a folder of files too",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* place
+        const files = ["--store", "file:kept"]
+        const run = yield* start(folder, ["run", "Write to Oslo", "--yes", ...files, ...agent])
+        assert.strictEqual(run.code, 0)
+        assert.strictEqual(traceOf(folder), "Oslo\n")
+        const forked = yield* start(folder, ["runs", "fork", idOf(run), "1", ...files])
+        assert.strictEqual(forked.code, 0)
+        assert.notStrictEqual(idOf(forked), idOf(run))
+        const resumed = yield* start(folder, ["runs", "resume", idOf(forked), "-q", "-y", ...files, ...agent])
+        assert.strictEqual(resumed.out, "All done.\n")
+        assert.strictEqual(traceOf(folder), "Oslo\nOslo\n")
+        const found = yield* start(folder, ["runs", "list", "--search", "done ALL", "--json", ...files])
+        assert.strictEqual(found.out.trimEnd().split("\n").length, 2)
+        const none = yield* start(folder, ["runs", "list", "--search", "nothing", "--json", ...files])
+        assert.strictEqual(none.out, "")
+      }),
+    60_000
+  )
+
+  const mistakes: ReadonlyArray<readonly [args: ReadonlyArray<string>, reason: string]> = [
+    [["runs", "list", "--store", "elsewhere"], "--store is sqlite:FILE, file:FOLDER or pg:URL"],
+    [["runs", "list", "--store", "sqlite:missing.db"], "there is no store at missing.db"],
+    [["runs", "list", "--store", "pg:me:SECRET@host"], "--store pg: is followed by postgres://host/database"],
+    [["run", "Hello", "--detach"], "--detach needs a --store"],
+    [["worker", "--store", "sqlite:runs.db"], "who runs it? Give --model"]
+  ]
+  it.live.each(mistakes)("runs nothing when called with %j, and says why in a line", ([args, reason]) =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const { code, error, out } = yield* start(folder, args)
+      assert.strictEqual(code, 2)
+      assert.strictEqual(out, "")
+      assert.match(error, /^kernai: .*\n$/)
+      assert.include(error, reason)
+      assert.notInclude(error, "SECRET")
+      assert.isFalse(existsSync(join(folder, "missing.db")) || existsSync(join(folder, "runs.db")))
+    })
+  )
+
+  it.live(
+    "shows what a model wrote with nothing in it that a terminal obeys (S-19)",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* place
+        const hostile = '<block type="command" name="send">{"to": "Oslo\u202e\u009b2J\\u001b[2J"}</block>'
+        writeFileSync(join(folder, "script.json"), JSON.stringify([hostile]))
+        const id = idOf(yield* start(folder, ["run", "Write \u202e to Oslo", ...sqlite, ...agent]))
+        for (const args of [
+          ["show", id],
+          ["show", id, "--json"],
+          ["export", id],
+          ["list", "--json"]
+        ]) {
+          const { code, out } = yield* start(folder, ["runs", ...args, ...sqlite])
+          assert.strictEqual(code, 0)
+          assert.notMatch(out.replaceAll("\n", ""), /[\p{Cc}\p{Cf}]/u)
+        }
+      }),
+    60_000
+  )
+})
