@@ -181,8 +181,11 @@ export const make = Effect.fnUntraced(function* (directory: string, options: Opt
 
   const remove = Effect.fnUntraced(function* (runIds: ReadonlyArray<string>) {
     const names = new Set(runIds.map(Name.make))
-    for (const file of yield* files.readDirectory(directory)) {
-      if (names.has(Name.ofFile(file))) yield* files.remove(`${directory}/${file}`, { force: true })
+    const theirs = (yield* files.readDirectory(directory)).filter((file) => names.has(Name.ofFile(file)))
+    // The journal goes last: what is left of a removal that was cut short belongs to a run that is still there.
+    const isJournal = (file: string) => (file.endsWith(".jsonl") ? 1 : 0)
+    for (const file of theirs.sort((a, b) => isJournal(a) - isJournal(b))) {
+      yield* files.remove(`${directory}/${file}`, { force: true })
     }
   })
 

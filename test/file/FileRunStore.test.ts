@@ -132,6 +132,20 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
+  it.effect("knows a run that was removed and begun anew from the one it was (R-5)", () =>
+    Effect.gen(function* () {
+      const { directory, run } = yield* stored
+      const [one, two] = [yield* at(directory), yield* at(directory)]
+      yield* loads(one, run.last())
+      yield* two.remove(["run"])
+      const anew = Journal.begin("run", { input: "again ".repeat(2_000) })
+      yield* put(two, [anew.last(), ...Journal.turn(anew).slice(0, 4)])
+      const late = next(run)
+      const error = yield* Effect.flip(one.commit(late.record, late.state))
+      assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 5)
+    })
+  )
+
   it.effect("makes a head again that is missing, behind or broken", () =>
     Effect.gen(function* () {
       const { directory, run } = yield* stored

@@ -14,6 +14,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import { randomUUID } from "node:crypto"
 
@@ -67,6 +68,7 @@ export interface Options {
 /** A log at a path. */
 export const make = (files: FileSystem.FileSystem, path: string, { field, format: own, isSame }: Options): Log => {
   let known = start
+  let file = ""
 
   const claimOf = (seq: number) => `${path}.${seq}.claim`
 
@@ -89,8 +91,10 @@ export const make = (files: FileSystem.FileSystem, path: string, { field, format
   /** Reads what was added since we looked last. */
   const catchUp = Effect.gen(function* () {
     for (;;) {
-      const size = yield* sizeOf(files, path)
-      if (size < known.offset) known = start
+      const { identity, size } = yield* look(files, path)
+      // The run was removed, and perhaps begun anew.
+      if (size < known.offset || (file !== "" && identity !== file)) known = start
+      file = identity
       if (size === known.offset) return (known = { ...known, isWhole: true })
       const { lines, place } = yield* page(known)
       const isEnd = place.offset === known.offset || (lines.length === 0 && !place.isWhole)
@@ -209,12 +213,19 @@ const numbersOf = (text: string, field: string): Pick<Place, "seq" | "format"> |
 
 const isTag = (tag: string) => (error: PlatformError) => error.reason._tag === tag
 
+// A number may be given to a new file at once, but not its time of birth.
+const identityOf = ({ birthtime, ino }: FileSystem.File.Info): string =>
+  `${Option.getOrUndefined(ino)}/${Option.getOrUndefined(birthtime)?.getTime()}`
+
+const look = (files: FileSystem.FileSystem, path: string) =>
+  files.stat(path).pipe(
+    Effect.map((info) => ({ size: Number(info.size), identity: identityOf(info) })),
+    Effect.catchIf(isTag("NotFound"), () => Effect.succeed({ size: 0, identity: "" }))
+  )
+
 /** The size of a file; 0 when there is none. */
 export const sizeOf = (files: FileSystem.FileSystem, path: string): Effect.Effect<number, PlatformError> =>
-  files.stat(path).pipe(
-    Effect.map((info) => Number(info.size)),
-    Effect.catchIf(isTag("NotFound"), () => Effect.succeed(0))
-  )
+  Effect.map(look(files, path), ({ size }) => size)
 
 /** A new file is only there for good when its directory says so. Where directories cannot be synced, it is as good as it gets. */
 const syncDirectory = (files: FileSystem.FileSystem, path: string) =>
