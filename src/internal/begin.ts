@@ -22,7 +22,7 @@ import { effectsOf } from "./dispatch.ts"
 import { offer, questionsOf } from "./offer.ts"
 import type { JsonObject } from "./json.ts"
 import { conclude, drive, failWith, restoreOutput } from "./loop.ts"
-import { type AnyAgent, commit, type Ground, now, ownContext, type Run } from "./run.ts"
+import { type AnyAgent, commit, type Ground, now, ownContext, patiently, type Run } from "./run.ts"
 import * as Tree from "./tree.ts"
 
 /** Who a new run is. */
@@ -77,8 +77,10 @@ const born = Effect.fnUntraced(function* (ground: Ground, birth: Birth): Effect.
     workerId: ground.workerId
   }
   const state = advance(undefined, record)
-  yield* ground.store.create(record, state)
-  ground.tell(event)
+  // What is stored is told, even while the run is being interrupted.
+  yield* Effect.uninterruptible(
+    Effect.map(patiently(ground.store, record, ground.store.create(record, state)), () => ground.tell(event))
+  )
   return take(ground, state)
 })
 

@@ -9,6 +9,7 @@
  */
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Semaphore from "effect/Semaphore"
 import type { Agent } from "../Agent.ts"
@@ -16,8 +17,8 @@ import type { Call, CallResult } from "../Call.ts"
 import type { Content } from "../Content.ts"
 import type { HookArgs, HookResult, Hooks } from "../Hooks.ts"
 import type * as InstructionBuilder from "../InstructionBuilder.ts"
-import type { ConcurrentAppendError, KernelError, MiddlewareTermination, StoreError } from "../KernelError.ts"
-import { ExtensionFailed } from "../KernelError.ts"
+import type { KernelError, MiddlewareTermination } from "../KernelError.ts"
+import { ConcurrentAppendError, ExtensionFailed, StoreError } from "../KernelError.ts"
 import type { Limits } from "../Limits.ts"
 import type * as MediaStore from "../MediaStore.ts"
 import type { Message } from "../Message.ts"
@@ -209,13 +210,46 @@ export const write = (
     workerId: run.workerId
   }
   const state = advance(run.state, record)
-  return Effect.map(run.store.commit(record, state), () => {
+  return Effect.map(patiently(run.store, record, run.store.commit(record, state)), () => {
     run.state = state
     run.settled = false
     run.changed = undefined
     for (const event of told) run.tell(event.type === "run_completed" ? withResult(run, event) : event)
   })
 }
+
+/**
+ * Sends what a store did not take, or did not acknowledge, a few times more: the
+ * same record once more is no second one (R-6). Without this, every hiccup of a
+ * store would leave a call in flight that nobody knows the outcome of.
+ */
+export const patiently = <E>(
+  store: RunStore.Shape,
+  record: RunRecord,
+  write: Effect.Effect<void, E>,
+  waits: ReadonlyArray<number> = [50, 250]
+): Effect.Effect<void, E | StoreError | ConcurrentAppendError> =>
+  Effect.catchIf(write, isPassing, (error) => {
+    const [wait, ...rest] = waits
+    if (wait === undefined) return Effect.fail(error)
+    const again = Effect.andThen(Effect.sleep(wait), patiently(store, record, write, rest))
+    // While it waited, another may have taken the run up from that very record.
+    return Effect.andThen(again, stillLast(store, record))
+  })
+
+const stillLast = (
+  store: RunStore.Shape,
+  { revision, runId }: RunRecord
+): Effect.Effect<void, StoreError | ConcurrentAppendError> =>
+  Effect.flatMap(store.head(runId), (head) => {
+    const actualSeq = Option.isSome(head) ? head.value.revision : 0
+    return actualSeq === revision
+      ? Effect.void
+      : Effect.fail(new ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq }))
+  })
+
+const isPassing = (error: unknown): error is StoreError =>
+  error instanceof StoreError && (error.reason === "unavailable" || error.reason === "timeout")
 
 /** The result is computed from the journal, so it is told but not kept in it (AC-21). */
 const withResult = (run: Run, event: Extract<PhaseEvent, { type: "run_completed" }>): PhaseEvent =>

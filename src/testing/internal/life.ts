@@ -25,7 +25,7 @@ import type { AnySkill } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import { drive, type Machine, World } from "../../internal/machine.ts"
 import * as Verdict from "./verdict.ts"
-import { type Cut, type Fact, type Said, watch, type Witness } from "./watch.ts"
+import { type Cut, type Fact, keyOf, type Place, type Said, watch, type Witness } from "./watch.ts"
 
 /** The run to put through a crash matrix, and who answers for it. */
 export interface Subject<Output = unknown, S extends AnySkill<unknown> = AnySkill<unknown>, R = never> {
@@ -80,7 +80,7 @@ export interface Life {
   readonly commits: ReadonlyArray<number>
   readonly findings: ReadonlyArray<Verdict.Finding>
   readonly said: ReadonlyMap<string, Said>
-  /** The outcome of every call. */
+  /** The outcome of every call, by its place. */
   readonly results: ReadonlyMap<string, CallResult>
 }
 
@@ -169,7 +169,9 @@ const keep = Effect.fnUntraced(function* (store: RunStore.Shape) {
 
 const resultsOf = (record: RunRecord): ReadonlyArray<readonly [string, CallResult]> =>
   record.events.flatMap((event) =>
-    event.type === "tool_call_completed" ? [[event.toolCallId, event.result] as const] : []
+    event.type === "tool_call_completed"
+      ? [[keyOf({ runId: event.runId, step: event.step, callId: event.toolCallId }), event.result] as const]
+      : []
   )
 
 // ---------------------------------------------------------------- processes
@@ -247,40 +249,49 @@ const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>,
 ): Effect.fn.Return<Decision, RunStore.StoreError> {
   const replay: { [toolCallId: string]: Kernel.Verdict } = {}
   let told = false
-  for (const call of yield* inFlight(store, state)) {
-    const { toolCallId } = call
-    const is = (type: Fact["type"]) =>
-      facts.some((fact) => fact.type === type && "callId" in fact && fact.callId === toolCallId)
+  for (const { call, place } of yield* inFlight(store, state)) {
+    const is = (type: Fact["type"]) => facts.some((fact) => fact.type === type && "callId" in fact && isAt(fact, place))
     // A process that is only stopped will run what it launched as soon as it wakes.
     const isHeld = facts.some(
       (fact) =>
         fact.type === "stored" &&
         sleepers.has(fact.machine) &&
-        fact.record.delta.launched?.includes(toolCallId) === true
+        fact.record.runId === place.runId &&
+        fact.record.delta.launched?.includes(place.callId) === true
     )
-    const result = is("ended") || isHeld ? before?.results.get(toolCallId) : undefined
+    const result = is("ended") || isHeld ? before?.results.get(keyOf(place)) : undefined
     const verdict = (subject.verdict ?? truth)(call, { entered: is("started") || isHeld, result })
-    replay[toolCallId] = verdict
+    replay[place.callId] = verdict
     told ||= typeof verdict === "object"
-    if (verdict === "retry") facts.push({ type: "allowed", callId: toolCallId })
+    if (verdict === "retry") facts.push({ type: "allowed", ...place })
   }
   const options = state.status.type === "paused" ? (subject.answer ?? approve)(state) : {}
   return { options: { ...options, replay: { ...replay, ...options.replay } }, told }
 })
 
+interface Open {
+  readonly call: Call
+  readonly place: Place
+}
+
+const isAt = (a: Place, b: Place): boolean => a.runId === b.runId && a.step === b.step && a.callId === b.callId
+
 /** The calls in flight of a run and of its children. */
-const inFlight = (store: RunStore.Shape, state: RunState): Effect.Effect<ReadonlyArray<Call>, RunStore.StoreError> =>
+const inFlight = (
+  store: RunStore.Shape,
+  { currentTurn, runId }: RunState
+): Effect.Effect<ReadonlyArray<Open>, RunStore.StoreError> =>
   Effect.map(
-    Effect.forEach(state.currentTurn?.inFlight ?? [], (call) =>
+    Effect.forEach(currentTurn?.inFlight ?? [], (call) =>
       call.kind === "task"
         ? Effect.flatMap(
             store.load(call.toolCallId),
             Option.match({
-              onNone: () => Effect.succeed<ReadonlyArray<Call>>([]),
+              onNone: () => Effect.succeed<ReadonlyArray<Open>>([]),
               onSome: (child) => inFlight(store, child)
             })
           )
-        : Effect.succeed([call])
+        : Effect.succeed([{ call, place: { runId, step: (currentTurn?.turn ?? 1) - 1, callId: call.toolCallId } }])
     ),
     (calls) => calls.flat()
   )

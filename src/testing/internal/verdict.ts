@@ -7,7 +7,7 @@ import type { CallResult } from "../../Call.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
 import { fold } from "../../RunState.ts"
-import type { Fact } from "./watch.ts"
+import { type Fact, keyOf } from "./watch.ts"
 
 /** The rules a matrix judges by. */
 export type Rule = "R-1" | "R-2" | "R-3" | "R-4" | "R-5" | "R-6" | "R-7"
@@ -30,11 +30,14 @@ export class Judge {
   readonly findings: Array<Finding> = []
   /** Who stored the last record of each run. */
   readonly #owners = new Map<string, string>()
+  readonly #revisions = new Map<string, number>()
   readonly #launched = new Set<string>()
   readonly #asking = new Set<string>()
   readonly #answered = new Set<string>()
   readonly #starts = new Map<string, { count: number; readonly input: string }>()
   readonly #allowed = new Map<string, number>()
+  /** The turn each run is in: a call is known by its run, its turn and its id. */
+  readonly #steps = new Map<string, number>()
 
   see(fact: Fact): void {
     switch (fact.type) {
@@ -53,45 +56,55 @@ export class Judge {
       case "started":
         return this.#started(fact)
       case "allowed":
-        this.#allowed.set(fact.callId, (this.#allowed.get(fact.callId) ?? 0) + 1)
+        this.#allowed.set(keyOf(fact), (this.#allowed.get(keyOf(fact)) ?? 0) + 1)
         return
       case "refused":
       case "ended":
+      case "cut":
     }
   }
 
   #stored(machine: string, record: RunRecord): void {
+    const last = this.#revisions.get(record.runId) ?? 0
+    // Acknowledged late: it was stored before another took the run over.
+    if (record.revision <= last) return
+    this.#revisions.set(record.runId, record.revision)
     const owner = this.#owners.get(record.runId)
     const takesOver = record.op === "resume" || record.events.some((event) => event.type === "run_failed")
     if (owner !== undefined && owner !== machine && !takesOver) {
       this.#find("R-5", `${machine} stored ${nameOf(record)}, though ${owner} had the run`)
     }
     this.#owners.set(record.runId, machine)
+    for (const event of record.events) this.#steps.set(record.runId, event.step)
+    const step = this.#steps.get(record.runId) ?? 0
+    const key = (callId: string) => keyOf({ runId: record.runId, step, callId })
     for (const id of record.delta.launched ?? []) {
-      if (this.#answered.has(id)) this.#find("R-4", `${id} has a stored response and was launched again`)
-      this.#launched.add(`${machine} ${id}`)
+      if (this.#answered.has(key(id))) this.#find("R-4", `${id} has a stored response and was launched again`)
+      this.#launched.add(`${machine} ${key(id)}`)
     }
-    for (const id of answersOf(record)) this.#answered.add(id)
+    for (const id of answersOf(record)) this.#answered.add(key(id))
     for (const { type } of record.events) {
       if (type === "model_started" || type === "model_restarted") this.#asking.add(`${machine} ${record.runId}`)
     }
   }
 
-  #started({ callId, effects, input, machine }: Extract<Fact, { type: "started" }>): void {
-    const before = this.#starts.get(callId)
+  #started(fact: Extract<Fact, { type: "started" }>): void {
+    const { callId, effects, input, machine } = fact
+    const key = keyOf(fact)
+    const before = this.#starts.get(key)
     // A launch that was acknowledged counts as a start: nothing can tell a call on its way from one that arrived.
-    const own = this.#launched.delete(`${machine} ${callId}`)
+    const own = this.#launched.delete(`${machine} ${key}`)
     if (!own) this.#find("R-2", `${callId} was entered by ${machine} without a stored launch`)
-    if (this.#answered.has(callId) && !(own && before === undefined)) {
+    if (this.#answered.has(key) && !(own && before === undefined)) {
       this.#find("R-4", `${callId} has a stored response and was entered again`)
     }
     if (before === undefined) {
-      this.#starts.set(callId, { count: 1, input })
+      this.#starts.set(key, { count: 1, input })
       return
     }
     before.count++
     if (before.input !== input) this.#find("R-3", `${callId} was entered with ${before.input}, then with ${input}`)
-    if (effects === "write" && before.count > 1 + (this.#allowed.get(callId) ?? 0)) {
+    if (effects === "write" && before.count > 1 + (this.#allowed.get(key) ?? 0)) {
       this.#find("R-2", `${callId} writes and was entered ${before.count} times without a verdict to retry`)
     }
   }

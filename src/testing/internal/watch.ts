@@ -26,6 +26,16 @@ export interface Cut {
   readonly way: "before" | "unacknowledged" | "after" | "asleep"
 }
 
+/** A call, wherever else its id may come up: models repeat theirs from run to run and from turn to turn. */
+export interface Place {
+  readonly runId: string
+  readonly step: number
+  readonly callId: string
+}
+
+/** A place as a key. */
+export const keyOf = ({ callId, runId, step }: Place): string => JSON.stringify([runId, step, callId])
+
 /** One thing that happened, in the order of the world. */
 export type Fact =
   | { readonly type: "stored"; readonly machine: string; readonly record: RunRecord }
@@ -38,16 +48,16 @@ export type Fact =
       readonly tag: string | undefined
     }
   | { readonly type: "asked"; readonly machine: string; readonly runId: string }
-  | {
+  | (Place & {
       readonly type: "started"
       readonly machine: string
-      readonly callId: string
       readonly effects: Effects
       readonly input: string
-    }
-  | { readonly type: "ended"; readonly machine: string; readonly callId: string }
+    })
+  /** It ran to its end, or was interrupted. */
+  | (Place & { readonly type: "ended" | "cut"; readonly machine: string })
   /** The one who resumes said that this call may run again. */
-  | { readonly type: "allowed"; readonly callId: string }
+  | (Place & { readonly type: "allowed" })
 
 /** What a model said to one question: as often as it failed, then its answer. */
 export interface Said {
@@ -141,17 +151,12 @@ export const watch = (machine: Machine, witness: Witness, parts: Parts, cut: Cut
     body: Effect.Effect<A, E, R>
   ): Effect.Effect<A, E, R> =>
     Effect.suspend(() => {
-      facts.push({
-        type: "started",
-        machine: name,
-        callId: scope.callId,
-        effects,
-        input: JSON.stringify(input)
-      })
+      const place = { runId: scope.runId, step: scope.step, callId: scope.callId }
+      facts.push({ type: "started", machine: name, ...place, effects, input: JSON.stringify(input) })
       return Effect.onExit(body, (exit) => {
-        if (Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)) return Effect.void
-        facts.push({ type: "ended", machine: name, callId: scope.callId })
-        return doomed ? die : Effect.void
+        const isCut = Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
+        facts.push({ type: isCut ? "cut" : "ended", machine: name, ...place })
+        return doomed && !isCut ? die : Effect.void
       })
     })
 

@@ -1,0 +1,73 @@
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import * as Broken from "../support/brokenKernels.ts"
+import { type Outcome, simulate } from "./simulation.ts"
+
+const { seeds }: { readonly seeds: ReadonlyArray<number> } = JSON.parse(
+  readFileSync(new URL("../seeds.json", import.meta.url), "utf8")
+)
+
+const play = Effect.fnUntraced(function* (from: number, count: number) {
+  const outcomes: Array<Outcome> = []
+  for (let seed = from; seed < from + count; seed++) outcomes.push(yield* simulate(seed))
+  return outcomes
+})
+
+const failed = (outcomes: ReadonlyArray<Outcome>) =>
+  outcomes.flatMap(({ findings, seed }) => (findings.length === 0 ? [] : [`seed ${seed}: ${findings.join("; ")}`]))
+
+const sum = (outcomes: ReadonlyArray<Outcome>, of: (outcome: Outcome) => number) =>
+  outcomes.reduce((total, outcome) => total + of(outcome), 0)
+
+describe("two workers under a seeded fate (R-1 to R-5, R-10, R-15, R-17, R-19, R-23)", () => {
+  for (const from of [1, 51, 101, 151]) {
+    it.live(`nothing is lost, doubled, left or told wrong: seeds ${from} to ${from + 49}`, () =>
+      Effect.gen(function* () {
+        const outcomes = yield* play(from, 50)
+        assert.deepStrictEqual(failed(outcomes), [])
+        // A world in which nothing happens proves nothing.
+        assert.isAbove(
+          sum(outcomes, ({ entered }) => entered),
+          200
+        )
+        assert.isAbove(
+          sum(outcomes, ({ faults }) => faults),
+          200
+        )
+      })
+    )
+  }
+
+  it.live("seeds that once found something find it no more", () =>
+    Effect.gen(function* () {
+      for (const seed of seeds) assert.deepStrictEqual(failed([yield* simulate(seed)]), [])
+    })
+  )
+
+  it.live("a seed plays the same way every time", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* simulate(7), yield* simulate(7))
+    })
+  )
+})
+
+describe("the simulation finds what is broken", () => {
+  const broken = [
+    ["without the launch commit", Broken.withoutLaunch, /R-2/],
+    ["without the revision check", Broken.withoutRevisionCheck, /R-[25]/],
+    ["that acknowledges early", Broken.thatAcknowledgesEarly, /R-[125]/],
+    ["that repeats what was in flight", Broken.thatRetriesInFlight, /R-2/]
+  ] as const
+  for (const [name, kernel, rule] of broken) {
+    it.live(`a kernel ${name} does not come through 60 seeds`, () =>
+      Effect.gen(function* () {
+        for (let seed = 1; seed <= 60; seed++) {
+          const { findings } = yield* simulate(seed, kernel)
+          if (findings.some((finding) => rule.test(finding))) return
+        }
+        assert.fail("nothing was found")
+      })
+    )
+  }
+})

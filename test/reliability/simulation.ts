@@ -1,0 +1,449 @@
+/**
+ * Two workers on one store, under a seeded fate: every order of steps, every fault (F1 to F7).
+ *
+ * Everything happens in this process and in virtual time; one number makes it
+ * happen again. What must hold is judged after every step (R-1 to R-5, R-10,
+ * R-15, R-19, R-23).
+ */
+import { Context, Effect, Layer, Logger, Option, Schedule, Stream } from "effect"
+import {
+  Agent,
+  Kernel,
+  Limits,
+  MediaStore,
+  ProtocolRegistry,
+  Provider,
+  Recorder,
+  type RunEvent,
+  RunStore,
+  RunWorker,
+  Skill,
+  SkillRegistry,
+  StreamPart
+} from "kernai"
+import { drive, type Machine, World } from "../../src/internal/machine.ts"
+import { Judge, judgeKept, type Kept } from "../../src/testing/internal/verdict.ts"
+import { type Fact, keyOf, watch, type Witness } from "../../src/testing/internal/watch.ts"
+
+export interface Outcome {
+  readonly seed: number
+  readonly findings: ReadonlyArray<string>
+  readonly steps: number
+  readonly faults: number
+  readonly entered: number
+}
+
+/** A small generator of numbers: the same seed, the same world. */
+const randomOf = (seed: number) => {
+  let state = seed >>> 0
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+  return {
+    next,
+    below: (bound: number) => Math.floor(next() * bound),
+    chance: (probability: number) => next() < probability
+  }
+}
+type Random = ReturnType<typeof randomOf>
+
+const maxTokens = 400
+const usage = StreamPart.finish("stop", { inputTokens: { total: 60 }, outputTokens: { total: 40 } }).usage
+
+const model = { id: "scripted", capabilities: ["text"] as const }
+const solo = Agent.make({ name: "solo", instructions: "", model, skills: "all", dialect: "tools" })
+const agents = [
+  solo,
+  Agent.make({ name: "several", instructions: "", model, skills: "all", dialect: "tools", concurrency: 3 }),
+  Agent.make({ name: "frugal", instructions: "", model, skills: "all", dialect: "tools", budget: { maxTokens } }),
+  Agent.make({ name: "planner", instructions: "", model, skills: "all", taskConcurrency: 2 })
+]
+
+/** Plays one seed to the end of all its runs. */
+export const simulate = Effect.fnUntraced(function* (
+  seed: number,
+  kernel: typeof Kernel.layer = Kernel.layer
+): Effect.fn.Return<Outcome, never> {
+  const random = randomOf(seed)
+  const world = new World({
+    order: { pick: (count) => random.below(count), gives: () => random.chance(0.01) }
+  })
+  const store = yield* RunStore.makeMemory
+  const findings: Array<string> = []
+  const judge = new Judge()
+  const facts: Array<Fact> = []
+  const told = new Map<string, Array<RunEvent.RunEvent>>()
+  let calls = 0
+  const witness: Witness = {
+    said: new Map(),
+    facts: {
+      push: (fact) => {
+        facts.push(fact)
+        judge.see(fact)
+        if (fact.type === "asked") calls++
+        if (fact.type === "started" && fact.callId.includes("cut")) findings.push(`R-10: ${fact.callId} was entered`)
+      }
+    }
+  }
+  // Not a process: whoever comes back comes back by its clock.
+  const fate = world.boot("fate")
+  const site: Site = { kernel, seed, random, world, store, witness, facts, told, left: new Map() }
+
+  const count = 1 + random.below(3)
+  for (let index = 0; index < count; index++) {
+    const agent = agents[random.below(agents.length)] ?? solo
+    const submitted = world.boot("client").start(submit(site, agent, `r${index}`))
+    yield* drive(world, () => submitted.pollUnsafe() !== undefined)
+  }
+
+  let faults = 0
+  let workers = [boot(site, "a"), boot(site, "b")]
+  const later = (milliseconds: number, action: () => void) => {
+    fate.sleepers.add({ at: world.now + milliseconds, wake: action })
+  }
+  const strike = () => {
+    const index = random.below(workers.length)
+    const worker = workers[index]
+    if (worker === undefined || worker.machine.status !== "running") return
+    faults++
+    const { machine } = worker
+    const again = () => {
+      workers = workers.map((other) => (other === worker ? boot(site, `${machine.name}'`) : other))
+    }
+    switch (random.below(4)) {
+      case 0:
+        machine.kill()
+        return later(random.below(15_000), again)
+      case 1:
+        machine.stop()
+        return later(random.below(30_000), () => machine.wake())
+      case 2:
+        machine.skew += random.below(120_000) - 60_000
+        return
+      default:
+        // Told to stop: it has 10 seconds, and leaves nothing behind (R-15, R-17).
+        worker.fiber.interruptUnsafe()
+        return later(10_000, () => {
+          if (machine.status === "running") {
+            if (worker.fiber.pollUnsafe() === undefined) findings.push(`R-17: ${machine.name} did not end in time`)
+            else if (machine.sleepers.size + machine.tasks.length > 0) findings.push(`R-15: ${machine.name} left work`)
+          }
+          machine.kill()
+          again()
+        })
+    }
+  }
+
+  const heads = Effect.runSyncWith(Context.empty())
+  const isOver = () => heads(store.list({ roots: true })).every((head) => isEnd(head))
+  let steps = 0
+  while (steps++ < 60_000) {
+    if (steps % 64 === 0 && isOver()) break
+    if (faults < 12 && random.chance(0.02)) strike()
+    if (!world.step() && !world.advance()) {
+      findings.push("nothing moves any more")
+      break
+    }
+    if (judge.findings.length + findings.length > 0) break
+  }
+  if (!isOver() && judge.findings.length + findings.length === 0) {
+    const left = heads(store.list({ roots: true })).map((head) => `${head.runId} ${JSON.stringify(head.status)}`)
+    findings.push(`R-1: not over after ${steps} steps: ${left.join(", ")}`)
+  }
+
+  const kept = yield* Effect.orDie(keep(store))
+  for (const { detail, rule } of [...judge.findings, ...judgeKept(facts, kept)]) findings.push(`${rule}: ${detail}`)
+  findings.push(...judgeBudget(kept), ...judgeTold(facts, told))
+  for (const machine of world.machines) machine.kill()
+  const entered = facts.filter((fact) => fact.type === "started").length
+  return { seed, findings, steps, faults, entered }
+})
+
+interface Site {
+  readonly kernel: typeof Kernel.layer
+  readonly seed: number
+  readonly random: Random
+  readonly world: World
+  readonly store: RunStore.Shape
+  readonly witness: Witness
+  readonly facts: ReadonlyArray<Fact>
+  readonly told: Map<string, Array<RunEvent.RunEvent>>
+  /** When a machine last came to an end with a run, by both their names: the number of the fact. */
+  readonly left: Map<string, number>
+}
+
+const isEnd = ({ status }: RunStore.RunHead): boolean =>
+  status.type === "completed" || (status.type === "failed" && status.error.tag === "BudgetExhaustedError")
+
+const keep = Effect.fnUntraced(function* (store: RunStore.Shape) {
+  return yield* Effect.forEach(yield* store.list(), ({ runId }) =>
+    Effect.map(Effect.zip(Stream.runCollect(store.read(runId)), store.load(runId)), ([journal, state]): Kept => ({
+      runId,
+      journal,
+      state: Option.getOrUndefined(state)
+    }))
+  )
+})
+
+// ---------------------------------------------------------------- workers
+
+const submit = (site: Site, agent: (typeof agents)[number], runId: string) =>
+  Kernel.submit(agent, "go", { runId }).pipe(
+    Effect.provide(
+      Kernel.layer.pipe(
+        Layer.provide([
+          SkillRegistry.layer(),
+          ProtocolRegistry.layer(),
+          MediaStore.layerMemory,
+          Layer.succeed(RunStore.RunStore, site.store),
+          Layer.succeed(Provider.Provider, { name: "none", stream: () => Stream.never })
+        ]),
+        Layer.provideMerge(Layer.succeed(RunStore.RunStore, site.store))
+      )
+    ),
+    Effect.orDie
+  )
+
+const boot = (site: Site, name: string) => {
+  const machine = site.world.boot(`${name}${site.world.machines.length}`)
+  const events: Array<RunEvent.RunEvent> = []
+  site.told.set(machine.name, events)
+  const program = Effect.gen(function* () {
+    const registry = yield* Layer.build(SkillRegistry.layer(...skills(site)))
+    const protocols = yield* Layer.build(ProtocolRegistry.layer())
+    const watched = watch(
+      machine,
+      site.witness,
+      {
+        store: faulty(site, machine),
+        skills: Context.get(registry, SkillRegistry.SkillRegistry),
+        protocols: Context.get(protocols, ProtocolRegistry.ProtocolRegistry)
+      },
+      undefined
+    )
+    const ground = yield* Layer.build(
+      Layer.mergeAll(
+        MediaStore.layerMemory,
+        Layer.succeed(RunStore.RunStore, watched.store),
+        Layer.succeed(SkillRegistry.SkillRegistry, watched.skills),
+        Layer.succeed(ProtocolRegistry.ProtocolRegistry, watched.protocols),
+        Layer.succeed(Limits.Limits, { ...Limits.defaults, skillMs: 5_000, emptyReplies: 50 }),
+        Layer.succeed(Provider.Provider, provider(site)),
+        Layer.succeed(Recorder.Recorder, { record: (event) => void events.push(event) })
+      )
+    )
+    const kernel = yield* Layer.build(Layer.provide(site.kernel, Layer.succeedContext(ground)))
+    const work = RunWorker.run({
+      agents,
+      workerId: machine.name,
+      concurrency: 2,
+      lease: "10 seconds",
+      poll: "500 millis",
+      drain: "2 seconds",
+      retry: Schedule.spaced("1 second"),
+      retries: ({ status }) => status.type === "failed" && status.error.tag !== "BudgetExhaustedError",
+      resume: ({ runId }) => ({ replay: verdicts(site, runId) }),
+      onRun: ({ runId }) => Effect.sync(() => void site.left.set(`${machine.name} ${runId}`, site.facts.length))
+    })
+    return yield* Effect.provideContext(work, Context.merge(ground, kernel))
+  }).pipe(Effect.scoped, Effect.provide(Logger.layer([])))
+  return { machine, fiber: machine.start(program) }
+}
+
+/** What a person who can see everything says about calls in flight: nothing while their process may still come back. */
+const verdicts = ({ facts, left, witness, world }: Site, root: string): { readonly [id: string]: Kernel.Verdict } => {
+  const open = new Map<
+    string,
+    { readonly owner: string; readonly at: number; readonly runId: string; readonly step: number }
+  >()
+  const ended = new Set<string>()
+  const steps = new Map<string, number>()
+  for (const [at, fact] of facts.entries()) {
+    if (fact.type === "ended") ended.add(keyOf(fact))
+    // Of a launch that was not acknowledged nobody knows whether it was stored.
+    const isKnown = fact.type === "stored"
+    if (!isKnown && !(fact.type === "refused" && fact.tag === "StoreError")) continue
+    if (!isBelow(fact.record.runId, root)) continue
+    const { delta, events, runId } = fact.record
+    for (const id of delta.launched ?? []) open.set(id, { owner: fact.machine, at, runId, step: steps.get(runId) ?? 0 })
+    if (!isKnown) continue
+    for (const event of events) {
+      steps.set(runId, event.step)
+      if (event.type === "tool_call_completed") open.delete(event.toolCallId)
+    }
+    for (const { toolCallId } of delta.resolved ?? []) open.delete(toolCallId)
+  }
+  const replay: { [id: string]: Kernel.Verdict } = {}
+  for (const [callId, { at, owner, runId, step }] of open) {
+    // A task is a run of its own: it is taken up again in any case.
+    if (facts.some((fact) => fact.type === "stored" && fact.record.runId === callId)) continue
+    const place = { runId, step, callId }
+    const isGone =
+      world.machines.find(({ name }) => name === owner)?.status === "dead" || (left.get(`${owner} ${root}`) ?? 0) > at
+    replay[callId] = ended.has(keyOf(place))
+      ? { resolve: { output: [{ type: "text", text: "known" }] } }
+      : isGone
+        ? "retry"
+        : "fail"
+    if (replay[callId] === "retry") witness.facts.push({ type: "allowed", ...place })
+  }
+  return replay
+}
+
+const isBelow = (runId: string, root: string): boolean => runId === root || runId.startsWith(`${root}:`)
+
+// ---------------------------------------------------------------- faults
+
+/** A store that is sometimes not there, and sometimes only its answer is lost (F2). */
+const faulty = ({ random, store }: Site, machine: Machine): RunStore.Shape => {
+  const lost = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "gone for a moment" })
+  const weak = <E>(write: Effect.Effect<void, E>): Effect.Effect<void, E | RunStore.StoreError> =>
+    Effect.suspend(() => {
+      if (machine.status === "dead" || !random.chance(0.01)) return write
+      return random.chance(0.5) ? Effect.fail(lost) : Effect.andThen(write, Effect.fail(lost))
+    })
+  return {
+    ...store,
+    create: (record, state) => weak(store.create(record, state)),
+    commit: (record, state) => weak(store.commit(record, state)),
+    acquire: (runId, lease, now) => weak(store.acquire(runId, lease, now))
+  }
+}
+
+/** Skills that succeed, fail, die, hang, or give what nobody can tell (F6). */
+const skills = ({ random }: Site): ReadonlyArray<Skill.AnySkill> =>
+  (
+    [
+      ["pay", "write"],
+      ["send", "idempotent"],
+      ["look", "read"]
+    ] as const
+  ).map(([name, effects]) =>
+    Skill.dynamic(name, {
+      description: name,
+      effects,
+      inputSchema: { type: "object" },
+      execute: () =>
+        Effect.gen(function* () {
+          yield* Effect.sleep(random.below(3_000))
+          switch (random.below(12)) {
+            case 0:
+              return yield* Effect.fail("not today")
+            case 1:
+              return yield* Effect.die(new Error("a bug"))
+            case 2:
+              return yield* Effect.never
+            case 3:
+              return { amount: 1n }
+            default:
+              return `${name} done`
+          }
+        })
+    })
+  )
+
+/** A model that answers, is cut off, fails or stalls (F4, F5, F7). */
+const provider = ({ random, seed }: Site): Provider.ProviderShape => ({
+  name: "scripted",
+  stream: (request) =>
+    Stream.unwrap(
+      Effect.gen(function* () {
+        yield* Effect.sleep(random.below(2_000))
+        const said = request.messages.filter((message) => message.role === "assistant").length
+        const own = randomOf(seed * 31 + request.messages.length * 7 + JSON.stringify(request.messages).length)
+        const fail = (reason: Provider.ProviderError["reason"]) =>
+          Stream.fail(new Provider.ProviderError({ provider: "scripted", reason, detail: reason }))
+        switch (random.below(14)) {
+          case 0:
+            return fail("disconnected")
+          case 1:
+            // The connection ends, and looks like an answer that was one.
+            return Stream.fromIterable(callsOf(own, "cut"))
+          case 2:
+            return Stream.concat(Stream.fromIterable(callsOf(own, "cut")), fail("server_error"))
+          case 3:
+            return Stream.fromIterable([...callsOf(own, "cut"), { ...StreamPart.finish("length"), usage }])
+        }
+        if (request.tools.length === 0) return Stream.fromIterable(blocks(said, own))
+        const parts = said < 1 + (seed % 3) ? callsOf(own, `s${said}`) : [StreamPart.text("done")]
+        const reason = parts.some((part) => part.type === "tool-call") ? "tool-calls" : "stop"
+        return Stream.fromIterable([...parts, { ...StreamPart.finish(reason), usage }])
+      })
+    )
+})
+
+const callsOf = (own: Random, id: string): ReadonlyArray<StreamPart.StreamPart> =>
+  Array.from({ length: 1 + own.below(3) }, (_, index) => ({
+    type: "tool-call",
+    // Ids repeat now and then.
+    id: own.chance(0.2) ? id : `${id}-${index}`,
+    name: ["pay", "send", "look"][own.below(3)] ?? "pay",
+    params: { index }
+  }))
+
+const plan = JSON.stringify({
+  goal: "both",
+  strategy: "parallel",
+  tasks: [
+    { id: "one", input: "first", parallel: true },
+    { id: "two", input: "second", parallel: true },
+    { id: "end", input: "third", parallel: false, depends_on: ["one", "two"] }
+  ]
+})
+
+const blocks = (said: number, own: Random): ReadonlyArray<StreamPart.StreamPart> => {
+  const text =
+    said > 0
+      ? `<block type="final">done</block>`
+      : own.chance(0.5)
+        ? `<block type="plan">${plan}</block>`
+        : `<block type="command" name="pay">{"to":1}</block><block type="command" name="send">{"to":2}</block>`
+  return [StreamPart.text(text), { ...StreamPart.finish("stop"), usage }]
+}
+
+// ---------------------------------------------------------------- checks
+
+/** No budget is passed by more than the calls under way: one, without parallel tasks (R-19). */
+const judgeBudget = (kept: ReadonlyArray<Kept>): ReadonlyArray<string> =>
+  kept.flatMap(({ runId, state }) => {
+    const tokens = (state?.usage.inputTokens ?? 0) + (state?.usage.outputTokens ?? 0)
+    return state?.agent === "frugal" && tokens > maxTokens + 100 ? [`R-19: ${runId} used ${tokens} tokens`] : []
+  })
+
+/** Whoever stored a record told its events, in order and without a gap (R-23). */
+const judgeTold = (
+  facts: ReadonlyArray<Fact>,
+  told: ReadonlyMap<string, ReadonlyArray<RunEvent.RunEvent>>
+): ReadonlyArray<string> => {
+  const findings: Array<string> = []
+  for (const [machine, events] of told) {
+    const heard = events.flatMap((event) =>
+      "revision" in event ? [`${event.runId}@${event.revision} ${event.type}`] : []
+    )
+    const last = new Map<string, number>()
+    const stored = facts.flatMap((fact) => {
+      if (fact.type !== "stored") return []
+      const { events, revision, runId } = fact.record
+      // Acknowledged when another had the run already: whoever is late tells nothing more.
+      if (revision <= (last.get(runId) ?? 0)) return []
+      last.set(runId, revision)
+      return fact.machine === machine ? events.map((event) => `${runId}@${revision} ${event.type}`) : []
+    })
+    for (const runId of new Set(stored.map((line) => line.split("@")[0]))) {
+      const of = (lines: ReadonlyArray<string>) => lines.filter((line) => line.startsWith(`${runId}@`))
+      const was = of(stored)
+      // The end of a run is told again to whoever asks.
+      const is = of(heard).filter(
+        (line, index, lines) => !line.endsWith("run_completed") || (was.includes(line) && lines.indexOf(line) === index)
+      )
+      // The last of them may have died with its process.
+      if (was.slice(0, is.length).join() !== is.join() || is.length < was.length - 2) {
+        findings.push(`R-23: ${machine} stored ${was.length} events of ${runId} and told ${is.length}`)
+      }
+    }
+  }
+  return findings
+}
