@@ -1,0 +1,94 @@
+/**
+ * A session in JSON files that survives its failures.
+ *
+ * A run is two files: its head in `<id>.json`, its journal in `<id>.jsonl`. It
+ * fails before its prompt is prepared, or in its model call, and a later
+ * process goes on from there with one more message. The model is scripted:
+ *
+ * npm run example -- examples/json-session-recovery.ts fail
+ * npm run example -- examples/json-session-recovery.ts model-fail
+ * npm run example -- examples/json-session-recovery.ts reply <id> "And in short?"
+ * npm run example -- examples/json-session-recovery.ts show <id>
+ *
+ * The files are in the folder that SESSIONS names, else in .kernai/sessions.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { Console, Effect, Layer, Option } from "effect"
+import {
+  Agent,
+  Hooks,
+  Kernel,
+  KernelError,
+  MediaStore,
+  Message,
+  ProtocolRegistry,
+  RunStore,
+  SkillRegistry
+} from "kernai"
+import { FileRunStore } from "kernai/file"
+import { MockProvider } from "kernai/testing"
+
+const [command = "", runId = "", text = "Go on."] = process.argv.slice(2)
+
+const agent = Agent.make({ name: "session", instructions: "You answer in one sentence.", model: "scripted" })
+
+const model = MockProvider.layer(
+  command === "reply"
+    ? '<block type="final">A fiber is a thread that costs next to nothing.</block>'
+    : new KernelError.ProviderError({
+        provider: "mock",
+        reason: "authentication",
+        detail: "the key is no longer valid"
+      })
+)
+
+const hooks = Hooks.layer({
+  onTurnStarted: () => (command === "fail" ? Effect.fail(new Error("the process had a bad day")) : Effect.succeed({})),
+  // The new message is part of the run's context, so that it is kept too; a prompt that is prepared again has it.
+  onTurnPrepared: ({ context, prepared }) => {
+    const said = context["reply"]
+    if (typeof said !== "string") return Effect.succeed({})
+    return Effect.succeed({ value: { ...prepared, messages: [...prepared.messages, Message.user(said)] } })
+  }
+})
+
+const print = Effect.fn("print")(function* (id: string) {
+  const store = yield* RunStore.RunStore
+  const state = Option.getOrUndefined(yield* store.load(id))
+  if (state === undefined) return yield* Console.log(`there is no session ${JSON.stringify(id)}`)
+  const { status } = state
+  yield* Console.log(`${state.runId} is ${status.type}/${status.phase} at revision ${state.revision}`)
+  for (const message of state.prompt) yield* Console.log(`  ${message.role}: ${JSON.stringify(Message.text(message))}`)
+})
+
+const begin = Effect.gen(function* () {
+  const id = `session-${Date.now().toString(36)}`
+  yield* Effect.catch(Kernel.run(agent, "What is a fiber?", { runId: id }), (error) =>
+    Console.log(`failed: ${error.message}`)
+  )
+  yield* print(id)
+})
+
+const reply = Effect.gen(function* () {
+  // `rewind` prepares the turn again: a prompt that was stored before the failure would be sent as it is.
+  const result = yield* Kernel.resume(agent, runId, { rewind: true, context: { reply: text } })
+  yield* Console.log(`answer: ${result.text}`)
+  yield* print(runId)
+})
+
+const program =
+  command === "fail" || command === "model-fail"
+    ? begin
+    : command === "reply"
+      ? reply
+      : command === "show"
+        ? print(runId)
+        : Console.log("json-session-recovery.ts fail | model-fail | reply <id> [text] | show <id>")
+
+const live = Kernel.layer.pipe(
+  Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory, model, hooks]),
+  Layer.provideMerge(FileRunStore.layer(process.env["SESSIONS"] ?? ".kernai/sessions")),
+  Layer.provide(NodeServices.layer)
+)
+
+await Effect.runPromise(Effect.provide(program, live))

@@ -1,0 +1,61 @@
+/**
+ * The example of a session that is recovered from its files, as a person calls it (DR-28).
+ */
+import { afterEach, assert, beforeEach, describe, it } from "@effect/vitest"
+import { spawnSync } from "node:child_process"
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+
+const root = join(import.meta.dirname, "..", "..")
+let folder = ""
+
+const call = (...args: ReadonlyArray<string>): string => {
+  const { status, stderr, stdout } = spawnSync(
+    process.execPath,
+    ["--conditions=kernai-source", "examples/json-session-recovery.ts", ...args],
+    { cwd: root, encoding: "utf8", env: { ...process.env, SESSIONS: folder } }
+  )
+  assert.deepStrictEqual({ status, stderr }, { status: 0, stderr: "" })
+  return stdout
+}
+
+const idOf = (shown: string): string => /^(session-\w+) is /m.exec(shown)?.[1] ?? ""
+
+describe("json-session-recovery", () => {
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "kernai-sessions-"))
+  })
+  afterEach(() => {
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const failures = [
+    ["fail", "turn_started"],
+    ["model-fail", "model_started"]
+  ] as const
+  it.each(failures)(
+    "goes on after '%s', which leaves the run failed at %s, with a message more (DR-18, DR-19, DR-28)",
+    (command, phase) => {
+      const failed = call(command)
+      const id = idOf(failed)
+      assert.include(failed, `${id} is failed/${phase} at revision`)
+      assert.deepStrictEqual(readdirSync(folder).sort(), [`${id}.json`, `${id}.jsonl`])
+      assert.include(call("show", id), `${id} is failed/${phase} at revision`)
+      const before = readFileSync(join(folder, `${id}.jsonl`), "utf8")
+
+      const answered = call("reply", id, "And in short?")
+      assert.include(answered, "answer: A fiber is a thread that costs next to nothing.\n")
+      assert.include(answered, `${id} is completed/`)
+      assert.include(answered, '  user: "What is a fiber?"\n  user: "And in short?"\n')
+      // The journal only grows.
+      assert.isTrue(readFileSync(join(folder, `${id}.jsonl`), "utf8").startsWith(before))
+    },
+    30_000
+  )
+
+  it("says how it is called, and that there is no such session", () => {
+    assert.include(call(), "fail | model-fail | reply <id> [text] | show <id>")
+    assert.strictEqual(call("show", "nobody"), 'there is no session "nobody"\n')
+  })
+})
