@@ -1,52 +1,26 @@
-/**
- * durable-run.json in the strict tier, on every store: one commit per row of DR-4, and the same ones everywhere (R-8).
- */
-import { NodeFileSystem } from "@effect/platform-node"
-import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
-import { RunStore } from "kernai"
-import { FileRunStore } from "kernai/file"
-import { PgRunStore, SqlRunStore } from "kernai/sql"
+import { readFileSync } from "node:fs"
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Layer, Scope } from "effect"
 import { play, type Scenario } from "../support/durable.ts"
-import * as Postgres from "../support/postgres.ts"
-import { load, tally } from "../support/vectors.ts"
+import { stores } from "../support/stores.ts"
 
-const { scenarios } = load<{ readonly scenarios: ReadonlyArray<Scenario> }>("durable-run")
-
-const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "kernai-durable-"))),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+const { scenarios }: { readonly scenarios: ReadonlyArray<Scenario> } = JSON.parse(
+  readFileSync(new URL("../fixtures/vectors/durable-run.json", import.meta.url), "utf8")
 )
 
-const stores = {
-  memory: RunStore.layerMemory,
-  file: Layer.unwrap(Effect.map(folder, (folder) => FileRunStore.layer(folder))).pipe(
-    Layer.provide(NodeFileSystem.layer)
-  ),
-  SQLite: Layer.unwrap(Effect.map(folder, (folder) => SqlRunStore.layerSqlite(join(folder, "runs.db")))),
-  PostgreSQL: Layer.unwrap(
-    Effect.map(Postgres.database, ({ url }) => PgRunStore.layer({ url: Redacted.make(url), maxConnections: 2 }))
-  )
-}
-
-for (const [name, store] of Object.entries(stores)) {
-  describe.skipIf(name === "PostgreSQL" && !Postgres.available)(`durable-run.json on ${name} (DR-1 to DR-23)`, () => {
-    const counted = tally(`durable-run on ${name}`)
-
-    it.layer(store, { timeout: "60 seconds" })((it) => {
-      for (const scenario of scenarios) {
-        it.effect(`${scenario.id}: ${scenario.title}`, () =>
-          Effect.gen(function* () {
-            counted.ran()
-            assert.deepStrictEqual(yield* play(scenario), [])
-          })
-        )
-      }
-    })
-
-    counted.report()
+for (const { isThere, name, place } of stores) {
+  describe.skipIf(!isThere)(`durable runs on ${name} (DR-1 to DR-23)`, () => {
+    const scope = Scope.makeUnsafe()
+    afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+    const shared = Effect.runSync(
+      Effect.cached(Effect.flatMap(Scope.provide(place, scope), (layer) => Layer.buildWithScope(layer, scope)))
+    )
+    for (const scenario of scenarios) {
+      it.live(`${scenario.id}: ${scenario.title}`, () =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual(yield* Effect.provideContext(play(scenario), yield* shared), [])
+        })
+      )
+    }
   })
 }
