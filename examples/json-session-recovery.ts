@@ -43,7 +43,7 @@ const model = MockProvider.layer(
 )
 
 const hooks = Hooks.layer({
-  onTurnStarted: () => (command === "fail" ? Effect.fail(new Error("the process had a bad day")) : Effect.succeed({})),
+  onTurnStarted: () => (command === "fail" ? Effect.fail("the process had a bad day") : Effect.succeed({})),
   // The new message is part of the run's context, so that it is kept too; a prompt that is prepared again has it.
   onTurnPrepared: ({ context, prepared }) => {
     const said = context["reply"]

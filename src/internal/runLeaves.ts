@@ -24,9 +24,6 @@ export const exactly =
   <F extends FieldsOf<T>>(fields: F) =>
     Schema.Struct(fields)
 
-/** A field that may be absent. */
-export const optional = Schema.optionalKey
-
 /** A field that is there but undefined is not written. */
 export const absent = <S extends Schema.Constraint>(schema: S) =>
   Schema.withDecodingDefaultKey<Schema.UndefinedOr<S>>(Effect.succeed(undefined))(Schema.UndefinedOr(schema))
@@ -79,16 +76,16 @@ export const make = () => {
     input: Storable.Json,
     kind,
     review: Schema.Literals(["unreviewed", "accepted"]),
-    blockName: optional(Schema.String),
-    fault: optional(callError)
+    blockName: Schema.optionalKey(Schema.String),
+    fault: Schema.optionalKey(callError)
   })
 
   const answer = exactly<Run.ApprovalAnswer>()({
     toolCallId: Schema.String,
     approved: Schema.Boolean,
-    reason: optional(Schema.String),
-    by: optional(Schema.String),
-    input: optional(Storable.Json)
+    reason: Schema.optionalKey(Schema.String),
+    by: Schema.optionalKey(Schema.String),
+    input: Schema.optionalKey(Storable.Json)
   })
 
   const approval = exactly<Run.Approval>()({
@@ -96,13 +93,13 @@ export const make = () => {
     toolName: Schema.String,
     input: Storable.Json,
     reason: Schema.String,
-    answer: optional(answer)
+    answer: Schema.optionalKey(answer)
   })
 
   const completing = exactly<NonNullable<Run.RunState["completing"]>>()({
     source,
-    reason: optional(Schema.String),
-    metadata: optional(Storable.Json)
+    reason: Schema.optionalKey(Schema.String),
+    metadata: Schema.optionalKey(Storable.Json)
   })
 
   const forkedFrom = exactly<Run.ForkedFrom>()({ runId: Schema.String, revision: Schema.Int })
@@ -111,19 +108,19 @@ export const make = () => {
     exactly<Extract<Run.Stop, { type: "pause" }>>()({
       type: Schema.Literal("pause"),
       reason: Schema.String,
-      metadata: optional(Storable.Json)
+      metadata: Schema.optionalKey(Storable.Json)
     }),
     exactly<Extract<Run.Stop, { type: "finish" }>>()({
       type: Schema.Literal("finish"),
-      reason: optional(Schema.String),
-      metadata: optional(Storable.Json)
+      reason: Schema.optionalKey(Schema.String),
+      metadata: Schema.optionalKey(Storable.Json)
     })
   ])
 
   const errorInfo = exactly<Run.ErrorInfo>()({
     tag: Schema.String,
     message: Schema.String,
-    fields: optional(Storable.JsonObject)
+    fields: Schema.optionalKey(Storable.JsonObject)
   })
 
   const status = Schema.Union([
@@ -139,8 +136,8 @@ export const make = () => {
       type: Schema.Literal("completed"),
       phase,
       source,
-      reason: optional(Schema.String),
-      metadata: optional(Storable.Json),
+      reason: Schema.optionalKey(Schema.String),
+      metadata: Schema.optionalKey(Storable.Json),
       createdAt: Schema.Finite
     }),
     exactly<Extract<Run.Status, { type: "failed" }>>()({
@@ -155,9 +152,9 @@ export const make = () => {
     exactly<OutcomeOf<"workflow">>()({
       type: Schema.Literal("workflow"),
       plan: Plan.Plan,
-      note: optional(Schema.String)
+      note: Schema.optionalKey(Schema.String)
     }),
-    exactly<OutcomeOf<"tools">>()({ type: Schema.Literal("tools"), note: optional(Schema.String) }),
+    exactly<OutcomeOf<"tools">>()({ type: Schema.Literal("tools"), note: Schema.optionalKey(Schema.String) }),
     exactly<OutcomeOf<"final">>()({ type: Schema.Literal("final"), text: Schema.String }),
     exactly<OutcomeOf<"prose">>()({ type: Schema.Literal("prose"), text: Schema.String }),
     exactly<OutcomeOf<"corrective">>()({
@@ -172,37 +169,37 @@ export const make = () => {
     capabilities: Schema.Array(
       Schema.Literals(["text", "vision", "audio_in", "video_in", "document_in", "image_gen", "audio_out"])
     ),
-    provider: optional(Schema.String),
-    contextWindow: optional(Schema.Finite),
-    maxOutputTokens: optional(Schema.Finite),
-    price: optional(
+    provider: Schema.optionalKey(Schema.String),
+    contextWindow: Schema.optionalKey(Schema.Finite),
+    maxOutputTokens: Schema.optionalKey(Schema.Finite),
+    price: Schema.optionalKey(
       exactly<Price>()({
         inputPerMillion: Schema.Finite,
         outputPerMillion: Schema.Finite,
-        cachedPerMillion: optional(Schema.Finite)
+        cachedPerMillion: Schema.optionalKey(Schema.Finite)
       })
     )
   })
 
   const generation = exactly<Generation>()({
-    temperature: optional(Schema.Finite),
-    maxTokens: optional(Schema.Finite),
-    topP: optional(Schema.Finite),
-    stopSequences: optional(strings),
-    seed: optional(Schema.Finite),
-    thinking: optional(
+    temperature: Schema.optionalKey(Schema.Finite),
+    maxTokens: Schema.optionalKey(Schema.Finite),
+    topP: Schema.optionalKey(Schema.Finite),
+    stopSequences: Schema.optionalKey(strings),
+    seed: Schema.optionalKey(Schema.Finite),
+    thinking: Schema.optionalKey(
       exactly<NonNullable<Generation["thinking"]>>()({
-        budget: optional(Schema.Finite),
-        effort: optional(Schema.String)
+        budget: Schema.optionalKey(Schema.Finite),
+        effort: Schema.optionalKey(Schema.String)
       })
     ),
-    extra: optional(Storable.JsonObject)
+    extra: Schema.optionalKey(Storable.JsonObject)
   })
 
   const modelArgs = exactly<Run.ModelArgs>()({
-    model: optional(model),
-    generation: optional(generation),
-    cacheBreakpoints: optional(Schema.Array(Schema.Int))
+    model: Schema.optionalKey(model),
+    generation: Schema.optionalKey(generation),
+    cacheBreakpoints: Schema.optionalKey(Schema.Array(Schema.Int))
   })
 
   // Whatever was counted is read back; what may be counted is decided where usage is made.
@@ -221,7 +218,12 @@ export const make = () => {
     )
   )
 
-  const scope = { rootRunId: Schema.String, step: Schema.Finite, depth: Schema.Finite, taskId: optional(Schema.String) }
+  const scope = {
+    rootRunId: Schema.String,
+    step: Schema.Finite,
+    depth: Schema.Finite,
+    taskId: Schema.optionalKey(Schema.String)
+  }
 
   const range = Schema.Tuple([Schema.Natural, Schema.Natural])
 

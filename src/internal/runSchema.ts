@@ -14,7 +14,7 @@ import type { Content } from "../Content.ts"
 import type { Message } from "../Message.ts"
 import type * as Events from "../RunEvent.ts"
 import type * as Run from "../RunState.ts"
-import { absent, exactly, type FieldsOf, optional } from "./runLeaves.ts"
+import { absent, exactly, type FieldsOf } from "./runLeaves.ts"
 import * as Leaves from "./runLeaves.ts"
 import * as Storable from "./storable.ts"
 
@@ -79,8 +79,8 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
   const message = exactly<Message>()({
     role: Schema.Literals(["system", "user", "assistant", "tool"]),
     content: Schema.Array(content),
-    name: optional(Schema.String),
-    metadata: optional(Storable.JsonObject)
+    name: Schema.optionalKey(Schema.String),
+    metadata: Schema.optionalKey(Storable.JsonObject)
   })
   const messages = Schema.Array(message)
 
@@ -94,13 +94,13 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     toolName: Schema.NullOr(Schema.String),
     kind,
     input: Storable.Json,
-    output: optional(Schema.Array(content)),
-    error: optional(callError),
-    skipped: optional(Schema.Boolean),
-    message: optional(message),
-    metadata: optional(Storable.JsonObject),
-    durationMs: optional(Schema.Finite),
-    spent: optional(spent)
+    output: Schema.optionalKey(Schema.Array(content)),
+    error: Schema.optionalKey(callError),
+    skipped: Schema.optionalKey(Schema.Boolean),
+    message: Schema.optionalKey(message),
+    metadata: Schema.optionalKey(Storable.JsonObject),
+    durationMs: Schema.optionalKey(Schema.Finite),
+    spent: Schema.optionalKey(spent)
   })
   const results = Schema.Array(result)
   const change = Schema.Union([
@@ -110,7 +110,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
   const prompt = exactly<Run.PromptDelta>()({
     base: Schema.Int,
     append: messages,
-    system: optional(Schema.NullOr(Schema.String))
+    system: Schema.optionalKey(Schema.NullOr(Schema.String))
   })
 
   const event = <T extends EventBody["type"]>(type: T) => {
@@ -121,18 +121,18 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     event("run_started")({
       agent: Schema.String,
       parentRunId: absent(Schema.String),
-      forkedFrom: optional(forkedFrom),
+      forkedFrom: Schema.optionalKey(forkedFrom),
       messages,
       history: Schema.Int,
       context: Storable.JsonObject
     }),
-    event("turn_started")({ turnId: Schema.String, steering: optional(messages) }),
+    event("turn_started")({ turnId: Schema.String, steering: Schema.optionalKey(messages) }),
     event("turn_prepared")({
       model: Schema.String,
       dialect,
       prompt,
       tools: strings,
-      args: optional(modelArgs)
+      args: Schema.optionalKey(modelArgs)
     }),
     event("model_started")({ attempt: Schema.Int }),
     event("model_restarted")({ attempt: Schema.Int }),
@@ -140,41 +140,41 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
       message,
       model: Schema.String,
       usage: Schema.NullOr(usage),
-      costUsd: optional(Schema.Finite),
+      costUsd: Schema.optionalKey(Schema.Finite),
       finishReason,
       latencyMs: Schema.Finite,
       outcome,
       calls: Schema.Array(call)
     }),
     event("tool_calls_started")({
-      calls: optional(Schema.Array(call)),
-      approvals: optional(Schema.Array(approval))
+      calls: Schema.optionalKey(Schema.Array(call)),
+      approvals: Schema.optionalKey(Schema.Array(approval))
     }),
-    event("tool_call_started")({ toolCallId: Schema.String, change: optional(change) }),
-    event("tool_call_completed")({ toolCallId: Schema.String, result, spent: optional(spent) }),
+    event("tool_call_started")({ toolCallId: Schema.String, change: Schema.optionalKey(change) }),
+    event("tool_call_completed")({ toolCallId: Schema.String, result, spent: Schema.optionalKey(spent) }),
     event("tool_calls_completed")({}),
     event("turn_completed")({ turnId: Schema.String }),
     event("paused")({ reason: Schema.String, metadata: Storable.Json }),
     event("run_completed")({
       source,
-      reason: optional(Schema.String),
-      metadata: optional(Storable.Json)
+      reason: Schema.optionalKey(Schema.String),
+      metadata: Schema.optionalKey(Storable.Json)
     }),
     event("run_failed")({ error: errorInfo })
   ])
 
   const delta = exactly<Run.Delta>()({
-    settled: optional(Schema.Boolean),
-    context: optional(Storable.JsonObject),
-    launched: optional(strings),
-    retried: optional(strings),
-    resolved: optional(results),
-    answers: optional(Schema.Array(answer)),
-    asked: optional(Schema.Array(approval)),
-    rewind: optional(Schema.Boolean),
-    completing: optional(completing),
-    deferred: optional(stop),
-    resumed: optional(Schema.Boolean)
+    settled: Schema.optionalKey(Schema.Boolean),
+    context: Schema.optionalKey(Storable.JsonObject),
+    launched: Schema.optionalKey(strings),
+    retried: Schema.optionalKey(strings),
+    resolved: Schema.optionalKey(results),
+    answers: Schema.optionalKey(Schema.Array(answer)),
+    asked: Schema.optionalKey(Schema.Array(approval)),
+    rewind: Schema.optionalKey(Schema.Boolean),
+    completing: Schema.optionalKey(completing),
+    deferred: Schema.optionalKey(stop),
+    resumed: Schema.optionalKey(Schema.Boolean)
   })
 
   const record = exactly<Record>()({
@@ -184,14 +184,14 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     op: Schema.Literals(["phase", "launch", "pause", "resume"]),
     createdAt: Schema.Finite,
     workerId: Schema.String,
-    scope: optional(exactly<Scope>()(scope)),
-    scopes: optional(
+    scope: Schema.optionalKey(exactly<Scope>()(scope)),
+    scopes: Schema.optionalKey(
       Schema.Array(
         exactly<FullScope>()({ ...scope, runId: Schema.String, at: Schema.Finite, revision: Schema.Natural })
       )
     ),
-    events: optional(Schema.Array(body)),
-    delta: optional(delta)
+    events: Schema.optionalKey(Schema.Array(body)),
+    delta: Schema.optionalKey(delta)
   })
 
   const turn = exactly<Run.Turn>()({
@@ -199,24 +199,24 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     turn: Schema.Int,
     attempt: Schema.Int,
     startedAt: Schema.Finite,
-    model: optional(Schema.String),
-    args: optional(modelArgs),
-    before: optional(
+    model: Schema.optionalKey(Schema.String),
+    args: Schema.optionalKey(modelArgs),
+    before: Schema.optionalKey(
       exactly<NonNullable<Run.Turn["before"]>>()({ prompt: messages, system: Schema.NullOr(Schema.String) })
     ),
     dialect,
     tools: strings,
-    message: optional(message),
+    message: Schema.optionalKey(message),
     usage: Schema.NullOr(usage),
-    finishReason: optional(finishReason),
-    latencyMs: optional(Schema.Finite),
-    outcome: optional(outcome),
+    finishReason: Schema.optionalKey(finishReason),
+    latencyMs: Schema.optionalKey(Schema.Finite),
+    outcome: Schema.optionalKey(outcome),
     pending: Schema.Array(call),
     inFlight: Schema.Array(call),
     completed: results,
     order: strings,
-    steering: optional(messages),
-    replayed: optional(strings)
+    steering: Schema.optionalKey(messages),
+    replayed: Schema.optionalKey(strings)
   })
 
   const entry = Schema.Union([
@@ -226,7 +226,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
   ])
   const part = exactly<Part>()({
     format: Schema.Literal(format),
-    input: optional(messages),
+    input: Schema.optionalKey(messages),
     from: Schema.Natural,
     turns: Schema.Array(turn),
     prompt: Schema.Struct({ base: Schema.Natural, append: Schema.Array(entry) }),
