@@ -8,10 +8,13 @@
  * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { ExecutionBudget, SpawnBudget } from "./Budget.ts"
 import type { Generation } from "./Generation.ts"
 import * as Generations from "./Generation.ts"
+import * as Configs from "./internal/agentConfig.ts"
+import type { JsonObject } from "./internal/json.ts"
 import type { Markup } from "./internal/markup.ts"
 import { AgentConfigInvalid } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
@@ -68,6 +71,8 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   readonly dialect: DialectName
   /** Other markup its model's calls are understood in, looked for in this order: none unless said (see `Dialect.markups`). */
   readonly markups: ReadonlyArray<Markup>
+  /** Whether its replies are held to the grammar of its dialect, by providers that take one (see `Grammar`). */
+  readonly grammar: boolean
   /** Calls of one reply that may run at once; results keep source order (DR-12). */
   readonly concurrency: number
   /** Tasks of a workflow that may run at once. */
@@ -90,6 +95,8 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   readonly typed: boolean
   /** The JSON Schema of a typed answer, made when a prompt needs it. */
   readonly outputJsonSchema: (() => { readonly [key: string]: unknown }) | undefined
+  /** Keys of its config that mean nothing here, kept for whoever wrote them (AC-23). */
+  readonly extra: JsonObject
 }
 
 /**
@@ -109,6 +116,7 @@ export interface Options<R> {
   readonly prose?: Prose
   readonly dialect?: DialectName
   readonly markups?: ReadonlyArray<Markup>
+  readonly grammar?: boolean
   readonly concurrency?: number
   readonly taskConcurrency?: number
   readonly maxRepeats?: number
@@ -161,6 +169,7 @@ export function make<R>(
     prose: options.prose ?? "auto",
     dialect: options.dialect ?? "blocks",
     markups: options.markups ?? [],
+    grammar: options.grammar ?? false,
     concurrency: options.concurrency ?? 1,
     taskConcurrency: options.taskConcurrency ?? 8,
     maxRepeats: options.maxRepeats,
@@ -171,11 +180,70 @@ export function make<R>(
     reservedOutputTokens: options.reservedOutputTokens ?? 4096,
     output: options.output === undefined ? Schema.String : Schema.fromJsonString(options.output),
     typed: options.output !== undefined,
-    outputJsonSchema: options.output === undefined ? undefined : schemaOf(options.output)
+    outputJsonSchema: options.output === undefined ? undefined : schemaOf(options.output),
+    extra: {}
   }
 }
 
 const schemaOf = (output: Schema.Constraint) => () => Schema.toJsonSchemaDocument(output).schema
+
+/**
+ * An agent as plain JSON in snake_case: what is told, without what has its default (AC-23).
+ *
+ * Skill values are written as their names. Instructions that are an Effect
+ * cannot be written.
+ *
+ * @category config
+ * @since 0.1.0
+ */
+export const toConfig = (
+  agent: Agent<unknown, AnySkill<unknown>, unknown>
+): Result.Result<JsonObject, AgentConfigInvalid> => Configs.write(agent, plain)
+
+const plain = /*#__PURE__*/ make({ instructions: "", model: "" })
+
+/**
+ * The agent of a config (AC-23). Unknown keys are kept, `max_turns` is another name of `max_steps`.
+ *
+ * A config with an `output_schema` needs the schema itself; `AgentFile` makes one from it.
+ *
+ * @category config
+ * @since 0.1.0
+ */
+export function fromConfig(config: unknown): Result.Result<Agent, AgentConfigInvalid>
+export function fromConfig<Output>(
+  config: unknown,
+  options: { readonly output: Schema.ConstraintDecoder<Output> }
+): Result.Result<Agent<Output>, AgentConfigInvalid>
+export function fromConfig(
+  config: unknown,
+  options?: { readonly output: Schema.ConstraintDecoder<unknown> }
+): Result.Result<Agent<unknown>, AgentConfigInvalid> {
+  return Result.gen(function* () {
+    const { extra, outputSchema, told } = yield* Configs.read(config)
+    if (outputSchema !== undefined && options === undefined) {
+      return yield* Result.fail(new AgentConfigInvalid({ path: "output_schema", reason: "needs the schema itself" }))
+    }
+    const { skills, ...rest } = told
+    const named = skills === undefined ? {} : { skills }
+    const agent = {
+      ...(options === undefined ? make({ ...rest, ...named }) : make({ ...rest, ...named, output: options.output })),
+      extra
+    }
+    const wrong = problem(agent)
+    if (wrong === undefined) return agent
+    const path = wrong.path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+    return yield* Result.fail(new AgentConfigInvalid({ path, reason: wrong.reason }))
+  })
+}
+
+/**
+ * The JSON Schema of a config, for editors and for whoever writes one.
+ *
+ * @category config
+ * @since 0.1.0
+ */
+export const configJsonSchema = (): JsonObject => Configs.jsonSchema()
 
 /**
  * The names an agent lists: undefined for none, `all`, or the names.

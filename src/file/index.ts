@@ -3,6 +3,8 @@
  *
  * @since 0.1.0
  */
+export * as AgentFile from "./AgentFile.ts"
+
 export * as FileRunStore from "./FileRunStore.ts"
 
 export * as JsonLinesRecorder from "./JsonLinesRecorder.ts"

@@ -1,0 +1,198 @@
+/**
+ * Agents in YAML or JSON files, with a JSON Schema for whoever writes one (AC-22, AC-23).
+ *
+ * A file is a config and nothing else: it names skills and protocols, it holds
+ * no code and no secret. Whatever it holds, reading it is bounded (S-3), and a
+ * value an agent cannot have is refused with its place.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as JsonSchema from "effect/JsonSchema"
+import * as Path from "effect/Path"
+import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
+import * as SchemaRepresentation from "effect/SchemaRepresentation"
+import type { Agent } from "../Agent.ts"
+import * as Agents from "../Agent.ts"
+import type { Json, JsonObject } from "../internal/json.ts"
+import { parseJson } from "../internal/untrusted.ts"
+import * as Yaml from "../internal/yaml.ts"
+import { AgentConfigInvalid, ConfigInvalid } from "../KernelError.ts"
+import { Limits } from "../Limits.ts"
+import type { AnySkill } from "../Skill.ts"
+
+export {
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  AgentConfigInvalid,
+  /**
+   * @category errors
+   * @since 0.1.0
+   */
+  ConfigInvalid
+}
+
+/** More than any agent needs. */
+const maxBytes = 256 * 1024
+
+/**
+ * The JSON Schema of an agent file: `# yaml-language-server: $schema=…` in a file lets an editor check it.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const jsonSchema: () => JsonObject = Agents.configJsonSchema
+
+/**
+ * Reads an agent from the text of a file.
+ *
+ * A YAML text may be JSON too. An agent with an `output_schema` answers with
+ * JSON of that schema, whose type is known at run time only.
+ *
+ * @example
+ * const agent = yield* AgentFile.parse(`
+ * name: librarian
+ * system_prompt: You answer from the library.
+ * model: anthropic/claude-sonnet-4-20250514
+ * skills: [search]
+ * `)
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const parse: (
+  text: string,
+  format?: "yaml" | "json"
+) => Effect.Effect<Agent<unknown>, ConfigInvalid | AgentConfigInvalid> = Effect.fnUntraced(function* (
+  text,
+  format = "yaml"
+) {
+  const limits = yield* Limits
+  if (text.length > maxBytes) return yield* unreadable(`it is longer than ${maxBytes} characters`)
+  const read: Result.Result<unknown, string> =
+    format === "json"
+      ? parseJson(text, limits.jsonDepth)
+      : Result.map(Yaml.parse(text, { nodes: limits.yamlNodes, depth: limits.jsonDepth }), toJson)
+  if (Result.isFailure(read)) return yield* unreadable(read.failure)
+  return yield* Effect.fromResult(fromConfig(read.success))
+})
+
+/**
+ * The agent of a config that was read elsewhere, with the schema of its answer.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromConfig = (config: unknown): Result.Result<Agent<unknown>, AgentConfigInvalid> => {
+  const schema =
+    typeof config === "object" && config !== null && "output_schema" in config ? config.output_schema : undefined
+  if (schema === undefined) return Agents.fromConfig(config)
+  return Result.flatMap(toSchema(schema), (output) =>
+    Result.map(
+      Agents.fromConfig(config, { output }),
+      // The schema as it was written is what the model is shown.
+      (agent): Agent<unknown> => ({ ...agent, outputJsonSchema: () => (isRecord(schema) ? schema : {}) })
+    )
+  )
+}
+
+/**
+ * Reads an agent from a file; `.json` is JSON, everything else YAML.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const load: (
+  path: string
+) => Effect.Effect<Agent<unknown>, ConfigInvalid | AgentConfigInvalid, FileSystem.FileSystem> = Effect.fnUntraced(
+  function* (path) {
+    const fs = yield* FileSystem.FileSystem
+    const text = yield* Effect.gen(function* () {
+      const info = yield* fs.stat(path)
+      if (info.type !== "File") return yield* invalid(`the agent '${path}' is not a plain file`)
+      if (Number(info.size) > maxBytes) return yield* invalid(`the agent '${path}' is larger than ${maxBytes} bytes`)
+      return yield* fs.readFileString(path)
+    }).pipe(
+      Effect.catchTag("PlatformError", (error) => invalid(`the agent '${path}' cannot be read: ${error.message}`))
+    )
+    return yield* parse(text, path.toLowerCase().endsWith(".json") ? "json" : "yaml")
+  }
+)
+
+/**
+ * Reads every agent of a folder, by name: its `.yaml`, `.yml` and `.json` files, in the order of their names.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const loadAll: (
+  folder: string
+) => Effect.Effect<
+  ReadonlyMap<string, Agent<unknown>>,
+  ConfigInvalid | AgentConfigInvalid,
+  FileSystem.FileSystem | Path.Path
+> = Effect.fnUntraced(function* (folder) {
+  const fs = yield* FileSystem.FileSystem
+  const paths = yield* Path.Path
+  const names = yield* Effect.mapError(fs.readDirectory(folder), (error) =>
+    invalid(`the folder '${folder}' cannot be read: ${error.message}`)
+  )
+  const agents = new Map<string, Agent<unknown>>()
+  for (const name of names.filter((name) => /\.(?:ya?ml|json)$/i.test(name)).toSorted()) {
+    const agent = yield* load(paths.join(folder, name))
+    if (agents.has(agent.name)) return yield* invalid(`two agents of '${folder}' are called '${agent.name}'`)
+    agents.set(agent.name, agent)
+  }
+  return agents
+})
+
+/**
+ * An agent as the text of a JSON file. Reading it back gives the same agent (AC-23).
+ *
+ * @category encoding
+ * @since 0.1.0
+ */
+export const stringify = (
+  agent: Agent<unknown, AnySkill<unknown>, unknown>
+): Result.Result<string, AgentConfigInvalid> =>
+  Result.map(Agents.toConfig(agent), (config) => `${JSON.stringify(config, null, 2)}\n`)
+
+const invalid = (reason: string) => new ConfigInvalid({ path: "", reason })
+
+const unreadable = (reason: string) => invalid(`the agent cannot be read: ${reason}`)
+
+const isRecord = (value: unknown): value is { readonly [key: string]: unknown } =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The document as JSON values. Keys of prototypes were refused when it was read. */
+const toJson = (value: Yaml.Plain): Json => {
+  if (value instanceof Map) return Object.fromEntries(Array.from(value, ([key, item]) => [key, toJson(item)]))
+  if (Array.isArray(value)) return value.map(toJson)
+  return typeof value === "object" ? null : value
+}
+
+// ---------------------------------------------------------------- typed answers
+
+/**
+ * A schema that decodes what a JSON Schema describes. Patterns are refused: they would be matched against what a model
+ * writes, in whatever time that takes (S-12).
+ */
+const toSchema = (schema: unknown): Result.Result<Schema.ConstraintDecoder<unknown>, AgentConfigInvalid> =>
+  Result.try({
+    try: () => {
+      const document = JsonSchema.fromSchemaDraft2020_12(isRecord(schema) ? schema : {})
+      // Made of JSON Schema alone, it needs no services.
+      return SchemaRepresentation.fromJsonSchemaDocument(document, {
+        patterns: "error"
+      }) as unknown as Schema.ConstraintDecoder<unknown>
+    },
+    catch: (error) =>
+      new AgentConfigInvalid({
+        path: "output_schema",
+        reason: error instanceof Error ? error.message : "it cannot be read"
+      })
+  })

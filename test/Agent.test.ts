@@ -1,0 +1,203 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result, Schema } from "effect"
+import { Agent, Kernel, Model, Skill } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { Config } from "../src/internal/agentConfig.ts"
+import { kernel } from "./support/toolbox.ts"
+
+const full = Agent.make({
+  name: "librarian",
+  description: "Finds books",
+  instructions: "You know every book.\n{{library}}",
+  model: Model.make("m", {
+    capabilities: ["text", "vision"],
+    provider: "p",
+    contextWindow: 1_000,
+    maxOutputTokens: 100,
+    price: { inputPerMillion: 1, outputPerMillion: 2.5, cachedPerMillion: 0.1 }
+  }),
+  skills: ["search", "read"],
+  protocols: ["mcp"],
+  gate: "listing",
+  maxSteps: 3,
+  prose: "final",
+  dialect: "tools",
+  markups: ["tool_call", "json"],
+  grammar: true,
+  concurrency: 2,
+  taskConcurrency: 3,
+  maxRepeats: 4,
+  generation: {
+    temperature: 0.5,
+    maxTokens: 99,
+    topP: 0.9,
+    stopSequences: ["!"],
+    seed: 7,
+    thinking: { effort: "low" },
+    extra: { openai: { logprobs: true } }
+  },
+  budget: { maxTokens: 1_000, maxCostUsd: 1.5, maxTurns: 5, deadlineMs: 30_000 },
+  spawn: { maxAgents: 4, maxDepth: 2 },
+  contextWindow: 500,
+  reservedOutputTokens: 50
+})
+
+const small = Agent.make({ instructions: "Answer.", model: "anthropic/claude-sonnet-4" })
+
+const search = Skill.make("search", {
+  description: "",
+  input: Schema.Struct({}),
+  execute: () => Effect.succeed("")
+})
+
+/** Without the schema, which is another one each time it is made. */
+const comparable = ({ output: _, outputJsonSchema: __, ...agent }: Agent.Agent<unknown>) => agent
+
+describe("Agent.toConfig and fromConfig (AC-23)", () => {
+  it("give back the same agent, whatever it was told", () => {
+    for (const agent of [full, small]) {
+      const again = Result.getOrThrow(Agent.fromConfig(Result.getOrThrow(Agent.toConfig(agent))))
+      assert.deepStrictEqual(comparable(again), comparable(agent))
+    }
+  })
+
+  it("write snake_case, leave out what has its default, and say their version", () => {
+    assert.deepStrictEqual(Result.getOrThrow(Agent.toConfig(small)), {
+      version: 1,
+      system_prompt: "Answer.",
+      model: "anthropic/claude-sonnet-4"
+    })
+    assert.deepStrictEqual(Result.getOrThrow(Agent.toConfig(full)), {
+      version: 1,
+      name: "librarian",
+      description: "Finds books",
+      system_prompt: "You know every book.\n{{library}}",
+      model: {
+        id: "m",
+        capabilities: ["text", "vision"],
+        provider: "p",
+        context_window: 1_000,
+        max_output_tokens: 100,
+        price: { input_per_million: 1, output_per_million: 2.5, cached_per_million: 0.1 }
+      },
+      skills: ["search", "read"],
+      protocols: ["mcp"],
+      gate: "listing",
+      max_steps: 3,
+      prose: "final",
+      dialect: "tools",
+      markups: ["tool_call", "json"],
+      grammar: true,
+      concurrency: 2,
+      task_concurrency: 3,
+      max_repeats: 4,
+      temperature: 0.5,
+      max_tokens: 99,
+      top_p: 0.9,
+      stop_sequences: ["!"],
+      seed: 7,
+      thinking: { effort: "low" },
+      provider_options: { openai: { logprobs: true } },
+      budget: { max_tokens: 1_000, max_cost_usd: 1.5, max_turns: 5, deadline_s: 30 },
+      spawn: { max_agents: 4, max_depth: 2 },
+      context_window: 500,
+      reserved_output_tokens: 50
+    })
+  })
+
+  it.effect.prop("agree on every config there can be", [Config], ([config]) =>
+    Effect.gen(function* () {
+      // A price of its own is what a limit of cost needs, and a schema is what a typed answer needs.
+      const { budget: { max_cost_usd: _, ...budget } = {}, output_schema: __, ...rest } = config
+      const given = { ...rest, budget }
+      const agent = yield* Effect.fromResult(Agent.fromConfig(given))
+      const written = yield* Effect.fromResult(Agent.toConfig(agent))
+      const again = yield* Effect.fromResult(Agent.fromConfig(written))
+      assert.deepStrictEqual(comparable(again), comparable(agent))
+      assert.deepStrictEqual(yield* Effect.fromResult(Agent.toConfig(again)), written)
+    })
+  )
+
+  it("keep keys they do not know, as plain data (S-10)", () => {
+    const config = JSON.parse(
+      '{"system_prompt":"","model":"m","x_owner":{"team":["a"]},"__proto__":{"polluted":1},"constructor":1}'
+    ) as unknown
+    const agent = Result.getOrThrow(Agent.fromConfig(config))
+    const written = Result.getOrThrow(Agent.toConfig(agent))
+    assert.deepStrictEqual(written["x_owner"], { team: ["a"] })
+    assert.strictEqual(JSON.stringify(Object.getOwnPropertyDescriptor(written, "__proto__")?.value), '{"polluted":1}')
+    assert.isUndefined(({} as { readonly polluted?: unknown }).polluted)
+  })
+
+  it("read max_turns as another name of max_steps", () => {
+    const agent = Result.getOrThrow(Agent.fromConfig({ system_prompt: "", model: "m", max_turns: 7 }))
+    assert.strictEqual(agent.maxSteps, 7)
+    const both = Result.getOrThrow(Agent.fromConfig({ system_prompt: "", model: "m", max_turns: 7, max_steps: 2 }))
+    assert.strictEqual(both.maxSteps, 2)
+  })
+
+  it("write skill values as their names", () => {
+    const agent = Agent.make({ instructions: "", model: "m", skills: [search] })
+    assert.deepStrictEqual(Result.getOrThrow(Agent.toConfig(agent))["skills"], ["search"])
+  })
+
+  it("refuse what an agent cannot have, with its path (AC-22)", () => {
+    const base = { system_prompt: "", model: "m" }
+    for (const [path, config] of [
+      ["", []],
+      ["system_prompt", { model: "m" }],
+      ["model", { system_prompt: "" }],
+      ["model", { ...base, model: "" }],
+      ["max_steps", { ...base, max_steps: -1 }],
+      ["max_steps", { ...base, max_steps: "3" }],
+      ["skills[1]", { ...base, skills: ["a", 2] }],
+      ["dialect", { ...base, dialect: "xml" }],
+      ["budget.max_tokens", { ...base, budget: { max_tokens: -1 } }],
+      ["budget.deadline_s", { ...base, budget: { deadline_s: 1e10 } }],
+      ["budget.max_cost_usd", { ...base, model: { id: "m" }, budget: { max_cost_usd: 1 } }],
+      ["version", { ...base, version: 2 }],
+      ["name", { ...base, name: "" }],
+      ["output_schema", { ...base, output_schema: { type: "object" } }]
+    ] as const) {
+      const read = Agent.fromConfig(config)
+      assert.isTrue(Result.isFailure(read), path)
+      if (Result.isFailure(read)) assert.deepInclude(read.failure, { _tag: "AgentConfigInvalid", path })
+    }
+  })
+
+  it("refuse to write what is no data: instructions that are an Effect", () => {
+    const agent = Agent.make({ instructions: Effect.succeed("now"), model: "m" })
+    const written = Agent.toConfig(agent)
+    assert.isTrue(Result.isFailure(written))
+    if (Result.isFailure(written)) assert.strictEqual(written.failure.path, "instructions")
+  })
+
+  it("tell the shape of a typed answer, and take its schema back", () => {
+    const output = Schema.Struct({ title: Schema.String })
+    const config = Result.getOrThrow(Agent.toConfig(Agent.make({ instructions: "", model: "m", output })))
+    assert.deepInclude(config["output_schema"], { type: "object", required: ["title"] })
+    const agent = Result.getOrThrow(Agent.fromConfig(config, { output }))
+    assert.isTrue(agent.typed)
+  })
+
+  it.effect("give an agent that runs", () =>
+    Effect.gen(function* () {
+      const agent = yield* Effect.fromResult(Agent.fromConfig({ system_prompt: "Shout.", model: "m", skills: "all" }))
+      const provider = MockProvider.make('<block type="final">HI</block>')
+      const result = yield* Kernel.run(agent, "hi", { provider })
+      assert.strictEqual(result.text, "HI")
+      assert.include(JSON.stringify(provider.messagesAt(0)?.[0]), "Shout.")
+    }).pipe(Effect.provide(kernel(search)))
+  )
+})
+
+describe("Agent.configJsonSchema", () => {
+  it("describes every key in words, and lets others be", () => {
+    const schema = Agent.configJsonSchema()
+    const properties = schema["properties"] as { readonly [key: string]: { readonly description?: string } }
+    assert.deepStrictEqual(Object.keys(properties).toSorted(), Object.keys(Config.fields).toSorted())
+    for (const [key, { description }] of Object.entries(properties)) assert.isNotEmpty(description, key)
+    assert.deepStrictEqual(schema["required"], ["system_prompt", "model"])
+    assert.isTrue(schema["additionalProperties"])
+  })
+})

@@ -1,0 +1,113 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Path, Result, Schema } from "effect"
+import { Agent, Kernel } from "kernai"
+import { AgentFile } from "kernai/file"
+import { MockProvider } from "kernai/testing"
+import { kernel } from "../support/toolbox.ts"
+
+const yaml = `
+name: librarian
+system_prompt: |
+  You answer from the library.
+  Never guess.
+model: anthropic/claude-sonnet-4-20250514
+skills: [search, read]
+max_steps: 5
+budget:
+  max_tokens: 1000
+output_schema:
+  type: object
+  required: [title]
+  properties:
+    title: { type: string, minLength: 2 }
+x_owner: books
+`
+
+describe("AgentFile", () => {
+  it.effect("reads an agent from YAML and from JSON alike", () =>
+    Effect.gen(function* () {
+      const agent = yield* AgentFile.parse(yaml)
+      assert.strictEqual(agent.name, "librarian")
+      assert.strictEqual(agent.instructions, "You answer from the library.\nNever guess.\n")
+      assert.deepStrictEqual(agent.skills, ["search", "read"])
+      assert.deepStrictEqual(agent.budget, { maxTokens: 1000 })
+      assert.deepStrictEqual(agent.extra, { x_owner: "books" })
+      const text = yield* Effect.fromResult(AgentFile.stringify(agent))
+      const again = yield* AgentFile.parse(text, "json")
+      assert.strictEqual(yield* Effect.fromResult(AgentFile.stringify(again)), text)
+    })
+  )
+
+  it.effect("decodes answers by the schema in the file, and tells the model what does not fit", () =>
+    Effect.gen(function* () {
+      const agent = yield* AgentFile.parse(yaml)
+      const provider = MockProvider.make(
+        '<block type="final">{"title":"x"}</block>',
+        '<block type="final">{"title":"Emma"}</block>'
+      )
+      const result = yield* Kernel.run(agent, "Which book?", { provider })
+      assert.deepStrictEqual(result.output, { title: "Emma" })
+      assert.include(JSON.stringify(provider.messagesAt(0)?.[0]), "minLength")
+      assert.include(JSON.stringify(provider.messagesAt(1)?.at(-1)), "required shape")
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect(
+    "refuses what is no agent, with its place: bombs, tags, prototypes, patterns, wrong values (S-3, S-12)",
+    () =>
+      Effect.gen(function* () {
+        const bomb = Array.from({ length: 9 }, (_, index) => {
+          const item = index === 0 ? "x" : `*a${index - 1}`
+          return `a${index}: &a${index} [${Array.from({ length: 9 }, () => item).join(", ")}]`
+        }).join("\n")
+        for (const [text, tag, path] of [
+          [bomb, "ConfigInvalid", ""],
+          ["system_prompt: !!js/function 'x'\nmodel: m", "ConfigInvalid", ""],
+          ["system_prompt: x\nmodel: m\n__proto__: {a: 1}", "ConfigInvalid", ""],
+          ["- a", "AgentConfigInvalid", ""],
+          ["system_prompt: x\nmodel: m\nmax_steps: many", "AgentConfigInvalid", "max_steps"],
+          [
+            "system_prompt: x\nmodel: m\noutput_schema: {type: string, pattern: '(a+)+$'}",
+            "AgentConfigInvalid",
+            "output_schema"
+          ],
+          ["system_prompt: x\nmodel: m\noutput_schema: 3", "AgentConfigInvalid", "output_schema"],
+          ["system_prompt: x\nmodel: m\noutput_schema: {$ref: 'http://evil/x'}", "AgentConfigInvalid", "output_schema"]
+        ] as const) {
+          const error = yield* Effect.flip(AgentFile.parse(text))
+          assert.strictEqual(error._tag, tag, text)
+          assert.strictEqual(error.path, path, text)
+        }
+        const deep = yield* Effect.flip(AgentFile.parse("[".repeat(200), "json"))
+        assert.strictEqual(deep._tag, "ConfigInvalid")
+      })
+  )
+
+  it.effect("loads one agent, or a folder of them by name", () =>
+    Effect.gen(function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const folder = yield* fs.makeTempDirectoryScoped()
+      yield* fs.writeFileString(path.join(folder, "b.yaml"), yaml)
+      yield* fs.writeFileString(path.join(folder, "a.json"), '{"name":"a","system_prompt":"A","model":"m"}')
+      yield* fs.writeFileString(path.join(folder, "notes.txt"), "nothing")
+      assert.strictEqual((yield* AgentFile.load(path.join(folder, "a.json"))).instructions, "A")
+      const agents = yield* AgentFile.loadAll(folder)
+      assert.deepStrictEqual([...agents.keys()], ["a", "librarian"])
+      yield* fs.writeFileString(path.join(folder, "c.yml"), "name: a\nsystem_prompt: C\nmodel: m")
+      assert.include((yield* Effect.flip(AgentFile.loadAll(folder))).message, "called 'a'")
+      for (const wrong of [folder, path.join(folder, "none.yaml")]) {
+        assert.strictEqual((yield* Effect.flip(AgentFile.load(wrong)))._tag, "ConfigInvalid")
+      }
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it("publishes a JSON Schema that knows its own files", () => {
+    const schema = AgentFile.jsonSchema()
+    assert.strictEqual(schema["title"], "kernai agent")
+    const validate = Schema.is(Schema.Struct({ properties: Schema.Record(Schema.String, Schema.Json) }))
+    assert.isTrue(validate(schema))
+    assert.isTrue(Result.isSuccess(Agent.fromConfig({ system_prompt: "", model: "m" })))
+  })
+})

@@ -1,0 +1,109 @@
+/**
+ * What is inferred of agents, their configs, and the bridges to other packages.
+ */
+import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider"
+import { Context, Effect, type Layer, Schema } from "effect"
+import type { CircuitBreaker } from "effect/persistence"
+import { type LanguageModel, Tool, Toolkit } from "effect/ai"
+import {
+  Agent,
+  Kernel,
+  type KernelError,
+  type ModelRegistry,
+  type Provider,
+  type RunState,
+  Skill,
+  SkillRegistry
+} from "kernai"
+import type { Result } from "effect"
+import { AiSdkProvider, KernaiLanguageModel, LanguageModelProvider, Resilience, SkillTools } from "kernai/provider"
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+const yes = <T extends true>(): T | undefined => undefined
+
+// ---------------------------------------------------------------- configs
+
+const Book = Schema.Struct({ title: Schema.String })
+
+export const plain = Agent.fromConfig({})
+yes<Equal<typeof plain, Result.Result<Agent.Agent, KernelError.AgentConfigInvalid>>>()
+
+export const typed = Agent.fromConfig({}, { output: Book })
+yes<Equal<typeof typed, Result.Result<Agent.Agent<{ readonly title: string }>, KernelError.AgentConfigInvalid>>>()
+
+class Clock extends Context.Service<Clock, { readonly now: Effect.Effect<string> }>()("type/Clock") {}
+const timely = Agent.make({ instructions: Effect.flatMap(Clock, (clock) => clock.now), model: "m", output: Book })
+export const run = Kernel.run(timely, "now", { steering: undefined as never })
+yes<
+  Equal<
+    typeof run,
+    Effect.Effect<RunState.RunResult<{ readonly title: string }>, KernelError.KernelError, Clock | Kernel.Kernel>
+  >
+>()
+
+// ---------------------------------------------------------------- tools
+
+class Atlas extends Context.Service<Atlas, { readonly find: (name: string) => string }>()("type/Atlas") {}
+const find = Tool.make("find", {
+  parameters: Schema.Struct({ name: Schema.String }),
+  success: Schema.String,
+  dependencies: [Atlas]
+})
+export const skills = SkillRegistry.layer(...SkillTools.fromToolkit(Toolkit.make(find)))
+yes<
+  Equal<typeof skills, Layer.Layer<SkillRegistry.SkillRegistry, KernelError.ToolNameConflict, Tool.Handler<"find">>>
+>()
+
+const look = Skill.make("look", {
+  description: "Looks",
+  input: Schema.Struct({}),
+  execute: () => Effect.as(Atlas, "seen")
+})
+const wait = Skill.make("wait", { description: "Waits", input: Schema.Struct({}), execute: () => Effect.as(Clock, "") })
+export const toolkit = SkillTools.toToolkit(look, wait)
+type Services<T> = T extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
+yes<Equal<Services<typeof toolkit>, Atlas | Clock>>()
+
+// ---------------------------------------------------------------- models
+
+export const providers = (two: LanguageModelV2, three: LanguageModelV3, four: LanguageModelV4) => [
+  AiSdkProvider.fromModel(two),
+  AiSdkProvider.fromModel(three),
+  AiSdkProvider.fromModel((_id) => four)
+]
+// @ts-expect-error a model is no provider of models
+AiSdkProvider.fromModel("gpt-5")
+
+yes<
+  Equal<
+    ReturnType<typeof KernaiLanguageModel.layer>,
+    Layer.Layer<LanguageModel.LanguageModel, never, Provider.Provider>
+  >
+>()
+yes<
+  Equal<
+    ReturnType<typeof LanguageModelProvider.layer>,
+    Layer.Layer<Provider.Provider, never, LanguageModel.LanguageModel>
+  >
+>()
+
+// ---------------------------------------------------------------- middleware
+
+export const patient = Resilience.layer(Resilience.retry())
+yes<Equal<typeof patient, Layer.Layer<never, never, never>>>()
+
+export const careful = Resilience.layer(
+  Resilience.fallback(["a/b"]),
+  Resilience.retry({ attempts: 2 }),
+  Resilience.circuitBreaker()
+)
+yes<
+  Equal<
+    typeof careful,
+    Layer.Layer<
+      never,
+      KernelError.InvalidModel | KernelError.UnsupportedProvider,
+      ModelRegistry.ModelRegistry | CircuitBreaker.CircuitBreaker
+    >
+  >
+>()
