@@ -4,6 +4,7 @@ import { Agent, SkillRegistry, Skill } from "kernai"
 import { CrashMatrix, MockProvider } from "kernai/testing"
 import * as Broken from "../support/brokenKernels.ts"
 import { subjects } from "../support/crashScripts.ts"
+import { file, sqlite } from "../support/stores.ts"
 
 const subject = (name: string): CrashMatrix.Subject => {
   const found = subjects().find((subject) => subject.name === name)
@@ -28,6 +29,17 @@ describe("a run cut off at every commit, in every way (R-1 to R-7)", () => {
     it.live(`${name} survives a second crash at every commit of every recovery`, () =>
       Effect.gen(function* () {
         const report = yield* CrashMatrix.run(subject(name), { ways: ["before", "after"], again: ["unacknowledged"] })
+        assert.deepStrictEqual(report.violations, [])
+      })
+    )
+  }
+})
+
+describe("on stores that outlive a process (R-1, R-6, R-7)", () => {
+  for (const { name, place } of [file, sqlite]) {
+    it.live(`${name}: opened again by every process, it has kept what it acknowledged`, () =>
+      Effect.gen(function* () {
+        const report = yield* CrashMatrix.run(subject("tool"), { store: place, ways: ["unacknowledged", "asleep"] })
         assert.deepStrictEqual(report.violations, [])
       })
     )
