@@ -93,3 +93,5 @@ export * as TaskScheduler from "./TaskScheduler.ts"
 export * as Telemetry from "./Telemetry.ts"
 
 export * as Usage from "./Usage.ts"
+
+export * as RunCodec from "./RunCodec.ts"
