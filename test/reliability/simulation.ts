@@ -76,14 +76,12 @@ export const simulate = Effect.fnUntraced(function* (
   const judge = new Judge()
   const facts: Array<Fact> = []
   const told = new Map<string, Array<RunEvent.RunEvent>>()
-  let calls = 0
   const witness: Witness = {
     said: new Map(),
     facts: {
       push: (fact) => {
         facts.push(fact)
         judge.see(fact)
-        if (fact.type === "asked") calls++
         if (fact.type === "started" && fact.callId.includes("cut")) findings.push(`R-10: ${fact.callId} was entered`)
       }
     }
