@@ -27,6 +27,7 @@ import { InstructionBuilder } from "./InstructionBuilder.ts"
 import * as Begin from "./internal/begin.ts"
 import type { JsonObject } from "./internal/json.ts"
 import * as Forks from "./internal/fork.ts"
+import { remember } from "./internal/kernelParts.ts"
 import * as Mailbox from "./internal/mailbox.ts"
 import * as Offers from "./internal/offer.ts"
 import * as Replays from "./internal/replay.ts"
@@ -488,14 +489,17 @@ const make = (built: Built): Shape => {
     })
   }
 
-  return {
-    replay,
-    run: (agent, input, options = {}) => runWith(agent, input, options, silent),
-    submit: (agent, input, options = {}) => newRun(agent, input, options, silent, Begin.submit),
-    stream: (agent, input, options = {}) => events(agent, (sink) => runWith(agent, input, options, sink)),
-    resume: (agent, runId, options = {}) => resumeWith(agent, runId, options, silent),
-    resumeStream: (agent, runId, options = {}) => events(agent, (sink) => resumeWith(agent, runId, options, sink))
-  }
+  return remember<Shape>(
+    {
+      replay,
+      run: (agent, input, options = {}) => runWith(agent, input, options, silent),
+      submit: (agent, input, options = {}) => newRun(agent, input, options, silent, Begin.submit),
+      stream: (agent, input, options = {}) => events(agent, (sink) => runWith(agent, input, options, sink)),
+      resume: (agent, runId, options = {}) => resumeWith(agent, runId, options, silent),
+      resumeStream: (agent, runId, options = {}) => events(agent, (sink) => resumeWith(agent, runId, options, sink))
+    },
+    built
+  )
 }
 
 const isList = (input: Input): input is ReadonlyArray<string | Media | Content> => Array.isArray(input)

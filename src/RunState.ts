@@ -374,12 +374,13 @@ export const fold = (records: Iterable<RunRecord>): RunState | undefined => {
 }
 
 /**
- * What a turn adds to the conversation: the answer, then results or a corrective.
+ * What a turn adds to the conversation: what was said to it, the answer, then results or a corrective.
  *
  * @category getters
  * @since 0.1.0
  */
-export const messagesOf: (turn: Turn) => ReadonlyArray<Message> = Fold.messagesOf
+export const messagesOf = (turn: Turn): ReadonlyArray<Message> =>
+  turn.steering === undefined ? Fold.messagesOf(turn) : turn.steering.concat(Fold.messagesOf(turn))
 
 // ---------------------------------------------------------------- getters
 
@@ -435,7 +436,7 @@ export const result = <Output>(state: RunState, output: Output): RunResult<Outpu
     unreportedTurns: state.unreportedTurns,
     finishReason: last?.finishReason ?? "unknown",
     get messages() {
-      return state.input.slice(state.history).concat(turns().flatMap(said))
+      return state.input.slice(state.history).concat(turns().flatMap(messagesOf))
     },
     finalMessage: last?.message,
     get toolCallsMade() {
@@ -443,9 +444,6 @@ export const result = <Output>(state: RunState, output: Output): RunResult<Outpu
     }
   }
 }
-
-const said = (turn: Turn): ReadonlyArray<Message> =>
-  turn.steering === undefined ? messagesOf(turn) : turn.steering.concat(messagesOf(turn))
 
 const callsMade = (turn: Turn): ReadonlyArray<CallMade> =>
   Calls.inOrder(turn.order, turn.completed).map((result) => ({

@@ -18,6 +18,8 @@ export * as Budget from "./Budget.ts"
 
 export * as Call from "./Call.ts"
 
+export * as Chat from "./Chat.ts"
+
 export * as ChatHistory from "./ChatHistory.ts"
 
 export * as Content from "./Content.ts"

@@ -1,0 +1,187 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { Agent, Chat, ChatHistory, Kernel, Media, Memory, Message, Policy, PromptPipeline, Skill } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { kernel } from "./support/toolbox.ts"
+
+const agent = Agent.make({ instructions: "Talk.", model: "m" })
+const said = (messages: ReadonlyArray<Message.Message> | undefined) =>
+  (messages ?? []).map((message) => `${message.role}: ${Message.text(message)}`)
+const history = Effect.flatMap(ChatHistory.ChatHistory, (history) => history.toArray)
+
+const chatting = (...skills: ReadonlyArray<Skill.AnySkill>) => Layer.merge(kernel(...skills), ChatHistory.layerMemory)
+
+describe("Chat (AC-24)", () => {
+  it.effect("answers each message with what was said before, and keeps both sides in order", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make("Hello Ada.", "You are Ada.")
+      const first = yield* Chat.chat(agent, "I am Ada.", { provider })
+      assert.strictEqual(first.text, "Hello Ada.")
+      const second = yield* Chat.chat(agent, "Who am I?", { provider })
+      assert.strictEqual(second.text, "You are Ada.")
+      assert.deepStrictEqual(said(provider.messagesAt(1)), [
+        "system: Talk.",
+        "user: I am Ada.",
+        "assistant: Hello Ada.",
+        "user: Who am I?"
+      ])
+      assert.deepStrictEqual(said(yield* history), [
+        "user: I am Ada.",
+        "assistant: Hello Ada.",
+        "user: Who am I?",
+        "assistant: You are Ada."
+      ])
+    }).pipe(Effect.provide(chatting()))
+  )
+
+  it.effect("tells the same run as a stream whose last event carries the result", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make("One.", "Two.")
+      const events = yield* Stream.runCollect(Chat.chatStream(agent, "1", { provider }))
+      const last = events.at(-1)
+      assert.strictEqual(last?.type === "run_completed" && last.result?.text, "One.")
+      yield* Stream.runDrain(Chat.chatStream(agent, "2", { provider }))
+      assert.deepStrictEqual(said(yield* history), ["user: 1", "assistant: One.", "user: 2", "assistant: Two."])
+    }).pipe(Effect.provide(chatting()))
+  )
+
+  it.effect("keeps the user's message when a run fails, and a second try says nothing twice", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make("", "Here.", "Twice?").failOnStep(0)
+      const failure = yield* Effect.flip(Chat.chat(agent, "Are you there?", { provider, runId: "a" }))
+      assert.strictEqual(failure._tag, "ProviderError")
+      assert.deepStrictEqual(said(yield* history), ["user: Are you there?"])
+      const result = yield* Chat.chat(agent, "Are you there?", { provider, runId: "a" })
+      assert.strictEqual(result.text, "Here.")
+      assert.deepStrictEqual(said(provider.messagesAt(1)), ["system: Talk.", "user: Are you there?"])
+      // Asked a third time, the answer is the one that was given.
+      const again = yield* Chat.chat(agent, "Are you there?", { provider, runId: "a" })
+      assert.strictEqual(again.text, "Here.")
+      assert.deepStrictEqual(said(yield* history), ["user: Are you there?", "assistant: Here."])
+    }).pipe(Effect.provide(chatting()))
+  )
+
+  it.effect("does not tell the model its message twice when the run was never begun", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make("Here.")
+      yield* ChatHistory.ChatHistory.use((history) => history.append(Message.user("Before"), "x"))
+      // A process that died between the two steps.
+      yield* ChatHistory.ChatHistory.use((history) => history.append(Message.user("Hello?"), "a"))
+      yield* Chat.chat(agent, "Hello?", { provider, runId: "a" })
+      assert.deepStrictEqual(said(provider.messagesAt(0)), ["system: Talk.", "user: Before", "user: Hello?"])
+    }).pipe(Effect.provide(chatting()))
+  )
+
+  it.effect("answers what one history is asked at once one after the other, streams too", () =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      const go = yield* Deferred.make<void>()
+      const provider = MockProvider.make().onCall((request, call) =>
+        call === 0
+          ? Effect.as(Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(go)), "first")
+          : `after ${request.messages.length} messages`
+      )
+      const first = yield* Effect.forkChild(Stream.runDrain(Chat.chatStream(agent, "1", { provider })))
+      yield* Deferred.await(asked)
+      const second = yield* Effect.forkChild(Chat.chat(agent, "2", { provider }))
+      const reset = yield* Effect.forkChild(Chat.reset)
+      for (let index = 0; index < 20; index++) yield* Effect.yieldNow
+      assert.strictEqual(provider.callCount, 1)
+      yield* Deferred.succeed(go, undefined)
+      yield* Fiber.join(first)
+      assert.strictEqual((yield* Fiber.join(second)).text, "after 4 messages")
+      yield* Fiber.join(reset)
+      assert.deepStrictEqual(yield* history, [])
+    }).pipe(Effect.provide(chatting()))
+  )
+
+  it.effect("gives the turn back when a stream is left early", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make("One.", "Two.")
+      yield* Stream.runDrain(Stream.take(Chat.chatStream(agent, "1", { provider }), 1))
+      assert.strictEqual((yield* Chat.chat(agent, "2", { provider })).text.length, 4)
+    }).pipe(Effect.provide(chatting()))
+  )
+
+  it.effect("waits for a person and keeps what was said when the run goes on (DR-22)", () => {
+    const send = Skill.make("send", {
+      description: "Sends",
+      input: Schema.Struct({}),
+      execute: () => Effect.succeed("sent")
+    })
+    return Effect.gen(function* () {
+      const able = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools" })
+      const provider = MockProvider.make({ calls: [{ id: "c", name: "send" }] }, "Done.")
+      const paused = yield* Effect.flip(Chat.chat(able, "Send it.", { provider, runId: "a" }))
+      assert.strictEqual(paused._tag, "RunPaused")
+      assert.deepStrictEqual(said(yield* history), ["user: Send it."])
+      const approvals = [{ toolCallId: "c", approved: true }]
+      yield* Stream.runDrain(Chat.resumeStream(able, "a", { provider, approvals }))
+      assert.deepStrictEqual(
+        (yield* history).map((message) => message.role),
+        ["user", "assistant", "tool", "assistant"]
+      )
+      // Asked for again, it is there once.
+      yield* Chat.resume(able, "a", { provider })
+      assert.lengthOf(yield* history, 4)
+    }).pipe(
+      Effect.provide(
+        Layer.merge(
+          chatting(send),
+          Policy.layer(() => Effect.succeed(Policy.confirm("sure?")))
+        )
+      )
+    )
+  })
+
+  it.effect("keeps the user's media in the history, where they outlive the run", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make("A cat.", "Still a cat.")
+      const seeing = Agent.make({ instructions: "", model: { id: "m", capabilities: ["text", "vision"] } })
+      yield* Chat.chat(seeing, ["What is it?", Media.fromBytes(new Uint8Array([1, 2]), "image/png")], { provider })
+      yield* Chat.chat(seeing, "Sure?", { provider })
+      const image = provider
+        .messagesAt(1)
+        ?.flatMap((message) => message.content)
+        .find((part) => part.type === "image")
+      assert.deepStrictEqual(image?.type === "image" && image.data, new Uint8Array([1, 2]))
+    }).pipe(Effect.provide(chatting()))
+  )
+})
+
+describe("Chat with a Memory", () => {
+  const remembered = Effect.gen(function* () {
+    yield* Memory.Memory.use((memory) => memory.store({ content: "Ada likes tea." }))
+    const provider = MockProvider.make("Tea?")
+    yield* Chat.chat(agent, "What does Ada like?", { provider })
+    return Message.text(provider.messagesAt(0)?.[0] ?? Message.system(""))
+  })
+
+  it.effect("looks up what fits the message and tells it", () =>
+    Effect.gen(function* () {
+      const system = yield* remembered
+      assert.match(system, /^Talk\.\n\n<relevant_context>/)
+      assert.include(system, "Ada likes tea.")
+    }).pipe(Effect.provide(Layer.merge(chatting(), Memory.layerMemory)))
+  )
+
+  it.effect("leaves a pipeline of the host alone, wherever it was given", () =>
+    Effect.gen(function* () {
+      const own = PromptPipeline.layer({ sections: [() => Effect.succeed("MINE")] })
+      const here = yield* remembered.pipe(Effect.provide(own), Effect.provide(chatting()))
+      const built = yield* remembered.pipe(
+        Effect.provide(Layer.merge(Layer.fresh(kernel()).pipe(Layer.provide(own)), ChatHistory.layerMemory))
+      )
+      assert.deepStrictEqual([here, built], ["Talk.\n\nMINE", "Talk.\n\nMINE"])
+    }).pipe(Effect.provide(Memory.layerMemory))
+  )
+
+  it.effect("is not asked in a run that is no chat", () =>
+    Effect.gen(function* () {
+      yield* Memory.Memory.use((memory) => memory.store({ content: "Ada likes tea." }))
+      const provider = MockProvider.make("Tea?")
+      yield* Kernel.run(agent, "What does Ada like?", { provider })
+      assert.deepStrictEqual(said(provider.messagesAt(0)?.slice(0, 1)), ["system: Talk."])
+    }).pipe(Effect.provide(Layer.merge(kernel(), Memory.layerMemory)))
+  )
+})
