@@ -168,7 +168,7 @@ describe("Chat with a Memory", () => {
   it.effect("leaves a pipeline of the host alone, wherever it was given", () =>
     Effect.gen(function* () {
       const own = PromptPipeline.layer({ sections: [() => Effect.succeed("MINE")] })
-      const here = yield* remembered.pipe(Effect.provide(own), Effect.provide(chatting()))
+      const here = yield* remembered.pipe(Effect.provide(Layer.merge(own, chatting())))
       const built = yield* remembered.pipe(
         Effect.provide(Layer.merge(Layer.fresh(kernel()).pipe(Layer.provide(own)), ChatHistory.layerMemory))
       )
