@@ -56,6 +56,8 @@ export * as Model from "./Model.ts"
 
 export * as ModelRegistry from "./ModelRegistry.ts"
 
+export * as PartialOutput from "./PartialOutput.ts"
+
 export * as Plan from "./Plan.ts"
 
 export * as Policy from "./Policy.ts"

@@ -11,8 +11,8 @@ const src = join(root, "src")
 const floors: ReadonlyArray<ReadonlySet<string>> = [
   "Address Usage Budget Limits Media Model Content BlockTypes Message Block BlockParser StreamPart Call Generation Plan KernelError",
   "Skill Protocol Agent RunEvent RunState",
-  "LongResult Redaction Provider ModelRegistry Dialect SkillRegistry ProtocolRegistry MediaStore EventBus RunStore ChatHistory Memory SkillFiles SkillPack Policy Hooks Middleware InstructionBuilder PromptPipeline Recorder Telemetry RunCodec Grammar",
-  "TaskScheduler Kernel RunWorker"
+  "LongResult Redaction Provider ModelRegistry Dialect SkillRegistry ProtocolRegistry MediaStore EventBus RunStore ChatHistory Memory SkillFiles SkillPack Policy Hooks Middleware InstructionBuilder PromptPipeline Recorder Telemetry RunCodec Grammar PartialOutput",
+  "TaskScheduler Kernel RunWorker Chat"
 ].map((names) => new Set(names.split(" ")))
 const doors = ["provider", "mcp", "file", "sql", "cluster", "testing"]
 const applications = ["studio", "cli"]

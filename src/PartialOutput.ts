@@ -1,0 +1,78 @@
+/**
+ * A typed answer while it is being written, for screens only (R-11).
+ *
+ * What is told here is JSON that fits no schema yet: members are missing and
+ * texts end in the middle. The answer itself is decoded once, when it is whole.
+ *
+ * @since 0.1.0
+ */
+import * as Stream from "effect/Stream"
+import type { Json } from "./internal/json.ts"
+import { PartialJson } from "./internal/partialJson.ts"
+import type { RunEvent } from "./RunEvent.ts"
+import type { AnySkill } from "./Skill.ts"
+
+/**
+ * Reads the events of a run and tells what is there of its answer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PartialOutput {
+  /** Takes an event; gives the answer so far, when it grew. */
+  readonly push: (event: RunEvent) => Json | undefined
+}
+
+/**
+ * A reader for one run. Only its root's answers count.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (): PartialOutput => {
+  let dialect: "blocks" | "tools" = "blocks"
+  let json: PartialJson | undefined
+  return {
+    push: (event) => {
+      if (event.depth > 0) return undefined
+      switch (event.type) {
+        case "turn_prepared":
+          dialect = event.dialect
+          return undefined
+        case "messages_sent":
+          // In native calls the text of a reply is its answer.
+          json = dialect === "tools" ? new PartialJson() : undefined
+          return undefined
+        case "block_start":
+          json = event.blockType === "final" ? new PartialJson() : undefined
+          return undefined
+        case "text_chunk":
+          return dialect === "tools" ? json?.push(event.text) : undefined
+        case "block_content":
+          return json?.push(event.text)
+        case "block_complete":
+        case "llm_response":
+          return json?.end()
+        default:
+          return undefined
+      }
+    }
+  }
+}
+
+/**
+ * The answer of a run, each time it grew.
+ *
+ * @example
+ * Kernel.stream(agent, "Write a recipe").pipe(PartialOutput.fromEvents, Stream.runForEach(draw))
+ *
+ * @category streams
+ * @since 0.1.0
+ */
+export const fromEvents = <Output, S extends AnySkill<unknown>, E, R>(
+  events: Stream.Stream<RunEvent<Output, S>, E, R>
+): Stream.Stream<Json, E, R> =>
+  Stream.mapAccum(events, make, (output, event) => {
+    const value = output.push(event)
+    return [output, value === undefined ? [] : [value]]
+  })

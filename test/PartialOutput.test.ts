@@ -1,0 +1,99 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema, Stream } from "effect"
+import { Agent, Kernel, PartialOutput, type Provider, Skill } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { PartialJson } from "../src/internal/partialJson.ts"
+import { kernel } from "./support/toolbox.ts"
+
+/** Everything told of a text that comes in these pieces. */
+const told = (...pieces: ReadonlyArray<string>) => {
+  const json = new PartialJson()
+  const values = pieces.flatMap((piece) => {
+    const value = json.push(piece)
+    return value === undefined ? [] : [value]
+  })
+  const last = json.end()
+  return last === undefined ? values : [...values, last]
+}
+
+const Recipe = Schema.Struct({ title: Schema.String, steps: Schema.Array(Schema.String) })
+
+describe("PartialJson", () => {
+  it("tells whole members, open lists and texts in the middle", () => {
+    assert.deepStrictEqual(told('{"title":"So', 'up","serves":4', ',"steps":["cu', 't","co', 'ok"]}'), [
+      { title: "So" },
+      { title: "Soup" },
+      { title: "Soup", serves: 4, steps: ["cu"] },
+      { title: "Soup", serves: 4, steps: ["cut", "co"] },
+      { title: "Soup", serves: 4, steps: ["cut", "cook"] }
+    ])
+  })
+
+  it("tells no key, number or word that may go on, and no escape that is not whole", () => {
+    assert.deepStrictEqual(told('{"a', '":1', "2", ',"b":tr', "ue}"), [{}, { a: 12 }, { a: 12, b: true }])
+    assert.deepStrictEqual(told('["x\\', "n", "\\u00", 'e9"]'), [["x"], ["x\n"], ["x\né"]])
+    assert.deepStrictEqual(told('["\\\\', '\\"', '"]'), [["\\"], ['\\"']])
+  })
+
+  it("says nothing of prose, nor of what turns out to be none", () => {
+    for (const text of ["Here it is: {}", "{a:1}", "[1,,2]", "{]", "nothing"]) {
+      assert.deepStrictEqual(
+        told(...text).filter((value) => JSON.stringify(value).length > 4),
+        [],
+        text
+      )
+    }
+  })
+
+  it.prop(
+    "ends with the value that was written, however it is cut",
+    [Schema.Json, Schema.Array(Schema.Natural)],
+    ([value, cuts]) => {
+      const text = JSON.stringify(value)
+      const places = [...new Set(cuts.map((cut) => cut % (text.length + 1)))].toSorted((a, b) => a - b)
+      const pieces = [0, ...places].map((place, index) => text.slice(place, places[index] ?? text.length))
+      const values = told(...pieces)
+      // A bare number or word at the root ends with the text itself, and nothing tells where that is.
+      const isOpen = typeof value === "object" && value !== null
+      if (isOpen || typeof value === "string") assert.deepStrictEqual(values.at(-1), JSON.parse(text))
+      for (const partial of values) assert.isTrue(JSON.stringify(partial).length <= text.length)
+    }
+  )
+})
+
+describe("PartialOutput.fromEvents", () => {
+  const look = Skill.make("look", { description: "", input: Schema.Struct({}), execute: () => Effect.succeed("{}") })
+  const answer = '{"title":"Soup","steps":["cut","cook"]}'
+
+  for (const dialect of ["blocks", "tools"] as const) {
+    it.effect(`tells a typed answer while it is written in ${dialect}, next to skills, and decodes it once`, () =>
+      Effect.gen(function* () {
+        const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect, output: Recipe })
+        const [act, say] =
+          dialect === "blocks"
+            ? ['<block type="command" name="look">{"title":"no"}</block>', `<block type="final">${answer}</block>`]
+            : [{ calls: [{ name: "look" }] }, answer]
+        const mock = MockProvider.make(act, say).withChunking(4)
+        // Each piece in a read of its own, as over a network.
+        const provider = {
+          name: "mock",
+          stream: (request: Provider.Request) => Stream.rechunk(mock.stream(request), 1)
+        }
+        let output: typeof Recipe.Type | undefined
+        const seen = yield* Kernel.stream(agent, "?", { provider }).pipe(
+          Stream.tap((event) =>
+            Effect.sync(() => {
+              if (event.type === "run_completed") output = event.result?.output
+            })
+          ),
+          PartialOutput.fromEvents,
+          Stream.runCollect
+        )
+        assert.isAbove(seen.length, 4)
+        assert.deepStrictEqual(seen.at(-1), { title: "Soup", steps: ["cut", "cook"] })
+        assert.deepStrictEqual(output, { title: "Soup", steps: ["cut", "cook"] })
+        assert.notInclude(JSON.stringify(seen), "no")
+      }).pipe(Effect.provide(kernel(look)))
+    )
+  }
+})
