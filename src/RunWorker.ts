@@ -92,7 +92,7 @@ export const run = Effect.fnUntraced(function* <R = never>(
 })
 
 /**
- * Takes up what can be taken up now, and waits until those runs have ended or stopped. Tells how many there were.
+ * Works until nothing is left that can be taken up now, and tells how many runs it took up.
  *
  * @category running
  * @since 0.1.0
@@ -101,7 +101,15 @@ export const runOnce = Effect.fnUntraced(function* <R = never>(
   options: Options<R>
 ): Effect.fn.Return<number, never, Kernel | RunStore | R> {
   const worker = yield* make(options)
-  return yield* Effect.onInterrupt(Effect.andThen(worker.look, worker.settled), () => worker.drain)
+  const work = Effect.gen(function* () {
+    let taken = -1
+    for (let now = 0; now > taken; now = yield* worker.settled) {
+      taken = now
+      yield* worker.look
+    }
+    return taken
+  })
+  return yield* Effect.onInterrupt(work, () => worker.drain)
 })
 
 /**
