@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os"
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 
@@ -16,6 +17,8 @@ export default defineConfig({
     pool: "threads",
     // Nothing here is global: files of a worker share the modules they import.
     isolate: false,
+    // Much of the suite waits for processes and disks: a machine of two cores has two files at work.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: 20_000
   }
 })
