@@ -1,12 +1,10 @@
-import { readFileSync } from "node:fs"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
-import { play, type Scenario } from "../support/durable.ts"
+import { play, type Scenario, unknownIn } from "../support/durable.ts"
 import { stores } from "../support/stores.ts"
+import { load, tally } from "../support/vectors.ts"
 
-const { scenarios }: { readonly scenarios: ReadonlyArray<Scenario> } = JSON.parse(
-  readFileSync(new URL("../fixtures/vectors/durable-run.json", import.meta.url), "utf8")
-)
+const { scenarios } = load<{ readonly scenarios: ReadonlyArray<Scenario> }>("durable-run")
 
 for (const { isThere, name, place } of stores) {
   describe.skipIf(!isThere)(`durable runs on ${name} (DR-1 to DR-23)`, () => {
@@ -15,12 +13,20 @@ for (const { isThere, name, place } of stores) {
     const shared = Effect.runSync(
       Effect.cached(Effect.flatMap(Scope.provide(place, scope), (layer) => Layer.buildWithScope(layer, scope)))
     )
+    const count = tally(`durable-run.${name}`)
     for (const scenario of scenarios) {
+      const unknown = unknownIn(scenario)
+      if (unknown !== undefined) {
+        count.skip(`${scenario.id}: ${unknown}`)
+        continue
+      }
       it.live(`${scenario.id}: ${scenario.title}`, () =>
         Effect.gen(function* () {
+          count.ran()
           assert.deepStrictEqual(yield* Effect.provideContext(play(scenario), yield* shared), [])
         })
       )
     }
+    count.report()
   })
 }

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Agent, SkillRegistry, Skill } from "kernai"
 import { CrashMatrix, MockProvider } from "kernai/testing"
@@ -12,13 +12,21 @@ const subject = (name: string): CrashMatrix.Subject => {
   return found
 }
 
+/** How many times runs were cut off here; the acceptance reads it. */
+let points = 0
+const count = (report: CrashMatrix.Report) => {
+  points += report.points
+  return report
+}
+afterAll(() => console.log(`crash points: ${points}`))
+
 const rulesOf = (report: CrashMatrix.Report) => new Set(report.violations.map(({ rule }) => rule))
 
 describe("a run cut off at every commit, in every way (R-1 to R-7)", () => {
   for (const subject of subjects()) {
     it.live(`${subject.name} loses nothing, doubles nothing and ends as if undisturbed`, () =>
       Effect.gen(function* () {
-        const report = yield* CrashMatrix.run(subject)
+        const report = count(yield* CrashMatrix.run(subject))
         assert.deepStrictEqual(report.violations, [])
         assert.strictEqual(report.points, report.commits * 4)
       })
@@ -28,7 +36,9 @@ describe("a run cut off at every commit, in every way (R-1 to R-7)", () => {
   for (const name of ["plain", "tool", "pause"]) {
     it.live(`${name} survives a second crash at every commit of every recovery`, () =>
       Effect.gen(function* () {
-        const report = yield* CrashMatrix.run(subject(name), { ways: ["before", "after"], again: ["unacknowledged"] })
+        const report = count(
+          yield* CrashMatrix.run(subject(name), { ways: ["before", "after"], again: ["unacknowledged"] })
+        )
         assert.deepStrictEqual(report.violations, [])
       })
     )
@@ -39,7 +49,9 @@ describe("on stores that outlive a process (R-1, R-6, R-7)", () => {
   for (const { name, place } of [file, sqlite]) {
     it.live(`${name}: opened again by every process, it has kept what it acknowledged`, () =>
       Effect.gen(function* () {
-        const report = yield* CrashMatrix.run(subject("tool"), { store: place, ways: ["unacknowledged", "asleep"] })
+        const report = count(
+          yield* CrashMatrix.run(subject("tool"), { store: place, ways: ["unacknowledged", "asleep"] })
+        )
         assert.deepStrictEqual(report.violations, [])
       })
     )

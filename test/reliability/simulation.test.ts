@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs"
-import { assert, describe, it } from "@effect/vitest"
+import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Broken from "../support/brokenKernels.ts"
 import { type Outcome, simulate } from "./simulation.ts"
@@ -8,9 +8,14 @@ const { seeds }: { readonly seeds: ReadonlyArray<number> } = JSON.parse(
   readFileSync(new URL("../seeds.json", import.meta.url), "utf8")
 )
 
+/** How many fates were played here; the acceptance reads it. */
+let played = 0
+afterAll(() => console.log(`seeds: ${played}`))
+
 const play = Effect.fnUntraced(function* (from: number, count: number) {
   const outcomes: Array<Outcome> = []
   for (let seed = from; seed < from + count; seed++) outcomes.push(yield* simulate(seed))
+  played += count
   return outcomes
 })
 

@@ -118,6 +118,55 @@ export interface Difference {
   readonly actual: unknown
 }
 
+// ---------------------------------------------------------------- what is understood
+
+const known: { readonly [place: string]: ReadonlyArray<string> } = {
+  scenario: ["id", "title", "rules", "config", "steps", "final", "note"],
+  config: ["tools", "script", "hooks", "policy", "context", "maxTurns", "toolConcurrency"],
+  tool: ["output", "error", "idempotent", "middlewareThrows"],
+  reply: ["text", "toolCalls", "error", "outcome"],
+  hook: ["hook", "match", "times", "decision"],
+  match: ["toolName", "toolCallId", "turn", "contextLacks", "contextHas"],
+  decision: ["context", "control", "throw", "value"],
+  value: ["type", "error", "output", "keep", "mergeInput", "wrapCommand"],
+  rule: ["decision", "reason"],
+  step: ["do", "tool", "crash", "interrupt", "with", "expect"],
+  crash: ["afterRevision", "duringModel", "duringTool", "inHook"],
+  with: ["context", "replay", "approvals", "rewind"],
+  expect: ["events", "toolsRun", "hooks", "status", "revision", "error", "errorFields", "second"],
+  final: ["status", "toolExecutions", "toolInputs", "modelCalls", "turnsCompleted", "context", "openTurn", "journal"]
+}
+
+/** The first thing a scenario asks for that is not played here, if there is one. */
+export const unknownIn = (scenario: Scenario): string | undefined => {
+  const odd = (place: string, value: object | undefined) =>
+    Object.keys(value ?? {})
+      .filter((key) => known[place]?.includes(key) !== true)
+      .map((key) => `${place}.${key}`)
+  const { config, final, steps } = scenario
+  return [
+    ...odd("scenario", scenario),
+    ...odd("config", config),
+    ...Object.values(config.tools).flatMap((tool) => odd("tool", tool)),
+    ...config.script.flatMap((reply) => odd("reply", reply)),
+    ...Object.values(config.policy ?? {}).flatMap((rule) => odd("rule", rule)),
+    ...(config.hooks ?? []).flatMap((entry) => [
+      ...odd("hook", entry),
+      ...odd("match", entry.match),
+      ...odd("decision", entry.decision),
+      ...odd("value", entry.decision.value)
+    ]),
+    ...steps.flatMap((step) => [
+      ...odd("step", step),
+      ...odd("crash", step.crash),
+      ...odd("with", step.with),
+      ...odd("expect", step.expect),
+      ...odd("expect", step.expect.second)
+    ]),
+    ...odd("final", final)
+  ].at(0)
+}
+
 /** Plays a scenario and gives every difference from what it expects. */
 export const play = Effect.fnUntraced(function* (scenario: Scenario) {
   const store = yield* RunStore.RunStore
