@@ -82,3 +82,18 @@ export const thatRetriesInFlight = Layer.effect(
       })
   }))
 ).pipe(Layer.provide(Kernel.layer))
+
+/** All of them by name. */
+const all: { readonly [name: string]: typeof Kernel.layer } = {
+  withoutRevisionCheck,
+  withoutLaunch,
+  thatAcknowledgesEarly,
+  thatRetriesInFlight
+}
+
+/** The one of a name. */
+export const named = (name: string): typeof Kernel.layer => {
+  const found = all[name]
+  if (found === undefined) throw new Error(`no kernel is broken like that: ${name}`)
+  return found
+}

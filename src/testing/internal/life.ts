@@ -156,7 +156,8 @@ const memory = Effect.map(RunStore.makeMemory, (store) => Layer.succeed(RunStore
 const opened = <E>(place: Layer.Layer<RunStore.RunStore, E>) =>
   Effect.map(Layer.build(place), (context) => Context.get(context, RunStore.RunStore))
 
-const keep = Effect.fnUntraced(function* (store: RunStore.Shape) {
+/** Everything a store has. */
+export const keep = Effect.fnUntraced(function* (store: RunStore.Shape) {
   const heads = yield* store.list()
   const kept = yield* Effect.forEach(heads, ({ runId }) =>
     Effect.map(
@@ -269,7 +270,8 @@ const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>,
   return { options: { ...options, replay: { ...replay, ...options.replay } }, told }
 })
 
-interface Open {
+/** A call whose outcome no store knows. */
+export interface Open {
   readonly call: Call
   readonly place: Place
 }
@@ -277,7 +279,7 @@ interface Open {
 const isAt = (a: Place, b: Place): boolean => a.runId === b.runId && a.step === b.step && a.callId === b.callId
 
 /** The calls in flight of a run and of its children. */
-const inFlight = (
+export const inFlight = (
   store: RunStore.Shape,
   { currentTurn, runId }: RunState
 ): Effect.Effect<ReadonlyArray<Open>, RunStore.StoreError> =>

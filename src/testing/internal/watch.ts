@@ -90,8 +90,13 @@ export interface Parts {
   readonly protocols: ProtocolRegistry["Service"]
 }
 
-/** Puts a process under watch. */
-export const watch = (machine: Machine, witness: Witness, parts: Parts, cut: Cut | undefined): Watched => {
+/** Puts a process under watch: one of a world, or a real one. */
+export const watch = (
+  machine: Pick<Machine, "name" | "kill" | "stop" | "ask">,
+  witness: Witness,
+  parts: Parts,
+  cut: Cut | undefined
+): Watched => {
   const { facts } = witness
   const name = machine.name
   let commits = 0

@@ -1,0 +1,188 @@
+/**
+ * The runs that real processes are killed in: what each of them does, and what runs it.
+ *
+ * A model answers by what was said before, a skill by what it is given, so every
+ * process sees the same world and an undisturbed run is one to compare with.
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { Agent, Kernel, MediaStore, Middleware, ProtocolRegistry, Provider } from "kernai"
+import { RunStore, Skill, SkillRegistry, StreamPart } from "kernai"
+import { inFlight } from "../../src/testing/internal/life.ts"
+import { type Fact, keyOf, watch, type Witness } from "../../src/testing/internal/watch.ts"
+import * as Ledger from "./ledger.ts"
+
+// ---------------------------------------------------------------- agents
+
+const model = { id: "scripted", capabilities: ["text"] as const }
+
+/** One runs call by call, one three at once, one a workflow of tasks. */
+export const agents = [
+  Agent.make({ name: "solo", instructions: "", model, skills: "all", dialect: "tools" }),
+  Agent.make({ name: "several", instructions: "", model, skills: "all", dialect: "tools", concurrency: 3 }),
+  Agent.make({ name: "planner", instructions: "", model, skills: "all", taskConcurrency: 2 })
+] as const
+
+/** The agent of a run: the number at the end of its id decides. */
+export const agentOf = (runId: string) => agents[Number(/\d+$/.exec(runId)?.[0] ?? 0) % agents.length] ?? agents[0]
+
+const calls: ReadonlyArray<ReadonlyArray<string>> = [
+  ["pay", "send"],
+  ["look", "pay", "file"],
+  ["pay"],
+  ["send", "file"]
+]
+
+const plan = JSON.stringify({
+  goal: "both",
+  strategy: "parallel",
+  tasks: [
+    { id: "one", input: "first", parallel: true },
+    { id: "two", input: "second", parallel: true },
+    { id: "end", input: "third", parallel: false, depends_on: ["one", "two"] }
+  ]
+})
+
+const provider: Provider.ProviderShape = {
+  name: "scripted",
+  stream: (request) =>
+    Stream.suspend(() => {
+      const said = request.messages.filter((message) => message.role === "assistant").length
+      const isPlanner = request.tools === undefined || request.tools.length === 0
+      return Stream.fromArray(isPlanner ? blocks(said, request) : tools(said))
+    })
+}
+
+const tools = (said: number): ReadonlyArray<StreamPart.StreamPart> => {
+  const wanted = calls[said]
+  if (wanted === undefined) return [StreamPart.text("done"), StreamPart.finish()]
+  // Ids repeat from turn to turn.
+  const parts = wanted.map((name, index) => ({
+    type: "tool-call" as const,
+    id: `call-${index}`,
+    name,
+    params: { to: `${said}.${index}` }
+  }))
+  return [...parts, StreamPart.finish("tool-calls")]
+}
+
+const blocks = (said: number, { messages }: Provider.Request): ReadonlyArray<StreamPart.StreamPart> => {
+  const asked = JSON.stringify(messages.find((message) => message.role === "user")?.content ?? "")
+  const isTask = !asked.includes("go")
+  const text =
+    said > 0
+      ? `<block type="final">done</block>`
+      : isTask
+        ? `<block type="command" name="pay">{"to":1}</block><block type="command" name="send">{"to":2}</block>`
+        : `<block type="plan">${plan}</block>`
+  return [StreamPart.text(text), StreamPart.finish()]
+}
+
+const outputOf = (name: string, input: unknown) => `${name} ${JSON.stringify(input)}`
+
+const skill = (name: string, effects: Skill.Effects, takes: number) =>
+  Skill.dynamic(name, {
+    description: name,
+    effects,
+    inputSchema: { type: "object" },
+    execute: (input) =>
+      takes === 0 ? Effect.succeed(outputOf(name, input)) : Effect.as(Effect.sleep(takes), outputOf(name, input))
+  })
+
+const skills = (takes: number) => [
+  skill("pay", "write", takes),
+  skill("look", "read", 0),
+  skill("send", "idempotent", 2 * takes),
+  skill("file", "write", takes)
+]
+
+// ---------------------------------------------------------------- a process
+
+/** A process under watch, and what it knows of the others. */
+export interface Site {
+  readonly machine: string
+  /** The folder of all ledgers. */
+  readonly folder: string
+  /** The processes that are known to be dead. */
+  readonly gone: ReadonlyArray<string>
+  /** Milliseconds a skill takes. */
+  readonly takes: number
+  readonly kernel?: typeof Kernel.layer
+}
+
+/** A kernel on the store of the context, under watch. Whoever resumes tells the truth about calls in flight. */
+export const kernel = (site: Site) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const store = yield* RunStore.RunStore
+      const registry = yield* SkillRegistry.SkillRegistry
+      const protocols = yield* ProtocolRegistry.ProtocolRegistry
+      const witness: Witness = { said: new Map(), facts: Ledger.open(site.folder, site.machine) }
+      const self = {
+        name: site.machine,
+        kill: () => {},
+        stop: () => {},
+        ask: <A, E>(effect: Effect.Effect<A, E>) => effect
+      }
+      const watched = watch(self, witness, { store, skills: registry, protocols }, undefined)
+      const ground = Layer.mergeAll(
+        MediaStore.layerMemory,
+        Layer.succeed(RunStore.RunStore, watched.store),
+        Layer.succeed(SkillRegistry.SkillRegistry, watched.skills),
+        Layer.succeed(ProtocolRegistry.ProtocolRegistry, watched.protocols),
+        Layer.succeed(Provider.Provider, provider),
+        Layer.succeed(Middleware.Middleware, [watched.middleware])
+      )
+      const honest = Layer.effect(
+        Kernel.Kernel,
+        Effect.map(Kernel.Kernel, (kernel): Kernel.Shape => ({
+          ...kernel,
+          resume: (agent, runId, options) =>
+            Effect.flatMap(verdicts(site, store, witness, runId), (replay) =>
+              kernel.resume(agent, runId, { ...options, workerId: site.machine, replay })
+            )
+        }))
+      )
+      return honest.pipe(Layer.provide(site.kernel ?? Kernel.layer), Layer.provide(ground))
+    })
+  ).pipe(Layer.provide([SkillRegistry.layer(...skills(site.takes)), ProtocolRegistry.layer()]), Layer.orDie)
+
+/** The kernel of somebody who watches nothing: for an undisturbed run, and to submit one. */
+export const plain = Kernel.layer.pipe(
+  Layer.provide([
+    SkillRegistry.layer(...skills(0)),
+    ProtocolRegistry.layer(),
+    MediaStore.layerMemory,
+    Layer.succeed(Provider.Provider, provider)
+  ]),
+  Layer.orDie
+)
+
+/** What a person who can see every ledger says about calls in flight. */
+const verdicts = Effect.fnUntraced(function* (site: Site, store: RunStore.Shape, witness: Witness, runId: string) {
+  const replay: { [toolCallId: string]: Kernel.Verdict } = {}
+  const state = yield* store.load(runId)
+  if (Option.isNone(state)) return replay
+  const open = yield* inFlight(store, state.value)
+  if (open.length === 0) return replay
+  const facts = [...Ledger.read(site.folder).values()].flat()
+  for (const { call, place } of open) {
+    const is = (type: Fact["type"]) =>
+      facts.some((fact) => fact.type === type && "callId" in fact && keyOf(fact) === keyOf(place))
+    const journal = yield* Stream.runCollect(store.read(place.runId))
+    const launch = journal.findLast((record) => record.delta.launched?.includes(place.callId) === true)
+    const isOver = is("cut") || (launch !== undefined && site.gone.includes(Ledger.machineOf(launch)))
+    if (!is("ended") && isOver) {
+      witness.facts.push({ type: "allowed", ...place })
+      replay[place.callId] = "retry"
+    } else {
+      // It is done, or whoever launched it will do it.
+      replay[place.callId] = {
+        resolve: { output: [{ type: "text", text: outputOf(call.toolName ?? "", call.input) }] }
+      }
+    }
+  }
+  return replay
+})

@@ -1,0 +1,277 @@
+/**
+ * Real processes on real stores: killed, stopped, and set against each other, then judged by R-1 to R-7.
+ */
+import * as esbuild from "esbuild"
+import { Context, Effect, Layer, Option, type Scope } from "effect"
+import { Kernel, RunStore } from "kernai"
+import { spawn } from "node:child_process"
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { setTimeout as sleep } from "node:timers/promises"
+import { tmpdir } from "node:os"
+import { basename, join } from "node:path"
+import { createInterface } from "node:readline"
+import { keep } from "../../src/testing/internal/life.ts"
+import { judgeFacts, judgeKept, judgeSame } from "../../src/testing/internal/verdict.ts"
+import * as Postgres from "../support/postgres.ts"
+import { type Order, storeAt, type Where } from "./child.ts"
+import { agentOf, plain } from "./errand.ts"
+import * as Ledger from "./ledger.ts"
+
+/** What became of a number of rounds. */
+export interface Outcome {
+  /** How often a process was killed, stopped, or set against another. */
+  readonly rounds: number
+  /** How many skills were entered. */
+  readonly entered: number
+  /** How often a store refused one of two. */
+  readonly refused: number
+  readonly findings: ReadonlyArray<string>
+}
+
+export interface Settings {
+  readonly on?: Where["kind"]
+  /** Keeps files on a disk that has to be waited for. */
+  readonly durable?: boolean
+  /** The name of a kernel in brokenKernels.ts. */
+  readonly broken?: string
+  /** What chance is made of. */
+  readonly seed?: number
+}
+
+// ---------------------------------------------------------------- places
+
+interface Place {
+  readonly where: Where
+  readonly folder: string
+  readonly store: RunStore.Shape
+  readonly submit: (runId: string) => Promise<unknown>
+}
+
+const here = { durable: tmpdir(), quick: process.platform === "linux" ? "/dev/shm" : tmpdir() }
+
+const place = Effect.fnUntraced(function* ({
+  durable = false,
+  on = "sqlite"
+}: Settings): Effect.fn.Return<Place, unknown, Scope.Scope> {
+  const folder = yield* Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(join(durable ? here.durable : here.quick, "kernai-real-"))),
+    (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
+  )
+  for (const [name, text] of yield* Effect.promise(() => (bundled ??= bundle())))
+    writeFileSync(join(folder, name), text)
+  const where: Where =
+    on === "postgres"
+      ? { kind: on, url: (yield* Postgres.database).url }
+      : on === "file"
+        ? { kind: on, directory: join(folder, "runs") }
+        : { kind: on, filename: join(folder, "runs.db") }
+  const context = yield* Layer.build(Layer.provideMerge(plain, storeAt(where)))
+  return {
+    where,
+    folder,
+    store: Context.get(context, RunStore.RunStore),
+    submit: (runId) => Effect.runPromise(Effect.provideContext(Kernel.submit(agentOf(runId), "go", { runId }), context))
+  }
+})
+
+/** Compares everything a place has with runs that nothing disturbed. */
+const judge = async ({
+  folder,
+  store
+}: Place): Promise<{ readonly findings: ReadonlyArray<string>; entered: number }> => {
+  const kept = await Effect.runPromise(keep(store))
+  const facts = Ledger.merge(Ledger.read(folder), kept)
+  const roots = kept.flatMap(({ runId, state }) => (state?.parentRunId === undefined ? [runId] : []))
+  const undisturbed = Effect.gen(function* () {
+    for (const runId of roots) yield* Kernel.run(agentOf(runId), "go", { runId })
+    return yield* keep(yield* RunStore.RunStore)
+  }).pipe(Effect.provide(Layer.provideMerge(plain, RunStore.layerMemory)))
+  const findings = [...judgeFacts(facts), ...judgeKept(facts, kept)]
+  if (findings.length === 0) findings.push(...judgeSame(await Effect.runPromise(undisturbed), kept))
+  const open = kept.flatMap(({ runId, state }) =>
+    state?.status.type === "completed" ? [] : [`R-1: ${runId} is ${JSON.stringify(state?.status)} in the end`]
+  )
+  return {
+    findings: [...findings.map(({ detail, rule }) => `${rule}: ${detail}`), ...open],
+    entered: facts.filter((fact) => fact.type === "started").length
+  }
+}
+
+/** Puts a place up, lets `body` loose on it, and judges what is left. */
+const at = (
+  settings: Settings,
+  body: (
+    place: Place,
+    order: Pick<Order, "where" | "folder" | "broken">
+  ) => Promise<Pick<Outcome, "rounds" | "refused">>
+): Promise<Outcome> =>
+  Effect.gen(function* () {
+    const site = yield* place(settings)
+    const order = {
+      where: site.where,
+      folder: site.folder,
+      ...(settings.broken === undefined ? {} : { broken: settings.broken })
+    }
+    const counts = yield* Effect.promise(() => body(site, order))
+    return { ...counts, ...(yield* Effect.promise(() => judge(site))) }
+  }).pipe(Effect.scoped, Effect.runPromise)
+
+// ---------------------------------------------------------------- processes
+
+interface Child {
+  readonly signal: (signal: NodeJS.Signals) => void
+  readonly write: (line: string) => void
+  /** The next line it says; undefined when it has ended. */
+  readonly line: () => Promise<string | undefined>
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null; readonly error: string }>
+}
+
+/** `child.ts` with all it needs in a few files: a process starts in a third of the time. */
+const bundle = async (): Promise<ReadonlyArray<readonly [name: string, text: Uint8Array]>> => {
+  const { outputFiles } = await esbuild.build({
+    entryPoints: [join(import.meta.dirname, "child.ts")],
+    bundle: true,
+    splitting: true,
+    write: false,
+    outdir: "/",
+    platform: "node",
+    format: "esm",
+    outExtension: { ".js": ".mjs" },
+    conditions: ["kernai-source"],
+    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' }
+  })
+  await esbuild.stop()
+  return outputFiles.map(({ contents, path }) => [basename(path), contents])
+}
+
+let bundled: ReturnType<typeof bundle> | undefined
+
+const start = async (order: Order): Promise<Child> => {
+  const child = spawn(process.execPath, [join(order.folder, "child.mjs"), JSON.stringify(order)], {
+    stdio: ["pipe", "pipe", "pipe"]
+  })
+  let error = ""
+  child.stderr.on("data", (data) => (error += data))
+  child.stdin.on("error", () => {})
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const line = async () => {
+    const next = await lines.next()
+    return next.done === true ? undefined : next.value
+  }
+  const ended = new Promise<Awaited<Child["ended"]>>((resolve) =>
+    child.on("close", (code, signal) => resolve({ code, signal, error }))
+  )
+  if ((await line()) !== "ready") throw new Error(`${order.machine} did not start: ${(await ended).error}`)
+  return {
+    signal: (signal) => void child.kill(signal),
+    write: (text) => void child.stdin.write(`${text}\n`),
+    line,
+    ended
+  }
+}
+
+const randomOf = (seed: number) => {
+  let state = seed >>> 0
+  return (): number => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
+  }
+}
+
+/** Waits until a file has so many bytes, though not for ever. */
+const grown = async (file: string, bytes: number): Promise<void> => {
+  const end = Date.now() + 2_000
+  while (statSync(file).size < bytes && Date.now() < end) await sleep(1)
+}
+
+/** Brings what is there to its end, in a process that nobody disturbs. */
+const finish = async (order: Omit<Order, "task">): Promise<void> => {
+  const child = await start({ ...order, task: "finish" })
+  const timer = setTimeout(() => child.signal("SIGKILL"), 20_000)
+  await child.ended
+  clearTimeout(timer)
+}
+
+// ---------------------------------------------------------------- rounds
+
+/** Kills processes at any moment, one after the other on the same runs. */
+export const kills = (count: number, settings: Settings = {}): Promise<Outcome> =>
+  at(settings, async (_, order) => {
+    const random = randomOf(settings.seed ?? Date.now())
+    const gone: Array<string> = []
+    const next = () => ({ ...order, machine: `k${gone.length}`, gone: [...gone], takes: 3 })
+    let rounds = 0
+    while (rounds < count) {
+      const machine = next()
+      const child = await start({ ...machine, task: "begin" })
+      // However fast this machine is: it is killed somewhere in what it has to do.
+      await grown(join(order.folder, `${machine.machine}.ledger`), random() * 40_000)
+      await sleep(random() * 4)
+      child.signal("SIGKILL")
+      const { error, signal } = await child.ended
+      if (signal !== "SIGKILL") throw new Error(`${machine.machine} ended by itself: ${error}`)
+      gone.push(machine.machine)
+      rounds++
+    }
+    await finish(next())
+    return { rounds, refused: 0 }
+  })
+
+/** Sets two processes on one run at one moment: to begin it, or to take it up. */
+export const contentions = (count: number, settings: Settings = {}): Promise<Outcome> =>
+  at(settings, async (place, order) => {
+    const machine = (name: string) => ({ ...order, machine: name, gone: [], takes: 1 })
+    const racers = await Promise.all(["a", "b"].map((name) => start({ ...machine(name), task: "race" })))
+    let refused = 0
+    for (let round = 0; round < count; round++) {
+      const runId = `r${round}`
+      const verb = round % 2 === 0 ? "run" : "resume"
+      if (verb === "resume") await place.submit(runId)
+      const moment = Date.now() + 5
+      for (const racer of racers) racer.write(`${verb} ${runId} ${moment}`)
+      const ends = await Promise.all(racers.map((racer) => racer.line()))
+      if (ends.some((end) => end !== `${runId} completed`)) refused++
+    }
+    for (const racer of racers) racer.signal("SIGTERM")
+    await Promise.all(racers.map((racer) => racer.ended))
+    await finish({ ...machine("c"), gone: ["a", "b"] })
+    return { rounds: count, refused }
+  })
+
+/** Stops a worker past its lease while it runs, and wakes it when the other one has finished its run. */
+export const stops = (count: number, settings: Settings = {}): Promise<Outcome> =>
+  at(settings, async (place, order) => {
+    const random = randomOf(settings.seed ?? Date.now())
+    const machine = (name: string) => ({ ...order, machine: name, gone: [], takes: 10 })
+    const workers = new Map<string, Child>()
+    for (const name of ["a", "b"]) workers.set(name, await start({ ...machine(name), task: "work" }))
+    const headOf = async (runId: string) => Option.getOrThrow(await Effect.runPromise(place.store.head(runId)))
+    const isOver = async (runId: string) => (await headOf(runId)).status.type === "completed"
+    const until = async (isSo: () => Promise<boolean>, patience: number) => {
+      const end = Date.now() + patience
+      while (!(await isSo()) && Date.now() < end) await sleep(5)
+    }
+    let rounds = 0
+    for (let number = 0; rounds < count && number < 3 * count; number++) {
+      const runId = `r${number}`
+      await place.submit(runId)
+      await until(async () => (await headOf(runId)).revision > 1, 5_000)
+      await sleep(random() * 60)
+      const { lease, status } = await headOf(runId)
+      const worker = workers.get(lease?.workerId ?? "")
+      if (worker === undefined || status.type === "completed") continue
+      worker.signal("SIGSTOP")
+      // Stopped in the middle of a commit, it may hold the lock of a file: then nobody goes on before it does.
+      await until(() => isOver(runId), 2_500)
+      worker.signal("SIGCONT")
+      await until(() => isOver(runId), 10_000)
+      // Time for a zombie to do what it must not.
+      await sleep(50)
+      rounds++
+    }
+    for (const worker of workers.values()) worker.signal("SIGTERM")
+    const ends = await Promise.all([...workers.values()].map((worker) => worker.ended))
+    if (ends.some(({ code }) => code !== 0))
+      throw new Error(`a worker failed: ${ends.map(({ error }) => error).join()}`)
+    return { rounds, refused: 0 }
+  })
