@@ -3,8 +3,8 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { differences, learnMedia, play, type Tape } from "../support/tape.ts"
-import { load, tally } from "../support/vectors.ts"
+import { differences, keys, learnMedia, play, type Tape } from "../support/tape.ts"
+import { load, tally, unknownKeys } from "../support/vectors.ts"
 
 const { vectors } = load<{ readonly vectors: ReadonlyArray<Tape> }>("kernel")
 
@@ -12,11 +12,19 @@ describe("kernel.json", () => {
   const counted = tally("kernel")
 
   for (const tape of vectors) {
+    const unknown = unknownKeys(tape, keys)
+    const { expected } = tape
+    // One of two streamed outcomes alone, or no outcome at all, would be compared with nothing.
+    const isWhole = (expected.streamed_by_char === undefined) === (expected.streamed_in_one_chunk === undefined)
+    const hasOutcome = expected.streamed_by_char ?? expected.result ?? expected.error
+    if (unknown.length > 0 || !isWhole || hasOutcome === undefined) {
+      counted.skip(`${tape.id}: ${unknown.join(" ")}`)
+      continue
+    }
     it.live(`${tape.id}: ${tape.title}`, () =>
       Effect.gen(function* () {
         counted.ran()
         yield* learnMedia(tape)
-        const { expected } = tape
         const chars = yield* play(tape, false)
         const whole = yield* play(tape, true)
         if (expected.streamed_by_char !== undefined && expected.streamed_in_one_chunk !== undefined) {

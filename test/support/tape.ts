@@ -4,7 +4,9 @@
  * Differences that the rules ask for are mapped here and nowhere else: skills
  * of an agent without a list run through `gate: "listing"` (BP-66), notes about
  * passed-over blocks are further user messages (W-10), what is injected is
- * escaped (BP-76), prose plans are no rejections (W-34), type names are ours.
+ * escaped (BP-76), prose plans are no rejections (W-34), type names are ours, a
+ * hint may follow the reminder (W-36), tasks are recorded at their step (W-28)
+ * and their media are named (W-21).
  */
 import { Effect, Exit, Layer, Stream } from "effect"
 import {
@@ -30,6 +32,7 @@ import {
 } from "kernai"
 import type { Json } from "../../src/Content.ts"
 import { inputs, ours } from "./skillSpec.ts"
+import type * as Vectors from "./vectors.ts"
 
 type Part = string | { readonly kind?: string; readonly mime: string; readonly base64: string }
 interface Returns {
@@ -66,6 +69,7 @@ interface Outcome {
   readonly on_task_complete?: ReadonlyArray<Json>
   readonly media_store?: ReadonlyArray<string>
   readonly generation_seen?: Json
+  readonly events_when_streamed_by_char?: ReadonlyArray<readonly [string, Json]>
   readonly instruction_evaluations?: number
 }
 export interface Tape {
@@ -103,6 +107,87 @@ export interface Tape {
   readonly expected: Outcome & { readonly streamed_in_one_chunk?: Outcome; readonly streamed_by_char?: Outcome }
 }
 
+const outcomeKeys: Vectors.Keys = {
+  result: true,
+  error: { class: true, message: true },
+  provider_calls: true,
+  tapes: [
+    {
+      scope: true,
+      calls: true,
+      messages: [
+        {
+          role: true,
+          content: true,
+          base: true,
+          starts_with_base: true,
+          exactly_base: true,
+          block_rules: true,
+          mentions: true,
+          multimodal_inputs: true,
+          multimodal_outputs: true,
+          corrective: true,
+          kinds: true,
+          builtin: true
+        }
+      ]
+    }
+  ],
+  events: true,
+  events_when_streamed_by_char: true,
+  event_counts: true,
+  recorder: true,
+  recorder_by_scope: true,
+  task_entries: true,
+  on_task_complete: true,
+  media_store: true,
+  generation_seen: true,
+  instruction_evaluations: true
+}
+
+const returnsKeys: Vectors.Keys = {
+  kind: new Set(["text", "null", "json", "echo", "params", "media", "parts", "result", "raise", "message"]),
+  text: true,
+  value: true,
+  input: true,
+  prefix: true,
+  message: true,
+  role: true,
+  content: true,
+  mime: true,
+  base64: true,
+  parts: true,
+  media: true,
+  metadata: true
+}
+
+/** What this player looks at: a tape with anything else is not understood. */
+export const keys: Vectors.Keys = {
+  id: true,
+  title: true,
+  note: true,
+  agent: {
+    instructions: true,
+    instructions_lambda: true,
+    model: { id: true, capabilities: true },
+    max_steps: true,
+    skills: true,
+    protocols: true,
+    generation: true
+  },
+  config: { allowed_skills: true },
+  input: true,
+  history: [{ role: true, content: true }],
+  skills: [{ name: true, description: true, inputs: true, requires: true, returns: returnsKeys }],
+  protocols: [{ name: true, documentation: true, returns: returnsKeys }],
+  replies: true,
+  sub_replies: true,
+  task_inputs: true,
+  unordered: true,
+  disputed: true,
+  expected: { ...outcomeKeys, streamed_in_one_chunk: outcomeKeys, streamed_by_char: outcomeKeys }
+}
+
 /** What a played tape gave, in the words of the vectors. */
 interface Played {
   readonly exit: Exit.Exit<{ readonly text: string }, unknown>
@@ -112,6 +197,8 @@ interface Played {
   readonly media: ReadonlyArray<string>
   readonly tasks: ReadonlyArray<Json>
   readonly evaluations: number
+  /** The generation options of every call, in order. */
+  readonly generations: ReadonlyArray<{ readonly scope: string; readonly options: Provider.Request["generation"] }>
 }
 
 export interface Difference {
@@ -121,6 +208,9 @@ export interface Difference {
 }
 
 // ---------------------------------------------------------------- playing
+
+/** Our errors say which provider failed; those of the vectors do not. */
+const scripted = "scripted"
 
 const bytesOf = (base64: string) => Uint8Array.from(Buffer.from(base64, "base64"))
 const mediaOf = (part: Exclude<Part, string>) => Media.fromBytes(bytesOf(part.base64), part.mime)
@@ -170,24 +260,26 @@ const valueOf = (
 /** Plays a tape with its replies cut into characters or whole. */
 export const play = Effect.fnUntraced(function* (tape: Tape, whole: boolean) {
   const requests = new Map<string, Array<Provider.Request>>()
+  const generations: Array<Played["generations"][number]> = []
   let evaluations = 0
   const provider: Provider.ProviderShape = {
-    name: "scripted",
+    name: scripted,
     stream: (request) =>
       Stream.suspend(() => {
         const scope = scopeOf(tape, request.messages)
         const seen = requests.get(scope) ?? []
         requests.set(scope, [...seen, request])
+        generations.push({ scope, options: request.generation })
         const replies = scope === "root" ? tape.replies : (tape.sub_replies?.[scope] ?? [])
         const reply = replies[Math.min(seen.length, replies.length - 1)] ?? ""
         if (typeof reply !== "string") {
           return Stream.fail(
-            new Provider.ProviderError({ provider: "scripted", reason: "server_error", detail: reply.fail })
+            new Provider.ProviderError({ provider: scripted, reason: "server_error", detail: reply.fail })
           )
         }
         const usage = {
           inputTokens: { total: withoutNotes(request.messages).length },
-          outputTokens: { total: reply.length }
+          outputTokens: { total: Array.from(reply).length }
         }
         const pieces = whole ? [reply] : Array.from(reply)
         const arrays = pieces.map((piece) => [StreamPart.text(piece)])
@@ -276,7 +368,7 @@ export const play = Effect.fnUntraced(function* (tape: Tape, whole: boolean) {
   const rows = recording
     .classic()
     .map((entry) => [entry.step, entry.depth, entry.taskId, entry.event, entry.data] as const)
-  const played: Played = { exit, events, requests, rows, media, tasks, evaluations }
+  const played: Played = { exit, events, requests, rows, media, tasks, evaluations, generations }
   return played
 })
 
@@ -315,7 +407,8 @@ const scopeOf = (tape: Tape, messages: ReadonlyArray<Message.Message>): string =
 export const differences = (tape: Tape, played: Played, expected: Outcome): ReadonlyArray<Difference> => {
   const found: Array<Difference> = []
   const compare = (where: string, want: unknown, got: unknown) => {
-    if (canonical(want) !== canonical(got)) found.push({ where, expected: want, actual: got })
+    const told = canonical(got).replaceAll(`${scripted}: `, "")
+    if (canonical(want) !== told) found.push({ where, expected: want, actual: got })
   }
   if (expected.result !== undefined)
     compare("result", expected.result, Exit.isSuccess(played.exit) ? played.exit.value.text : played.exit)
@@ -323,18 +416,19 @@ export const differences = (tape: Tape, played: Played, expected: Outcome): Read
   const calls = [...played.requests.values()].reduce((sum, list) => sum + list.length, 0)
   if (expected.provider_calls !== undefined) compare("provider_calls", expected.provider_calls, calls)
   for (const want of expected.tapes ?? []) compareTape(want, played, compare)
+  const told = merge(played.events.flatMap((event) => toldEvent(event)))
   if (expected.events !== undefined) {
-    compare(
-      "events",
-      merge(expected.events.map(wantedEvent)),
-      merge(played.events.flatMap((event) => toldEvent(event)))
-    )
+    const wanted = [expected.events, expected.events_when_streamed_by_char ?? expected.events]
+    const same = wanted.find((events) => canonical(merge(events.map(wantedEvent))) === canonical(told))
+    compare("events", merge((same ?? expected.events).map(wantedEvent)), told)
   }
   if (expected.event_counts !== undefined) {
+    // How many pieces of text stand side by side depends on which task spoke in between.
+    const counted = (name: string) => name !== "text_chunk" && name !== "block_content"
     const counts: { [name: string]: number } = {}
-    for (const [name] of merge(played.events.flatMap((event) => toldEvent(event))))
-      counts[name] = (counts[name] ?? 0) + 1
-    compare("event_counts", expected.event_counts, counts)
+    for (const [name] of told) if (counted(name)) counts[name] = (counts[name] ?? 0) + 1
+    const wanted = Object.entries(expected.event_counts).filter(([name, count]) => counted(name) && count > 0)
+    compare("event_counts", Object.fromEntries(wanted), counts)
   }
   const asked = new Map<string, number>()
   const rows = played.rows.map((row): Row => {
@@ -356,12 +450,56 @@ export const differences = (tape: Tape, played: Played, expected: Outcome): Read
     const order = (list: ReadonlyArray<Json>) => list.map((item) => canonical(item)).toSorted()
     compare("on_task_complete", order(expected.on_task_complete), order(played.tasks))
   }
-  if (expected.media_store !== undefined) compare("media_store", expected.media_store, played.media)
+  if (expected.task_entries !== undefined) {
+    const own = rows.filter((row) => row[3].startsWith("task_")).map((row) => canonical([row[3], row[4]]))
+    compare("task entries", expected.task_entries.map((entry) => canonical(entryOf(entry))).toSorted(), own.toSorted())
+  }
+  if (expected.media_store !== undefined) {
+    const order = (ids: ReadonlyArray<string>) => (tape.unordered === true ? ids.toSorted() : ids)
+    compare("media_store", order(expected.media_store), order(played.media))
+  }
+  if (expected.generation_seen !== undefined)
+    compareGeneration(expected.generation_seen, tape.agent.generation ?? {}, played, compare)
   // Ruby asks dynamic instructions once more before the first step (BP-36).
   if (expected.instruction_evaluations !== undefined)
     compare("evaluations", expected.instruction_evaluations - 1, played.evaluations)
   return found.map((difference) => ({ ...difference, where: `${tape.id} ${difference.where}` }))
 }
+
+/** An entry of a task: a row, or what is left of one without its scope. */
+const entryOf = (entry: Json): readonly [Json, Json] => {
+  if (!Array.isArray(entry))
+    return isObject(entry) ? [entry["event"] ?? null, withoutDurations(entry["data"] ?? null)] : [null, entry]
+  const [event = null, data = null] = entry.slice(-2)
+  return [event, withoutDurations(data)]
+}
+
+/** Each call is given the agent's options; a sub-agent too, though Ruby gives it none (BP-61). */
+const compareGeneration = (
+  wanted: Json,
+  given: { readonly [key: string]: Json },
+  played: Played,
+  compare: (where: string, want: unknown, got: unknown) => void
+) => {
+  const own = withoutNulls(given)
+  for (const { options, scope } of played.generations) compare(`generation of ${scope}`, own, wireGeneration(options))
+  const named = isObject(wanted) && "root" in wanted ? wanted["root"] : wanted
+  const seen = Array.isArray(named) ? named : [named ?? null]
+  for (const options of seen) {
+    const clean = isObject(options) ? withoutNulls(options) : options
+    if (canonical(clean) !== "{}") compare("generation_seen", clean, own)
+  }
+}
+
+const withoutNulls = (data: { readonly [key: string]: Json }) =>
+  Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null))
+
+const wireGeneration = ({ extra, maxTokens, topP, ...rest }: Provider.Request["generation"]) => ({
+  ...rest,
+  ...(maxTokens === undefined ? {} : { max_tokens: maxTokens }),
+  ...(topP === undefined ? {} : { top_p: topP }),
+  ...extra
+})
 
 const classes: { readonly [name: string]: string } = {
   "Kernai::MaxStepsReachedError": "MaxStepsReached",
@@ -422,7 +560,8 @@ const withoutNotes = (messages: ReadonlyArray<Message.Message>) =>
   messages.filter((message) => !isNote({ role: message.role, content: message.content.map(toldContent) }))
 
 const isNote = (message: Told | undefined): boolean =>
-  message?.role === "user" && String(message.content[0]).startsWith('<block type="error">Ignored in your reply')
+  message?.role === "user" &&
+  /^<block type="error">(?:Ignored in your reply|Your plan was not started)/.test(String(message.content[0]))
 
 const fits = (want: { readonly [key: string]: Json }, got: Told | undefined): boolean => {
   if (got === undefined || got.role !== want["role"]) return false
@@ -434,11 +573,32 @@ const fits = (want: { readonly [key: string]: Json }, got: Told | undefined): bo
   }
   if ("builtin" in want) return text.startsWith(`<block type="result" name="${String(want["builtin"])}">`)
   const content = Array.isArray(want["content"]) ? want["content"] : [want["content"] ?? null]
+  // What tasks made is named behind their results (W-21): a tag and the medium for each.
+  const more = text.startsWith('<block type="result" name="tasks">') ? got.content.slice(content.length) : []
+  if (!more.every((part, at) => (at % 2 === 0 ? String(part).startsWith('<block type="media" ') : isObject(part)))) {
+    return false
+  }
   return (
-    canonical(content.map((part) => (typeof part === "string" ? plain(ours(part)) : part))) ===
-    canonical(got.content.map((part) => (typeof part === "string" ? plain(part) : part)))
+    canonical(content.map((part) => (typeof part === "string" ? plain(written(part)) : part))) ===
+    canonical(
+      got.content
+        .slice(0, got.content.length - more.length)
+        .map((part) => (typeof part === "string" ? hintLess(plain(part)) : part))
+    ).replaceAll(`${scripted}: `, "")
   )
 }
+
+/** A text of the vectors in our words; a null default is written out, and a hash is JSON. */
+const written = (text: string): string =>
+  ours(text)
+    .replace(/ default: (?=,|\n|$|<)/g, " default: null")
+    .replace(/ default: \{[^\n]*?\}/g, (found) => found.replaceAll(/" ?=> ?/g, '":'))
+
+/** A hint may follow the reminder of a misfit (W-36). */
+const withoutHint = (text: string): string => text.replace(/\n\nHint: [\s\S]*$/, "")
+
+/** The same in a framed error, whose end stays. */
+const hintLess = (text: string): string => text.replace(/\n\nHint: [\s\S]*<\/block>$/, "</block>")
 
 /** What is injected is escaped (BP-76): compare what it says. */
 const plain = (text: string): string => Block.unescape(text).replaceAll("&quot;", '"')
@@ -502,7 +662,7 @@ const toldEvent = (event: RunEvent.RunEvent): ReadonlyArray<Pair> => {
       return [["skill_result", { skill: event.skill, result: raw(event.output), ...metadata }]]
     }
     case "skill_error":
-      return event.skill === null ? [] : [["skill_error", { skill: event.skill, error: event.error }]]
+      return event.skill === null ? [] : [["skill_error", { skill: event.skill, error: withoutHint(event.error) }]]
     case "protocol_execute":
       return [["protocol_execute", { protocol: event.protocol, request: event.request }]]
     case "protocol_result":
@@ -555,7 +715,13 @@ const raw = (value: unknown): Json => {
 const isMedia = (
   value: unknown
 ): value is { readonly kind: string; readonly mimeType: string; readonly source: { readonly bytes: Uint8Array } } =>
-  typeof value === "object" && value !== null && "mimeType" in value && "source" in value
+  typeof value === "object" &&
+  value !== null &&
+  "mimeType" in value &&
+  "source" in value &&
+  typeof value.source === "object" &&
+  value.source !== null &&
+  "bytes" in value.source
 
 const mediaIds = new Map<string, string>()
 /** Ids are digests: they are made before events are compared. */
@@ -576,7 +742,7 @@ const wantedEvent = ([name, data]: Pair): Pair =>
   name === "skill_error" || name === "builtin_result" ? [name, translate(data)] : [name, data]
 
 const translate = (value: Json): Json => {
-  if (typeof value === "string") return ours(value)
+  if (typeof value === "string") return written(value)
   if (Array.isArray(value)) return value.map(translate)
   if (typeof value !== "object" || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, translate(item)]))
@@ -598,8 +764,14 @@ const merge = (events: ReadonlyArray<Pair>): ReadonlyArray<Pair> => {
 
 type Row = readonly [number, number, string | null, string, Json]
 
-const toldRow = ([step, depth, taskId, event, data]: Row): Row => {
+/** Ruby records what happens to tasks at step 0 of their parent (W-28). */
+const stepOf = (step: number, event: string): number => (event.startsWith("task_") ? 0 : step)
+
+const toldRow = ([at, depth, taskId, event, data]: Row): Row => {
+  const step = stepOf(at, event)
   const bare = withoutDurations(data)
+  if (event === "skill_error" && isObject(bare))
+    return [step, depth, taskId, event, { ...bare, error: withoutHint(String(bare["error"])) }]
   if (event === "workflow_complete" && isObject(data) && Array.isArray(data["results"])) {
     return [
       step,

@@ -12,6 +12,26 @@ import * as path from "node:path"
 export const load = <A>(name: string): A =>
   JSON.parse(fs.readFileSync(path.join(import.meta.dirname, "../fixtures/vectors", `${name}.json`), "utf8"))
 
+/** The keys a runner looks at: all that is below one, a list of such, the words one may have. */
+export interface Keys {
+  readonly [key: string]: true | ReadonlySet<unknown> | Keys | readonly [Keys]
+}
+
+/** The paths of a vector that its runner does not know: a new key is a new expectation. */
+export const unknownKeys = (value: unknown, keys: Keys, path = ""): ReadonlyArray<string> =>
+  typeof value !== "object" || value === null
+    ? []
+    : Object.entries(value).flatMap(([key, part]: [string, unknown]): ReadonlyArray<string> => {
+        const at = `${path}/${key}`
+        const known = keys[key]
+        if (known === undefined) return [at]
+        if (known === true) return []
+        if (known instanceof Set) return known.has(part) ? [] : [`${at}: ${String(part)}`]
+        if (!Array.isArray(known)) return unknownKeys(part, known as Keys, at)
+        const [each] = known
+        return Array.isArray(part) ? part.flatMap((one, index) => unknownKeys(one, each, `${at}/${index}`)) : [at]
+      })
+
 /** Counts vectors of one file; call `report` after the last of them. */
 export const tally = (name: string) => {
   let run = 0
