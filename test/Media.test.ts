@@ -50,6 +50,14 @@ describe("Media", () => {
     assert.deepStrictEqual(Media.toJson(Media.fromUrl("u"))["source"], "url")
   })
 
+  it("shares no memory with a Buffer it is made of, and gives plain bytes (CP-4)", () => {
+    const buffer = Buffer.from("abc")
+    const { source } = Media.fromBytes(buffer, "text/plain")
+    buffer.fill(0)
+    assert.isTrue(source._tag === "Bytes")
+    if (source._tag === "Bytes") assert.deepStrictEqual(source.bytes, new Uint8Array([97, 98, 99]))
+  })
+
   it("is frozen, equal by value, and its bytes are nobody's to change (BP-115, CP-4)", () => {
     const own = bytes("abc")
     const media = Media.fromBytes(own, "image/png", { metadata: { a: [1] } })

@@ -9,6 +9,7 @@
 
 /** Puts bytes on an object as a field that gives a copy. */
 export const defineBytes = (target: object, key: string, bytes: Uint8Array): void => {
-  const own = bytes.slice()
+  // Not `bytes.slice()`: that of a Node `Buffer` is a view of the same memory.
+  const own = new Uint8Array(bytes)
   Object.defineProperty(target, key, { get: () => own.slice(), enumerable: true, configurable: true })
 }

@@ -204,7 +204,7 @@ const factOf = (memory: number, name: string, value: unknown) => ({
 
 const floats = (bytes: Uint8Array): Float32Array =>
   // Bytes from a database may begin anywhere; numbers may not.
-  new Float32Array(bytes.slice().buffer)
+  new Float32Array(new Uint8Array(bytes).buffer)
 
 const decode = Schema.decodeUnknownResult(
   Schema.fromJsonString(
