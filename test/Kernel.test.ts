@@ -459,6 +459,33 @@ describe("calls", () => {
       }).pipe(Effect.provide(Kernel.layer.pipe(Layer.provide(registries))))
     })
   )
+
+  for (const [name, value, text] of [
+    ["nothing", null, ""],
+    ["a number", 5, "5"],
+    ["an object", { a: [1, null] }, '{"a":[1,null]}'],
+    ["a list", [1, "a", null], '[1,"a",null]'],
+    ["an empty list", [], "[]"]
+  ] as const) {
+    it.effect(`to a protocol that answers with ${name} tell it as it is, and the model its text (BP-77, BP-79)`, () =>
+      Effect.gen(function* () {
+        const fake = Protocol.make("fake", { handle: () => Effect.succeed(value) })
+        const registries = Layer.mergeAll(
+          SkillRegistry.layer(),
+          ProtocolRegistry.layer(fake),
+          MediaStore.layerMemory,
+          RunStore.layerMemory
+        )
+        yield* Effect.gen(function* () {
+          const { events, mock } = yield* told(agent, ['<block type="fake">ping</block>', final("ok")])
+          const result = events.find((event) => event.type === "protocol_result")
+          assert.deepStrictEqual(result?.type === "protocol_result" && result.result, value)
+          const shown = Message.text(mock.messagesAt(1)?.at(-1) ?? Message.user(""))
+          assert.strictEqual(shown, `<block type="result" name="fake">${text}</block>`)
+        }).pipe(Effect.provide(Kernel.layer.pipe(Layer.provide(registries))))
+      })
+    )
+  }
 })
 
 describe("interruption (R-15)", () => {

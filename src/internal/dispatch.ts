@@ -23,7 +23,8 @@ import type {
   LimitExceeded,
   MediaConflict,
   MiddlewareTermination,
-  SkillResultInvalid
+  SkillResultInvalid,
+  StoreError
 } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import type { ToolEffect, ToolRun } from "../Middleware.ts"
@@ -32,11 +33,12 @@ import type { Redactor } from "../Redaction.ts"
 import type { AnySkill, CallScope, Effects, Output } from "../Skill.ts"
 import * as Skills from "../Skill.ts"
 import { builtin } from "./builtins.ts"
-import { isJsonObject } from "./json.ts"
+import { isJsonObject, type JsonObject } from "./json.ts"
 import { isLong, shorten, type Truncated } from "./longResult.ts"
 import { plain } from "./plain.ts"
 import { deep, redact } from "./redact.ts"
 import { now, type Run, stepOf, tell } from "./run.ts"
+import { toAnswer } from "./skillOutput.ts"
 import { maySpeak, refusalOf } from "./view.ts"
 
 /** Runs a call through the middleware, first outermost (DR-23). */
@@ -176,21 +178,27 @@ const skillFailed = (run: Run, call: Call, error: CallError, durationMs?: number
 
 interface Kept {
   readonly content: ReadonlyArray<Content>
-  readonly metadata: Output["metadata"]
+  readonly metadata?: JsonObject
+  /** What was returned, as JSON. */
+  readonly value: Output["value"]
   /** What is to be known of a result that was too long. */
   readonly truncated: Truncated | undefined
 }
 
 /** Stores media, references them, and cuts what is too long for a model. */
-const keep = (run: Run, value: unknown): Effect.Effect<Kept, SkillResultInvalid | MediaConflict | LimitExceeded> => {
-  const output = Skills.toOutput(value)
+const keep = (
+  run: Run,
+  value: unknown,
+  read: typeof Skills.toOutput = Skills.toOutput
+): Effect.Effect<Kept, SkillResultInvalid | MediaConflict | LimitExceeded | StoreError> => {
+  const output = read(value)
   if (Result.isFailure(output)) return Effect.fail(output.failure)
   const { redactor } = run
-  const { content, media, metadata } = redactor === undefined ? output.success : clean(output.success, redactor)
+  const { content, media, ...rest } = redactor === undefined ? output.success : clean(output.success, redactor)
   const kept = (content: ReadonlyArray<Content>): Effect.Effect<Kept> =>
     isLong(content, run.limits.resultBytes)
-      ? Effect.map(shorten(run, content), (short) => ({ ...short, metadata }))
-      : Effect.succeed({ content, metadata, truncated: undefined })
+      ? Effect.map(shorten(run, content), (short) => ({ ...short, ...rest }))
+      : Effect.succeed({ content, ...rest, truncated: undefined })
   return media.length === 0 && content.every((part) => part.type === "text")
     ? kept(content)
     : Effect.flatMap(run.media.admit([...content, ...media]), kept)
@@ -201,7 +209,7 @@ const clean = (output: Output, redactor: Redactor): Output => {
   return {
     content: deep(content, redactor.text),
     media,
-    value,
+    value: deep(value, redactor.text),
     ...(metadata === undefined ? {} : { metadata: deep(metadata, redactor.text) })
   }
 }
@@ -237,11 +245,10 @@ const speak = Effect.fnUntraced(function* (run: Run, call: Call) {
     tell(run, { ...told, result: Contents.toText(result.content[0] ?? Contents.text("")) })
     return Calls.succeeded(call, [], { message: result, durationMs })
   }
-  const kept = yield* Effect.exit(keep(run, result))
+  const kept = yield* Effect.exit(keep(run, result, toAnswer))
   if (Exit.isFailure(kept))
     return protocolFailed(run, call, yield* explain(run, `Protocol '${name}'`, kept.cause), durationMs)
-  const first = kept.value.content[0]
-  tell(run, { ...told, result: first?.type === "text" ? first.text : null })
+  tell(run, { ...told, result: kept.value.value })
   return Calls.succeeded(call, kept.value.content, { durationMs })
 })
 

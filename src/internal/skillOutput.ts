@@ -56,6 +56,18 @@ export const toOutput = (value: unknown): Result.Result<Output, SkillResultInval
   }
 }
 
+/**
+ * Takes an answer of a protocol apart: a list is a list of parts only when it
+ * holds one, else it is JSON (BP-77). One content in a list is that content.
+ */
+export const toAnswer = (value: unknown): Result.Result<Output, SkillResultInvalid> => {
+  if (!Array.isArray(value)) return toOutput(value)
+  if (!value.some(isPart)) return Result.mapError(json(value), refused)
+  return toOutput(value.length === 1 ? value[0] : value)
+}
+
+const isPart = (value: unknown): boolean => isSkillResult(value) || isMedium(value) || isContent(value)
+
 const refused = (fault: Fault) => new SkillResultInvalid({ path: fault.path.slice(0, 200), reason: fault.reason })
 
 const read = (value: unknown, path: Array<number>): Result.Result<Output, Fault> => {
@@ -92,12 +104,15 @@ const one = (value: unknown): Result.Result<Output, Fault> => {
   if (isSkillResult(value)) return rich(value)
   if (isMedium(value)) return Result.succeed({ content: [], media: [value], value: toJson(value) })
   if (isContent(value)) return Result.succeed({ content: [value], media: [], value: toText(value) })
-  return Result.map(Snapshot.take(value), (json) => ({
+  return json(value)
+}
+
+const json = (value: unknown): Result.Result<Output, Fault> =>
+  Result.map(Snapshot.take(value), (json) => ({
     content: [Contents.text(JSON.stringify(json))],
     media: [],
     value: json
   }))
-}
 
 const rich = (value: SkillResult): Result.Result<Output, Fault> => {
   const output = { ...told(value.text), media: value.media }
