@@ -11,6 +11,7 @@
 import type * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import type * as Pull from "effect/Pull"
 import * as Stream from "effect/Stream"
 
@@ -40,11 +41,12 @@ export const make = <A, E = never>(options: {
   readonly keep: (value: A) => boolean
 }): Mailbox<A, E> => {
   const { keep, limit } = options
-  let stored: Array<A> = []
+  const none: Array<A> = []
+  let stored = none
   let bound = slack(limit)
   let lost = 0
-  let wake: (() => void) | undefined
-  let handOver: (() => void) | undefined
+  let sleeper: Fiber.Fiber<unknown, unknown> | undefined
+  let wake: (next: typeof take) => void = () => {}
   let holding = false
   let exit: Effect.Effect<never, E | Cause.Done> | undefined
 
@@ -60,20 +62,24 @@ export const make = <A, E = never>(options: {
     lost += before - stored.length
   }
 
+  // Through the dispatcher: the consumer runs when the producer yields, and finds all that came until then.
   const notify = (): void => {
-    const sleeping = wake
-    wake = handOver = undefined
-    sleeping?.()
+    if (sleeper === undefined) return
+    const resume = wake
+    sleeper.currentDispatcher.scheduleTask(() => resume(take), 0)
+    sleeper = undefined
   }
 
   const offer = (value: A): void => {
     if (exit !== undefined) return
-    stored.push(value)
+    // Mostly it is handed over alone.
+    if (stored === none) stored = [value]
+    else stored.push(value)
     if (stored.length > bound) {
       trim()
       bound = slack(Math.max(limit, stored.length))
     }
-    if (wake !== undefined && !holding) notify()
+    if (!holding) notify()
   }
 
   const batch = <B>(body: () => B): B => {
@@ -83,10 +89,9 @@ export const make = <A, E = never>(options: {
       return body()
     } finally {
       holding = false
-      if (handOver !== undefined && stored.length > 0) {
-        const now = handOver
-        wake = handOver = undefined
-        now()
+      if (sleeper !== undefined && stored.length > 0) {
+        sleeper = undefined
+        wake(take)
       }
     }
   }
@@ -101,26 +106,22 @@ export const make = <A, E = never>(options: {
     trim()
     const values = stored
     if (!isNonEmpty(values)) return undefined
-    stored = []
+    stored = none
     bound = slack(limit)
     return values
   }
+
+  // One that is interrupted in its sleep leaves its call here: to call it then does nothing, and takes nothing.
+  const sleep: typeof take = Effect.callback((resume) => {
+    wake = resume
+  })
 
   const take: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E> = Effect.withFiber((fiber) => {
     const values = drain()
     if (values !== undefined) return Effect.succeed(values)
     if (exit !== undefined) return exit
-    return Effect.callback((resume) => {
-      // Through the dispatcher: the consumer runs when the producer yields, and finds all that came until then.
-      const own = () => fiber.currentDispatcher.scheduleTask(() => resume(take), 0)
-      const now = () => resume(take)
-      wake = own
-      handOver = now
-      return Effect.sync(() => {
-        if (wake === own) wake = undefined
-        if (handOver === now) handOver = undefined
-      })
-    })
+    sleeper = fiber
+    return sleep
   })
 
   return {
