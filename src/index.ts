@@ -30,6 +30,8 @@ export * as EventBus from "./EventBus.ts"
 
 export * as Generation from "./Generation.ts"
 
+export * as Grammar from "./Grammar.ts"
+
 export * as Hooks from "./Hooks.ts"
 
 export * as InstructionBuilder from "./InstructionBuilder.ts"

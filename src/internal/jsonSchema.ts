@@ -66,7 +66,16 @@ const begin = (root: JsonObject): Walk => ({ root, left: maxParts })
 
 const isOver = (walk: Walk, depth: number): boolean => depth > maxDepth || walk.left-- <= 0
 
-const unescape = (name: string) => name.replaceAll("~1", "/").replaceAll("~0", "~")
+/** The name in a pointer that is part of an address: percent signs first, then the pointer's own escapes. */
+const unescape = (name: string): string => {
+  let plain = name
+  try {
+    plain = decodeURIComponent(name)
+  } catch {
+    // It only looked like an escape.
+  }
+  return plain.replaceAll("~1", "/").replaceAll("~0", "~")
+}
 
 const members = (schema: Record<string, unknown>): ReadonlyArray<unknown> | undefined => {
   const any = own(schema, "anyOf") ?? own(schema, "oneOf")

@@ -1,0 +1,327 @@
+/**
+ * The language an agent may speak, as a grammar made from what it can call.
+ *
+ * A server that decodes by grammar (llama.cpp, vLLM, Ollama) then cannot give
+ * a reply that is no reply: an unknown skill, a missing parameter, a block that
+ * is never closed. One value of productions is both written (`toGbnf`) and
+ * drawn from (`sampler`), so what is written is what was tried. What JSON
+ * Schema says and productions cannot (`multipleOf`, unique items) stays with
+ * the skill's own Schema.
+ *
+ * @since 0.1.0
+ */
+import type { AnyProtocol } from "./Protocol.ts"
+import type { AnySkill } from "./Skill.ts"
+import * as Blocks from "./Block.ts"
+import * as Gbnf from "./internal/gbnf.ts"
+import * as JsonRules from "./internal/jsonRules.ts"
+import type { JsonObject } from "./internal/json.ts"
+import { isJsonObject, type Json } from "./internal/json.ts"
+import * as Productions from "./internal/productions.ts"
+import {
+  chars,
+  choice,
+  empty,
+  except,
+  type Node,
+  optional,
+  repeat,
+  rule,
+  Rules,
+  sequence,
+  text
+} from "./internal/productions.ts"
+import { Sampler } from "./internal/sampler.ts"
+
+// ---------------------------------------------------------------- models
+
+/**
+ * Productions by name.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Grammar extends Productions.Grammar {}
+
+/**
+ * What a language is made of.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** What may be called, as the registry gives it. */
+  readonly skills: ReadonlyArray<Pick<AnySkill, "name" | "inputSchema">>
+  readonly protocols?: ReadonlyArray<Pick<AnyProtocol, "name">>
+  /** Whether a workflow may be started: only by a root run (BP-162). */
+  readonly workflows?: boolean
+  /** JSON Schema of a typed answer. */
+  readonly output?: JsonObject | undefined
+}
+
+/**
+ * Draws texts of a language.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Drawn {
+  /** One more text. */
+  readonly next: () => string
+  /** Alternatives that were never taken so far, as `rule: number`. */
+  readonly untaken: () => ReadonlyArray<string>
+}
+
+// ---------------------------------------------------------------- constructors
+
+/**
+ * The replies of an agent that can act: thinking aloud, then commands and
+ * requests, an answer, or a workflow.
+ *
+ * Text outside blocks has no place in it, so a model that wants to think does
+ * it in a plan block. Names that no tag can hold are left out.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options: Options): Grammar => {
+  const rules = new Rules()
+  rules.map.set("root", empty)
+  const calls = [
+    ...options.skills
+      .filter(({ name }) => isTagged(name))
+      .map((skill) =>
+        rules.add(
+          `command-${skill.name}`,
+          tagged("command", skill.name, JsonRules.fitting(rules, skill.inputSchema, `input-${skill.name}`))
+        )
+      ),
+    rules.add("builtin", choice(...builtins.map((name) => tagged("command", name, empty)))),
+    ...(options.protocols ?? [])
+      .filter(({ name }) => isTagged(name))
+      .map(({ name }) => rules.add(`request-${name}`, tagged(name, null, content(rules))))
+  ]
+  const call = rules.add("call", choice(...calls))
+  const calling = rules.add("calling", sequence(call, repeat(sequence(gap, call), 0)))
+  const answer = options.output === undefined ? content(rules) : JsonRules.fitting(rules, options.output, "answer")
+  const final = rules.add("final", tagged("final", null, answer))
+  const thought = rules.add("thought", tagged("plan", null, sequence(beginning, content(rules))))
+  const reply = sequence(optional(sequence(thought, gap)), choice(calling, final))
+  const workflow = () => rules.add("workflow", tagged("plan", null, JsonRules.fitting(rules, planSchema, "plan")))
+  rules.map.set("root", options.workflows === true ? choice(reply, workflow()) : reply)
+  return pruned("root", rules)
+}
+
+/**
+ * The JSON that fits a JSON Schema: the answers of an agent that cannot act.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromJsonSchema = (schema: JsonObject): Grammar => {
+  const rules = new Rules()
+  rules.map.set("root", JsonRules.fitting(rules, schema, "json"))
+  return pruned("root", rules)
+}
+
+/** A schema nothing fits leaves nothing: then the only text is the empty one. */
+const pruned = (root: string, rules: Rules): Grammar =>
+  Productions.grammar(root, rules.map) ?? { root, rules: new Map([[root, empty]]) }
+
+// ---------------------------------------------------------------- forms
+
+/**
+ * The grammar as GBNF.
+ *
+ * @category forms
+ * @since 0.1.0
+ */
+export const toGbnf = (grammar: Grammar): string => Gbnf.render(grammar)
+
+/**
+ * The language in its JSON form, for servers that take a JSON Schema and nothing else:
+ * `{"blocks": [{"type", "name", "content"}]}`, which the markup `json` reads (see `Dialect.Markup`).
+ *
+ * @category forms
+ * @since 0.1.0
+ */
+export const toJsonSchema = (options: Options): JsonObject => {
+  const definitions = new Map<string, Json>()
+  const hoisted = (schema: JsonObject, name: string) => hoist(schema, name, definitions)
+  const items = [
+    ...options.skills.map((skill) => block("command", skill.name, hoisted(skill.inputSchema, skill.name))),
+    ...builtins.map((name) => block("command", name, words(""))),
+    ...(options.protocols ?? []).map(({ name }) => block(name, undefined, { type: "string" })),
+    block("plan", undefined, { type: "string" }),
+    ...(options.workflows === true ? [block("plan", undefined, planSchema)] : []),
+    block("final", undefined, options.output === undefined ? { type: "string" } : hoisted(options.output, "final"))
+  ]
+  return {
+    type: "object",
+    properties: { blocks: { type: "array", minItems: 1, items: { anyOf: items } } },
+    required: ["blocks"],
+    additionalProperties: false,
+    ...(definitions.size === 0 ? {} : { $defs: Object.fromEntries(definitions) })
+  }
+}
+
+/**
+ * The language as structural tags, for vLLM: free text, but what stands in a command's tag fits the skill.
+ *
+ * @category forms
+ * @since 0.1.0
+ */
+export const toStructuralTag = (options: Options): JsonObject => ({
+  type: "structural_tag",
+  structures: [
+    ...options.skills
+      .filter(({ name }) => isTagged(name))
+      .map((skill) => ({ begin: opening("command", skill.name), schema: skill.inputSchema, end: closing })),
+    ...(options.output === undefined ? [] : [{ begin: opening("final", null), schema: options.output, end: closing }])
+  ],
+  triggers: ['<block type="command" name="', ...(options.output === undefined ? [] : [opening("final", null)])]
+})
+
+/**
+ * Draws texts at random, the same ones for the same seed. Alternatives that were taken least come first, so that all
+ * of them are taken soon; a text stays small.
+ *
+ * @category drawing
+ * @since 0.1.0
+ */
+export const sampler = (grammar: Grammar, seed: number): Drawn => new Sampler(grammar, seed)
+
+// ---------------------------------------------------------------- blocks
+
+const builtins = ["/skills", "/workflow", "/tasks", "/protocols"]
+
+const closing = "</block>"
+
+const opening = (type: string, name: string | null) => `<block type="${type}"${name === null ? "" : ` name="${name}"`}>`
+
+const tagged = (type: string, name: string | null, inner: Node): Node =>
+  sequence(text(opening(type, name)), inner, text(closing))
+
+/** Whether a tag gives this name back as it is. */
+const isTagged = (name: string): boolean =>
+  name !== "" && !name.includes('"') && name.isWellFormed() && Blocks.strip(name) === name
+
+const gap: Node = optional(text("\n"))
+
+// What is no JSON and does not look like it is prose, not a plan (W-34).
+const beginning: Node = chars(
+  ...except(
+    [0, 0x20],
+    [0x22, 0x22],
+    [0x2d, 0x2d],
+    [0x2f, 0x39],
+    [0x3c, 0x3c],
+    [0x5b, 0x5b],
+    [0x60, 0x60],
+    [0x66, 0x66],
+    [0x6e, 0x6e],
+    [0x74, 0x74],
+    [0x7b, 0x7b],
+    [0x7f, 0xa0],
+    [0xfeff, 0xfeff]
+  )
+)
+
+/**
+ * Text that neither closes its block nor opens one inside it (BP-8, BP-10): a machine that has seen so much of
+ * `</block>` or `<block`, a rule for each state.
+ */
+const content = (rules: Rules): Node => {
+  const less = rule("content-less")
+  const goOn = (codes: ReadonlyArray<string>, ...ways: ReadonlyArray<Node>): Node =>
+    choice(
+      empty,
+      sequence(
+        chars(
+          ...except(
+            [0, 0],
+            [0x3c, 0x3c],
+            ...codes.map((letter): Productions.Range => [letter.charCodeAt(0), letter.charCodeAt(0)])
+          )
+        ),
+        rule("content")
+      ),
+      sequence(text("<"), less),
+      ...ways
+    )
+  const word = (name: string, seen: string, letters: string, forbidden: ReadonlyArray<string>): Node => {
+    const next = letters[0]
+    return rules.shared(`content-${name}${seen}`, () =>
+      next === undefined
+        ? goOn(forbidden)
+        : goOn([next], sequence(text(next), word(name, seen + next, letters.slice(1), forbidden)))
+    )
+  }
+  return rules.shared("content", () => {
+    rules.shared("content-less", () =>
+      goOn(
+        ["/", "b"],
+        sequence(text("/"), word("end", "", "block", [">"])),
+        sequence(text("b"), word("b", "", "lock", [">", " ", "\t", "\n", "\v", "\f", "\r"]))
+      )
+    )
+    return goOn([])
+  })
+}
+
+// ---------------------------------------------------------------- JSON form
+
+const words = (value: string): JsonObject => ({ type: "string", enum: [value] })
+
+const block = (type: string, name: string | undefined, content: Json): JsonObject => ({
+  type: "object",
+  properties: { type: words(type), ...(name === undefined ? {} : { name: words(name) }), content },
+  required: name === undefined ? ["type", "content"] : ["type", "name", "content"],
+  additionalProperties: false
+})
+
+/** A schema inside another: its definitions move to the outer one, under its name. */
+const hoist = (schema: JsonObject, name: string, definitions: Map<string, Json>): Json => {
+  const text = JSON.stringify(schema)
+  if (!text.includes('"$ref"')) return schema
+  const prefix = `${name.replace(/[^A-Za-z0-9_-]/g, "_")}.`
+  const moved = (reference: string) =>
+    reference === "#" ? `#/$defs/${prefix}` : reference.replace(/^#\/(?:\$defs|definitions)\//, `#/$defs/${prefix}`)
+  const {
+    $defs,
+    definitions: older,
+    ...own
+  }: JsonObject = JSON.parse(text, (key, value: Json) =>
+    key === "$ref" && typeof value === "string" ? moved(value) : value
+  )
+  for (const table of [$defs, older]) {
+    if (isJsonObject(table)) for (const [key, part] of Object.entries(table)) definitions.set(prefix + key, part)
+  }
+  if (text.includes('"$ref":"#"')) definitions.set(prefix, own)
+  return own
+}
+
+const planSchema: JsonObject = {
+  type: "object",
+  properties: {
+    goal: { type: "string" },
+    strategy: { type: "string", enum: ["parallel", "sequential", "mixed"] },
+    tasks: {
+      type: "array",
+      minItems: 1,
+      items: {
+        type: "object",
+        properties: {
+          id: { type: "string", pattern: "^[A-Za-z0-9_-]{1,40}$" },
+          input: { type: "string", pattern: "^[^\\x00\\s]" },
+          parallel: { type: "boolean" },
+          depends_on: { type: "array", items: { type: "string" } }
+        },
+        required: ["id", "input"],
+        additionalProperties: false
+      }
+    }
+  },
+  required: ["goal", "strategy", "tasks"],
+  additionalProperties: false
+}

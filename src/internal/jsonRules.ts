@@ -1,0 +1,405 @@
+/**
+ * Productions of the JSON that fits a JSON Schema.
+ *
+ * Everything drawn from them fits the schema, but for what productions cannot
+ * say: `multipleOf`, `uniqueItems`, counts of members, lookaround in patterns,
+ * and a second pattern beside the first. There the grammar is wider, and the
+ * skill's own Schema has the last word. Schemas may be a foreign server's: they
+ * are read within bounds, and what is too deep or too much is any JSON.
+ *
+ * @since 0.1.0
+ */
+import type { JsonObject } from "./json.ts"
+import { properties, required, resolve } from "./jsonSchema.ts"
+import * as Numbers from "./numberRules.ts"
+import {
+  chars,
+  choice,
+  empty,
+  except,
+  never,
+  type Node,
+  optional,
+  repeat,
+  rule,
+  type Rules,
+  sequence,
+  text
+} from "./productions.ts"
+import * as Strings from "./stringRules.ts"
+import { isRecord, own } from "./untrusted.ts"
+
+/** The rule of the values that fit a schema. `name` begins the names of its rules. */
+export const fitting = (rules: Rules, schema: JsonObject, name: string): Node =>
+  new SchemaRules(rules, schema).value(schema, name, 0)
+
+const maxDepth = 40
+const maxChoices = 500
+
+type Part = Record<string, unknown>
+
+class SchemaRules {
+  readonly #rules: Rules
+  readonly #root: JsonObject
+  readonly #references = new Map<string, string>()
+
+  constructor(rules: Rules, root: JsonObject) {
+    this.#rules = rules
+    this.#root = root
+  }
+
+  value(schema: unknown, name: string, depth: number): Node {
+    if (schema === false) return never
+    if (!isRecord(schema) || depth > maxDepth || !this.#rules.spend()) return anyValue(this.#rules)
+    const reference = own(schema, "$ref")
+    if (typeof reference === "string") return this.#referred(reference, name, depth)
+    const parts = this.#parts(schema)
+    const members = parts.flatMap((part) => {
+      const any = own(part, "anyOf") ?? own(part, "oneOf")
+      return Array.isArray(any) ? [any] : []
+    })
+    const [union] = members
+    const base = merge(parts)
+    if (union === undefined) return this.#typed(base, name, depth)
+    // What stands beside a union holds for each of its members.
+    const beside = Object.keys(base).some((key) => constrains.has(key))
+    const ways: Array<Node> = []
+    for (const [index, member] of union.slice(0, maxChoices).entries()) {
+      // Too much: what is left is any JSON, said once.
+      if (this.#rules.isSpent) return choice(...ways, anyValue(this.#rules))
+      const whole = beside && isRecord(member) ? { allOf: [base, member] } : member
+      ways.push(this.value(whole, `${name}-${index + 1}`, depth + 1))
+    }
+    return choice(...ways)
+  }
+
+  /** A reference is a rule of its own, so a schema may speak of itself. */
+  #referred(reference: string, name: string, depth: number): Node {
+    const known = this.#references.get(reference)
+    if (known !== undefined) return rule(known)
+    const target = reference === "#" ? this.#root : resolve({ $ref: reference }, this.#root)
+    const named = this.#rules.name(name)
+    this.#references.set(reference, named)
+    this.#rules.map.set(named, this.value(target, name, depth + 1))
+    return rule(named)
+  }
+
+  /** A schema and what it says in `allOf`, references followed. */
+  #parts(schema: Part, depth = 0): ReadonlyArray<Part> {
+    const all = own(schema, "allOf")
+    if (!Array.isArray(all) || depth > 4 || !this.#rules.spend()) return [schema]
+    return [
+      schema,
+      ...all
+        .slice(0, maxChoices)
+        .flatMap((part: unknown) => this.#parts(isRecord(part) ? resolve(part, this.#root) : {}, depth + 1))
+    ]
+  }
+
+  #typed(schema: Part, name: string, depth: number): Node {
+    if (Object.hasOwn(schema, "const")) return text(Strings.literal(schema["const"]))
+    const values = own(schema, "enum")
+    if (Array.isArray(values) && values.length <= maxChoices) {
+      return choice(...values.map((value: unknown) => text(Strings.literal(value))))
+    }
+    const not = own(schema, "not")
+    if (isRecord(not) && Object.keys(not).length === 0) return never
+    const type = own(schema, "type")
+    const types = Array.isArray(type) ? type : [type ?? impliedType(schema)]
+    return choice(...types.map((type: unknown) => this.#one(type, schema, name, depth)))
+  }
+
+  #one(type: unknown, schema: Part, name: string, depth: number): Node {
+    switch (type) {
+      case "null":
+        return text("null")
+      case "boolean":
+        return choice(text("true"), text("false"))
+      case "integer":
+        return this.#number(Numbers.integers, "integer", schema, name)
+      case "number":
+        return this.#number(Numbers.numbers, "number", schema, name)
+      case "string":
+        return this.#string(schema)
+      case "array":
+        return this.#array(schema, name, depth)
+      case "object":
+        return this.#object(schema, name, depth)
+      default:
+        return anyValue(this.#rules)
+    }
+  }
+
+  #number(make: (bounds: Numbers.Bounds) => Node, shared: string, schema: Part, name: string): Node {
+    const bounds = boundsOf(schema)
+    return Object.values(bounds).every((bound) => bound === undefined || Math.abs(bound) === Number.MAX_SAFE_INTEGER)
+      ? this.#rules.shared(shared, () => make({}))
+      : this.#rules.add(name, make(bounds))
+  }
+
+  #string(schema: Part): Node {
+    const patterns = [own(schema, "pattern"), formats.get(String(own(schema, "format")))]
+    for (const pattern of patterns) {
+      const fitting = typeof pattern === "string" ? Strings.fitting(this.#rules, pattern) : undefined
+      if (fitting !== undefined) return fitting
+    }
+    return Strings.sized(this.#rules, count(schema, "minLength") ?? 0, count(schema, "maxLength"))
+  }
+
+  #array(schema: Part, name: string, depth: number): Node {
+    const prefix = own(schema, "prefixItems")
+    const first = Array.isArray(prefix) ? prefix.slice(0, maxChoices) : []
+    const items = own(schema, "items")
+    const min = count(schema, "minItems") ?? 0
+    const max = Math.min(count(schema, "maxItems") ?? Infinity, items === false ? first.length : Infinity)
+    const space = blank(this.#rules)
+    const comma = sequence(text(","), space)
+    let tail: Node = empty
+    if (max > first.length) {
+      const item = this.#rules.add(`${name}-item`, this.value(items ?? {}, `${name}-item`, depth + 1))
+      const next = this.#rules.add(`${name}-more`, sequence(comma, item))
+      const [from, to] = [Math.max(min - first.length, 0), max - first.length]
+      tail =
+        first.length > 0
+          ? repeat(next, within(from), upTo(to))
+          : sequence(item, repeat(next, within(Math.max(from - 1, 0)), upTo(to - 1)))
+      if (first.length === 0 && from === 0) tail = optional(tail)
+    }
+    // From the end: an item that may be left out takes everything behind it along.
+    for (let index = Math.min(first.length, max) - 1; index >= 0; index--) {
+      const item = this.value(first[index], `${name}-${index + 1}`, depth + 1)
+      const here = sequence(index === 0 ? empty : comma, item, tail)
+      tail = index < min ? here : optional(here)
+    }
+    return sequence(text("["), space, tail, space, text("]"))
+  }
+
+  #object(schema: Part, name: string, depth: number): Node {
+    const needed = required(schema)
+    const declared = properties(schema)
+    if (declared.length > maxChoices) return anyObject(this.#rules)
+    const space = blank(this.#rules)
+    const more = own(schema, "additionalProperties")
+    const isOpen = more !== false && (more !== undefined || declared.length === 0)
+    const others: Array<Node> = []
+    const shaped = own(schema, "patternProperties")
+    for (const [pattern, part] of isRecord(shaped) ? Object.entries(shaped).slice(0, maxChoices) : []) {
+      const key = Strings.fitting(this.#rules, pattern)
+      if (key !== undefined) others.push(this.#member(key, part, `${name}-other`, depth))
+    }
+    if (isOpen && others.length === 0) {
+      const keys = own(schema, "propertyNames")
+      const key =
+        isRecord(keys) && (own(keys, "pattern") !== undefined || own(keys, "enum") !== undefined)
+          ? this.value(keys, `${name}-key`, depth + 1)
+          : keyExcept(
+              this.#rules,
+              declared.map(([key]) => key),
+              name
+            )
+      others.push(this.#member(key, more === true ? {} : (more ?? {}), `${name}-other`, depth))
+    }
+    const comma = sequence(text(","), space)
+    const other = others.length === 0 ? never : this.#rules.add(`${name}-member`, choice(...others))
+    const min = Math.max((count(schema, "minProperties") ?? 0) - declared.length, 0)
+    const rest = repeat(sequence(comma, other), within(Math.max(min, 0)), undefined)
+    let later: Node = other === never ? empty : rest
+    let begin: Node =
+      other === never
+        ? empty
+        : min > 0
+          ? sequence(other, repeat(sequence(comma, other), within(min - 1), undefined))
+          : optional(sequence(other, repeat(sequence(comma, other), 0, undefined)))
+    // From the end, each member twice: as the first one written, and behind another.
+    for (let index = declared.length - 1; index >= 0; index--) {
+      const [key, part] = declared[index] ?? ["", {}]
+      const value = this.#member(text(Strings.literal(key)), part, `${name}-${key}`, depth)
+      const first = sequence(value, later)
+      const behind = sequence(comma, value, later)
+      begin = needed.has(key) ? first : choice(first, begin)
+      later = needed.has(key) ? behind : choice(behind, later)
+      if (!needed.has(key)) {
+        begin = this.#rules.add(`${name}-from-${key}`, begin)
+        later = this.#rules.add(`${name}-and-${key}`, later)
+      }
+    }
+    return this.#rules.add(name, sequence(text("{"), space, begin, space, text("}")))
+  }
+
+  #member(key: Node, part: unknown, name: string, depth: number): Node {
+    const value = this.value(part, name, depth + 1)
+    return value === never ? never : sequence(key, text(":"), blank(this.#rules), value)
+  }
+}
+
+// ---------------------------------------------------------------- any JSON
+
+/** White space between tokens: little of it, or a small model writes nothing else. */
+export const blank = (rules: Rules): Node =>
+  rules.shared("space", () => optional(choice(text(" "), sequence(text("\n"), repeat(text(" "), 0, 8)))))
+
+const anyValue = (rules: Rules): Node =>
+  rules.shared("value", () =>
+    choice(
+      Strings.any(rules),
+      rules.shared("number", () => Numbers.numbers({})),
+      text("true"),
+      text("false"),
+      text("null"),
+      rules.shared("list", () => enclosed(rules, "[", "]", rule("value"))),
+      anyObject(rules)
+    )
+  )
+
+const anyObject = (rules: Rules): Node =>
+  rules.shared("object", () =>
+    enclosed(rules, "{", "}", sequence(Strings.any(rules), text(":"), blank(rules), anyValue(rules)))
+  )
+
+const enclosed = (rules: Rules, open: string, close: string, item: Node): Node =>
+  sequence(
+    text(open),
+    blank(rules),
+    optional(sequence(item, repeat(sequence(text(","), blank(rules), item), 0))),
+    blank(rules),
+    text(close)
+  )
+
+// ---------------------------------------------------------------- keys
+
+/** Keys that none of these names is: told apart letter by letter, as in a tree. */
+const keyExcept = (rules: Rules, names: ReadonlyArray<string>, name: string): Node => {
+  if (names.length === 0) return Strings.any(rules)
+  // A name with an escape in it could be spelled in many ways: no key begins like it and goes on with an escape.
+  const plain = names.map((name) => name.replace(/["\\<\p{Cc}\p{Cs}].*$/su, ""))
+  const branch = (names: ReadonlyArray<string>, path: string): Node => {
+    const letters = [...new Set(names.flatMap((name) => Array.from(name)[0] ?? []))]
+    const codes = letters.map((letter) => letter.codePointAt(0) ?? 0)
+    const free = chars(
+      ...except(
+        [0, 0x1f],
+        [0x22, 0x22],
+        [0x3c, 0x3c],
+        [0x5c, 0x5c],
+        [0x7f, 0x7f],
+        ...codes.map((code) => [code, code] as const)
+      )
+    )
+    return rules.add(
+      path,
+      choice(
+        names.includes("") ? never : empty,
+        sequence(free, Strings.rest(rules)),
+        ...letters.map((letter) =>
+          sequence(
+            text(letter),
+            branch(
+              names.filter((name) => name.startsWith(letter)).map((name) => name.slice(letter.length)),
+              path
+            )
+          )
+        )
+      )
+    )
+  }
+  return sequence(text('"'), branch(plain, `${name}-key`), text('"'))
+}
+
+// ---------------------------------------------------------------- schemas
+
+const constrains: ReadonlySet<string> = new Set([
+  "type",
+  "enum",
+  "const",
+  "properties",
+  "required",
+  "additionalProperties",
+  "items",
+  "prefixItems",
+  "pattern",
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "minLength",
+  "maxLength",
+  "minItems",
+  "maxItems"
+])
+
+/** What several schemas ask for together: the tighter bound, the members of all, the first word on the rest. */
+const merge = (parts: ReadonlyArray<Part>): Part => {
+  const [only] = parts
+  if (
+    parts.length === 1 &&
+    only !== undefined &&
+    own(only, "anyOf") === undefined &&
+    own(only, "oneOf") === undefined
+  ) {
+    return only
+  }
+  const merged = new Map<string, unknown>()
+  for (const part of parts) {
+    for (const [key, value] of Object.entries(part)) {
+      if (key === "allOf" || key === "anyOf" || key === "oneOf") continue
+      merged.set(key, merged.has(key) ? both(key, merged.get(key), value) : value)
+    }
+  }
+  return Object.fromEntries(merged)
+}
+
+const both = (key: string, a: unknown, b: unknown): unknown => {
+  if (typeof a === "number" && typeof b === "number") {
+    return key.startsWith("max") || key === "exclusiveMaximum" ? Math.min(a, b) : Math.max(a, b)
+  }
+  if (key === "properties" && isRecord(a) && isRecord(b)) {
+    return Object.fromEntries(
+      [...new Set([...Object.keys(a), ...Object.keys(b)])].map((name) => {
+        const [x, y] = [own(a, name), own(b, name)]
+        return [name, x === undefined ? y : y === undefined ? x : { allOf: [x, y] }]
+      })
+    )
+  }
+  if (key === "required" && Array.isArray(a) && Array.isArray(b)) return [...a, ...b]
+  if (key === "type" && a === "number" && b === "integer") return b
+  if (key === "additionalProperties") return a === false || b === false ? false : isRecord(a) ? a : b
+  return a
+}
+
+const impliedType = (schema: Part): string | undefined => {
+  if (Object.hasOwn(schema, "properties") || Object.hasOwn(schema, "additionalProperties")) return "object"
+  return Object.hasOwn(schema, "items") || Object.hasOwn(schema, "prefixItems") ? "array" : undefined
+}
+
+const boundsOf = (schema: Part): Numbers.Bounds => ({
+  minimum: finite(schema, "minimum"),
+  maximum: finite(schema, "maximum"),
+  exclusiveMinimum: finite(schema, "exclusiveMinimum"),
+  exclusiveMaximum: finite(schema, "exclusiveMaximum")
+})
+
+const finite = (schema: Part, key: string): number | undefined => {
+  const value = own(schema, key)
+  return typeof value === "number" && Number.isFinite(value) ? value : undefined
+}
+
+const count = (schema: Part, key: string): number | undefined => {
+  const value = finite(schema, key)
+  return value === undefined || value < 0 ? undefined : Math.ceil(value)
+}
+
+const maxCount = 500
+const within = (count: number): number => Math.min(count, maxCount)
+const upTo = (count: number): number | undefined => (count <= maxCount ? count : undefined)
+
+const digits = (count: number) => `\\d{${count}}`
+const date = `${digits(4)}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\\d|2[0-8])`
+const time = `(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?`
+
+const formats: ReadonlyMap<string, string> = new Map([
+  ["date", `^${date}$`],
+  ["time", `^${time}Z$`],
+  ["date-time", `^${date}T${time}Z$`],
+  ["byte", "^(?:[0-9A-Za-z+/]{4})*(?:[0-9A-Za-z+/][AQgw]==|[0-9A-Za-z+/]{2}[AEIMQUYcgkosw048]=)?$"],
+  ["uuid", "^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"]
+])

@@ -1,0 +1,221 @@
+/**
+ * Productions of the numbers between two bounds, digit by digit.
+ *
+ * Numbers are written without exponent where a bound counts, and with at most
+ * nine digits behind the point: a model that writes more has lost its way.
+ *
+ * @since 0.1.0
+ */
+import { chars, choice, empty, never, type Node, optional, repeat, sequence, text } from "./productions.ts"
+
+/** What a JSON Schema says of a number. */
+export interface Bounds {
+  readonly minimum?: number | undefined
+  readonly maximum?: number | undefined
+  readonly exclusiveMinimum?: number | undefined
+  readonly exclusiveMaximum?: number | undefined
+}
+
+const digit = chars([0x30, 0x39])
+const between = (from: number, to: number): Node =>
+  from > to ? never : from === to ? text(String(from)) : chars([0x30 + from, 0x30 + to])
+const digits = (min: number, max: number): Node => repeat(digit, min, max)
+const fraction = 9
+
+// ---------------------------------------------------------------- whole numbers
+
+/** The whole numbers within the bounds, and within those a double holds exactly. */
+export const integers = (bounds: Bounds): Node => {
+  const low = Math.max(Math.ceil(bounds.minimum ?? -Infinity), above(bounds.exclusiveMinimum), -Number.MAX_SAFE_INTEGER)
+  const high = Math.min(Math.floor(bounds.maximum ?? Infinity), below(bounds.exclusiveMaximum), Number.MAX_SAFE_INTEGER)
+  return choice(
+    high < 0 || high < low ? never : magnitudes(Math.max(low, 0), high),
+    low >= 0 || high < low ? never : sequence(text("-"), magnitudes(Math.max(-high, 1), -low))
+  )
+}
+
+const above = (bound: number | undefined) => (bound === undefined ? -Infinity : Math.floor(bound) + 1)
+const below = (bound: number | undefined) => (bound === undefined ? Infinity : Math.ceil(bound) - 1)
+
+/** Numbers without sign from `low` to `high`, one alternative for each length. */
+const magnitudes = (low: number, high: number): Node => {
+  if (low > high) return never
+  const [a, b] = [String(low), String(high)]
+  const parts: Array<Node> = []
+  for (let length = a.length; length <= b.length; length++) {
+    const from = length === a.length ? a : `1${"0".repeat(length - 1)}`
+    const to = length === b.length ? b : "9".repeat(length)
+    parts.push(sameLength(from, to))
+  }
+  return choice(...parts)
+}
+
+/** Digits from one text to another of the same length. */
+const sameLength = (low: string, high: string): Node => {
+  if (low === high) return low === "" ? empty : text(low)
+  const [a, b] = [Number(low[0]), Number(high[0])]
+  const [restLow, restHigh] = [low.slice(1), high.slice(1)]
+  if (a === b) return sequence(text(String(a)), sameLength(restLow, restHigh))
+  const isWholeLow = /^0*$/.test(restLow)
+  const isWholeHigh = /^9*$/.test(restHigh)
+  return choice(
+    isWholeLow ? never : sequence(text(String(a)), sameLength(restLow, "9".repeat(restLow.length))),
+    sequence(between(isWholeLow ? a : a + 1, isWholeHigh ? b : b - 1), digits(restLow.length, restLow.length)),
+    isWholeHigh ? never : sequence(text(String(b)), sameLength("0".repeat(restHigh.length), restHigh))
+  )
+}
+
+// ---------------------------------------------------------------- all numbers
+
+/** The numbers within the bounds. */
+export const numbers = (bounds: Bounds): Node => {
+  const low = tighter(bounds.minimum, bounds.exclusiveMinimum, 1)
+  const high = tighter(bounds.maximum, bounds.exclusiveMaximum, -1)
+  if (low === undefined && high === undefined) return anyNumber
+  return choice(
+    high !== undefined && (high.value < 0 || (high.value === 0 && high.exclusive))
+      ? never
+      : decimals(low === undefined || low.value < 0 ? zero : low, high),
+    low !== undefined && low.value >= 0
+      ? never
+      : sequence(
+          text("-"),
+          decimals(
+            high === undefined || high.value >= 0 ? zero : negated(high),
+            low === undefined ? undefined : negated(low)
+          )
+        )
+  )
+}
+
+interface Bound {
+  readonly value: number
+  readonly exclusive: boolean
+}
+
+const zero: Bound = { value: 0, exclusive: false }
+
+const negated = ({ exclusive, value }: Bound): Bound => ({ value: -value, exclusive })
+
+const tighter = (inclusive: number | undefined, exclusive: number | undefined, sign: 1 | -1): Bound | undefined => {
+  if (exclusive !== undefined && (inclusive === undefined || sign * exclusive >= sign * inclusive)) {
+    return { value: exclusive, exclusive: true }
+  }
+  return inclusive === undefined ? undefined : { value: inclusive, exclusive: false }
+}
+
+const whole = choice(text("0"), sequence(chars([0x31, 0x39]), digits(0, 14)))
+const anyNumber: Node = sequence(
+  optional(text("-")),
+  whole,
+  optional(sequence(text("."), digits(1, 15))),
+  optional(sequence(chars([0x45, 0x45], [0x65, 0x65]), optional(chars([0x2b, 0x2b], [0x2d, 0x2d])), digits(1, 2)))
+)
+
+/** Decimals without sign between two bounds that are not negative. */
+const decimals = (low: Bound, high: Bound | undefined): Node => {
+  const [from, fromRest] = split(low.value)
+  const [to, toRest] = high === undefined ? [largest, ""] : split(high.value)
+  if (from > to) return never
+  if (from === to) {
+    return sequence(
+      text(String(from)),
+      choice(
+        fromRest === "" && !low.exclusive && !(high?.exclusive === true && toRest === "") ? empty : never,
+        sequence(text("."), within(fromRest, low.exclusive, toRest, high?.exclusive ?? false))
+      )
+    )
+  }
+  return choice(
+    sequence(
+      text(String(from)),
+      choice(
+        fromRest === "" && !low.exclusive ? empty : never,
+        sequence(text("."), first(atLeast(fromRest, low.exclusive)))
+      )
+    ),
+    from + 1 > to - 1
+      ? never
+      : sequence(magnitudes(from + 1, to - 1), optional(sequence(text("."), digits(1, fraction)))),
+    sequence(
+      text(String(to)),
+      choice(
+        toRest !== "" || high?.exclusive !== true ? empty : never,
+        sequence(text("."), first(atMost(toRest, high?.exclusive ?? false)))
+      )
+    )
+  )
+}
+
+const largest = 999_999_999_999_999
+
+/** The digits before and behind the point. What is too large for a schema to mean it is the largest there is. */
+const split = (value: number): readonly [whole: number, rest: string] => {
+  const whole = Math.min(Math.floor(value), largest)
+  if (value >= largest) return [largest, ""]
+  const shown = String(value)
+  // Very small numbers are written with an exponent.
+  const rest = shown.includes("e") ? value.toFixed(20).slice(2) : (shown.split(".")[1] ?? "")
+  return [whole, rest.replace(/0+$/, "")]
+}
+
+/** Digits behind a point that come to at least `0.bound`; none at all where the bound is nothing. */
+const atLeast = (bound: string, exclusive: boolean): Node => {
+  if (bound === "") {
+    return exclusive
+      ? sequence(repeat(text("0"), 0, fraction), between(1, 9), digits(0, fraction))
+      : digits(0, fraction)
+  }
+  const next = Number(bound[0])
+  return choice(
+    sequence(between(next + 1, 9), digits(0, fraction)),
+    sequence(text(String(next)), atLeast(bound.slice(1), exclusive))
+  )
+}
+
+/** Digits behind a point that come to at most `0.bound`. */
+const atMost = (bound: string, exclusive: boolean): Node => {
+  if (bound === "") return exclusive ? never : repeat(text("0"), 0, fraction)
+  const next = Number(bound[0])
+  return choice(
+    empty,
+    sequence(between(0, next - 1), digits(0, fraction)),
+    sequence(text(String(next)), atMost(bound.slice(1), exclusive))
+  )
+}
+
+const within = (low: string, noLow: boolean, high: string, noHigh: boolean): Node => {
+  const length = Math.max(low.length, high.length)
+  const [a, b] = [low.padEnd(length, "0"), high.padEnd(length, "0")]
+  let same = 0
+  while (same < length && a[same] === b[same]) same++
+  if (same === length) {
+    return noLow || noHigh
+      ? never
+      : sequence(text(a), length === 0 ? repeat(text("0"), 1, fraction) : repeat(text("0"), 0, fraction))
+  }
+  const [from, to] = [Number(a[same]), Number(b[same])]
+  if (from > to) return never
+  return sequence(
+    text(a.slice(0, same)),
+    choice(
+      sequence(text(String(from)), atLeast(trimmed(a.slice(same + 1)), noLow)),
+      sequence(between(from + 1, to - 1), digits(0, fraction)),
+      sequence(text(String(to)), atMost(trimmed(b.slice(same + 1)), noHigh))
+    )
+  )
+}
+
+const trimmed = (rest: string) => rest.replace(/0+$/, "")
+
+/** The same without the empty text: a point has digits behind it. */
+const first = (node: Node): Node => {
+  switch (node.kind) {
+    case "choice":
+      return choice(...node.items.filter((item) => item !== empty).map(first))
+    case "repeat":
+      return node.min > 0 ? node : repeat(node.item, 1, node.max)
+    default:
+      return node
+  }
+}

@@ -1,0 +1,209 @@
+/**
+ * Productions: what a grammar is made of, whichever way it is written or drawn from.
+ *
+ * Characters are Unicode scalar values. A choice without members fits nothing;
+ * what can never be completed is pruned, so that every rule that is left has a
+ * shortest text.
+ *
+ * @since 0.1.0
+ */
+
+/** Characters by their code points, both ends included. */
+export type Range = readonly [from: number, to: number]
+
+/** One thing a production asks for. */
+export type Node =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "chars"; readonly ranges: ReadonlyArray<Range> }
+  | { readonly kind: "rule"; readonly name: string }
+  | { readonly kind: "sequence"; readonly items: ReadonlyArray<Node> }
+  | { readonly kind: "choice"; readonly items: ReadonlyArray<Node> }
+  | { readonly kind: "repeat"; readonly item: Node; readonly min: number; readonly max: number | undefined }
+
+/** Productions by name; `root` is where every text begins. */
+export interface Grammar {
+  readonly root: string
+  readonly rules: ReadonlyMap<string, Node>
+}
+
+export const empty: Node = { kind: "text", text: "" }
+export const text = (text: string): Node => (text === "" ? empty : { kind: "text", text })
+export const rule = (name: string): Node => ({ kind: "rule", name })
+export const never: Node = { kind: "choice", items: [] }
+
+export const sequence = (...items: ReadonlyArray<Node>): Node => {
+  const flat = items.filter((item) => item !== empty)
+  const [first, second] = flat
+  return first === undefined ? empty : second === undefined ? first : { kind: "sequence", items: flat }
+}
+
+export const choice = (...items: ReadonlyArray<Node>): Node => {
+  const flat = items.filter((item) => item !== never)
+  const [first, second] = flat
+  return first === undefined ? never : second === undefined ? first : { kind: "choice", items: flat }
+}
+
+export const repeat = (item: Node, min: number, max?: number): Node =>
+  max === 0 ? empty : min === 1 && max === 1 ? item : { kind: "repeat", item, min, max }
+
+export const optional = (item: Node): Node => repeat(item, 0, 1)
+
+export const chars = (...ranges: ReadonlyArray<Range>): Node =>
+  ranges.length === 0 ? never : { kind: "chars", ranges: merged(ranges) }
+
+/** Every character of a text, as a set. */
+export const oneOf = (letters: string): Node =>
+  chars(...Array.from(letters, (letter): Range => [letter.codePointAt(0) ?? 0, letter.codePointAt(0) ?? 0]))
+
+/** Every scalar value that is in none of the ranges. */
+export const except = (...ranges: ReadonlyArray<Range>): ReadonlyArray<Range> => {
+  const rest: Array<Range> = []
+  let from = 0
+  for (const [a, b] of merged([...ranges, surrogates])) {
+    if (a > from) rest.push([from, a - 1])
+    from = b + 1
+  }
+  if (from <= last) rest.push([from, last])
+  return rest
+}
+
+const last = 0x10ffff
+const surrogates: Range = [0xd800, 0xdfff]
+
+const merged = (ranges: ReadonlyArray<Range>): ReadonlyArray<Range> => {
+  const all: Array<Range> = []
+  for (const [from, to] of ranges.toSorted((a, b) => a[0] - b[0])) {
+    const before = all.at(-1)
+    if (before !== undefined && from <= before[1] + 1) all[all.length - 1] = [before[0], Math.max(before[1], to)]
+    else all.push([from, to])
+  }
+  return all
+}
+
+/** Rules while they are written: names are made fit for every reader, and differ. */
+export class Rules {
+  readonly map = new Map<string, Node>()
+  readonly #counts = new Map<string, number>()
+  #left = maxParts
+
+  /** Whether one more part of a schema may be read: a foreign one cannot make a grammar without end. */
+  spend(): boolean {
+    return this.#left-- > 0
+  }
+
+  get isSpent(): boolean {
+    return this.#left <= 0
+  }
+
+  /** A name of its own: lower-case letters and dashes, then a number, as no shared rule's name ends. */
+  name(wanted: string): string {
+    const words = wanted
+      .slice(0, 40)
+      .toLowerCase()
+      .match(/[a-z][a-z0-9]*/g) ?? ["rule"]
+    const base = words.join("-")
+    const count = (this.#counts.get(base) ?? 0) + 1
+    this.#counts.set(base, count)
+    const name = `${base}-${count}`
+    this.map.set(name, never)
+    return name
+  }
+
+  add(wanted: string, body: Node): Node {
+    const name = this.name(wanted)
+    this.map.set(name, body)
+    return rule(name)
+  }
+
+  /** A rule that everybody shares, written when it is first asked for. */
+  shared(name: string, body: () => Node): Node {
+    if (!this.map.has(name)) {
+      this.map.set(name, never)
+      this.map.set(name, body())
+    }
+    return rule(name)
+  }
+}
+
+const maxParts = 4_000
+
+/** How many rules deep the shortest text of a node lies; infinite when it has none. */
+export const heightOf = (node: Node, heights: ReadonlyMap<string, number>): number => {
+  switch (node.kind) {
+    case "text":
+      return 0
+    case "chars":
+      return node.ranges.length === 0 ? Infinity : 0
+    case "rule":
+      return 1 + (heights.get(node.name) ?? Infinity)
+    case "sequence":
+      return node.items.reduce((height, item) => Math.max(height, heightOf(item, heights)), 0)
+    case "choice":
+      return node.items.reduce((height, item) => Math.min(height, heightOf(item, heights)), Infinity)
+    case "repeat":
+      return node.min === 0 ? 0 : heightOf(node.item, heights)
+  }
+}
+
+/** The height of every rule. */
+export const heightsOf = (rules: ReadonlyMap<string, Node>): ReadonlyMap<string, number> => {
+  const heights = new Map<string, number>()
+  // Rules stand before those they use, nearly always: from the end, one pass finds nearly all.
+  const ordered = [...rules].reverse()
+  for (let changed = true; changed;) {
+    changed = false
+    for (const [name, node] of ordered) {
+      const height = heightOf(node, heights)
+      if (height < (heights.get(name) ?? Infinity)) {
+        heights.set(name, height)
+        changed = true
+      }
+    }
+  }
+  return heights
+}
+
+/** The grammar without what nothing fits and without what nothing reaches; undefined when nothing is left. */
+export const grammar = (root: string, rules: ReadonlyMap<string, Node>): Grammar | undefined => {
+  const heights = heightsOf(rules)
+  if (!heights.has(root)) return undefined
+  const kept = new Map<string, Node>()
+  const left = [root]
+  for (let name = left.pop(); name !== undefined; name = left.pop()) {
+    const body = rules.get(name)
+    if (kept.has(name) || body === undefined) continue
+    const pruned = prune(body, heights)
+    kept.set(name, pruned)
+    left.push(...namesOf(pruned).reverse())
+  }
+  return { root, rules: kept }
+}
+
+const prune = (node: Node, heights: ReadonlyMap<string, number>): Node => {
+  switch (node.kind) {
+    case "sequence":
+      return sequence(...node.items.map((item) => prune(item, heights)))
+    case "choice":
+      return choice(
+        ...node.items.filter((item) => heightOf(item, heights) < Infinity).map((item) => prune(item, heights))
+      )
+    case "repeat":
+      return heightOf(node.item, heights) === Infinity ? empty : { ...node, item: prune(node.item, heights) }
+    default:
+      return node
+  }
+}
+
+const namesOf = (node: Node): Array<string> => {
+  switch (node.kind) {
+    case "rule":
+      return [node.name]
+    case "sequence":
+    case "choice":
+      return node.items.flatMap(namesOf)
+    case "repeat":
+      return namesOf(node.item)
+    default:
+      return []
+  }
+}

@@ -1,0 +1,274 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result, Schema } from "effect"
+import { BlockParser, Dialect, Grammar, Limits, Plan, Skill } from "kernai"
+import * as Gbnf from "./support/gbnf.ts"
+
+interface Tree {
+  readonly name: string
+  readonly children: ReadonlyArray<Tree>
+}
+const Tree = Schema.Struct({
+  name: Schema.NonEmptyString,
+  children: Schema.Array(Schema.suspend((): Schema.Codec<Tree> => Tree))
+}).annotate({ identifier: 'Tree "of" <names>' })
+
+const skills: ReadonlyArray<Skill.AnySkill> = [
+  Skill.make("search", {
+    description: "",
+    input: Schema.Struct({
+      query: Schema.NonEmptyString,
+      limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 120 }))),
+      order: Schema.Literals(["new", 'old "est"', "a\\b", "</block>", "line\nend", "☃ 😀"]),
+      tags: Schema.optionalKey(Schema.Array(Schema.String).check(Schema.isMaxLength(3)))
+    }),
+    execute: () => Effect.succeed("")
+  }),
+  Skill.make("measure", {
+    description: "",
+    input: Schema.Struct({
+      'a key with "quotes" and <block>': Schema.NullOr(Schema.Boolean),
+      share: Schema.Finite.check(Schema.isGreaterThan(0.25), Schema.isLessThanOrEqualTo(2.5)),
+      below: Schema.Finite.check(Schema.isLessThan(-0.125)),
+      any: Schema.Number,
+      exact: Schema.Int.check(Schema.isBetween({ minimum: -1050, maximum: 98 })),
+      point: Schema.Tuple([Schema.Finite, Schema.Int]),
+      pair: Schema.TupleWithRest(Schema.Tuple([Schema.Boolean]), [Schema.Int]),
+      whatever: Schema.optionalKey(Schema.Json)
+    }),
+    execute: () => Effect.succeed("")
+  }),
+  Skill.make("grow", { description: "", input: Tree, execute: () => Effect.succeed("") }),
+  Skill.make("draw", {
+    description: "",
+    input: Schema.Struct({
+      shape: Schema.Union([
+        Schema.TaggedStruct("Circle", { radius: Schema.Finite }),
+        Schema.TaggedStruct("Line", { to: Schema.Record(Schema.String, Schema.Int) })
+      ]),
+      id: Schema.String.check(Schema.isUUID()),
+      code: Schema.TemplateLiteral(["v", Schema.Literals(["1", "2.0"]), ".", Schema.Literals(["a", "b"])]),
+      label: Schema.String.check(Schema.isPattern(/^[a-z"<\\]{2,8}$/u)),
+      big: Schema.BigInt,
+      at: Schema.optionalKey(Schema.Never),
+      rest: Schema.StructWithRest(Schema.Struct({ x: Schema.Int }), [
+        Schema.Record(Schema.String, Schema.Union([Schema.Int, Schema.String]))
+      ])
+    }),
+    execute: () => Effect.succeed("")
+  }),
+  Skill.make("say", { description: "", input: Schema.String, execute: () => Effect.succeed("") }),
+  Skill.make("ping", { description: "", input: Schema.Struct({}), execute: () => Effect.succeed("") })
+]
+
+const Answer = Schema.Struct({
+  title: Schema.String,
+  score: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 }))
+})
+const output = Skill.make("answer", { description: "", input: Answer, execute: () => Effect.succeed("") }).inputSchema
+
+const options: Grammar.Options = { skills, protocols: [{ name: "mcp" }, { name: "graphql" }], workflows: true, output }
+const grammar = Grammar.make(options)
+const decodeAnswer = Schema.decodeUnknownResult(Schema.fromJsonString(Answer))
+const scope: Skill.CallScope = {
+  runId: "",
+  rootRunId: "",
+  callId: "",
+  step: 0,
+  depth: 0,
+  taskId: undefined,
+  runContext: null
+}
+const byName = new Map(skills.map((skill) => [skill.name, skill]))
+
+/** Why a text is no reply, if it is none: its blocks are read and each is held against what it has to fit. */
+const faultOf = (reply: string): string | undefined => {
+  const { blocks, text, unclosed } = BlockParser.parse(reply)
+  if (unclosed !== undefined || text.trim() !== "" || blocks.length === 0) return "it is not blocks alone"
+  for (const { content, name, type } of blocks) {
+    if (type === "final") {
+      if (Result.isFailure(decodeAnswer(content))) return `the answer ${content} does not fit`
+    } else if (type === "plan") {
+      const isWorkflow = blocks.length === 1
+      if (isWorkflow === Plan.isProse(content)) return `the plan ${content} is of the wrong kind`
+      const parsed = Plan.validate(content)
+      // What a grammar cannot say: that ids differ, and that nothing waits in a circle.
+      if (isWorkflow && Result.isFailure(parsed) && !["duplicate_ids", "cyclic"].includes(parsed.failure.reason))
+        return parsed.failure.message
+    } else if (type === "command") {
+      const skill = byName.get(name ?? "")
+      if (name?.startsWith("/") === true && content === "") continue
+      if (skill === undefined) return `there is no skill ${name}`
+      const called = Effect.runSync(Effect.result(skill.call(skill.parameters(content), scope)))
+      if (Result.isFailure(called)) return `${name} refused ${content}: ${String(called.failure)}`
+    } else if (type !== "mcp" && type !== "graphql") return `there is no block ${type}`
+  }
+  return undefined
+}
+
+describe("Grammar", () => {
+  it("gives 10,000 sampled replies that parse as blocks and fit the skills they call, and every production is drawn", () => {
+    const drawn = Grammar.sampler(grammar, 42)
+    const kinds = new Set<string>()
+    for (let count = 0; count < 10_000; count++) {
+      const reply = drawn.next()
+      const fault = faultOf(reply)
+      if (fault !== undefined) assert.fail(`${fault}\n${reply}`)
+      for (const { name, type } of BlockParser.parse(reply).blocks) kinds.add(`${type} ${name}`)
+    }
+    assert.deepStrictEqual(drawn.untaken(), [])
+    assert.isAtLeast(kinds.size, skills.length + 4 + 2 + 2)
+  })
+
+  it("is written as GBNF that a reader of GBNF takes, and fits what is drawn and nothing else", () => {
+    const fits = Gbnf.matcher(Gbnf.read(Grammar.toGbnf(grammar)))
+    const drawn = Grammar.sampler(grammar, 7)
+    for (let count = 0; count < 2_000; count++) {
+      const reply = drawn.next()
+      assert.isTrue(fits(reply), reply)
+    }
+    const search = (params: string) => `<block type="command" name="search">${params}</block>`
+    assert.isTrue(fits(search('{"query": "a < b, x<y", "limit": 120, "order": "new"}')))
+    assert.isTrue(fits(`<block type="plan">First I look.</block>\n${search('{"query":"x","order":"old \\"est\\""}')}`))
+    const wrong = [
+      "Hello.",
+      search('{"query": "", "order": "new"}'),
+      search('{"query": "x", "order": "older"}'),
+      search('{"query": "x", "limit": 121, "order": "new"}'),
+      search('{"query": "x", "limit": 0, "order": "new"}'),
+      search('{"order": "new", "query": "x"}'),
+      search('{"query": "x", "order": "new", "more": 1}'),
+      search('{"query": "</block>", "order": "new"}'),
+      `${search('{"query": "x", "order": "new"}')} and so on`,
+      `<block type="command" name="find">{}</block>`,
+      `<block type="plan">First I look.</block>`,
+      `<block type="final">{"title": "x", "score": 6}</block>`,
+      `<block type="mcp"><block type="final">1</block></block>`,
+      `<block type="mcp">unclosed`
+    ]
+    for (const reply of wrong) assert.isFalse(fits(reply), reply)
+  })
+
+  it("holds every text of an answer but one that would close or nest its block (BP-8, BP-10)", () => {
+    const fits = Gbnf.matcher(Gbnf.read(Grammar.toGbnf(Grammar.make({ skills: [] }))))
+    const final = (text: string) => `<block type="final">${text}</block>`
+    for (const text of [
+      "",
+      "a < b",
+      "<<<",
+      "<b>bold</b>",
+      "</blockquote>",
+      "<blocks",
+      "</bloc",
+      "😀 \n<",
+      "<block/",
+      "</",
+      "<<block"
+    ]) {
+      assert.isTrue(fits(final(text)), text)
+      assert.strictEqual(BlockParser.parse(final(text)).blocks[0]?.content, text)
+    }
+    for (const text of ["</block>", "x</block>y", "<block >", "<<block>", "</</block>", "<block\n"])
+      assert.isFalse(fits(final(text)), text)
+  })
+
+  it("lets no hostile name or value out of its literal", () => {
+    const name = 'x" | root ::= "pwned'
+    const hostile = Grammar.make({
+      skills: [
+        { name, inputSchema: { type: "object" } },
+        {
+          name: "ok",
+          inputSchema: {
+            type: "object",
+            properties: { [name]: { enum: [name, '"', "\\", "]", "\u0000", "\ud800"] } },
+            required: [name]
+          }
+        }
+      ],
+      protocols: [{ name: "a\nb ::= c" }]
+    })
+    const text = Grammar.toGbnf(hostile)
+    const fits = Gbnf.matcher(Gbnf.read(text))
+    assert.isFalse(fits("pwned"))
+    const params = JSON.stringify({ [name]: name })
+    assert.isTrue(fits(`<block type="command" name="ok">${params}</block>`))
+    assert.strictEqual(
+      text.split("\n").filter((line) => line !== "" && !/^[a-z][a-z0-9-]* ::= [ -~]*$/.test(line)).length,
+      0
+    )
+  })
+
+  it("reads schemas of strangers within bounds: circles, floods, nonsense and depths", () => {
+    const deep = (depth: number): { readonly [key: string]: Schema.Json } =>
+      depth === 0 ? { type: "string" } : { type: "array", items: deep(depth - 1), minItems: 1 }
+    const wide = {
+      anyOf: Array.from({ length: 300 }, () => ({
+        anyOf: Array.from({ length: 300 }, () => ({
+          type: "object",
+          properties: { a: { type: "integer", maximum: 7 } }
+        }))
+      }))
+    }
+    const schemas: ReadonlyArray<{ readonly [key: string]: Schema.Json }> = [
+      { $ref: "#" },
+      { $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } } },
+      { $ref: "https://example.com/schema" },
+      { type: "object", properties: { self: { $ref: "#" } }, required: ["self"] },
+      { allOf: [{ allOf: [{ $ref: "#" }] }] },
+      { type: ["string", "null", 7] },
+      { type: "string", pattern: "(a{1000}){1000}" },
+      { type: "string", pattern: "(", minLength: 1e9 },
+      { type: "number", minimum: 3, maximum: 2 },
+      { type: "integer", minimum: 1e300, maximum: -1e300, multipleOf: 0 },
+      { type: "array", minItems: 1e9, items: false },
+      { type: "object", properties: Object.fromEntries(Array.from({ length: 2_000 }, (_, key) => [`k${key}`, {}])) },
+      { type: "object", properties: { ["__proto__"]: { type: "string" }, constructor: true, "": { const: {} } } },
+      { enum: Array.from({ length: 5_000 }, (_, index) => index) },
+      deep(200),
+      wide
+    ]
+    for (const schema of schemas) {
+      const text = Grammar.toGbnf(Grammar.fromJsonSchema(schema))
+      assert.doesNotThrow(() => Gbnf.read(text), JSON.stringify(schema).slice(0, 80))
+      assert.isBelow(text.length, 2_000_000)
+    }
+  })
+
+  it("has a JSON form that its JSON Schema describes and the kernel reads as blocks", () => {
+    const schema = Grammar.toJsonSchema(options)
+    const drawn = Grammar.sampler(Grammar.fromJsonSchema(schema), 3)
+    const reader = () =>
+      Dialect.of("blocks", ["json"]).reader({ block: () => {}, part: () => {} }, Limits.defaults, {
+        provider: "p",
+        model: "m"
+      })
+    const kinds = new Set<string>()
+    for (let count = 0; count < 500; count++) {
+      const reading = reader()
+      const text = drawn.next()
+      reading.push([{ type: "text-delta", id: "0", delta: text }])
+      const { blocks } = reading.end()
+      assert.isNotEmpty(blocks, text)
+      for (const block of blocks) {
+        kinds.add(`${block.type} ${block.name}`)
+        const skill =
+          block.type === "command" && !block.name?.startsWith("/") ? byName.get(block.name ?? "") : undefined
+        if (skill === undefined) continue
+        const called = Effect.runSync(Effect.result(skill.call(skill.parameters(block.content), scope)))
+        assert.isTrue(Result.isSuccess(called), `${block.name} ${block.content}`)
+      }
+    }
+    assert.isAtLeast(kinds.size, skills.length + 4 + 2 + 2)
+  })
+
+  it("has structural tags: a begin, the skill's schema and an end for each command", () => {
+    const tag = Grammar.toStructuralTag({ skills: skills.slice(0, 1) })
+    assert.deepStrictEqual(tag, {
+      type: "structural_tag",
+      structures: [
+        { begin: '<block type="command" name="search">', schema: skills[0]?.inputSchema ?? {}, end: "</block>" }
+      ],
+      triggers: ['<block type="command" name="']
+    })
+  })
+})
