@@ -464,9 +464,10 @@ const make = (built: Built): Shape => {
         traced(
           ground,
           Effect.scoped(
-            Effect.flatMap(ground.media.run(state.rootRunId), (media) => {
+            Effect.gen(function* () {
+              const media = yield* ground.media.run(state.rootRunId, yield* Forks.originsOf(ground.store, state))
               const steered = { ...ground, media, steering: steeringOf(options.steering, media) }
-              return Effect.provideService(Begin.resume(steered, state, options), MediaStore.MediaStore, media)
+              return yield* Effect.provideService(Begin.resume(steered, state, options), MediaStore.MediaStore, media)
             })
           )
         )

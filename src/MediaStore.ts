@@ -1,27 +1,26 @@
 /**
- * Media by id: what a run was given or made, kept until its root run ends (BP-119, CP-11).
+ * Media by id: what a run was given or made, kept as long as its root run may go on (BP-119, CP-11).
  *
  * Messages and journals name media by `fileId`; the bytes are here, once. The
- * store of a root run is shared by its whole tree, bounded, and released at the
- * run's end; it sees the application's own media, and keeps its own from others.
+ * store of a root run is shared by its whole tree and bounded; it sees the
+ * application's own media, and keeps its own from others. In memory it is
+ * released when the run stops in this process. A durable store (`FileMediaStore`,
+ * `SqlMediaStore`) keeps it for whoever goes on with the run, until `release`.
  * A path is read when its bytes are asked for; a URL is never fetched.
  *
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Equal from "effect/Equal"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as RcMap from "effect/RcMap"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
 import type * as Scope from "effect/Scope"
-import * as Content from "./Content.ts"
-import * as MediaFile from "./internal/mediaFile.ts"
-import { LimitExceeded, MediaConflict, MediaNotFound, MediaUnreadable } from "./KernelError.ts"
-import * as Limits from "./Limits.ts"
+import type * as Content from "./Content.ts"
+import * as Shelf from "./internal/mediaShelf.ts"
+import { type LimitExceeded, MediaConflict, MediaNotFound, MediaUnreadable, type StoreError } from "./KernelError.ts"
 import * as Media from "./Media.ts"
 
 export {
@@ -60,23 +59,29 @@ export interface StoredMedia extends Media.Media {
  */
 export interface Shape {
   /** Stores a medium under its id (BP-116). The same medium again is no change; another one of that id fails (S-20). */
-  readonly put: (media: Media.Media) => Effect.Effect<StoredMedia, MediaConflict | LimitExceeded>
+  readonly put: (media: Media.Media) => Effect.Effect<StoredMedia, MediaConflict | LimitExceeded | StoreError>
   /** The medium of an id, if the store has it. */
-  readonly get: (id: string) => Effect.Effect<Option.Option<StoredMedia>>
+  readonly get: (id: string) => Effect.Effect<Option.Option<StoredMedia>, StoreError>
   /** The bytes of a medium. A path is read now; a URL is never fetched (CP-11). */
-  readonly bytes: (id: string) => Effect.Effect<Uint8Array, MediaNotFound | MediaUnreadable>
+  readonly bytes: (id: string) => Effect.Effect<Uint8Array, MediaNotFound | MediaUnreadable | StoreError>
   /** The content that names a stored medium by `fileId`. */
-  readonly content: (id: string) => Effect.Effect<Content.MediaContent, MediaNotFound>
+  readonly content: (id: string) => Effect.Effect<Content.MediaContent, MediaNotFound | StoreError>
   /** Stores the media and inline bytes among `parts`, at any depth; gives the parts with references instead. */
   readonly admit: (
     parts: ReadonlyArray<string | Media.Media | Content.Content>
-  ) => Effect.Effect<ReadonlyArray<Content.Content>, MediaConflict | LimitExceeded>
+  ) => Effect.Effect<ReadonlyArray<Content.Content>, MediaConflict | LimitExceeded | StoreError>
   /** Everything put into this store, oldest first. */
-  readonly list: Effect.Effect<ReadonlyArray<StoredMedia>>
+  readonly list: Effect.Effect<ReadonlyArray<StoredMedia>, StoreError>
   /** How many media were put into this store. */
-  readonly size: Effect.Effect<number>
-  /** The store of a root run: one for all who hold it, emptied when the last of their scopes closes. */
-  readonly run: (rootRunId: string) => Effect.Effect<Shape, never, Scope.Scope>
+  readonly size: Effect.Effect<number, StoreError>
+  /**
+   * The store of a root run, one for all who hold it. In memory it is emptied when the last of their scopes closes.
+   *
+   * It also sees the media of `origins`: root runs it was forked from.
+   */
+  readonly run: (rootRunId: string, origins?: ReadonlyArray<string>) => Effect.Effect<Shape, never, Scope.Scope>
+  /** Forgets the media of root runs, which nobody goes on with; those that are not there are no failure. */
+  readonly release: (rootRunIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
 }
 
 /**
@@ -107,7 +112,10 @@ export const Reference: Schema.Codec<StoredMedia, string, MediaStore> = /*#__PUR
     Schema.decodeTo(Schema.declare(isStored, { expected: "a stored medium" }), {
       decode: SchemaGetter.transformEffect((id: string) =>
         Effect.flatMap(
-          MediaStore.use((store) => store.get(id)),
+          Effect.mapError(
+            MediaStore.use((store) => store.get(id)),
+            () => new SchemaIssue.InvalidValue({ message: "the media store cannot be read now" })
+          ),
           Option.match({
             onNone: () =>
               Effect.fail(new SchemaIssue.InvalidValue({ message: `no media with id '${id.slice(0, 64)}'` })),
@@ -130,16 +138,7 @@ export const Reference: Schema.Codec<StoredMedia, string, MediaStore> = /*#__PUR
 export const layerMemoryWith = (options: { readonly root: string }): Layer.Layer<MediaStore> =>
   Layer.effect(
     MediaStore,
-    Effect.gen(function* () {
-      const readFile = yield* MediaFile.make(options.root)
-      const application = emptyShelf()
-      const runs = yield* RcMap.make({
-        lookup: (_rootRunId: string) => Effect.acquireRelease(Effect.sync(emptyShelf), empty)
-      })
-      const run: Shape["run"] = (rootRunId) =>
-        Effect.map(RcMap.get(runs, rootRunId), (own) => make([own, application], readFile, run))
-      return make([application], readFile, run)
-    })
+    Effect.suspend(() => Shelf.store(Shelf.memory(), options.root))
   )
 
 /**
@@ -149,110 +148,6 @@ export const layerMemoryWith = (options: { readonly root: string }): Layer.Layer
  * @since 0.1.0
  */
 export const layerMemory: Layer.Layer<MediaStore> = /*#__PURE__*/ layerMemoryWith({ root: "." })
-
-interface Shelf {
-  readonly media: Map<string, StoredMedia>
-  bytes: number
-}
-
-const emptyShelf = (): Shelf => ({ media: new Map(), bytes: 0 })
-
-const empty = (shelf: Shelf): Effect.Effect<void> =>
-  Effect.sync(() => {
-    shelf.media.clear()
-    shelf.bytes = 0
-  })
-
-/** A store that puts on the first shelf and looks on all of them. */
-const make = (
-  shelves: readonly [Shelf, ...ReadonlyArray<Shelf>],
-  readFile: MediaFile.ReadFile,
-  run: Shape["run"]
-): Shape => {
-  const [own] = shelves
-  const find = (id: string): StoredMedia | undefined => {
-    for (const shelf of shelves) {
-      const media = shelf.media.get(id)
-      if (media !== undefined) return media
-    }
-  }
-  const need = (id: string): Effect.Effect<StoredMedia, MediaNotFound> =>
-    Effect.suspend(() => {
-      const media = find(id)
-      return media === undefined ? Effect.fail(new MediaNotFound({ id: id.slice(0, 256) })) : Effect.succeed(media)
-    })
-
-  const put = Effect.fnUntraced(function* (media: Media.Media) {
-    const limits = yield* Limits.Limits
-    const id = yield* Media.id(media)
-    // From here to the end nothing yields, so two puts of one id cannot both find the place free.
-    const known = find(id)
-    if (known !== undefined) return isSame(known, media) ? known : yield* new MediaConflict({ id })
-    const bytes = own.bytes + sizeOf(media)
-    if (bytes > limits.mediaBytes) {
-      return yield* new LimitExceeded({ limit: "mediaBytes", value: limits.mediaBytes })
-    }
-    const stored: StoredMedia = Object.freeze({ ...media, id })
-    own.media.set(id, stored)
-    own.bytes = bytes
-    return stored
-  })
-
-  const bytes = Effect.fnUntraced(function* (id: string) {
-    const { source } = yield* need(id)
-    switch (source._tag) {
-      case "Bytes":
-        return source.bytes
-      case "Path":
-        return yield* Effect.mapError(readFile(source.path), (reason) => new MediaUnreadable({ id, reason }))
-      case "Url":
-        return yield* new MediaUnreadable({ id, reason: "URLs are not fetched" })
-    }
-  })
-
-  const admit = (part: string | Media.Media | Content.Content): Effect.Effect<Content.Content, PutError> => {
-    if (typeof part === "string") return Effect.succeed(Content.text(part))
-    if (!Content.isContent(part)) return Effect.map(put(part), Content.reference)
-    if (part.type === "tool_result") {
-      return Effect.map(Effect.forEach(part.content, admit), (content) => Content.withContent(part, content))
-    }
-    if (!Content.isMedia(part)) return Effect.succeed(part)
-    const { data } = part
-    return data === undefined
-      ? Effect.succeed(part)
-      : Effect.map(
-          put(Media.fromBytes(data, part.mediaType ?? "application/octet-stream", { kind: part.type })),
-          (media) => Content.withReference(part, media.id)
-        )
-  }
-
-  return {
-    put,
-    get: (id) => Effect.sync(() => Option.fromUndefinedOr(find(id))),
-    bytes,
-    content: (id) => Effect.map(need(id), Content.reference),
-    admit: (parts) => Effect.forEach(parts, admit),
-    list: Effect.sync(() => Array.from(own.media.values())),
-    size: Effect.sync(() => own.media.size),
-    run
-  }
-}
-
-type PutError = MediaConflict | LimitExceeded
-
-const sizeOf = ({ source }: Media.Media): number => {
-  switch (source._tag) {
-    case "Bytes":
-      return source.bytes.byteLength
-    case "Path":
-      return source.path.length
-    case "Url":
-      return source.url.length
-  }
-}
-
-const isSame = (self: Media.Media, that: Media.Media): boolean =>
-  self.kind === that.kind && self.mimeType === that.mimeType && Equal.equals(self.source, that.source)
 
 // A declaration, not a constant: the schema above is made before the constants down here are.
 function isStored(value: unknown): value is StoredMedia {

@@ -13,7 +13,7 @@ import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type { Generation } from "./Generation.ts"
 import type { JsonObject } from "./internal/json.ts"
-import type { MediaNotFound, MediaUnreadable } from "./KernelError.ts"
+import type { MediaNotFound, MediaUnreadable, StoreError } from "./KernelError.ts"
 import { ProviderError } from "./KernelError.ts"
 import type { Media } from "./Media.ts"
 import type { Message } from "./Message.ts"
@@ -49,8 +49,8 @@ export interface ToolDefinition {
  * @since 0.1.0
  */
 export interface MediaLookup {
-  readonly get: (id: string) => Effect.Effect<Option.Option<Media>>
-  readonly bytes: (id: string) => Effect.Effect<Uint8Array, MediaNotFound | MediaUnreadable>
+  readonly get: (id: string) => Effect.Effect<Option.Option<Media>, StoreError>
+  readonly bytes: (id: string) => Effect.Effect<Uint8Array, MediaNotFound | MediaUnreadable | StoreError>
 }
 
 /**

@@ -17,6 +17,7 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
 import * as Search from "./internal/runSearch.ts"
+import { MediaStore } from "./MediaStore.ts"
 import * as RunCodec from "./RunCodec.ts"
 import type { RunRecord, RunState, Status } from "./RunState.ts"
 import { turnCount } from "./RunState.ts"
@@ -204,7 +205,7 @@ export const notFirst = ({ revision }: RunRecord): StoreError | undefined =>
  * Forgets trees of runs in which nothing happened since a time and every run has ended, and tells their ids.
  *
  * Completed runs have ended, unless `status` says otherwise. A tree goes as a
- * whole or not at all.
+ * whole or not at all; its media go with it where a `MediaStore` is provided.
  *
  * @category combinators
  * @since 0.1.0
@@ -216,6 +217,7 @@ export const prune = Effect.fnUntraced(function* (options: {
   readonly agent?: string
 }): Effect.fn.Return<ReadonlyArray<string>, StoreError, RunStore> {
   const store = yield* RunStore
+  const media = yield* Effect.serviceOption(MediaStore)
   const ended = { status: options.status ?? (["completed"] as const), updatedBefore: options.updatedBefore }
   const removed: Array<string> = []
   const roots = { ...ended, roots: true, ...(options.agent === undefined ? {} : { agent: options.agent }) }
@@ -224,6 +226,7 @@ export const prune = Effect.fnUntraced(function* (options: {
     if (!tree.every((head) => matches(head, ended))) continue
     const runIds = tree.map((head) => head.runId)
     yield* store.remove(runIds)
+    if (Option.isSome(media)) yield* media.value.release([root.runId])
     removed.push(...runIds)
   }
   return removed

@@ -2,12 +2,17 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Option, Path, Result, Schema, Scope } from "effect"
 import { Content, Limits, Media, MediaStore } from "kernai"
+import { open, suite } from "./support/mediaStore.ts"
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const png = (text: string) => Media.fromBytes(bytes(text), "image/png")
 const store = MediaStore.MediaStore
 const tagOf = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.result(effect), (result) => (Result.isFailure(result) ? result.failure._tag : "no failure"))
+
+describe("MediaStore in memory", () => {
+  suite(open(MediaStore.layerMemory), { durable: false })
+})
 
 describe("MediaStore", () => {
   it.effect("gives the id, and keeps a medium put twice once (BP-119)", () =>

@@ -150,7 +150,13 @@ const registryOf = Effect.fnUntraced(function* (name: string) {
   return (yield* Effect.promise(() => import("../provider/HttpModelRegistry.ts"))).layer
 })
 
-const readImage = Effect.fnUntraced(function* (root: string, file: string) {
+/**
+ * A picture to send, from a file inside `root`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const readImage = Effect.fnUntraced(function* (root: string, file: string) {
   const readFile = yield* MediaFile.make(root)
   const bytes = yield* Effect.mapError(readFile(file), (reason) =>
     usage(`${excerpt(file, 80)} cannot be sent: ${reason}`)

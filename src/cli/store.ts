@@ -1,5 +1,5 @@
 /**
- * Where the command line keeps runs: `sqlite:FILE`, `file:DIR` or `pg:URL`.
+ * Where the command line keeps runs, and the media of runs: `sqlite:FILE`, `file:DIR` or `pg:URL`.
  *
  * Only the store that is meant is loaded. What is wrong with a store is one
  * line, which never repeats a URL: it may hold a password.
@@ -12,6 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 import * as Redacted from "effect/Redacted"
 import type { StoreError } from "../KernelError.ts"
+import type { MediaStore } from "../MediaStore.ts"
 import type { RunStore } from "../RunStore.ts"
 import { type CommandFailed, usage } from "./exit.ts"
 import { excerpt } from "./text.ts"
@@ -31,6 +32,14 @@ export const forms = "sqlite:FILE, file:FOLDER or pg:URL"
  * @since 0.1.0
  */
 export type Store = Layer.Layer<RunStore, CommandFailed>
+
+/**
+ * A store of the media of runs, likewise.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Media = Layer.Layer<MediaStore, CommandFailed>
 
 /**
  * The store that a text names.
@@ -70,6 +79,38 @@ export const open = Effect.fnUntraced(function* (
   }
 })
 
+/**
+ * The place in a store for the media of its runs: whoever takes a run up finds what was sent with it.
+ *
+ * For a store that was opened: what its text may be was seen to then.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const media = Effect.fnUntraced(function* (
+  text: string
+): Effect.fn.Return<Media, CommandFailed, FileSystem.FileSystem> {
+  const fs = yield* FileSystem.FileSystem
+  const colon = text.indexOf(":")
+  const [kind, rest] = [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)]
+  switch (kind) {
+    case "sqlite": {
+      const SqlMediaStore = yield* Effect.promise(() => import("../sql/SqlMediaStore.ts"))
+      return orUsage(SqlMediaStore.layerSqlite(rest))
+    }
+    case "file": {
+      const FileMediaStore = yield* Effect.promise(() => import("../file/FileMediaStore.ts"))
+      return orUsage(Layer.provide(FileMediaStore.layer(rest), Layer.succeed(FileSystem.FileSystem, fs)))
+    }
+    case "pg": {
+      const SqlMediaStore = yield* Effect.promise(() => import("../sql/SqlMediaStore.ts"))
+      return orUsage(SqlMediaStore.layerPg({ url: Redacted.make(rest) }))
+    }
+    default:
+      return yield* unknown
+  }
+})
+
 // ---------------------------------------------------------------- helpers
 
 const unknown = usage(`--store is ${forms}`)
@@ -88,9 +129,9 @@ const makeFolder = Effect.fnUntraced(function* (file: string) {
   )
 })
 
-const orUsage = (layer: Layer.Layer<RunStore, StoreError>): Store =>
+const orUsage = <Service>(layer: Layer.Layer<Service, StoreError>): Layer.Layer<Service, CommandFailed> =>
   Layer.catch(layer, (error) =>
-    Layer.effectContext<RunStore, CommandFailed, never>(
+    Layer.effectContext<Service, CommandFailed, never>(
       Effect.fail(usage(`the store cannot be opened: ${excerpt(error.message, 300)}`))
     )
   )

@@ -5,6 +5,8 @@
  */
 export * as AgentFile from "./AgentFile.ts"
 
+export * as FileMediaStore from "./FileMediaStore.ts"
+
 export * as FileRunStore from "./FileRunStore.ts"
 
 export * as JsonLinesRecorder from "./JsonLinesRecorder.ts"

@@ -9,9 +9,10 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { Call, CallResult } from "../Call.ts"
-import type { KernelError } from "../KernelError.ts"
+import type { KernelError, StoreError } from "../KernelError.ts"
 import { RunNotFound } from "../KernelError.ts"
 import type { PhaseEvent } from "../RunEvent.ts"
 import type { Approval, Delta, RunRecord, RunState } from "../RunState.ts"
@@ -50,6 +51,23 @@ export const fork = Effect.fnUntraced(function* (
     yield* state === undefined ? store.create(copy, next) : store.commit(copy, next)
     state = next
   }
+})
+
+/** The root runs a run was forked from, nearest first: their media are also its own. */
+export const originsOf = Effect.fnUntraced(function* (
+  store: RunStore.Shape,
+  state: RunState
+): Effect.fn.Return<ReadonlyArray<string>, StoreError> {
+  const origins = new Set<string>()
+  let root: RunState | undefined = state
+  while (root?.forkedFrom !== undefined) {
+    const original: RunState | undefined = Option.getOrUndefined(yield* store.load(root.forkedFrom.runId))
+    if (original === undefined || origins.has(original.rootRunId)) break
+    origins.add(original.rootRunId)
+    const { rootRunId, runId }: RunState = original
+    root = runId === rootRunId ? original : Option.getOrUndefined(yield* store.load(rootRunId))
+  }
+  return [...origins]
 })
 
 /** A fork is a root of its own, wherever its original stood. */

@@ -16,7 +16,8 @@ import * as Schedule from "effect/Schedule"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Stream from "effect/Stream"
-import { RunStore, StoreError } from "../RunStore.ts"
+import { RunStore, type StoreError } from "../RunStore.ts"
+import * as Postgres from "./internal/postgres.ts"
 import * as Tables from "./internal/runTables.ts"
 import * as SqlRunStore from "./SqlRunStore.ts"
 
@@ -48,16 +49,7 @@ export const layer = (options: Options): Layer.Layer<RunStore, StoreError> =>
 
 const make = Effect.fnUntraced(
   function* (options: Options) {
-    const PgClient = yield* Effect.tryPromise({
-      try: () => import("@effect/sql-pg/PgClient"),
-      catch: () => unavailable("the package @effect/sql-pg is not installed")
-    })
-    const client = yield* PgClient.make({
-      url: options.url,
-      maxConnections: Math.max(2, options.maxConnections ?? 10),
-      applicationName: "kernai",
-      maxMessageSize: LONGEST
-    })
+    const client = yield* Postgres.make(options, { least: 2, usual: 10 })
     const listen = client.listen(Tables.channel)
     // The first listener stands before the store is ready; when one is lost, polling bridges the time to the next.
     const first = Stream.fromQueue(yield* listen)
@@ -71,10 +63,5 @@ const make = Effect.fnUntraced(
       Effect.provideService(SqlClient.SqlClient, client)
     )
   },
-  Effect.catchTag("SqlError", (error: SqlError) => unavailable(error.message))
+  Effect.catchTag("SqlError", (error: SqlError) => Postgres.unavailable(error.message))
 )
-
-const unavailable = (detail: string) => new StoreError({ operation: "open", reason: "unavailable", detail })
-
-/** Bytes of one row: of a record with the longest reply, several times over. */
-const LONGEST = 256 * 1024 * 1024

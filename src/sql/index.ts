@@ -1,5 +1,5 @@
 /**
- * Databases: runs in SQLite and PostgreSQL, and our SQLite driver for effect/sql.
+ * Databases: runs, media, memories and conversations in SQLite and PostgreSQL, and our SQLite driver for effect/sql.
  *
  * @since 0.1.0
  */
@@ -8,6 +8,8 @@ export * as PgRunStore from "./PgRunStore.ts"
 export * as SqliteClient from "./SqliteClient.ts"
 
 export * as SqlChatHistory from "./SqlChatHistory.ts"
+
+export * as SqlMediaStore from "./SqlMediaStore.ts"
 
 export * as SqlMemory from "./SqlMemory.ts"
 

@@ -25,6 +25,11 @@ export * as ReplayProvider from "./ReplayProvider.ts"
  */
 export * as CrashMatrix from "./CrashMatrix.ts"
 /**
+ * @category suites
+ * @since 0.1.0
+ */
+export * as MediaStoreSuite from "./MediaStoreSuite.ts"
+/**
  * @category scenarios
  * @since 0.1.0
  */

@@ -2,12 +2,14 @@
  * Stored runs from the command line: every step is a process of its own.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, type Scope } from "effect"
 import { spawn } from "node:child_process"
+import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import * as Postgres from "../support/postgres.ts"
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
 
@@ -20,11 +22,22 @@ const place = Effect.acquireRelease(
       join(folder, "skills", "letters.ts"),
       `import { Effect, Schema } from "${import.meta.resolve("effect")}"
 import * as Skill from "${import.meta.resolve("../../src/Skill.ts")}"
+import * as MediaStore from "${import.meta.resolve("../../src/MediaStore.ts")}"
 import { appendFileSync } from "node:fs"
+const trace = (text) => appendFileSync(${JSON.stringify(join(folder, "trace"))}, text + "\\n")
 export const send = Skill.make("send", {
   description: "Sends a letter",
   input: Schema.Struct({ to: Schema.String }),
-  execute: ({ to }) => Effect.sync(() => { appendFileSync(${JSON.stringify(join(folder, "trace"))}, to + "\\n"); return "sent" })
+  execute: ({ to }) => Effect.sync(() => { trace(to); return "sent" })
+})
+export const weigh = Skill.make("weigh", {
+  description: "Weighs a picture",
+  input: Schema.Struct({ picture: MediaStore.Reference }),
+  effects: "read",
+  execute: ({ picture }) => Effect.map(
+    MediaStore.MediaStore.use((store) => store.bytes(picture.id)),
+    (bytes) => { trace(picture.mimeType + " of " + bytes.length + " bytes"); return bytes.length }
+  )
 })
 `
     )
@@ -34,6 +47,21 @@ export const send = Skill.make("send", {
   }),
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
 )
+
+/** A picture in the folder, and a model that writes a letter and then weighs it. */
+const sendPicture = (folder: string) => {
+  const picture = Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47]), Buffer.alloc(100_000, 7)])
+  writeFileSync(join(folder, "cat.png"), picture)
+  const id = `media_${createHash("sha1").update(picture).digest("hex").slice(0, 12)}`
+  const script = [
+    '<block type="command" name="send">{"to": "Oslo"}</block>',
+    `<block type="command" name="weigh">{"picture": "${id}"}</block>`,
+    '<block type="final">All done.</block>'
+  ]
+  writeFileSync(join(folder, "script.json"), JSON.stringify(script))
+}
+
+const weighed = "Oslo\nimage/png of 100004 bytes\n"
 
 const traceOf = (folder: string): string => {
   const file = join(folder, "trace")
@@ -171,6 +199,56 @@ describe("kernai runs", () => {
         assert.strictEqual(found.out.trimEnd().split("\n").length, 2)
         const none = yield* start(folder, ["runs", "list", "--search", "nothing", "--json", ...files])
         assert.strictEqual(none.out, "")
+      }),
+    60_000
+  )
+
+  const places: ReadonlyArray<
+    readonly [name: string, isThere: boolean, store: Effect.Effect<string, unknown, Scope.Scope>]
+  > = [
+    ["SQLite", true, Effect.succeed("sqlite:kept/runs.db")],
+    ["files", true, Effect.succeed("file:kept")],
+    ["PostgreSQL", Postgres.available, Effect.map(Postgres.database, ({ url }) => `pg:${url}`)]
+  ]
+  for (const [name, isThere, where] of places) {
+    it.live.skipIf(!isThere)(
+      `goes on in another process with the picture it was sent, kept in ${name} (CP-11)`,
+      () =>
+        Effect.gen(function* () {
+          const folder = yield* place
+          const store = ["--store", yield* where]
+          sendPicture(folder)
+          const asked = yield* start(folder, ["run", "What is this?", "--image", "cat.png", ...store, ...agent])
+          assert.strictEqual(asked.code, 3, asked.error)
+          const runId = idOf(asked)
+          rmSync(join(folder, "cat.png"))
+          assert.strictEqual((yield* start(folder, ["runs", "approve", runId, ...store])).code, 0)
+          const finished = yield* start(folder, ["runs", "resume", runId, "--quiet", ...store, ...agent])
+          assert.deepStrictEqual(finished, { code: 0, out: "All done.\n", error: "" })
+          assert.strictEqual(traceOf(folder), weighed)
+        }),
+      60_000
+    )
+  }
+
+  it.live(
+    "forks a run with its picture, and leaves another picture to a worker (CP-11)",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* place
+        sendPicture(folder)
+        const asked = yield* start(folder, ["run", "What is this?", "--image", "cat.png", "-y", ...sqlite, ...agent])
+        assert.strictEqual(traceOf(folder), weighed)
+        const forked = yield* start(folder, ["runs", "fork", idOf(asked), "1", ...sqlite])
+        const again = yield* start(folder, ["runs", "resume", idOf(forked), "-q", "-y", ...sqlite, ...agent])
+        assert.strictEqual(again.out, "All done.\n")
+        assert.strictEqual(traceOf(folder), weighed.repeat(2))
+
+        const detached = yield* start(folder, ["run", "And this?", "--image", "cat.png", "--detach", ...sqlite])
+        rmSync(join(folder, "cat.png"))
+        const worked = yield* start(folder, ["worker", "--once", "--yes", ...sqlite, ...agent])
+        assert.include(worked.out, `${detached.out.trim()}  completed\n`)
+        assert.strictEqual(traceOf(folder), weighed.repeat(3))
       }),
     60_000
   )

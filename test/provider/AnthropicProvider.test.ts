@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Layer, Option } from "effect"
+import { ConfigProvider, Effect, Layer, Option, Stream } from "effect"
 import * as Content from "../../src/Content.ts"
+import { StoreError } from "../../src/KernelError.ts"
 import * as Media from "../../src/Media.ts"
 import * as Model from "../../src/Model.ts"
 import { Provider } from "../../src/Provider.ts"
@@ -147,6 +148,32 @@ describe("AnthropicProvider, asking", () => {
         { type: "image", source: { type: "base64", media_type: "image/png", data: "AQID" } },
         { type: "text", text: "[image unavailable: image/gif]" }
       ])
+    })
+  )
+
+  it.effect("asks nobody when the store of its media cannot be read, rather than send less than was said", () =>
+    Effect.gen(function* () {
+      const down = new StoreError({ operation: "read media", reason: "unavailable", detail: "the database is gone" })
+      const picture = Content.image({ fileId: "media_1", mediaType: "image/png" })
+      for (const media of [
+        { get: () => Effect.fail(down), bytes: () => Effect.fail(down) },
+        {
+          get: () => Effect.succeedSome(Media.fromBytes(new Uint8Array(1), "image/png")),
+          bytes: () => Effect.fail(down)
+        }
+      ]) {
+        const ask = request({
+          model: Model.make("m", { capabilities: ["text", "vision"] }),
+          media,
+          messages: [message("user", picture)]
+        })
+        const http = stub(() => Effect.fail("refused"))
+        const provider = yield* Effect.provide(vendor("anthropic")({}), http.layer)
+        const error = yield* Effect.flip(Stream.runDrain(provider.stream(ask)))
+        assert.deepStrictEqual(http.asked, [])
+        assert.deepStrictEqual([error.provider, error.reason], ["anthropic", "disconnected"])
+        assert.include(error.message, "the database is gone")
+      }
     })
   )
 

@@ -171,7 +171,6 @@ const keep = Effect.fnUntraced(function* (input: Input, form: Form, store: strin
   if (Option.isNone(input.question)) return yield* usage("what is asked? A recorded question is not kept with a model")
   if (Option.isSome(input.mcp))
     return yield* usage("whoever goes on with a stored run has no servers: --mcp or --store")
-  if (input.image.length > 0) return yield* usage("pictures are not kept: give --image or --store")
   // Whoever runs it later brings the model.
   const nobody = input.detach && Option.isNone(input.model) && Option.isNone(input.script)
   const speaker = nobody ? { nobody: "later" } : yield* Shared.speakerOf(input)
@@ -181,6 +180,8 @@ const keep = Effect.fnUntraced(function* (input: Input, form: Form, store: strin
     store,
     actor: yield* Shared.actorOf(input, speaker),
     question: input.question.value,
+    images: input.image,
+    root: input.root,
     detach: input.detach
   })
 })

@@ -114,7 +114,7 @@ export interface Resuming extends Target, Pick<FollowOptions, "form" | "colors">
 export const resume = Effect.fnUntraced(function* (options: Resuming) {
   const { inFlight, runId } = options
   const store = yield* Store.open(options.store, { exists: true })
-  const { agent, ground } = yield* Actor.make(options.actor, store)
+  const { agent, ground } = yield* Actor.make(options.actor, store, options.store)
   return yield* Effect.gen(function* () {
     const head = Option.getOrUndefined(yield* (yield* RunStore).head(runId))
     if (head === undefined) return yield* unknown(runId)
@@ -168,7 +168,7 @@ export const replay = Effect.fnUntraced(function* (options: Target & { readonly 
   const model = [...state.turns, state.currentTurn].find((turn) => turn?.model !== undefined)?.model ?? "replay"
   // Recorded is `<provider>/<id>`; the agent had the id.
   const nobody = model.slice(model.indexOf("/") + 1)
-  const { agent, ground } = yield* Actor.make({ ...options.actor, speaker: { nobody } }, store)
+  const { agent, ground } = yield* Actor.make({ ...options.actor, speaker: { nobody } }, store, options.store)
   const { events, lives, runs } = yield* Kernel.replay(agent(state.agent), runId).pipe(
     Effect.mapError(Actor.failed),
     Effect.provide(ground)

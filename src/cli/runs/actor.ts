@@ -11,7 +11,6 @@ import * as Layer from "effect/Layer"
 import * as Agent from "../../Agent.ts"
 import * as Kernel from "../../Kernel.ts"
 import type { KernelError } from "../../KernelError.ts"
-import * as MediaStore from "../../MediaStore.ts"
 import * as Policy from "../../Policy.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
 import { Provider } from "../../Provider.ts"
@@ -19,7 +18,7 @@ import type { SkillRegistry } from "../../SkillRegistry.ts"
 import * as Script from "../chat/script.ts"
 import { Codes, CommandFailed, usage } from "../exit.ts"
 import { type Options as LiveOptions, resolve, skillsOf } from "../live.ts"
-import type { Store } from "../store.ts"
+import * as Store from "../store.ts"
 import { excerpt } from "../text.ts"
 
 /**
@@ -36,12 +35,12 @@ export interface Actor extends Pick<LiveOptions, "instructions" | "maxSteps" | "
 }
 
 /**
- * The agent under a name, the model it speaks with, and all they need.
+ * The agent under a name, the model it speaks with, and all they need: the runs of a store, and their media.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const make = Effect.fnUntraced(function* (actor: Actor, store: Store) {
+export const make = Effect.fnUntraced(function* (actor: Actor, store: Store.Store, text: string) {
   const { model, provider } = yield* speakerOf(actor.speaker)
   const agent = (name: string) =>
     Agent.make({
@@ -58,7 +57,7 @@ export const make = Effect.fnUntraced(function* (actor: Actor, store: Store) {
   const ground = Kernel.layer.pipe(
     Layer.provide([
       Layer.orDie(ProtocolRegistry.layer()),
-      MediaStore.layerMemory,
+      yield* Store.media(text),
       Layer.succeed(Provider, provider),
       actor.yes ? Layer.empty : careful
     ]),

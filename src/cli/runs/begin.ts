@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Kernel from "../../Kernel.ts"
 import { follow, type Options as FollowOptions } from "../follow.ts"
+import { readImage } from "../live.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../store.ts"
 import * as Text from "../text.ts"
@@ -21,6 +22,9 @@ export interface Options extends Pick<FollowOptions, "form" | "colors"> {
   readonly store: string
   readonly actor: Actor.Actor
   readonly question: string
+  /** Pictures to send with it, which are kept as well: files inside `root`. */
+  readonly images: ReadonlyArray<string>
+  readonly root: string
   /** Only store it. */
   readonly detach: boolean
 }
@@ -32,21 +36,22 @@ export interface Options extends Pick<FollowOptions, "form" | "colors"> {
  * @since 0.1.0
  */
 export const begin = Effect.fnUntraced(function* (options: Options) {
-  const { question } = options
+  const images = yield* Effect.forEach(options.images, (file) => readImage(options.root, file))
+  const input = [options.question, ...images]
   const { speaker } = options.actor
   const screen = yield* Screen
   const store = yield* Store.open(options.store, { exists: false })
-  const { agent, ground } = yield* Actor.make(options.actor, store)
+  const { agent, ground } = yield* Actor.make(options.actor, store, options.store)
   if (!options.detach) {
     const who = "model" in speaker ? speaker.model : "a scripted model"
-    yield* follow(Kernel.stream(agent("agent"), question), {
+    yield* follow(Kernel.stream(agent("agent"), input), {
       ...options,
       title: `with ${who}, kept in a store`,
       kept: true
     }).pipe(Effect.provide(ground))
     return
   }
-  const submitted = Effect.mapError(Kernel.submit(agent("agent"), question), Actor.failed)
+  const submitted = Effect.mapError(Kernel.submit(agent("agent"), input), Actor.failed)
   const runId = yield* Effect.provide(submitted, ground)
   const isPlain = options.form === "text" || options.form === "quiet"
   screen.out(`${isPlain ? Text.flat(runId) : Text.json({ runId })}\n`)

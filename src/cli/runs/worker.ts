@@ -38,7 +38,7 @@ export interface Options {
 export const work = Effect.fnUntraced(function* (options: Options) {
   const screen = yield* Screen
   const store = yield* Store.open(options.store, { exists: false })
-  const { agent, ground } = yield* Actor.make(options.actor, store)
+  const { agent, ground } = yield* Actor.make(options.actor, store, options.store)
   const settings: RunWorker.Options = {
     agents: options.agents.map(agent),
     concurrency: options.concurrency,

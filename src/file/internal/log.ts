@@ -17,6 +17,7 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import { randomUUID } from "node:crypto"
+import { isTag, syncDirectory } from "./disk.ts"
 
 /** A place in a log: how many bytes come before it, the last number, and the newest format of a line. */
 export interface Place {
@@ -211,8 +212,6 @@ const numbersOf = (text: string, field: string): Pick<Place, "seq" | "format"> |
   }
 }
 
-const isTag = (tag: string) => (error: PlatformError) => error.reason._tag === tag
-
 // A number may be given to a new file at once, but not its time of birth.
 const identityOf = ({ birthtime, ino }: FileSystem.File.Info): string =>
   `${Option.getOrUndefined(ino)}/${Option.getOrUndefined(birthtime)?.getTime()}`
@@ -226,14 +225,6 @@ const look = (files: FileSystem.FileSystem, path: string) =>
 /** The size of a file; 0 when there is none. */
 export const sizeOf = (files: FileSystem.FileSystem, path: string): Effect.Effect<number, PlatformError> =>
   Effect.map(look(files, path), ({ size }) => size)
-
-/** A new file is only there for good when its directory says so. Where directories cannot be synced, it is as good as it gets. */
-const syncDirectory = (files: FileSystem.FileSystem, path: string) =>
-  files.open(path.slice(0, path.lastIndexOf("/") + 1), { flag: "r" }).pipe(
-    Effect.flatMap((directory) => directory.sync),
-    Effect.scoped,
-    Effect.ignore
-  )
 
 /** Reads whole lines from an offset on: about a MiB of them, or one that is longer; and how much follows of a cut one. */
 const readWhole = Effect.fnUntraced(function* (files: FileSystem.FileSystem, path: string, offset: number) {

@@ -46,7 +46,7 @@ export interface Vendor extends Service {
   readonly framing: Framing
   readonly url: (request: Request) => string
   /** The JSON text of the request. */
-  readonly body: (request: Request) => Effect.Effect<string>
+  readonly body: (request: Request) => Effect.Effect<string, ProviderError>
   readonly decoder: (reply: Reply) => Decoder
 }
 

@@ -15,6 +15,7 @@ import * as Option from "effect/Option"
 import type { Content, MediaContent } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import type { Json, JsonObject } from "../../internal/json.ts"
+import { ProviderError, type StoreError } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import * as Model from "../../Model.ts"
 import type { MediaLookup, Request } from "../../Provider.ts"
@@ -55,7 +56,7 @@ export interface Settings {
 /** Makes the encoder of one adapter: the encoded messages of a request, in order, each encoded once. */
 export const encoder = <A>(settings: Settings, encode: (message: Message, pieces: ReadonlyArray<Piece>) => A) => {
   const kept = new WeakMap<Message, { readonly key: string; readonly value: A }>()
-  return Effect.fnUntraced(function* (request: Request) {
+  return Effect.fnUntraced(function* (request: Request): Effect.fn.Return<ReadonlyArray<A>, ProviderError> {
     const key = `${request.tools.length > 0} ${request.model.id} ${request.model.capabilities.join(" ")}`
     const encoded: Array<A> = []
     for (let index = 0; index < request.messages.length; index++) {
@@ -66,7 +67,7 @@ export const encoder = <A>(settings: Settings, encode: (message: Message, pieces
         encoded.push(known.value)
         continue
       }
-      const found = message.content.some(isNamed) ? yield* look(message.content, request.media) : undefined
+      const found = message.content.some(isNamed) ? yield* sought(settings, message, request.media) : undefined
       const reader = new Reader(settings, request, index)
       const value = encode(message, reader.pieces(found?.content ?? message.content))
       // A medium that is not there yet may be there next time.
@@ -210,11 +211,28 @@ const imageType = (bytes: Uint8Array): string | undefined => {
 const isNamed = (part: Content): boolean =>
   part.type === "tool_result" ? part.content.some(isNamed) : Contents.isMedia(part) && part.fileId !== undefined
 
+interface Found {
+  readonly content: ReadonlyArray<Content>
+  readonly isComplete: boolean
+}
+
+/** A store that cannot be read now is no reason to send a model less than it was to see: the call fails, and may be tried again. */
+const sought = (
+  { provider }: Settings,
+  { content }: Message,
+  lookup: MediaLookup
+): Effect.Effect<Found, ProviderError> =>
+  Effect.mapError(
+    look(content, lookup),
+    ({ message }) =>
+      new ProviderError({ provider, reason: "disconnected", detail: `media cannot be looked up: ${message}` })
+  )
+
 /** The contents with the media named by id in their place, as far as they are there. */
 const look = Effect.fnUntraced(function* (
   content: ReadonlyArray<Content>,
   lookup: MediaLookup
-): Effect.fn.Return<{ readonly content: ReadonlyArray<Content>; readonly isComplete: boolean }> {
+): Effect.fn.Return<Found, StoreError> {
   const found: Array<Content> = []
   let isComplete = true
   for (const part of content) {
@@ -238,6 +256,9 @@ const medium = Effect.fnUntraced(function* (part: MediaContent, id: string, look
   if (Option.isNone(stored)) return Option.none<Content>()
   const { kind, mimeType, source } = stored.value
   if (source._tag === "Url") return Option.some<Content>({ type: kind, url: source.url, mediaType: mimeType })
-  const bytes = yield* Effect.option(lookup.bytes(id))
+  const bytes = yield* lookup.bytes(id).pipe(
+    Effect.asSome,
+    Effect.catchTag(["MediaNotFound", "MediaUnreadable"], () => Effect.succeedNone)
+  )
   return Option.map(bytes, (data): Content => ({ type: kind, data, mediaType: part.mediaType ?? mimeType }))
 })

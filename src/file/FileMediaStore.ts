@@ -1,0 +1,171 @@
+/**
+ * Media as files: what was given to a run in one process is there for the process that goes on with it.
+ *
+ * A medium is two files: its bytes under their digest, and `<id>.json`, which
+ * says what it is. Both are written aside, synced and then put in place, so
+ * they are there as a whole or not at all, and an id is taken once (S-20). The
+ * folder may be that of a `FileRunStore`: `Media` is the name of no run.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import type { PlatformError } from "effect/PlatformError"
+import * as Semaphore from "effect/Semaphore"
+import { createHash, randomUUID } from "node:crypto"
+import * as Record from "../internal/mediaRecord.ts"
+import * as Shelves from "../internal/mediaShelf.ts"
+import { StoreError } from "../KernelError.ts"
+import { MediaStore, type StoredMedia } from "../MediaStore.ts"
+import { isTag, syncDirectory } from "./internal/disk.ts"
+import * as Name from "./internal/name.ts"
+
+/**
+ * What a store may read.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Media given by path are read inside this folder only (S-4): the current one unless told. */
+  readonly root?: string
+}
+
+/**
+ * A store in a directory, which is made when it is not there. Its files are readable by their owner only.
+ *
+ * `Limits.mediaBytes` bounds the media of each root run, and those of the application.
+ * Processes that add to one of them at the same time may exceed it by what is under way.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = Effect.fnUntraced(function* (directory: string, options: Options = {}) {
+  const files = yield* FileSystem.FileSystem
+  const top = `${directory}/Media`
+  const folderOf = (rootRunId: string) => `${top}/Runs/${Name.make(rootRunId)}`
+  yield* Effect.catch(files.makeDirectory(top, { recursive: true, mode: 0o700 }), failed("open media"))
+  const shelves: Shelves.Shelves = {
+    application: shelf(files, `${top}/Application`),
+    run: (rootRunId) => Effect.sync(() => Shelves.remembering(shelf(files, folderOf(rootRunId)))),
+    release: (rootRunIds) =>
+      Effect.forEach(rootRunIds, (id) => files.remove(folderOf(id), { recursive: true, force: true }), {
+        discard: true
+      }).pipe(Effect.catch(failed("release media")))
+  }
+  return yield* Shelves.store(shelves, options.root ?? ".")
+})
+
+/**
+ * Keeps media in a directory.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (
+  directory: string,
+  options?: Options
+): Layer.Layer<MediaStore, StoreError, FileSystem.FileSystem> => Layer.effect(MediaStore, make(directory, options))
+
+// ---------------------------------------------------------------- helpers
+
+/** A folder of media, which is made for the first of them. */
+const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
+  const one = Semaphore.makeUnsafe(1)
+  /** How many media, and bytes, are here: counted once, and kept up by us. */
+  let counted: { readonly media: number; readonly bytes: number } | undefined
+
+  const recordAt = (path: string) =>
+    Effect.flatMap(
+      Effect.catchIf(files.readFileString(path), isTag("NotFound"), () => Effect.undefined),
+      (text) => (text === undefined ? Effect.undefined : Record.decode(text))
+    )
+
+  const records = Effect.gen(function* () {
+    const names = yield* Effect.catchIf(files.readDirectory(folder), isTag("NotFound"), () => Effect.succeed([]))
+    const found = yield* Effect.forEach(
+      names.filter((name) => name.endsWith(".json")),
+      (name) => recordAt(`${folder}/${name}`),
+      { concurrency: 8 }
+    )
+    const there = found.filter((record) => record !== undefined)
+    return there.sort((a, b) => a.place - b.place || (a.id < b.id ? -1 : 1))
+  })
+
+  const read = Effect.fnUntraced(function* (record: Record.Record) {
+    const { source } = record
+    if (source.type !== "bytes") return Record.mediaOf(record, none)
+    const bytes = yield* files.readFile(`${folder}/${Name.make(source.digest)}`)
+    if (digestOf(bytes) !== source.digest)
+      return yield* Record.corrupt(`the bytes of '${record.id}' are not what they were`)
+    return Record.mediaOf(record, bytes)
+  })
+
+  const find = Effect.fnUntraced(function* (id: string) {
+    const record = yield* recordAt(`${folder}/${Name.make(id)}.json`)
+    return record === undefined ? undefined : yield* read(record)
+  })
+
+  /** Writes a file aside and then gives it its place; false when that is taken. */
+  const place = (path: string, bytes: Uint8Array) =>
+    Effect.acquireUseRelease(
+      Effect.succeed(`${folder}/${randomUUID()}.tmp`),
+      (draft) =>
+        Effect.gen(function* () {
+          const file = yield* files.open(draft, { flag: "wx", mode: 0o600 })
+          yield* file.writeAll(bytes)
+          yield* file.sync
+          return yield* files.link(draft, path).pipe(
+            Effect.as(true),
+            Effect.catchIf(isTag("AlreadyExists"), () => Effect.succeed(false))
+          )
+        }).pipe(Effect.scoped),
+      (draft) => Effect.ignore(files.remove(draft, { force: true }))
+    )
+
+  const add = Effect.fnUntraced(function* (media: StoredMedia, limit: number) {
+    const size = Shelves.sizeOf(media)
+    if (counted === undefined) {
+      const there = yield* records
+      counted = { media: there.length, bytes: there.reduce((sum, record) => sum + Record.sizeOf(record), 0) }
+    }
+    if (counted.bytes + size > limit) return yield* Shelves.full(limit)
+    const bytes = media.source._tag === "Bytes" ? media.source.bytes : none
+    const digest = digestOf(bytes)
+    yield* files.makeDirectory(folder, { recursive: true, mode: 0o700 })
+    if (media.source._tag === "Bytes") yield* place(`${folder}/${digest}`, bytes)
+    const text = Record.encode(media, digest, counted.media)
+    const path = `${folder}/${Name.make(media.id)}.json`
+    const isAdded = yield* place(path, new TextEncoder().encode(text))
+    if (!isAdded) return (yield* find(media.id)) ?? media
+    yield* syncDirectory(files, path)
+    counted = { media: counted.media + 1, bytes: counted.bytes + size }
+    return media
+  })
+
+  return {
+    find: (id) => Effect.catchTag(find(id), "PlatformError", failed("read media")),
+    add: (media, limit) =>
+      one.withPermits(1)(Effect.catchTag(add(media, limit), "PlatformError", failed("keep media"))),
+    list: Effect.catchTag(
+      Effect.flatMap(records, (records) => Effect.forEach(records, read)),
+      "PlatformError",
+      failed("read media")
+    ),
+    size: Effect.catchTag(
+      Effect.map(records, (records) => records.length),
+      "PlatformError",
+      failed("read media")
+    )
+  }
+}
+
+const none = new Uint8Array(0)
+
+const digestOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
+
+const failed =
+  (operation: string) =>
+  (error: PlatformError): Effect.Effect<never, StoreError> =>
+    Effect.fail(new StoreError({ operation, reason: "unavailable", detail: error.message }))

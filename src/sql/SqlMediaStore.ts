@@ -1,0 +1,188 @@
+/**
+ * Media in a database: what was given to a run in one process is there for the process that goes on with it.
+ *
+ * A medium is one row, so it is there as a whole or not at all, and its id is
+ * taken once (S-20). Bytes are kept as they are, with their digest. Works on
+ * any `SqlClient` of SQLite or PostgreSQL, and beside a `SqlRunStore` in one
+ * database; several processes may share it.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Reactivity from "effect/reactivity/Reactivity"
+import type * as Scope from "effect/Scope"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import { createHash } from "node:crypto"
+import * as Record from "../internal/mediaRecord.ts"
+import * as Shelves from "../internal/mediaShelf.ts"
+import type { LimitExceeded, StoreError } from "../KernelError.ts"
+import type * as Media from "../MediaStore.ts"
+import { MediaStore, type StoredMedia } from "../MediaStore.ts"
+import { failed } from "./internal/fault.ts"
+import * as Key from "./internal/key.ts"
+import { migrate } from "./internal/migrate.ts"
+import * as Postgres from "./internal/postgres.ts"
+import * as SqliteClient from "./SqliteClient.ts"
+
+/**
+ * What a store may read.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Media given by path are read inside this folder only (S-4): the current one unless told. */
+  readonly root?: string
+}
+
+/**
+ * A store on the database of the context. Its table is made when it is not there.
+ *
+ * `Limits.mediaBytes` bounds the media of each root run, and those of the application.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = Effect.fnUntraced(function* (
+  options: Options = {}
+): Effect.fn.Return<Media.Shape, StoreError, SqlClient.SqlClient | Scope.Scope> {
+  const sql = (yield* SqlClient.SqlClient).withoutTransforms()
+  yield* migrate(sql, "kernai_media_migrations", {
+    "0001_media": sql.onDialectOrElse({
+      pg: () =>
+        table({ place: "INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY", text: 'TEXT COLLATE "C"', bytes: "BYTEA" }),
+      orElse: () => table({ place: "INTEGER PRIMARY KEY AUTOINCREMENT", text: "TEXT", bytes: "BLOB" })
+    })
+  })
+  const shelves: Shelves.Shelves = {
+    application: shelf(sql, application),
+    run: (rootRunId) => Effect.sync(() => Shelves.remembering(shelf(sql, keyOf(rootRunId)))),
+    release: (rootRunIds) =>
+      Effect.forEach(rootRunIds, (id) => sql`DELETE FROM kernai_media WHERE shelf = ${keyOf(id)}`, {
+        discard: true
+      }).pipe(Effect.catchTag("SqlError", failed("release media")))
+  }
+  return yield* Shelves.store(shelves, options.root ?? ".")
+})
+
+/**
+ * Keeps media in the database of the context.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options?: Options): Layer.Layer<MediaStore, StoreError, SqlClient.SqlClient> =>
+  Layer.effect(MediaStore, make(options))
+
+/**
+ * Keeps media in a SQLite file, which may be that of a run store.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerSqlite = (file: string | (SqliteClient.Options & Options)): Layer.Layer<MediaStore, StoreError> => {
+  const options = typeof file === "string" ? { filename: file } : file
+  const store = Effect.gen(function* () {
+    const client = yield* Effect.catchTag(SqliteClient.make(options), "SqlError", failed("open"))
+    return yield* Effect.provideService(make(options), SqlClient.SqlClient, client)
+  })
+  return Layer.provide(Layer.effect(MediaStore, store), Reactivity.layer)
+}
+
+/**
+ * Keeps media in PostgreSQL, in a database which may be that of a run store. Needs the package `@effect/sql-pg`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerPg = (options: Postgres.Options & Options): Layer.Layer<MediaStore, StoreError> => {
+  const store = Effect.flatMap(Postgres.make(options, { least: 1, usual: 2 }), (client) =>
+    Effect.provideService(make(options), SqlClient.SqlClient, client)
+  )
+  return Layer.provide(Layer.effect(MediaStore, store), Reactivity.layer)
+}
+
+// ---------------------------------------------------------------- helpers
+
+const table = (types: { readonly place: string; readonly text: string; readonly bytes: string }) => [
+  `CREATE TABLE kernai_media (
+    place ${types.place},
+    shelf ${types.text} NOT NULL,
+    id ${types.text} NOT NULL,
+    size INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    data ${types.bytes} NOT NULL,
+    UNIQUE (shelf, id)
+  )`,
+  "CREATE INDEX kernai_media_size ON kernai_media (shelf, size)"
+]
+
+const application = "application"
+
+const keyOf = (rootRunId: string): string => `run:${Key.make(rootRunId)}`
+
+interface Row {
+  readonly body: string
+  readonly data: Uint8Array
+}
+
+const shelf = (sql: SqlClient.SqlClient, key: string): Shelves.Shelf => {
+  const find = (id: string) =>
+    Effect.flatMap(
+      sql<Row>`SELECT body, data FROM kernai_media WHERE shelf = ${key} AND id = ${Key.make(id)}`,
+      ([row]) => (row === undefined ? Effect.undefined : read(row))
+    )
+
+  // Where a transaction does not hold the whole database, it holds the shelf: else two could take the last room.
+  const hold = sql.onDialectOrElse({
+    pg: () => Effect.asVoid(sql`SELECT pg_advisory_xact_lock(hashtextextended(${`kernai_media ${key}`}, 0))`),
+    orElse: () => Effect.void
+  })
+
+  const add = Effect.fnUntraced(function* (
+    media: StoredMedia,
+    limit: number
+  ): Effect.fn.Return<StoredMedia, StoreError | LimitExceeded | SqlError> {
+    yield* hold
+    const there = yield* find(media.id)
+    if (there !== undefined) return there
+    const size = Shelves.sizeOf(media)
+    const [sums] = yield* sql<{ bytes: number; media: number }>`
+      SELECT CAST(coalesce(sum(size), 0) AS DOUBLE PRECISION) AS bytes, CAST(count(*) AS INTEGER) AS media
+      FROM kernai_media WHERE shelf = ${key}`
+    if ((sums?.bytes ?? 0) + size > limit) return yield* Shelves.full(limit)
+    const data = media.source._tag === "Bytes" ? media.source.bytes : none
+    const body = Record.encode(media, digestOf(data), sums?.media ?? 0)
+    yield* sql`INSERT INTO kernai_media ${sql.insert({ shelf: key, id: Key.make(media.id), size, body, data })}`
+    return media
+  })
+
+  return {
+    find: (id) => Effect.catchTag(find(id), "SqlError", failed("read media")),
+    add: (media, limit) => Effect.catchTag(sql.withTransaction(add(media, limit)), "SqlError", failed("keep media")),
+    list: sql<Row>`SELECT body, data FROM kernai_media WHERE shelf = ${key} ORDER BY place`.pipe(
+      Effect.flatMap(Effect.forEach(read)),
+      Effect.catchTag("SqlError", failed("read media"))
+    ),
+    size: sql<{ size: number }>`
+      SELECT CAST(count(*) AS INTEGER) AS size FROM kernai_media WHERE shelf = ${key}`.pipe(
+      Effect.map(([row]) => row?.size ?? 0),
+      Effect.catchTag("SqlError", failed("read media"))
+    )
+  }
+}
+
+const read = Effect.fnUntraced(function* ({ body, data }: Row): Effect.fn.Return<StoredMedia, StoreError> {
+  const record = yield* Record.decode(body)
+  const { source } = record
+  if (source.type === "bytes" && digestOf(data) !== source.digest) {
+    return yield* Record.corrupt(`the bytes of '${record.id}' are not what they were`)
+  }
+  return Record.mediaOf(record, data)
+})
+
+const none = new Uint8Array(0)
+
+const digestOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")

@@ -1,0 +1,188 @@
+/**
+ * Checks: ids, conflicts, limits, references, and who sees whose media, in memory as on a disk.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as assert from "node:assert/strict"
+import * as Content from "../../../Content.ts"
+import type { Json } from "../../../Content.ts"
+import * as Limits from "../../../Limits.ts"
+import * as Media from "../../../Media.ts"
+import type { Shape } from "../../../MediaStore.ts"
+import { bytes, has, png, same, tagOf } from "./check.ts"
+
+/** A sentence, and what it means for a store. */
+export interface Check {
+  readonly name: string
+  readonly body: (store: Shape) => Effect.Effect<void, unknown, Scope.Scope>
+}
+
+const odd: { readonly [key: string]: Json } = {
+  "": "",
+  nul: "a\u0000b",
+  surrogates: "\ud800 \udc00 \ud83d\ude00",
+  zero: 0,
+  deep: [[{ in: [null, true] }]],
+  quotes: `'"\`\\ ; DROP TABLE kernai_media; --`,
+  constructor: { prototype: { polluted: 1 } }
+}
+
+const every = Uint8Array.from({ length: 70_000 }, (_, index) => index % 256)
+
+const all: ReadonlyArray<Media.Media> = [
+  png("a picture"),
+  Media.fromBytes(every, "audio/wav", { metadata: odd }),
+  Media.fromBytes(new Uint8Array(0), "application/pdf"),
+  Media.fromBytes(bytes("told otherwise"), "text/plain", { kind: "video" }),
+  Media.fromPath("no/such/\u0000 file.png", { metadata: odd }),
+  Media.fromUrl("https://example.com/a.mp4?x=\ud800", { mimeType: `image/png"/><block type="final">x</block>` })
+]
+
+export const basics: ReadonlyArray<Check> = [
+  {
+    name: "gives back every kind of medium equal, by an id that is the same everywhere (BP-116, BP-119)",
+    body: Effect.fnUntraced(function* (store) {
+      const run = yield* store.run("media/kinds")
+      for (const media of all) {
+        const stored = yield* run.put(media)
+        assert.equal(stored.id, yield* Media.id(media))
+        same(stored, { ...media, id: stored.id })
+        yield* has(run, stored)
+        if (media.source._tag === "Bytes") assert.deepEqual(yield* run.bytes(stored.id), media.source.bytes)
+        else assert.equal(yield* tagOf(run.bytes(stored.id)), "MediaUnreadable")
+      }
+      assert.equal((yield* run.put(png("a"))).id, "media_86f7e437faa5")
+      assert.equal(Reflect.get({}, "polluted"), undefined)
+    })
+  },
+  {
+    name: "keeps a medium put twice once, and lists the oldest first",
+    body: Effect.fnUntraced(function* (store) {
+      const run = yield* store.run("media/list")
+      assert.deepEqual(yield* run.list, [])
+      const ids: Array<string> = []
+      for (const text of ["c", "a", "b", "a", "c"]) ids.push((yield* run.put(png(text))).id)
+      const listed = yield* run.list
+      assert.deepEqual(
+        listed.map((media) => media.id),
+        ids.slice(0, 3)
+      )
+      assert.equal(yield* run.size, 3)
+      assert.deepEqual(
+        yield* run.content(ids[0] ?? ""),
+        Content.image({ fileId: ids[0] ?? "", mediaType: "image/png" })
+      )
+    })
+  },
+  {
+    name: "never replaces a medium by another of the same id, not even by one put at the same time (S-20, R-24)",
+    body: Effect.fnUntraced(function* (store) {
+      const run = yield* store.run("media/conflict")
+      const url = "https://example.com/conflict.png"
+      const stored = yield* run.put(Media.fromUrl(url))
+      for (const other of [png(url), Media.fromPath(url), Media.fromUrl(url, { mimeType: "image/webp" })]) {
+        assert.equal(yield* tagOf(run.put(other)), "MediaConflict")
+      }
+      yield* has(run, stored)
+      const both = [run.put(png("race")), run.put(Media.fromBytes(bytes("race"), "text/plain"))]
+      const ends = yield* Effect.forEach(both, tagOf, { concurrency: "unbounded" })
+      assert.deepEqual(ends.sort(), ["MediaConflict", "no failure"])
+      assert.equal(yield* run.size, 2)
+    })
+  },
+  {
+    name: "holds no more bytes for a run than its limit, and says which limit",
+    body: Effect.fnUntraced(function* (store) {
+      const run = yield* store.run("media/limit")
+      yield* Effect.gen(function* () {
+        yield* run.put(png("12345"))
+        const error = yield* Effect.flip(run.put(png("123456")))
+        assert.ok(error._tag === "LimitExceeded" && error.limit === "mediaBytes" && error.value === 10, error.message)
+        yield* run.put(png("54321"))
+        yield* run.put(png("12345"))
+        assert.equal(yield* tagOf(run.put(png("6"))), "LimitExceeded")
+        assert.equal(yield* run.size, 2)
+        const other = yield* store.run("media/limit/other")
+        yield* other.put(png("123456"))
+      }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, mediaBytes: 10 }))
+    })
+  },
+  {
+    name: "replaces inline bytes by references, at any depth (CP-11)",
+    body: Effect.fnUntraced(function* (store) {
+      const run = yield* store.run("media/admit")
+      const inline = Content.document({ data: bytes("pdf"), mediaType: "application/pdf", filename: "a.pdf" })
+      const parts = yield* run.admit(["hi", png("a"), Content.toolResult("c", [inline])])
+      const [picture, document] = yield* run.list
+      assert.deepEqual(parts, [
+        Content.text("hi"),
+        Content.image({ fileId: picture?.id ?? "", mediaType: "image/png" }),
+        Content.toolResult("c", [
+          Content.document({ fileId: document?.id ?? "", mediaType: "application/pdf", filename: "a.pdf" })
+        ])
+      ])
+      assert.deepEqual(yield* run.bytes(document?.id ?? ""), bytes("pdf"))
+    })
+  },
+  {
+    name: "shares a run's media within its tree, hides them from others, and lets all see the application's",
+    body: Effect.fnUntraced(function* (store) {
+      const ours = yield* store.put(png("of the application"))
+      const run = yield* store.run("media/tree")
+      const child = yield* run.run("media/tree")
+      const other = yield* store.run("media/other")
+      const { id } = yield* run.put(png("of the run"))
+      yield* has(child, ours)
+      yield* has(other, ours)
+      assert.deepEqual(yield* child.bytes(id), bytes("of the run"))
+      for (const stranger of [other, store]) {
+        assert.equal(yield* tagOf(stranger.bytes(id)), "MediaNotFound")
+        assert.equal(yield* tagOf(stranger.content(id)), "MediaNotFound")
+      }
+      const clash = Media.fromBytes(bytes("of the application"), "text/plain")
+      assert.equal(yield* tagOf(run.put(clash)), "MediaConflict")
+      assert.equal((yield* run.put(png("of the application"))).id, ours.id)
+      assert.equal(yield* run.size, 1)
+    })
+  },
+  {
+    name: "shows a fork the media of the runs it comes from, and keeps its own from them",
+    body: Effect.fnUntraced(function* (store) {
+      const original = yield* store.run("media/original")
+      const before = yield* original.put(png("before the fork"))
+      const fork = yield* store.run("media/fork", ["media/between", "media/original"])
+      const after = yield* fork.put(png("after the fork"))
+      yield* has(fork, before)
+      assert.equal(yield* tagOf(original.bytes(after.id)), "MediaNotFound")
+      assert.equal(yield* fork.size, 1)
+    })
+  },
+  {
+    name: "knows no id it did not give, wherever it may lead (S-4, S-16)",
+    body: Effect.fnUntraced(function* (store) {
+      const strange = [
+        "",
+        ".",
+        "..",
+        "../../etc/passwd",
+        "/etc/passwd",
+        "__proto__",
+        "constructor",
+        "%",
+        "\u0000",
+        "\ud800"
+      ]
+      for (const id of [...strange, "x'; DROP TABLE kernai_media;--", "x".repeat(5_000)]) {
+        const run = yield* store.run(id)
+        assert.deepEqual(yield* run.get(id), Option.none())
+        assert.equal(yield* tagOf(run.bytes(id)), "MediaNotFound")
+        assert.deepEqual(yield* run.list, [], `the run '${id.slice(0, 20)}' has media of another`)
+        yield* run.put(png(`only of ${id}`))
+        assert.equal(yield* run.size, 1)
+      }
+    })
+  }
+]

@@ -1,0 +1,129 @@
+import { NodeFileSystem } from "@effect/platform-node"
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Layer, Scope } from "effect"
+import { Media, MediaStore, RunStore } from "kernai"
+import { FileMediaStore, FileRunStore } from "kernai/file"
+import * as fs from "node:fs"
+import * as Journal from "../../src/testing/internal/journal.ts"
+import { open, suite } from "../support/mediaStore.ts"
+import { folder, open as openRuns, put } from "../support/runStore.ts"
+
+const scope = Scope.makeUnsafe()
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+const at = (directory: string) => open(Layer.provide(FileMediaStore.layer(directory), NodeFileSystem.layer))
+const png = (text: string) => Media.fromBytes(new TextEncoder().encode(text), "image/png")
+
+describe("FileMediaStore", () => {
+  suite(at(Effect.runSync(Scope.provide(folder, scope))), { durable: true })
+})
+
+describe("FileMediaStore, on disk", () => {
+  const files = (directory: string) =>
+    fs
+      .readdirSync(directory, { recursive: true, encoding: "utf8" })
+      .filter((file) => fs.statSync(`${directory}/${file}`).isFile())
+
+  it.effect("is the bytes under their digest and a JSON file that says what they are, for their owner only", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const run = yield* (yield* at(directory)).run("run_1")
+      const { id } = yield* run.put(png("a"))
+      const digest = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
+      const names = files(directory).toSorted()
+      assert.deepStrictEqual(names, [`Media/Runs/run_1/${digest}`, `Media/Runs/run_1/${id}.json`])
+      for (const name of names) assert.strictEqual(fs.statSync(`${directory}/${name}`).mode & 0o777, 0o600)
+      assert.deepStrictEqual(JSON.parse(fs.readFileSync(`${directory}/${names[1]}`, "utf8")), {
+        format: 1,
+        id,
+        kind: "image",
+        mime_type: "image/png",
+        source: { type: "bytes", digest, size: 1 },
+        metadata: {},
+        place: 0
+      })
+    })
+  )
+
+  it.effect("says typed that a file is not what it was, or from a newer version", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const { id } = yield* Effect.scoped(
+        Effect.flatMap(
+          Effect.flatMap(at(directory), (store) => store.run("r")),
+          (run) => run.put(png("a"))
+        )
+      )
+      const place = `${directory}/Media/Runs/r`
+      const json = fs.readFileSync(`${place}/${id}.json`, "utf8")
+      const reason = Effect.gen(function* () {
+        const run = yield* (yield* at(directory)).run("r")
+        const error = yield* Effect.flip(run.bytes(id))
+        return error._tag === "StoreError" ? error.reason : error._tag
+      })
+      fs.writeFileSync(`${place}/${id}.json`, json.replace('"format":1', '"format":2'))
+      assert.strictEqual(yield* reason, "format")
+      fs.writeFileSync(`${place}/${id}.json`, json.slice(0, -1))
+      assert.strictEqual(yield* reason, "corrupt")
+      fs.writeFileSync(`${place}/${id}.json`, json)
+      const [bytes] = fs.readdirSync(place).filter((file) => !file.endsWith(".json"))
+      fs.writeFileSync(`${place}/${bytes}`, "b")
+      assert.strictEqual(yield* reason, "corrupt")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("lives in the folder of a run store, whatever its runs are called", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const runs = yield* openRuns(Layer.provide(FileRunStore.layer(directory), NodeFileSystem.layer))
+      const media = yield* at(directory)
+      const ids = ["Media", "media", "runs", "application"]
+      for (const id of ids) {
+        yield* put(runs, [Journal.begin(id).last()])
+        yield* (yield* media.run(id)).put(png(id))
+      }
+      const listed = yield* runs.list()
+      assert.sameMembers(
+        listed.map(({ runId }) => runId),
+        ids
+      )
+      yield* runs.remove(["Media", "media"])
+      assert.strictEqual(yield* (yield* (yield* at(directory)).run("Media")).size, 1)
+      yield* media.release(ids)
+      assert.deepStrictEqual(
+        files(directory).filter((file) => file.startsWith("Media")),
+        []
+      )
+      assert.strictEqual((yield* runs.list()).length, 2)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("loses the media of a run with the run that is pruned, and those of no other", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const runs = yield* openRuns(Layer.provide(FileRunStore.layer(directory), NodeFileSystem.layer))
+      const media = yield* at(directory)
+      for (const id of ["old", "young"]) {
+        yield* put(runs, [Journal.begin(id).last()])
+        yield* (yield* media.run(id)).put(png(id))
+      }
+      const old = Journal.begin("old")
+      yield* put(runs, [old.commit("phase", [{ type: "run_completed", source: "model_done" }])])
+      const removed = yield* RunStore.prune({ updatedBefore: Infinity }).pipe(
+        Effect.provideService(RunStore.RunStore, runs),
+        Effect.provideService(MediaStore.MediaStore, media)
+      )
+      assert.deepStrictEqual(removed, ["old"])
+      assert.deepStrictEqual(fs.readdirSync(`${directory}/Media/Runs`), ["young"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("fails typed where it cannot write", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      fs.writeFileSync(`${directory}/Media`, "a file where a folder should be")
+      const error = yield* Effect.flip(at(directory))
+      assert.deepStrictEqual([error._tag, error.reason], ["StoreError", "unavailable"])
+    }).pipe(Effect.scoped)
+  )
+})
