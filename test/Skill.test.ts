@@ -180,6 +180,14 @@ describe("Skill.make", () => {
     })
   )
 
+  it.effect("misses an input that is named like a member of every object (S-10)", () =>
+    Effect.gen(function* () {
+      const skill = skillOf(Schema.Struct({ constructor: Schema.optionalKey(Schema.String), toString: Schema.String }))
+      assert.strictEqual(yield* sentence(skill, {}), "Missing required input: toString for skill 'probe'.")
+      assert.deepStrictEqual<unknown>({ ...(yield* skill.call({ toString: "x" }, scope)) }, { toString: "x" })
+    })
+  )
+
   it.effect("decodes with the services its schema needs", () =>
     Effect.gen(function* () {
       class Names extends Context.Service<Names, { readonly of: (id: string) => Effect.Effect<string> }>()("Names") {}
@@ -273,6 +281,8 @@ describe("Skill misfits (BP-87)", () => {
         ].join("\n")
       )
       const nothing = yield* misfit(skill, {})
+      const unnamed = yield* misfit(skill, { "": "x" })
+      assert.include(unnamed.message, "Got params:      (none)")
       assert.include(nothing.message, "Got params:      (none)\n")
       const deep = yield* misfit(skill, { tickets: [{ priority: 1 }] })
       assert.strictEqual(deep.message, "Missing required input: tickets[0].tags for skill 'probe'.")

@@ -45,9 +45,13 @@ export const fromJsonSchema = (schema: JsonObject): Input => describe(() => sche
 export const fromSchema = <S extends Schema.Constraint>(schema: S): DecodedInput<S["Type"], S["DecodingServices"]> => {
   const codec = Schema.toCodecJson(schema)
   const parse = SchemaParser.decodeUnknownEffect(codec)
-  const shape = shapeOf(SchemaAST.toEncoded(codec.ast))
+  const encoded = SchemaAST.toEncoded(codec.ast)
+  const shape = shapeOf(encoded)
+  // An input named like a member of every object would be found there when it is absent (S-10).
+  const inherits =
+    SchemaAST.isObjects(encoded) && encoded.propertySignatures.some(({ name }) => name in Object.prototype)
   const decode = (params: JsonObject): Effect.Effect<S["Type"], SchemaIssue.Issue, S["DecodingServices"]> => {
-    if (shape === "object") return parse(params)
+    if (shape === "object") return parse(inherits ? Object.assign(Object.create(null), params) : params)
     if (shape === "none") return parse(null)
     // A struct without fields lets every object through as it is.
     if (shape === "empty") return parse({})
