@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+import type * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -116,6 +117,19 @@ export interface Shape {
    * The same record once more is a success: its acknowledgement was lost (R-6).
    */
   readonly commit: (record: RunRecord, state: RunState) => Effect.Effect<void, ConcurrentAppendError | StoreError>
+  /**
+   * Stores records that follow one another in one transaction: all of them or none, on the terms of `commit`.
+   *
+   * A store that has this is given what happened between two effects at once;
+   * one that has not is given each revision by itself. Then a crash sets a run
+   * back to its last revision, else to the one before its last effect: nothing
+   * that others could see is ever taken back. Whoever wraps `commit` wraps this
+   * too, or leaves it out.
+   */
+  readonly commitAll?: (
+    records: Arr.NonEmptyReadonlyArray<RunRecord>,
+    state: RunState
+  ) => Effect.Effect<void, ConcurrentAppendError | StoreError>
   /** The state at the last commit, if the run is known. */
   readonly load: (runId: string) => Effect.Effect<Option.Option<RunState>, StoreError>
   readonly head: (runId: string) => Effect.Effect<Option.Option<RunHead>, StoreError>
@@ -240,13 +254,7 @@ interface Kept {
   lease: Lease | undefined
 }
 
-/**
- * Keeps runs in this process.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => {
+const memory = (): Shape & Required<Pick<Shape, "commitAll">> => {
   const runs = new Map<string, Kept>()
   const followers = new Set<(record: RunRecord) => void>()
 
@@ -267,20 +275,23 @@ export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => 
       return Effect.void
     })
 
-  const commit = (record: RunRecord, state: RunState) =>
+  const commitAll = (records: Arr.NonEmptyReadonlyArray<RunRecord>, state: RunState) =>
     Effect.suspend((): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
-      const kept = runs.get(record.runId)
+      const [{ revision, runId }] = records
+      const kept = runs.get(runId)
       const actualSeq = kept?.journal.length ?? 0
-      const expectedSeq = record.revision - 1
+      const expectedSeq = revision - 1
       if (kept === undefined || actualSeq !== expectedSeq) {
-        if (isSame(kept?.journal[expectedSeq], record)) return Effect.void
-        return Effect.fail(new ConcurrentAppendError({ runId: record.runId, expectedSeq, actualSeq }))
+        if (records.every((record) => isSame(kept?.journal[record.revision - 1], record))) return Effect.void
+        return Effect.fail(new ConcurrentAppendError({ runId, expectedSeq, actualSeq }))
       }
-      const refused = RunCodec.refusal(record)
-      if (refused !== undefined) return Effect.fail(refused)
-      kept.journal.push(record)
+      for (const record of records) {
+        const refused = RunCodec.refusal(record)
+        if (refused !== undefined) return Effect.fail(refused)
+      }
+      for (const record of records) kept.journal.push(record)
       kept.state = state
-      tell(record)
+      records.forEach(tell)
       return Effect.void
     })
 
@@ -341,16 +352,37 @@ export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => 
       for (const runId of runIds) runs.delete(runId)
     })
 
-  return { create, commit, load, head, read, tail, list, acquire, release, remove }
-})
+  const commit = (record: RunRecord, state: RunState) => commitAll([record], state)
+
+  return { create, commit, commitAll, load, head, read, tail, list, acquire, release, remove }
+}
 
 /**
- * Keeps runs in this process.
+ * Keeps runs in this process, each revision by itself: a store to wrap and to watch.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => eachRevision(memory()))
+
+/**
+ * A store that is given each revision by itself, whatever else it can.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const eachRevision = (store: Shape): Shape => {
+  const { commitAll: _, ...strict } = store
+  return strict
+}
+
+/**
+ * Keeps runs in this process, what happened between two effects at once.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<RunStore> = /*#__PURE__*/ Layer.effect(RunStore, makeMemory)
+export const layerMemory: Layer.Layer<RunStore> = /*#__PURE__*/ Layer.sync(RunStore, memory)
 
 // An acknowledgement was lost: the same record comes again, as it is or made anew (R-6).
 const isSame = (kept: RunRecord | undefined, record: RunRecord): boolean => {

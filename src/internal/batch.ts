@@ -23,6 +23,7 @@ import type { Json } from "./json.ts"
 import {
   ask,
   commit,
+  flush,
   type Draft,
   hookArgs,
   obey,
@@ -49,7 +50,8 @@ const openBatch = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void,
   let calls = openTurn(run).pending
   let rewritten = false
   if (hook !== undefined) {
-    const result = yield* ask(run, "onToolCallsStarted", hook(hookArgs(run, { calls })))
+    const asked = calls
+    const result = yield* ask(run, "onToolCallsStarted", () => hook(hookArgs(run, { calls: asked })))
     if (result.control !== undefined && result.control.type !== "continue") return yield* obey(run, result.control)
     if (result.value !== undefined) {
       calls = yield* declared(calls, result.value)
@@ -58,6 +60,7 @@ const openBatch = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void,
   }
   const approvals: Array<Approval> = []
   if (run.policy !== undefined) {
+    yield* flush(run)
     for (const call of calls) {
       const approval = approvalOf(call, yield* authorize(run, call))
       if (approval !== undefined) approvals.push(approval)
@@ -181,7 +184,8 @@ const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Ret
   }
   const hook = run.hooks.onToolCallStarted
   if (hook !== undefined) {
-    const result = yield* ask(run, "onToolCallStarted", hook(hookArgs(run, { call: asked })))
+    const offered = asked
+    const result = yield* ask(run, "onToolCallStarted", () => hook(hookArgs(run, { call: offered })))
     if (result.control !== undefined && result.control.type !== "continue") return yield* obey(run, result.control)
     const value: Review | undefined = result.value
     if (value?.type === "skip") {
@@ -243,7 +247,7 @@ const launch = (run: Run): Effect.Effect<void, KernelError> => {
 
 /** Several calls share one lock for their commits; what a hook asked for meanwhile is done when all have ended. */
 const together = (run: Run, calls: Effect.Effect<void, KernelError>): Effect.Effect<void, KernelError> =>
-  Effect.suspend(() => {
+  Effect.flatMap(flush(run), () => {
     run.lock = Semaphore.makeUnsafe(1)
     const unlocked = Effect.ensuring(
       calls,
@@ -261,9 +265,13 @@ const together = (run: Run, calls: Effect.Effect<void, KernelError>): Effect.Eff
 /** One call, alone. A result in hand is committed even when the run is being stopped (DR-7). */
 const one = (run: Run, call: Call): Effect.Effect<void, KernelError> =>
   Effect.andThen(
-    commit(run, "launch", [], { launched: [call.toolCallId] }),
+    Effect.andThen(commit(run, "launch", [], { launched: [call.toolCallId] }), flush(run)),
     Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(restore(execute(run, call)), (result) => commit(run, "phase", [completed(result)]))
+      Effect.flatMap(restore(execute(run, call)), (result) => {
+        const done = commit(run, "phase", [completed(result)])
+        // What cannot be done again is known to be done as soon as it is.
+        return effectsOf(run, call) === "read" ? done : Effect.andThen(done, flush(run))
+      })
     )
   )
 
@@ -298,7 +306,7 @@ const finish = (
     const hook = run.hooks.onToolCallCompleted
     if (hook === undefined) return
     run.settled = true
-    const asked = yield* restore(ask(run, "onToolCallCompleted", hook(hookArgs(run, { result }))))
+    const asked = yield* restore(ask(run, "onToolCallCompleted", () => hook(hookArgs(run, { result }))))
     if (asked.control !== undefined && asked.control.type !== "continue") run.deferred ??= asked.control
   })
   return run.lock === undefined ? body : run.lock.withPermits(1)(body)

@@ -22,7 +22,7 @@ import { effectsOf } from "./dispatch.ts"
 import { offer, questionsOf } from "./offer.ts"
 import type { JsonObject } from "./json.ts"
 import { conclude, drive, failWith, restoreOutput } from "./loop.ts"
-import { type AnyAgent, commit, type Ground, now, ownContext, patiently, type Run } from "./run.ts"
+import { type AnyAgent, commit, flush, type Ground, now, ownContext, patiently, type Run } from "./run.ts"
 import * as Tree from "./tree.ts"
 
 /** Who a new run is. */
@@ -94,7 +94,8 @@ const take = (ground: Ground, state: RunState): Run => ({
   goesOn: false,
   output: undefined,
   raw: [],
-  deferred: undefined
+  deferred: undefined,
+  outbox: ground.store.commitAll === undefined ? undefined : { records: [], events: [] }
 })
 
 const finish = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
@@ -156,6 +157,8 @@ export const resume = Effect.fnUntraced(function* (
     ...verdicts
   }
   yield* commit(run, "resume", [], delta)
+  // Nobody else takes it up from here on.
+  yield* flush(run)
   return yield* finish(run)
 })
 

@@ -14,7 +14,7 @@ import { continueCalls } from "./batch.ts"
 import type { Json } from "./json.ts"
 import { isJsonObject } from "./json.ts"
 import { redact } from "./redact.ts"
-import { ask, commit, hookArgs, type Run, settle } from "./run.ts"
+import { ask, commit, flush, hookArgs, type Run, settle } from "./run.ts"
 import { afterCalls, afterModel, afterTurn, prepare, restartModel, startModel, startTurn } from "./turn.ts"
 import { misfit } from "./view.ts"
 
@@ -35,7 +35,7 @@ const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Kern
   const { completing } = run.state
   // Its end was decided, and onRunCompleted was asked: all that is left is to come to it (DR-10).
   if (completing !== undefined && run.state.status.type === "running") {
-    return yield* commit(run, "phase", [{ type: "run_completed", ...completing }])
+    yield* commit(run, "phase", [{ type: "run_completed", ...completing }])
   }
   while (run.state.status.type === "running") {
     const reason = run.stop?.()
@@ -69,6 +69,7 @@ const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Kern
         break
     }
   }
+  yield* flush(run)
 })
 
 // ---------------------------------------------------------------- failure
@@ -79,29 +80,34 @@ export const failWith = (run: Run, error: KernelError): Effect.Effect<never, Ker
 
 /** Records why a run stopped, where there is something to record and a store to record it in (DR-18, DR-21). */
 const fail = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never, KernelError> => {
-  if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
+  if (Cause.hasInterruptsOnly(cause)) return flushed(run, cause)
   const error = cause.reasons.find(Cause.isFailReason)?.error
   switch (error?._tag) {
     // Another worker has the run, or nobody can store anything: nothing more may be tried (DR-6).
     case "ConcurrentAppendError":
     case "AgentCrashError":
     case "StoreError":
+      return Effect.failCause(cause)
     // A stop from outside is no failure: the head stays at the last commit.
     case "CancellationError":
-      return Effect.failCause(cause)
+      return flushed(run, cause)
     case "MiddlewareTermination": {
       const end = { source: "caller", reason: "guardrail", metadata: { reason: error.reason } } as const
-      return Effect.andThen(commit(run, "phase", [{ type: "run_completed", ...end }]), Effect.failCause(cause))
+      return Effect.andThen(commit(run, "phase", [{ type: "run_completed", ...end }]), flushed(run, cause))
     }
     default:
-      return Effect.andThen(failed(run, infoOf(error, cause)), Effect.failCause(cause))
+      return Effect.andThen(failed(run, infoOf(error, cause)), flushed(run, cause))
   }
 }
+
+/** Why a run stopped, once what it did until then is stored (DR-7). */
+const flushed = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never, KernelError> =>
+  Effect.andThen(flush(run), Effect.failCause(cause))
 
 const failed = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {
   const hook = run.hooks.onRunFailed
   if (hook !== undefined) {
-    yield* ask(run, "onRunFailed", hook(hookArgs(run, { error }))).pipe(
+    yield* ask(run, "onRunFailed", () => hook(hookArgs(run, { error }))).pipe(
       Effect.catchCause((cause) => Effect.logWarning("onRunFailed failed", cause))
     )
   }

@@ -2,11 +2,14 @@
  * A run while it runs: its state, what it stands on, and the one way both move.
  *
  * `commit` is the only place where state advances: it makes the record, stores
- * it, and tells its events, in that order. `settle` and `gate` are the two
- * places where hooks are asked (DR-4, DR-8).
+ * it, and tells its events, in that order. A store that takes several revisions
+ * at once gets them at the next barrier: before a model is asked, a call is
+ * launched, a hook or a policy is heard, and when the run stops. `settle` and
+ * `ask` are the two places where hooks are asked (DR-4, DR-8).
  *
  * @since 0.1.0
  */
+import * as Arr from "effect/Array"
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -121,6 +124,14 @@ export interface Run extends Ground {
   raw: ReadonlyArray<StreamPart>
   /** The stop a hook asked for while other calls were under way: the next commit keeps it. */
   deferred: Stop | undefined
+  /** What waits for the next barrier, where the store takes several revisions at once. */
+  readonly outbox: Outbox | undefined
+}
+
+/** Revisions that are not stored yet, and what is told once they are. */
+export interface Outbox {
+  records: Array<RunRecord>
+  events: Array<RunEvent>
 }
 
 /** What can go wrong around a commit: nothing else may be tried on this run then. */
@@ -157,7 +168,11 @@ export const stepOf = (state: RunState): number =>
 /** Publishes something that is not part of the journal. */
 export const tell = (run: Run, event: Live): void => {
   const { depth, rootRunId, runId, taskId } = run.state
-  run.tell({ ...event, runId, rootRunId, step: stepOf(run.state), depth, taskId, at: now(run) })
+  const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at: now(run) }
+  const told: RunEvent = Object.assign(scope, event)
+  // It comes after what happened before it.
+  if (isWaiting(run.outbox)) run.outbox.events.push(told)
+  else run.tell(told)
 }
 
 const nothing: Delta = {}
@@ -166,6 +181,7 @@ const nothing: Delta = {}
  * One commit: the record, the store, the new state, the events.
  *
  * What is in hand is stored even while the run is being interrupted (DR-7).
+ * Where it may wait for the next barrier, only the state moves at once.
  */
 export const commit = (
   run: Run,
@@ -173,9 +189,39 @@ export const commit = (
   events: ReadonlyArray<Draft>,
   delta: Delta = nothing
 ): Effect.Effect<void, CommitError> => {
-  const one = Effect.uninterruptible(Effect.suspend(() => write(run, op, events, delta)))
-  return run.lock === undefined ? one : run.lock.withPermits(1)(one)
+  const { lock, outbox } = run
+  if (lock !== undefined) return lock.withPermits(1)(Effect.uninterruptible(write(run, op, events, delta)))
+  return outbox === undefined
+    ? Effect.uninterruptible(write(run, op, events, delta))
+    : Effect.sync(() => {
+        const record = recordOf(run, op, events, delta)
+        enter(run, advance(run.state, record))
+        outbox.records.push(record)
+        announce(run, record, (event) => outbox.events.push(event))
+      })
 }
+
+/**
+ * A barrier: what waits is stored and told, then the run may do what others see.
+ *
+ * A run whose store takes each revision by itself has nothing waiting here.
+ */
+export const flush = (run: Run): Effect.Effect<void, CommitError> =>
+  run.outbox === undefined ? Effect.void : Effect.uninterruptible(Effect.suspend(() => send(run)))
+
+const send = (run: Run): Effect.Effect<void, CommitError> => {
+  const { outbox, state, store } = run
+  if (outbox === undefined || store.commitAll === undefined) return Effect.void
+  const { events, records } = outbox
+  if (!Arr.isArrayNonEmpty(records)) return Effect.void
+  outbox.records = []
+  outbox.events = []
+  return Effect.map(patiently(store, state, store.commitAll(records, state)), () => {
+    for (const event of events) run.tell(event)
+  })
+}
+
+const isWaiting = (outbox: Outbox | undefined): outbox is Outbox => outbox !== undefined && outbox.records.length > 0
 
 /** The body of a commit, for callers that hold the lock already. */
 export const write = (
@@ -183,39 +229,46 @@ export const write = (
   op: RunRecord["op"],
   events: ReadonlyArray<Draft>,
   delta: Delta
-): Effect.Effect<void, CommitError> => {
+): Effect.Effect<void, CommitError> =>
+  Effect.suspend(() => {
+    const record = recordOf(run, op, events, delta)
+    const state = advance(run.state, record)
+    return Effect.map(patiently(run.store, record, run.store.commit(record, state)), () => {
+      enter(run, state)
+      announce(run, record, run.tell)
+    })
+  })
+
+/** From here on the run is where its record says. */
+const enter = (run: Run, state: RunState): void => {
+  run.state = state
+  run.settled = false
+  run.changed = undefined
+}
+
+const announce = (run: Run, { events }: RunRecord, tell: (event: RunEvent) => void): void => {
+  for (const event of events) tell(event.type === "run_completed" ? withResult(run, event) : event)
+}
+
+const recordOf = (run: Run, op: RunRecord["op"], events: ReadonlyArray<Draft>, delta: Delta): RunRecord => {
   const at = now(run)
   const { depth, revision, rootRunId, runId, taskId } = run.state
   const started = events[0]?.type === "turn_started"
   const step = started ? turnLog(run.state).length : stepOf(run.state)
   const next = revision + 1
   // The fields all events share come first: an object that grows by few fields is small and quick to make.
-  const told: ReadonlyArray<PhaseEvent> = events.map((event) => ({
-    runId,
-    rootRunId,
-    step,
-    depth,
-    taskId,
-    at,
-    revision: next,
-    ...event
-  }))
-  const record: RunRecord = {
+  const scoped = (event: Draft): PhaseEvent =>
+    Object.assign({ runId, rootRunId, step, depth, taskId, at, revision: next }, event)
+  const first = events[0]
+  return {
     runId,
     revision: next,
     op,
-    events: told,
+    events: events.length === 1 && first !== undefined ? [scoped(first)] : events.map(scoped),
     delta: run.settled || run.changed !== undefined || run.deferred !== undefined ? pending(run, delta) : delta,
     createdAt: at,
     workerId: run.workerId
   }
-  const state = advance(run.state, record)
-  return Effect.map(patiently(run.store, record, run.store.commit(record, state)), () => {
-    run.state = state
-    run.settled = false
-    run.changed = undefined
-    for (const event of told) run.tell(event.type === "run_completed" ? withResult(run, event) : event)
-  })
 }
 
 /**
@@ -225,21 +278,21 @@ export const write = (
  */
 export const patiently = <E>(
   store: RunStore.Shape,
-  record: RunRecord,
+  last: { readonly runId: string; readonly revision: number },
   write: Effect.Effect<void, E>,
   waits: ReadonlyArray<number> = [50, 250]
 ): Effect.Effect<void, E | StoreError | ConcurrentAppendError> =>
   Effect.catchIf(write, isPassing, (error) => {
     const [wait, ...rest] = waits
     if (wait === undefined) return Effect.fail(error)
-    const again = Effect.andThen(Effect.sleep(wait), patiently(store, record, write, rest))
+    const again = Effect.andThen(Effect.sleep(wait), patiently(store, last, write, rest))
     // While it waited, another may have taken the run up from that very record.
-    return Effect.andThen(again, stillLast(store, record))
+    return Effect.andThen(again, stillLast(store, last))
   })
 
 const stillLast = (
   store: RunStore.Shape,
-  { revision, runId }: RunRecord
+  { revision, runId }: { readonly runId: string; readonly revision: number }
 ): Effect.Effect<void, StoreError | ConcurrentAppendError> =>
   Effect.flatMap(store.head(runId), (head) => {
     const actualSeq = Option.isSome(head) ? head.value.revision : 0
@@ -290,23 +343,25 @@ export const hookArgs = <More extends object>(run: Run, more: More): HookArgs & 
     ...more
   })
 
-/** Asks a hook; its context change is part of the state from here on. */
+/** Asks a hook about what is stored; its context change is part of the state from here on. */
 export const ask = <A>(
   run: Run,
   name: keyof Hooks,
-  hook: Effect.Effect<HookResult<A> | void, unknown>
-): Effect.Effect<HookResult<A>, ExtensionFailed | MiddlewareTermination> =>
-  hook.pipe(
-    Effect.mapError((error) => extensionError(name, error)),
-    Effect.map((result) => {
-      if (result === undefined) return {}
-      if (result.context !== undefined) {
-        const context = ownContext(result.context)
-        run.changed = { ...run.changed, ...context }
-        run.state = withContext(run.state, { ...run.state.context, ...context })
+  hook: () => Effect.Effect<HookResult<A> | void, unknown>
+): Effect.Effect<HookResult<A>, ExtensionFailed | MiddlewareTermination | CommitError> =>
+  Effect.flatMap(flush(run), () =>
+    Effect.map(
+      Effect.mapError(hook(), (error) => extensionError(name, error)),
+      (result) => {
+        if (result === undefined) return {}
+        if (result.context !== undefined) {
+          const context = ownContext(result.context)
+          run.changed = { ...run.changed, ...context }
+          run.state = withContext(run.state, { ...run.state.context, ...context })
+        }
+        return result
       }
-      return result
-    })
+    )
   )
 
 /** A copy of a context that nobody else can change; what is no JSON is left to the store to refuse. */
@@ -338,12 +393,15 @@ export const settle = <More extends object>(
   if (hook === undefined || run.settled || run.state.settledRevision >= run.state.phaseRevision) return next(run)
   // A failing hook has been asked too, and is not asked again (DR-8).
   run.settled = true
-  return Effect.flatMap(ask(run, name, hook(hookArgs(run, more))), ({ control }) => {
-    if (control === undefined) return next(run)
-    if (control.type !== "continue") return obey(run, control)
-    run.goesOn = name === "onTurnCompleted"
-    return next(run)
-  })
+  return Effect.flatMap(
+    ask(run, name, () => hook(hookArgs(run, more))),
+    ({ control }) => {
+      if (control === undefined) return next(run)
+      if (control.type !== "continue") return obey(run, control)
+      run.goesOn = name === "onTurnCompleted"
+      return next(run)
+    }
+  )
 }
 
 /** Pauses or finishes the run as a hook asked. */
@@ -365,12 +423,16 @@ export const pause = (
   )
 
 /** Tells the observer; what it does wrong is logged and changes nothing (DR-8). */
-export const observePause = (run: Run, reason: string, metadata: Json): Effect.Effect<void> =>
-  run.hooks.onPause === undefined
+export const observePause = (run: Run, reason: string, metadata: Json): Effect.Effect<void, CommitError> => {
+  const hook = run.hooks.onPause
+  return hook === undefined
     ? Effect.void
-    : run.hooks
-        .onPause(hookArgs(run, { reason, metadata }))
-        .pipe(Effect.catchCause((cause) => Effect.logWarning("onPause failed", cause)))
+    : Effect.flatMap(flush(run), () =>
+        Effect.catchCause(hook(hookArgs(run, { reason, metadata })), (cause) =>
+          Effect.logWarning("onPause failed", cause)
+        )
+      )
+}
 
 /** Ends the run: onRunCompleted may pause this, but not undo it (DR-10). */
 export const complete = Effect.fnUntraced(function* (
@@ -382,7 +444,7 @@ export const complete = Effect.fnUntraced(function* (
   const end = { source, ...(reason === undefined ? {} : { reason }), ...(metadata === undefined ? {} : { metadata }) }
   const hook = run.hooks.onRunCompleted
   if (hook !== undefined) {
-    const result = yield* ask(run, "onRunCompleted", hook(hookArgs(run, { source, reason })))
+    const result = yield* ask(run, "onRunCompleted", () => hook(hookArgs(run, { source, reason })))
     if (result.control?.type === "pause") {
       return yield* pause(run, result.control.reason, result.control.metadata ?? null, { completing: end })
     }

@@ -15,6 +15,7 @@ import type { RunRecord, ToolResponseChange, Turn } from "../RunState.ts"
 import * as Usage from "../Usage.ts"
 import * as Codec from "./contentCodec.ts"
 import type { Entry, Part } from "./runSchema.ts"
+import { grade } from "./storable.ts"
 
 /** A record. Its events share one scope, or each has its own. */
 export const record = (format: number, record: RunRecord): object => {
@@ -70,10 +71,23 @@ const isOwnEvent = (event: PhaseEvent): boolean => {
       return event.calls === undefined && event.approvals === undefined
     case "tool_call_started":
       return event.change === undefined
+    case "model_completed":
+      return (
+        event.outcome.type !== "workflow" &&
+        event.message.content.every(isText) &&
+        event.calls.every((call) => grade(call.input) === 1)
+      )
+    case "tool_call_completed": {
+      const { error, message, metadata, output } = event.result
+      const isPlain = error === undefined && message === undefined && metadata === undefined
+      return isPlain && event.spent === undefined && (output === undefined || output.every(isText))
+    }
     default:
       return false
   }
 }
+
+const isText = (part: Content): boolean => part.type === "text"
 
 // ---------------------------------------------------------------- scopes
 

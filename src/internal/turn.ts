@@ -23,7 +23,7 @@ import { startCalls } from "./batch.ts"
 import * as Guard from "./guard.ts"
 import { intent, type Intent, messageOf } from "./intent.ts"
 import { type Heard, hear } from "./modelCall.ts"
-import { ask, commit, complete, hookArgs, obey, openTurn, type Run, settle, tell } from "./run.ts"
+import { ask, commit, complete, flush, hookArgs, obey, openTurn, type Run, settle, tell } from "./run.ts"
 import { freeze } from "./snapshot.ts"
 import * as Tree from "./tree.ts"
 import { canAct, definitions, isProtocol, misfit, outputSchema, parametersOf, visibleProtocols } from "./view.ts"
@@ -40,7 +40,10 @@ export const startTurn = (run: Run): Effect.Effect<void, KernelError> => {
   // What is taken is committed at once: it is either still waiting or part of the run.
   return Effect.uninterruptible(
     Effect.flatMap(run.steering?.take ?? Effect.succeed(none), (steering) =>
-      commit(run, "phase", [{ type: "turn_started", turnId, ...(steering.length === 0 ? {} : { steering }) }])
+      Effect.andThen(
+        commit(run, "phase", [{ type: "turn_started", turnId, ...(steering.length === 0 ? {} : { steering }) }]),
+        flush(run)
+      )
     )
   )
 }
@@ -56,7 +59,12 @@ export const prepare = (run: Run): Effect.Effect<void, KernelError> =>
 
 const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
   const { agent } = run
-  const instructions = typeof agent.instructions === "string" ? agent.instructions : yield* agent.instructions
+  let { instructions } = agent
+  if (typeof instructions !== "string") {
+    // What is foreign may take its time, and others look at what happened until then.
+    yield* flush(run)
+    instructions = yield* instructions
+  }
   const protocols = yield* visibleProtocols(run)
   const built = yield* run.pipeline.build({
     agent,
@@ -70,11 +78,10 @@ const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Ker
     builder: run.builder,
     counter: run.counter
   })
-  if (run.hooks.onTurnPrepared === undefined) return yield* commitPrompt(run, built, argsOf(built))
-  const result = yield* ask(
-    run,
-    "onTurnPrepared",
-    run.hooks.onTurnPrepared(hookArgs(run, { prepared: { ...built, messages: built.messages ?? run.state.prompt } }))
+  const hook = run.hooks.onTurnPrepared
+  if (hook === undefined) return yield* commitPrompt(run, built, argsOf(built))
+  const result = yield* ask(run, "onTurnPrepared", () =>
+    hook(hookArgs(run, { prepared: { ...built, messages: built.messages ?? run.state.prompt } }))
   )
   if (result.control !== undefined && result.control.type !== "continue") return yield* obey(run, result.control)
   if (result.value === undefined) return yield* commitPrompt(run, built, argsOf(built))
@@ -131,6 +138,7 @@ export const restartModel = Effect.fnUntraced(function* (run: Run) {
   yield* commit(run, "phase", [{ type: "model_restarted", attempt: openTurn(run).attempt + 1 }])
   const observer = run.hooks.onModelRestarted
   if (observer !== undefined) {
+    yield* flush(run)
     yield* observer(hookArgs(run, {})).pipe(
       Effect.catchCause((cause) => Effect.logWarning("onModelRestarted failed", cause))
     )
@@ -154,7 +162,8 @@ const askModel = (run: Run): Effect.Effect<void, KernelError> => {
 const askWith = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): Effect.Effect<void, KernelError> =>
   Effect.uninterruptibleMask((restore) => {
     const heard = Effect.flatMap(hear(run, turn, tools, restore), (heard) => answer(run, heard))
-    return Tree.isBounded(run.tree) ? Effect.andThen(Tree.reserve(run.tree, run.state.depth, restore), heard) : heard
+    const stored = Effect.andThen(flush(run), heard)
+    return Tree.isBounded(run.tree) ? Effect.andThen(Tree.reserve(run.tree, run.state.depth, restore), stored) : stored
   })
 
 /** Reads what the reply means and commits it. */
@@ -283,5 +292,8 @@ export const afterTurn = (run: Run): Effect.Effect<void, KernelError> =>
     if (emptyReplies === 0) return startTurn(run)
     if (emptyReplies > run.limits.emptyReplies) return Effect.fail(new EmptyReplies({ runId, count: emptyReplies }))
     // A model that says nothing is given a little longer each time.
-    return Effect.andThen(Effect.sleep(250 * 2 ** (emptyReplies - 1)), startTurn(run))
+    return Effect.andThen(
+      Effect.andThen(flush(run), Effect.sleep(250 * 2 ** (emptyReplies - 1))),
+      Effect.suspend(() => startTurn(run))
+    )
   })

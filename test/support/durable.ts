@@ -224,7 +224,7 @@ const boot = (
 
 /** The store is another process: what was sent to it is done, whatever becomes of the sender. */
 const outside = (store: RunStore.Shape, machine: Machines.Machine): RunStore.Shape => ({
-  ...store,
+  ...RunStore.eachRevision(store),
   create: (record, state) => machine.ask(store.create(record, state)),
   commit: (record, state) => machine.ask(store.commit(record, state)),
   load: (runId) => machine.ask(store.load(runId)),

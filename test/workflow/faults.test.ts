@@ -219,7 +219,7 @@ describe("a parent that ends", () => {
     return Effect.gen(function* () {
       const store = yield* RunStore.RunStore
       const broken: RunStore.Shape = {
-        ...store,
+        ...RunStore.eachRevision(store),
         commit: (record, state) =>
           record.runId === "run:t1/t0" && record.events.some((event) => event.type === "model_completed")
             ? Effect.fail(

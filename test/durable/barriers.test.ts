@@ -1,0 +1,210 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Layer, Stream } from "effect"
+import type { RunEvent, RunState } from "kernai"
+import { Agent, Hooks, Kernel, MediaStore, ProtocolRegistry, Provider, RunStore, Skill, SkillRegistry } from "kernai"
+import { MockProvider } from "kernai/testing"
+
+const agent = Agent.make({ name: "agent", instructions: "", model: "scripted", skills: "all", maxSteps: 5 })
+
+const act = '<block type="command" name="look">{}</block><block type="command" name="pay">{}</block>'
+const replies = [act, '<block type="final">done</block>'] as const
+
+/** What was stored before each thing that others can see. */
+interface World {
+  /** How many revisions each transaction had. */
+  readonly transactions: Array<number>
+  readonly moments: Array<readonly [what: string, last: string | undefined]>
+}
+
+const nameOf = ({ events, op }: RunState.RunRecord): string => events.at(-1)?.type ?? op
+
+/** A memory store that is watched, with or without transactions of several revisions. */
+const watched = Effect.fnUntraced(function* (world: World, isGrouped: boolean) {
+  const context = yield* Layer.build(RunStore.layerMemory)
+  const { commitAll, ...store } = yield* Effect.provideContext(RunStore.RunStore, context)
+  if (commitAll === undefined) return yield* Effect.die("the memory store takes one revision at a time")
+  const noted = (records: ReadonlyArray<RunState.RunRecord>) =>
+    Effect.sync(() => {
+      world.transactions.push(records.length)
+    })
+  const one: RunStore.Shape = {
+    ...store,
+    commit: (record, state) => Effect.andThen(noted([record]), store.commit(record, state))
+  }
+  const all: RunStore.Shape = {
+    ...one,
+    commitAll: (records, state) => Effect.andThen(noted(records), commitAll(records, state))
+  }
+  return isGrouped ? all : one
+})
+
+const look = (world: World, store: RunStore.Shape, name: string, effects: "read" | "write") =>
+  Skill.dynamic(name, {
+    description: name,
+    inputSchema: { type: "object" },
+    effects,
+    execute: () => Effect.as(see(world, store, name), "ok")
+  })
+
+/** Notes the last record that is stored at this moment. */
+const see = (world: World, store: RunStore.Shape, what: string) =>
+  Effect.map(Stream.runCollect(Stream.orDie(store.read("run"))), (records) => {
+    const last = records.at(-1)
+    world.moments.push([what, last === undefined ? undefined : nameOf(last)])
+  })
+
+const kernelOn = (world: World, store: RunStore.Shape) =>
+  Kernel.layer.pipe(
+    Layer.provide([
+      Layer.orDie(SkillRegistry.layer(look(world, store, "look", "read"), look(world, store, "pay", "write"))),
+      ProtocolRegistry.layer(),
+      MediaStore.layerMemory,
+      Layer.succeed(RunStore.RunStore, store)
+    ])
+  )
+
+const watchedProvider = (world: World, store: RunStore.Shape): Provider.ProviderShape => {
+  const inner = MockProvider.make(...replies)
+  return {
+    ...inner,
+    stream: (request) => Stream.unwrap(Effect.as(see(world, store, "model"), inner.stream(request)))
+  }
+}
+
+const play = Effect.fnUntraced(function* (isGrouped: boolean, hooks: Hooks.Hooks = {}) {
+  const world: World = { transactions: [], moments: [] }
+  const store = yield* watched(world, isGrouped)
+  const events: ReadonlyArray<RunEvent.RunEvent> = yield* Kernel.stream(agent, "go", {
+    runId: "run",
+    provider: watchedProvider(world, store)
+  }).pipe(Stream.runCollect, Effect.provide(Layer.merge(kernelOn(world, store), Hooks.layer(hooks))))
+  const journal = yield* Stream.runCollect(store.read("run"))
+  return { ...world, events, journal, state: yield* store.load("run") }
+})
+
+/** A value without what differs from process to process. */
+const still = (value: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(value, (key, field) => (["at", "createdAt", "updatedAt", "workerId"].includes(key) ? 0 : field))
+  )
+
+describe("a store that takes several revisions at once", () => {
+  it.effect("keeps the same journal and state, and tells the same events in the same order (R-23)", () =>
+    Effect.gen(function* () {
+      const [apart, grouped] = [yield* play(false), yield* play(true)]
+      assert.deepStrictEqual(still(grouped.journal), still(apart.journal))
+      assert.deepStrictEqual(still(grouped.state), still(apart.state))
+      assert.deepStrictEqual(still(grouped.events), still(apart.events))
+      assert.isTrue(apart.transactions.every((count) => count === 1))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("has everything before the model is asked and before a call is launched (R-1, R-2)", () =>
+    Effect.gen(function* () {
+      const { moments } = yield* play(true)
+      assert.deepStrictEqual(moments, [
+        ["model", "model_started"],
+        ["look", "launch"],
+        ["pay", "launch"],
+        ["model", "model_started"]
+      ])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("has far fewer transactions than revisions", () =>
+    Effect.gen(function* () {
+      const { journal, transactions } = yield* play(true)
+      const sum = transactions.reduce((sum, count) => sum + count, 0)
+      assert.strictEqual(sum, journal.length - 1)
+      assert.isAtMost(transactions.length, 6)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("has what a hook is asked about (DR-8)", () =>
+    Effect.gen(function* () {
+      const keys: Array<string> = []
+      const { transactions } = yield* play(true, {
+        onToolCallCompleted: ({ commitKey }) => Effect.sync(() => void keys.push(commitKey)),
+        onTurnCompleted: ({ commitKey }) => Effect.sync(() => void keys.push(commitKey))
+      })
+      const ends = transactions.reduce<Array<number>>((ends, count) => [...ends, (ends.at(-1) ?? 1) + count], [])
+      assert.isAbove(keys.length, 3)
+      for (const key of keys) assert.include(ends, Number(key.split(":")[1]))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("has the result of a call that is not repeated before anything else happens (R-2)", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, true)
+      const provider = MockProvider.make(...replies)
+      // The second turn never gets its instructions.
+      let turns = 0
+      const once = { ...agent, instructions: Effect.suspend(() => (++turns === 1 ? Effect.succeed("") : Effect.never)) }
+      const fiber = yield* Kernel.run(once, "go", { runId: "run", provider }).pipe(
+        Effect.provide(kernelOn(world, store)),
+        Effect.forkChild({ startImmediately: true })
+      )
+      while (turns < 2) yield* Effect.yieldNow
+      const stored = (yield* Stream.runCollect(store.read("run"))).map(nameOf)
+      assert.deepStrictEqual(stored.slice(-3), ["tool_calls_completed", "turn_completed", "turn_started"])
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual((yield* Stream.runCollect(store.read("run"))).map(nameOf), stored)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("gets what was done until then when the run is interrupted, and the run goes on from there (DR-7)", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, true)
+      const provider: Provider.ProviderShape = { name: "silent", stream: () => Stream.never }
+      const kernel = kernelOn(world, store)
+      const fiber = yield* Kernel.run(agent, "go", { runId: "run", provider }).pipe(
+        Effect.provide(kernel),
+        Effect.forkChild({ startImmediately: true })
+      )
+      while (world.transactions.length === 0) yield* Effect.yieldNow
+      yield* Fiber.interrupt(fiber)
+      const result = yield* Kernel.resume(agent, "run", { provider: MockProvider.make(...replies) }).pipe(
+        Effect.provide(kernel)
+      )
+      assert.strictEqual(result.text, "done")
+      const journal = yield* Stream.runCollect(store.read("run"))
+      assert.deepStrictEqual(
+        journal.map(({ revision }) => revision),
+        journal.map((_, index) => index + 1)
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("and is taken over by another worker stops the run before it does anything more (R-5)", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, true)
+      let isLost = false
+      const lost: RunStore.Shape = {
+        ...store,
+        commitAll: (records, state) =>
+          isLost
+            ? Effect.fail(
+                new RunStore.ConcurrentAppendError({ runId: "run", expectedSeq: state.revision - 1, actualSeq: 99 })
+              )
+            : (store.commitAll?.(records, state) ?? Effect.die("no transactions"))
+      }
+      const provider: Provider.ProviderShape = {
+        name: "mock",
+        stream: (request) => {
+          isLost = true
+          return MockProvider.make(act).stream(request)
+        }
+      }
+      const exit = yield* Kernel.run(agent, "go", { runId: "run", provider }).pipe(
+        Effect.provide(kernelOn(world, lost)),
+        Effect.flip,
+        Effect.exit
+      )
+      assert.isTrue(Exit.isSuccess(exit) && exit.value._tag === "ConcurrentAppendError")
+      assert.deepStrictEqual(world.moments, [])
+    }).pipe(Effect.scoped)
+  )
+})
