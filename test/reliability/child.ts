@@ -118,6 +118,8 @@ if (import.meta.filename === process.argv[1]) {
   const layer = Layer.provideMerge(kernel(lies === undefined ? site : { ...site, kernel: lies }), storeAt(order.where))
   const fiber = Effect.runFork(Effect.provide(main(order), Layer.merge(layer, Logger.layer([]))))
   process.once("SIGTERM", () => fiber.interruptUnsafe())
+  // Nobody is left to stop it.
+  process.stdin.on("close", () => process.exit(1)).resume()
   fiber.addObserver((exit) => {
     if (Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)) process.stderr.write(Cause.pretty(exit.cause))
     process.exit(Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause) ? 0 : 1)

@@ -3,6 +3,7 @@ import { Effect, Layer } from "effect"
 import { Agent, SkillRegistry, Skill } from "kernai"
 import { CrashMatrix, MockProvider } from "kernai/testing"
 import * as Broken from "../support/brokenKernels.ts"
+import * as Stores from "../support/brokenStores.ts"
 import { subjects } from "../support/crashScripts.ts"
 import { file, sqlite } from "../support/stores.ts"
 
@@ -86,6 +87,24 @@ describe("the matrix finds what is broken", () => {
       assert.isTrue(rulesOf(report).has("R-2"), CrashMatrix.format(report))
     })
   )
+
+  const lies = [
+    ["R-1", "three tools", "asks a model before the run is stored", { kernel: Broken.thatStoresLate }],
+    ["R-1", "three tools", "loses the last record it acknowledged", { store: Stores.thatLosesTheLast }],
+    ["R-3", "three tools", "repeats an idempotent call with another input", { kernel: Broken.thatChangesInput }],
+    ["R-4", "three tools", "runs what has a response again", { kernel: Broken.thatForgetsResponses }],
+    ["R-6", "tool", "does not know its own record again", { store: Stores.withoutRepeats }]
+  ] as const
+  for (const [rule, name, what, settings] of lies) {
+    it.live(`${rule}: a ${"store" in settings ? "store" : "kernel"} that ${what}`, () =>
+      Effect.gen(function* () {
+        // Whoever resumes wants everything that was cut off to be tried again.
+        const eager = { ...subject(name), verdict: () => "retry" as const }
+        const report = yield* CrashMatrix.run(eager, { ...settings, ways: ["unacknowledged", "after"] })
+        assert.isTrue(rulesOf(report).has(rule), CrashMatrix.format(report))
+      })
+    )
+  }
 
   it.live("R-7: instructions that differ from process to process are told, with the place", () =>
     Effect.gen(function* () {

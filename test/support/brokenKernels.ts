@@ -4,7 +4,7 @@
  * A checker that finds nothing wrong with these finds nothing wrong with anything.
  */
 import { Effect, Layer, Option } from "effect"
-import { Kernel, RunStore, type RunState } from "kernai"
+import { type Call, Kernel, RunStore, type RunState } from "kernai"
 
 const over = (lie: (store: RunStore.Shape) => RunStore.Shape) =>
   Kernel.layer.pipe(
@@ -83,10 +83,64 @@ export const thatRetriesInFlight = Layer.effect(
   }))
 ).pipe(Layer.provide(Kernel.layer))
 
+const early: ReadonlySet<string> = new Set(["turn_started", "turn_prepared", "model_started"])
+
+/** Stores what it says when it must, and asks the model before that. */
+export const thatStoresLate = over((store) => {
+  const held: Array<Effect.Effect<void, RunStore.RunExists | RunStore.ConcurrentAppendError | RunStore.StoreError>> = []
+  const flush = Effect.suspend(() => Effect.orDie(Effect.all(held.splice(0), { discard: true })))
+  return {
+    ...store,
+    create: (record, state) => Effect.sync(() => void held.push(store.create(record, state))),
+    commit: (record, state) =>
+      Effect.suspend(() => {
+        held.push(store.commit(record, state))
+        return record.events.some(({ type }) => early.has(type)) ? Effect.void : flush
+      })
+  }
+})
+
+const inTurn = (store: RunStore.Shape, change: (turn: RunState.Turn) => RunState.Turn): RunStore.Shape => ({
+  ...store,
+  load: (runId) =>
+    Effect.map(
+      store.load(runId),
+      Option.map((state) => {
+        const { currentTurn } = state
+        return currentTurn === undefined ? state : { ...at(state, state.revision), currentTurn: change(currentTurn) }
+      })
+    )
+})
+
+/** Runs what was in flight once more with something else. */
+export const thatChangesInput = over((store) =>
+  inTurn(store, (turn) => ({ ...turn, inFlight: turn.inFlight.map((call) => ({ ...call, input: { to: "another" } })) }))
+)
+
+/** Runs what has a response once more. */
+export const thatForgetsResponses = over((store) =>
+  inTurn(store, (turn) => ({
+    ...turn,
+    pending: turn.completed
+      .map(({ input, kind, toolCallId, toolName }): Call.Call => ({
+        toolCallId,
+        toolName,
+        input,
+        kind,
+        review: "accepted"
+      }))
+      .concat(turn.pending),
+    completed: []
+  }))
+)
+
 /** All of them by name. */
 const all: { readonly [name: string]: typeof Kernel.layer } = {
   withoutRevisionCheck,
   withoutLaunch,
+  thatStoresLate,
+  thatChangesInput,
+  thatForgetsResponses,
   thatAcknowledgesEarly,
   thatRetriesInFlight
 }

@@ -1,0 +1,215 @@
+/**
+ * The long run: `npm run reliability`, in a few minutes; with `--full` in most of an hour.
+ *
+ * Real processes are killed, stopped and set against each other on SQLite and on
+ * PostgreSQL, runs are cut off at every commit, fates are played, and everything
+ * that is broken on purpose must be found. Prints a report and ends with 0 only
+ * when nothing was lost, doubled or left unfound. Names choose parts:
+ * `npm run reliability -- kills mutants`.
+ */
+import { Effect } from "effect"
+import { CrashMatrix } from "kernai/testing"
+import * as Broken from "../support/brokenKernels.ts"
+import * as Stores from "../support/brokenStores.ts"
+import { subjects } from "../support/crashScripts.ts"
+import * as Postgres from "../support/postgres.ts"
+import { file, memory, type Place, postgres, sqlite } from "../support/stores.ts"
+import type { Where } from "./child.ts"
+import { contentions, kills, type Outcome, type Settings, stops } from "./real.ts"
+import { simulate } from "./simulation.ts"
+
+const full = process.argv.includes("--full")
+const asked = process.argv.slice(2).filter((word) => !word.startsWith("--"))
+
+/** What was done, how often, and which rules did not hold. */
+interface Line {
+  readonly what: string
+  readonly count: number
+  readonly least: number
+  readonly findings: ReadonlyArray<string>
+  readonly note?: string
+}
+
+/** What is not over by then is not over: minutes. */
+const patience = full ? 60 : 20
+
+// ---------------------------------------------------------------- processes
+
+type Rounds = (count: number, settings: Settings) => Promise<Outcome>
+
+/** Rounds in several places, each with a chance of its own. */
+const many = async (name: string, rounds: Rounds, count: number, on: Where["kind"], piece: number): Promise<Line> => {
+  const findings: Array<string> = []
+  let [done, entered, refused] = [0, 0, 0]
+  while (done < count) {
+    const seed = Math.floor(Math.random() * 2 ** 32)
+    const outcome = await rounds(Math.min(piece, count - done), { on, durable: true, seed })
+    findings.push(...outcome.findings.map((finding) => `${finding} (seed ${seed})`))
+    if (outcome.rounds === 0) findings.push("nothing was done")
+    done += Math.max(1, outcome.rounds)
+    entered += outcome.entered
+    refused += outcome.refused
+    if (findings.length > 0) break
+  }
+  const note = `${entered} skills entered${refused > 0 ? `, ${refused} times one of two was refused` : ""}`
+  return { what: `${name} on ${on}`, count: done, least: count, findings, note }
+}
+
+const onAll = (name: string, rounds: Rounds, count: number, piece: number) => async () => {
+  // Two databases at once: each waits for another disk, or for another process.
+  const lines = await Promise.all((["sqlite", "postgres"] as const).map((on) => many(name, rounds, count, on, piece)))
+  return [...lines, await many(name, rounds, Math.ceil(count / 10), "file", piece)]
+}
+
+// ---------------------------------------------------------------- virtual time
+
+const matrix = async (): Promise<ReadonlyArray<Line>> => {
+  const single = [memory, file, sqlite, postgres]
+  const lines: Array<Line> = []
+  const put = async (
+    { name, place }: Place,
+    settings: Pick<CrashMatrix.Settings, "ways" | "again">,
+    what: string,
+    least: number
+  ) => {
+    const reports = await Effect.runPromise(
+      Effect.forEach(subjects(), (subject) => CrashMatrix.run(subject, { store: place, ...settings }))
+    )
+    const count = reports.reduce((sum, { points }) => sum + points, 0)
+    const findings = reports.flatMap(({ name, violations }) =>
+      violations.map(({ cuts, detail, rule }) => `${rule}: ${name}: ${detail} (${JSON.stringify(cuts)})`)
+    )
+    lines.push({ what: `${what} on ${name}`, count, least, findings })
+  }
+  for (const place of single) await put(place, {}, "crash points", 500)
+  await put(memory, { ways: ["before", "after"], again: ["unacknowledged"] }, "double crashes", 5_000)
+  if (full)
+    await put(memory, { again: ["before", "unacknowledged", "after", "asleep"] }, "double crashes, all ways", 10_000)
+  return lines
+}
+
+const fates = async (): Promise<ReadonlyArray<Line>> => {
+  const count = full ? 20_000 : 2_000
+  const findings: Array<string> = []
+  for (let seed = 1; seed <= count; seed++) {
+    const outcome = await Effect.runPromise(simulate(seed))
+    findings.push(...outcome.findings.map((finding) => `${finding} (seed ${seed})`))
+  }
+  return [{ what: "fates of two workers", count, least: count, findings }]
+}
+
+// ---------------------------------------------------------------- what is broken
+
+interface Mutant {
+  readonly name: string
+  /** The rule it breaks. */
+  readonly rule: string
+  /** The findings of one try; several are made where chance decides. */
+  readonly find: (attempt: number) => Promise<ReadonlyArray<string>>
+  readonly by: string
+}
+
+const inMatrix = (name: string, rule: string, settings: CrashMatrix.Settings): Mutant => ({
+  name,
+  rule,
+  by: "crash points",
+  find: async (attempt) => {
+    const subject = subjects().filter(({ name }) => name === "tool" || name === "three tools")[attempt]
+    if (subject === undefined) return []
+    const report = await Effect.runPromise(CrashMatrix.run({ ...subject, verdict: () => "retry" }, settings))
+    return report.violations.map(({ rule }) => rule)
+  }
+})
+
+const inFate = (name: keyof typeof Broken, rule: string): Mutant => ({
+  name,
+  rule,
+  by: "fates",
+  find: async (attempt) => (await Effect.runPromise(simulate(attempt + 1, Broken.named(name)))).findings
+})
+
+const inProcesses = (name: keyof typeof Broken, rule: string, by: string, rounds: Rounds): Mutant => ({
+  name,
+  rule,
+  by,
+  find: async (attempt) => (await rounds(10, { broken: name, seed: attempt })).findings
+})
+
+const mutants: ReadonlyArray<Mutant> = [
+  inMatrix("thatStoresLate", "R-1", { kernel: Broken.thatStoresLate }),
+  inMatrix("thatLosesTheLast", "R-1", { store: Stores.thatLosesTheLast }),
+  inMatrix("withoutLaunch", "R-2", { kernel: Broken.withoutLaunch }),
+  inMatrix("thatAcknowledgesEarly", "R-2", { kernel: Broken.thatAcknowledgesEarly }),
+  inMatrix("thatChangesInput", "R-3", { kernel: Broken.thatChangesInput, ways: ["unacknowledged", "after"] }),
+  inMatrix("thatForgetsResponses", "R-4", { kernel: Broken.thatForgetsResponses, ways: ["unacknowledged", "after"] }),
+  inMatrix("withoutRevisionCheck", "R-5", { kernel: Broken.withoutRevisionCheck, ways: ["asleep"] }),
+  inMatrix("withoutRepeats", "R-6", { store: Stores.withoutRepeats }),
+  inFate("withoutLaunch", "R-2"),
+  inFate("thatRetriesInFlight", "R-2"),
+  inFate("withoutRevisionCheck", "R-5"),
+  inProcesses("withoutLaunch", "R-2", "kills", kills),
+  inProcesses("thatRetriesInFlight", "R-2", "kills", kills),
+  inProcesses("withoutRevisionCheck", "R-5", "contentions", contentions)
+]
+
+const found = async (): Promise<ReadonlyArray<Line>> => {
+  const missed: Array<string> = []
+  for (const { by, find, name, rule } of mutants) {
+    let isFound = false
+    for (let attempt = 0; attempt < (by === "fates" ? 200 : 20) && !isFound; attempt++) {
+      isFound = (await find(attempt)).some((finding) => finding.startsWith(rule))
+    }
+    if (!isFound) missed.push(`${name} was not found by ${by} as ${rule}`)
+  }
+  return [{ what: "mutants found", count: mutants.length - missed.length, least: mutants.length, findings: missed }]
+}
+
+// ---------------------------------------------------------------- the report
+
+const parts: { readonly [name: string]: () => Promise<ReadonlyArray<Line>> } = {
+  kills: onAll("kills", kills, 200, 25),
+  stops: onAll("stops", stops, 50, 10),
+  contentions: onAll("contentions", contentions, 100, 25),
+  matrix,
+  fates,
+  mutants: found
+}
+
+const unknown = asked.filter((name) => !(name in parts))
+if (unknown.length > 0) {
+  console.error(`no part '${unknown.join("', '")}'; there are: ${Object.keys(parts).join(", ")}`)
+  process.exit(2)
+}
+if (!Postgres.available) {
+  console.error("PostgreSQL is not there, and nothing is proved without it")
+  process.exit(2)
+}
+
+const started = performance.now()
+const seconds = () => ((performance.now() - started) / 1000).toFixed(0)
+setTimeout(() => {
+  console.error(`not over after ${patience} minutes`)
+  process.exit(1)
+}, patience * 60_000).unref()
+
+const all: Array<Line> = []
+for (const [name, part] of Object.entries(parts)) {
+  if (asked.length > 0 && !asked.includes(name)) continue
+  for (const line of await part()) {
+    const { count, findings, least, note, what } = line
+    const passed = findings.length === 0 && count >= least
+    console.log(
+      `${passed ? "pass" : "FAIL"}  ${what}: ${count} (at least ${least})${note === undefined ? "" : `, ${note}`}`
+    )
+    for (const finding of findings) console.log(`      ${finding}`)
+    all.push(line)
+  }
+}
+
+const findings = all.flatMap((line) => line.findings)
+const of = (...rules: ReadonlyArray<string>) =>
+  findings.filter((finding) => rules.some((rule) => finding.startsWith(rule))).length
+const passed = findings.length === 0 && all.every(({ count, least }) => count >= least)
+console.log(`lost: ${of("R-1")}, doubled: ${of("R-2", "R-3", "R-4", "R-5")}, in all: ${findings.length}`)
+console.log(`${passed ? "passed" : "FAILED"} in ${seconds()} s`)
+process.exit(passed ? 0 : 1)

@@ -1,0 +1,39 @@
+/**
+ * Stores that break a promise, made of the one in memory.
+ */
+import { Effect, Layer, Option } from "effect"
+import { RunStore } from "kernai"
+import type { CrashMatrix } from "kernai/testing"
+
+type Place = NonNullable<CrashMatrix.Settings["store"]>
+
+/** Each process opens the same runs; what it is given lies. */
+const over = (lie: (store: RunStore.Shape) => RunStore.Shape): Place =>
+  Effect.map(RunStore.makeMemory, (store) => Layer.sync(RunStore.RunStore, () => lie(store)))
+
+/** Takes the same record twice for another's: a lost acknowledgement looks like a lost run. */
+export const withoutRepeats: Place = over((store) => ({
+  ...store,
+  commit: (record, state) =>
+    Effect.flatMap(store.head(record.runId), (head) => {
+      const actualSeq = Option.isSome(head) ? head.value.revision : 0
+      const { revision, runId } = record
+      return actualSeq === revision
+        ? Effect.fail(new RunStore.ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq }))
+        : store.commit(record, state)
+    })
+}))
+
+/** Acknowledges what it only remembers: whoever opens it next does not find the last record. */
+export const thatLosesTheLast: Place = over((store) => {
+  let last: Effect.Effect<void, RunStore.ConcurrentAppendError | RunStore.StoreError> = Effect.void
+  return {
+    ...store,
+    commit: (record, state) =>
+      Effect.suspend(() => {
+        const before = last
+        last = store.commit(record, state)
+        return before
+      })
+  }
+})
