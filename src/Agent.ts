@@ -178,14 +178,17 @@ export function make<R>(
     spawn: options.spawn,
     contextWindow: options.contextWindow,
     reservedOutputTokens: options.reservedOutputTokens ?? 4096,
-    output: options.output === undefined ? Schema.String : Schema.fromJsonString(options.output),
+    output: options.output === undefined ? Schema.String : Schema.fromJsonString(Schema.toCodecJson(options.output)),
     typed: options.output !== undefined,
     outputJsonSchema: options.output === undefined ? undefined : schemaOf(options.output),
     extra: {}
   }
 }
 
-const schemaOf = (output: Schema.Constraint) => () => Schema.toJsonSchemaDocument(output).schema
+const schemaOf = (output: Schema.Constraint) => () => {
+  const { definitions, schema } = Schema.toJsonSchemaDocument(output)
+  return Object.keys(definitions).length === 0 ? schema : { ...schema, $defs: definitions }
+}
 
 /**
  * An agent as plain JSON in snake_case: what is told, without what has its default (AC-23).

@@ -72,7 +72,24 @@ export interface Request {
   /** Indexes into `messages` after which the prefix is stable enough to cache. */
   readonly cacheBreakpoints?: ReadonlyArray<number>
   /** Constrains the reply, for providers that take a grammar. */
-  readonly grammar?: { readonly gbnf?: string; readonly jsonSchema?: JsonObject }
+  readonly grammar?: ReplyGrammar
+}
+
+/**
+ * What a reply has to fit, in the forms servers take; each is made when it is read (see `Grammar`).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ReplyGrammar {
+  /** For llama.cpp, and for vLLM's `structured_outputs`. */
+  readonly gbnf?: string | undefined
+  /** For servers that take a JSON Schema and give JSON. */
+  readonly jsonSchema?: JsonObject | undefined
+  /** What that JSON is: blocks in their JSON form, or else the answer itself. */
+  readonly jsonForm?: "blocks" | undefined
+  /** For vLLM: free text around blocks that fit. */
+  readonly structuralTag?: JsonObject | undefined
 }
 
 /**

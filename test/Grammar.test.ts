@@ -69,6 +69,7 @@ const output = Skill.make("answer", { description: "", input: Answer, execute: (
 const options: Grammar.Options = { skills, protocols: [{ name: "mcp" }, { name: "graphql" }], workflows: true, output }
 const grammar = Grammar.make(options)
 const decodeAnswer = Schema.decodeUnknownResult(Schema.fromJsonString(Answer))
+const listener = { text: () => {}, block: () => {}, part: () => {} }
 const scope: Skill.CallScope = {
   runId: "",
   rootRunId: "",
@@ -238,7 +239,7 @@ describe("Grammar", () => {
     const schema = Grammar.toJsonSchema(options)
     const drawn = Grammar.sampler(Grammar.fromJsonSchema(schema), 3)
     const reader = () =>
-      Dialect.of("blocks", ["json"]).reader({ block: () => {}, part: () => {} }, Limits.defaults, {
+      Dialect.of("blocks", ["json"]).reader(listener, Limits.defaults, {
         provider: "p",
         model: "m"
       })

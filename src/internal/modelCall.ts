@@ -18,7 +18,7 @@ import type { KernelError } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
 import type { ModelCall, ModelStream } from "../Middleware.ts"
-import type { Request, ToolDefinition } from "../Provider.ts"
+import type { ReplyGrammar, Request, ToolDefinition } from "../Provider.ts"
 import type { Redactor } from "../Redaction.ts"
 import type { Turn } from "../RunState.ts"
 import type { StreamPart } from "../StreamPart.ts"
@@ -46,14 +46,15 @@ export const hear = (
   run: Run,
   turn: Turn,
   tools: ReadonlyArray<ToolDefinition>,
+  grammar: ReplyGrammar | undefined,
   restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
 ): Effect.Effect<Heard, KernelError> =>
   Effect.suspend(() => {
-    const call = modelCall(run, turn, tools)
+    const call = modelCall(run, turn, tools, grammar)
     tell(run, { type: "messages_sent", messages: call.request.messages })
     const started = now(run)
     const hearing: Hearing = { raw: [], first: undefined, call, calls: 0 }
-    const reader = Dialects.of(turn.dialect, run.agent.markups).reader(
+    const reader = Dialects.of(turn.dialect, markupsOf(run.agent, grammar)).reader(
       listener(run, turn),
       run.limits,
       originOf(hearing)
@@ -69,6 +70,10 @@ export const hear = (
       return Effect.succeed({ reply, call: hearing.call, latencyMs: now(run) - started, raw: hearing.raw })
     })
   })
+
+/** A server that takes a JSON Schema alone gives the blocks in their JSON form. */
+const markupsOf = (agent: Run["agent"], grammar: ReplyGrammar | undefined): ReadonlyArray<Dialects.Markup> =>
+  grammar?.jsonForm !== "blocks" || agent.markups.includes("json") ? agent.markups : [...agent.markups, "json"]
 
 /** What is noted while a reply comes in. */
 interface Hearing {
@@ -150,7 +155,12 @@ const read = (run: Run, turn: Turn, reader: Dialects.Reader, heard: Hearing): Ef
   })
 }
 
-const modelCall = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): ModelCall => {
+const modelCall = (
+  run: Run,
+  turn: Turn,
+  tools: ReadonlyArray<ToolDefinition>,
+  grammar: ReplyGrammar | undefined
+): ModelCall => {
   const { agent, state } = run
   const system: ReadonlyArray<Message> = state.system === null ? [] : [Messages.system(state.system)]
   const model = turn.args?.model ?? run.model
@@ -162,6 +172,7 @@ const modelCall = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): 
     tools,
     generation,
     media: run.media,
+    ...(grammar === undefined ? {} : { grammar }),
     ...(breakpoints === undefined ? {} : { cacheBreakpoints: breakpoints.map((index) => index + system.length) })
   }
   return { runId: state.runId, rootRunId: state.rootRunId, step: stepOf(state), provider: run.provider, request }

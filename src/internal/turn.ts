@@ -26,7 +26,16 @@ import { type Heard, hear } from "./modelCall.ts"
 import { ask, commit, complete, flush, hookArgs, obey, openTurn, type Run, settle, tell } from "./run.ts"
 import { freeze } from "./snapshot.ts"
 import * as Tree from "./tree.ts"
-import { canAct, definitions, isProtocol, misfit, outputSchema, parametersOf, visibleProtocols } from "./view.ts"
+import {
+  canAct,
+  definitions,
+  grammarOf,
+  isProtocol,
+  misfit,
+  outputSchema,
+  parametersOf,
+  visibleProtocols
+} from "./view.ts"
 
 // ---------------------------------------------------------------- the start
 
@@ -161,7 +170,12 @@ const askModel = (run: Run): Effect.Effect<void, KernelError> => {
 
 const askWith = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): Effect.Effect<void, KernelError> =>
   Effect.uninterruptibleMask((restore) => {
-    const heard = Effect.flatMap(hear(run, turn, tools, restore), (heard) => answer(run, heard))
+    const heard = Effect.flatMap(
+      run.agent.grammar
+        ? Effect.flatMap(grammarOf(run), (grammar) => hear(run, turn, tools, grammar, restore))
+        : hear(run, turn, tools, undefined, restore),
+      (heard) => answer(run, heard)
+    )
     const stored = Effect.andThen(flush(run), heard)
     return Tree.isBounded(run.tree) ? Effect.andThen(Tree.reserve(run.tree, run.state.depth, restore), stored) : stored
   })

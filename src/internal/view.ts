@@ -11,11 +11,13 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Agents from "../Agent.ts"
-import type { ToolDefinition } from "../Provider.ts"
+import * as Grammar from "../Grammar.ts"
+import type { ReplyGrammar, ToolDefinition } from "../Provider.ts"
 import type { AnyProtocol } from "../Protocol.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as SkillRegistry from "../SkillRegistry.ts"
-import type { JsonObject } from "./json.ts"
+import { jsonObject, type JsonObject } from "./json.ts"
+import { lazy } from "./skillInput.ts"
 import { policyScope, type AnyAgent, type Run } from "./run.ts"
 
 /** The skills the agent may call, in listing order. */
@@ -83,6 +85,71 @@ const requestSchema: JsonObject = {
   required: ["request"],
   additionalProperties: false
 }
+
+// ---------------------------------------------------------------- the grammar
+
+/** What the next reply has to fit. Native calls have the vendor's own rules. */
+export const grammarOf = (run: Run): Effect.Effect<ReplyGrammar | undefined> =>
+  run.agent.dialect === "tools"
+    ? Effect.succeed(undefined)
+    : Effect.map(Effect.zip(visibleSkills(run), visibleProtocols(run)), ([skills, protocols]) =>
+        grammarFor(run, skills, protocols)
+      )
+
+interface Spoken {
+  readonly skills: ReadonlyArray<AnySkill>
+  readonly protocols: ReadonlyArray<AnyProtocol>
+  readonly root: boolean
+  readonly grammar: ReplyGrammar | undefined
+}
+
+const spoken = new WeakMap<AnyAgent, Spoken>()
+
+/** The same skills and protocols give the same grammar, which is made once. */
+const grammarFor = (
+  run: Run,
+  skills: ReadonlyArray<AnySkill>,
+  protocols: ReadonlyArray<AnyProtocol>
+): ReplyGrammar | undefined => {
+  const root = run.state.depth === 0
+  const last = spoken.get(run.agent)
+  if (last?.root === root && isSame(last.skills, skills) && isSame(last.protocols, protocols)) return last.grammar
+  const output = run.agent.typed ? jsonObject(run.agent.outputJsonSchema?.()) : undefined
+  const options = { skills, protocols, workflows: root, output }
+  const made = canAct(run, protocols)
+    ? lazily(
+        () => Grammar.toGbnf(Grammar.make(options)),
+        () => Grammar.toJsonSchema(options),
+        () => Grammar.toStructuralTag(options)
+      )
+    : output === undefined
+      ? undefined
+      : lazily(
+          () => Grammar.toGbnf(Grammar.fromJsonSchema(output)),
+          () => output
+        )
+  spoken.set(run.agent, { skills, protocols, root, grammar: made })
+  return made
+}
+
+const lazily = (gbnf: () => string, jsonSchema: () => JsonObject, structuralTag?: () => JsonObject): ReplyGrammar => {
+  const [text, schema, tag] = [lazy(gbnf), lazy(jsonSchema), lazy(() => structuralTag?.())]
+  return {
+    jsonForm: structuralTag === undefined ? undefined : "blocks",
+    get gbnf() {
+      return text()
+    },
+    get jsonSchema() {
+      return schema()
+    },
+    get structuralTag() {
+      return tag()
+    }
+  }
+}
+
+const isSame = <A>(a: ReadonlyArray<A>, b: ReadonlyArray<A>): boolean =>
+  a.length === b.length && a.every((item, index) => item === b[index])
 
 // ---------------------------------------------------------------- the answer
 

@@ -177,6 +177,8 @@ const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>
               type: "function",
               function: { name: tool.name, description: tool.description, parameters: tool.inputSchema }
             })),
+      // Beside tools a server would have to choose between the two.
+      format: request.tools.length === 0 ? request.grammar?.jsonSchema : undefined,
       ...extras(request, name)
     },
     "messages",

@@ -37,8 +37,11 @@ export interface Options {
   readonly imageUrls?: boolean | undefined
   /** Whether the server takes `stream_options` (default yes); without it usage is what the server tells anyway. */
   readonly usageOption?: boolean | undefined
-  /** Whether the server takes a GBNF `grammar`, as llama.cpp does; default no. */
-  readonly grammar?: boolean | undefined
+  /**
+   * How the server takes a grammar (see `Agent.grammar`): `gbnf` as llama.cpp does, `structured_outputs` or
+   * `structural_tag` as vLLM does, `json_schema` as hosted services do. Not at all unless said.
+   */
+  readonly grammar?: Chat.GrammarForm | undefined
 }
 
 /**
@@ -87,7 +90,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       name,
       alwaysLists: false,
       usageOption: options.usageOption ?? true,
-      grammar: options.grammar ?? false,
+      grammar: options.grammar,
       returnsThinking: true,
       isReasoner: () => false
     }

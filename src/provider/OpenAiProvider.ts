@@ -100,7 +100,7 @@ const dialect: Chat.Dialect = {
   name: "openai",
   alwaysLists: true,
   usageOption: true,
-  grammar: false,
+  grammar: "json_schema",
   returnsThinking: false,
   isReasoner: (modelId) => /^(o\d|gpt-[5-9])/.test(modelId) && !modelId.includes("chat")
 }

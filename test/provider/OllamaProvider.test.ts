@@ -50,6 +50,16 @@ describe("OllamaProvider, asking", () => {
     })
   )
 
+  it.effect("sends a JSON Schema as format, but not beside tools", () =>
+    Effect.gen(function* () {
+      const grammar = { gbnf: 'root ::= "x"', jsonSchema: { type: "object" } }
+      assert.deepInclude(yield* bodyOf("ollama", request({ grammar })), { format: { type: "object" } })
+      const tools = [{ name: "add", description: "", inputSchema: { type: "object" } }]
+      assert.notProperty(yield* bodyOf("ollama", request({ grammar, tools })), "format")
+      assert.notProperty(yield* bodyOf("ollama", request({ grammar: { gbnf: "" } })), "format")
+    })
+  )
+
   it.effect("names the call a result answers", () =>
     Effect.gen(function* () {
       const body = yield* bodyOf(

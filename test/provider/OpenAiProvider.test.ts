@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import * as Content from "../../src/Content.ts"
 import * as Model from "../../src/Model.ts"
 import { OpenAiCompatibleProvider } from "../../src/provider/index.ts"
+import type * as Provider from "../../src/Provider.ts"
 import type { StreamPart } from "../../src/StreamPart.ts"
 import { bodyOf, finishOf, key, message, read, request, stub, vendor } from "../support/provider.ts"
 
@@ -276,7 +277,7 @@ describe("OpenAiCompatibleProvider", () => {
           baseUrl: "http://localhost:8080/v1/",
           apiKey: key,
           keyHeader: "api-key",
-          grammar: true,
+          grammar: "gbnf",
           usageOption: false
         }),
         http.layer
@@ -292,6 +293,34 @@ describe("OpenAiCompatibleProvider", () => {
         grammar: 'root ::= "x"',
         messages: [{ role: "user", content: "hi" }]
       })
+    })
+  )
+
+  it.effect("sends a grammar in the form its server takes, and none where the form is missing", () =>
+    Effect.gen(function* () {
+      const grammar = {
+        gbnf: 'root ::= "x"',
+        jsonSchema: { type: "object" },
+        structuralTag: { type: "structural_tag", structures: [], triggers: [] }
+      }
+      const jsonFormat = { type: "json_schema", json_schema: { name: "reply", schema: grammar.jsonSchema } }
+      const sent = (form: OpenAiCompatibleProvider.Options["grammar"], given: Provider.ReplyGrammar) =>
+        Effect.gen(function* () {
+          const http = stub(() => Effect.succeed(chunks(delta({ content: "x" }, "stop"))))
+          const options = { name: "local", baseUrl: "http://localhost:8080/v1", grammar: form }
+          const provider = yield* Effect.provide(OpenAiCompatibleProvider.make(options), http.layer)
+          yield* read(provider.stream(request({ grammar: given })))
+          const known = new Set(["messages", "model", "stream", "stream_options"])
+          return Object.fromEntries(Object.entries(http.asked[0]?.body ?? {}).filter(([key]) => !known.has(key)))
+        })
+      assert.deepStrictEqual(yield* sent("structured_outputs", grammar), {
+        structured_outputs: { grammar: grammar.gbnf }
+      })
+      assert.deepStrictEqual(yield* sent("structural_tag", grammar), { response_format: grammar.structuralTag })
+      assert.deepStrictEqual(yield* sent("json_schema", grammar), { response_format: jsonFormat })
+      assert.deepStrictEqual(yield* sent("gbnf", { jsonSchema: grammar.jsonSchema }), { response_format: jsonFormat })
+      assert.deepStrictEqual(yield* sent("json_schema", { jsonSchema: { type: "array" } }), {})
+      assert.deepStrictEqual(yield* sent(undefined, grammar), {})
     })
   )
 

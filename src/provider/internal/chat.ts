@@ -11,12 +11,18 @@ import type { Json, JsonObject } from "../../internal/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
-import { assemble, extras } from "./body.ts"
+import { assemble, extras, type Settings } from "./body.ts"
 import { type Fault, statusReason } from "./fault.ts"
 import type { Decoder } from "./frames.ts"
 import { type MediaPiece, type Piece, standIn, spoken, textOf } from "./pieces.ts"
 import { count, type Fields, fields, first, isFields, list, string, text } from "./read.ts"
 import type { Reply } from "./reply.ts"
+
+/**
+ * How a server takes a grammar: GBNF as `grammar` (llama.cpp) or in `structured_outputs` (vLLM), structural tags
+ * (vLLM), or a JSON Schema as `response_format` (OpenAI and most others).
+ */
+export type GrammarForm = "gbnf" | "structured_outputs" | "structural_tag" | "json_schema"
 
 /** How one server wants its requests. */
 export interface Dialect {
@@ -25,8 +31,8 @@ export interface Dialect {
   readonly alwaysLists: boolean
   /** Takes `stream_options`. */
   readonly usageOption: boolean
-  /** Takes a GBNF grammar. */
-  readonly grammar: boolean
+  /** How it takes a grammar, if it does. */
+  readonly grammar: GrammarForm | undefined
   /** Gets its own thinking back next to its calls. */
   readonly returnsThinking: boolean
   /** Whether a model is of the kind that takes no sampling options. */
@@ -125,12 +131,24 @@ export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArr
               type: "function",
               function: { name: tool.name, description: tool.description, parameters: tool.inputSchema }
             })),
-      grammar: dialect.grammar ? request.grammar?.gbnf : undefined,
+      ...constraint(dialect, request),
       ...extras(request, dialect.name)
     },
     "messages",
     messages.flat()
   )
+}
+
+const constraint = ({ grammar: form }: Dialect, { grammar }: Request): Settings => {
+  if (form === undefined || grammar === undefined) return {}
+  const { gbnf, jsonSchema, structuralTag } = grammar
+  if (form === "gbnf" && gbnf !== undefined) return { grammar: gbnf }
+  if (form === "structured_outputs" && gbnf !== undefined) return { structured_outputs: { grammar: gbnf } }
+  if (form === "structural_tag" && structuralTag !== undefined) return { response_format: structuralTag }
+  // A hosted service takes objects only.
+  return jsonSchema === undefined || (form === "json_schema" && jsonSchema["type"] !== "object")
+    ? {}
+    : { response_format: { type: "json_schema", json_schema: { name: "reply", schema: jsonSchema } } }
 }
 
 // ---------------------------------------------------------------- the reply
