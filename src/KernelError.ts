@@ -500,6 +500,7 @@ export class McpError extends Schema.TaggedError<McpError>()("McpError", {
     "remote",
     "limit_exceeded",
     "not_found",
+    "not_allowed",
     "invalid_request"
   ]),
   detail: Schema.String

@@ -9,6 +9,7 @@
  */
 import type * as Effect from "effect/Effect"
 import type { Block } from "./Block.ts"
+import type { JsonObject } from "./internal/json.ts"
 import { DefinitionInvalid } from "./KernelError.ts"
 import type { CallScope, Effects } from "./Skill.ts"
 
@@ -18,6 +19,34 @@ export {
    * @since 0.1.0
    */
   DefinitionInvalid
+}
+
+/**
+ * What a protocol's handler is given beside its block.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ProtocolScope extends CallScope {
+  /**
+   * Why the agent may not call this skill, if it may not. A protocol that reaches what are skills as well asks here,
+   * so that it is no way around the agent's list, the host's, the policy's or the model's capabilities (S-15).
+   *
+   * An agent without a list of skills, or one that lists this protocol and none of these skills, was given the
+   * protocol as a whole.
+   */
+  readonly refusal: (skill: string) => string | undefined
+}
+
+/**
+ * A call of a skill, by its name and input.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SkillRequest {
+  readonly name: string
+  readonly input: JsonObject
 }
 
 /**
@@ -32,7 +61,9 @@ export interface AnyProtocol<out R = never> {
   /** What `/protocols` tells the model. */
   readonly documentation: string | null
   readonly effects: Effects
-  readonly handle: (block: Block, scope: CallScope) => Effect.Effect<unknown, unknown, R>
+  readonly handle: (block: Block, scope: ProtocolScope) => Effect.Effect<unknown, unknown, R>
+  /** The skill a block is another way to call, if it is: policies judge that call too, and the stricter word holds. */
+  readonly skillOf?: (block: Block) => SkillRequest | undefined
 }
 
 /**
@@ -54,13 +85,15 @@ export const make = <A, E, R = never>(
   options: {
     readonly documentation?: string | null
     readonly effects?: Effects
-    readonly handle: (block: Block, scope: CallScope) => Effect.Effect<A, E, R>
+    readonly handle: (block: Block, scope: ProtocolScope) => Effect.Effect<A, E, R>
+    readonly skillOf?: (block: Block) => SkillRequest | undefined
   }
 ): AnyProtocol<R> => ({
   name,
   documentation: options.documentation ?? null,
   effects: options.effects ?? "write",
-  handle: options.handle
+  handle: options.handle,
+  ...(options.skillOf === undefined ? {} : { skillOf: options.skillOf })
 })
 
 /**

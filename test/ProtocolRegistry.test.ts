@@ -21,7 +21,7 @@ const ask = (name: string, content: string) =>
   ProtocolRegistry.ProtocolRegistry.use((registry) =>
     Option.match(registry.find(name), {
       onNone: () => Effect.succeed("nobody"),
-      onSome: (protocol) => protocol.handle({ type: name, name: null, content }, scope)
+      onSome: (protocol) => protocol.handle({ type: name, name: null, content }, { ...scope, refusal: () => undefined })
     })
   )
 

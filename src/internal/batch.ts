@@ -18,7 +18,7 @@ import { ExtensionFailed } from "../KernelError.ts"
 import type { Decision } from "../Policy.ts"
 import * as Policy from "../Policy.ts"
 import type { Approval, ToolResponseChange } from "../RunState.ts"
-import { effectsOf, execute } from "./dispatch.ts"
+import { effectsOf, execute, skillCallOf } from "./dispatch.ts"
 import type { Json } from "./json.ts"
 import {
   ask,
@@ -97,24 +97,30 @@ const declared = (
 
 /**
  * What the policy says; one that fails denies. The kernel's own words, faulty
- * calls and tasks are not asked for: a task's calls are.
+ * calls and tasks are not asked for: a task's calls are. A protocol's call that
+ * is another way to call a skill is judged as both, and the stricter word holds.
  */
 const authorize = (run: Run, call: Call): Effect.Effect<Decision> => {
-  const { kind, toolCallId, toolName: name } = call
+  const { kind, toolName: name } = call
   const { policy } = run
   if (policy === undefined || name === null || call.fault !== undefined || kind === "builtin" || kind === "task") {
     return Effect.succeed(Policy.allowed)
   }
-  return Effect.suspend(() =>
+  const judge = (call: Call) =>
     policy.authorize({
       ...policyScope(run),
-      toolCallId,
-      name,
-      kind,
+      toolCallId: call.toolCallId,
+      name: call.toolName ?? "",
+      kind: call.kind,
       arguments: call.input,
       effects: effectsOf(run, call)
     })
-  ).pipe(Effect.catchCause(() => Effect.succeed(Policy.denied("policy_error"))))
+  return Effect.suspend(() => {
+    const skill = skillCallOf(run, call)
+    if (skill === undefined) return judge(call)
+    const other = judge({ ...call, kind: "skill", toolName: skill.name, input: skill.input })
+    return Effect.zipWith(judge(call), other, Policy.stricter)
+  }).pipe(Effect.catchCause(() => Effect.succeed(Policy.denied("policy_error"))))
 }
 
 /** A refusal is an approval the policy answered itself. */

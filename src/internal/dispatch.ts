@@ -28,7 +28,7 @@ import type {
 } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import type { ToolEffect, ToolRun } from "../Middleware.ts"
-import type { AnyProtocol } from "../Protocol.ts"
+import type { AnyProtocol, SkillRequest } from "../Protocol.ts"
 import type { Redactor } from "../Redaction.ts"
 import type { AnySkill, CallScope, Effects, Output } from "../Skill.ts"
 import * as Skills from "../Skill.ts"
@@ -39,7 +39,7 @@ import { plain } from "./plain.ts"
 import { deep, redact } from "./redact.ts"
 import { now, type Run, stepOf, tell } from "./run.ts"
 import { toAnswer } from "./skillOutput.ts"
-import { maySpeak, refusalOf } from "./view.ts"
+import { maySpeak, refusalOf, refusalThrough } from "./view.ts"
 
 /** Runs a call through the middleware, first outermost (DR-23). */
 export const execute = (run: Run, call: Call): Effect.Effect<CallResult, MiddlewareTermination | ExtensionFailed> => {
@@ -225,8 +225,7 @@ const speak = Effect.fnUntraced(function* (run: Run, call: Call) {
   if (!maySpeak(run, name)) {
     return protocolFailed(run, call, Calls.error("NotAllowed", `Protocol '${name}' is not allowed`, false))
   }
-  const request = isJsonObject(call.input) ? call.input["request"] : call.input
-  const content = typeof request === "string" ? request : JSON.stringify(call.input)
+  const content = requestOf(call)
   tell(run, { type: "protocol_execute", protocol: name, callId: call.toolCallId, request: content })
   const started = now(run)
   const exit = yield* limited(
@@ -252,9 +251,28 @@ const speak = Effect.fnUntraced(function* (run: Run, call: Call) {
   return Calls.succeeded(call, kept.value.content, { durationMs })
 })
 
+/** What a call says to its protocol. */
+const requestOf = ({ input }: Call): string => {
+  const request = isJsonObject(input) ? input["request"] : input
+  return typeof request === "string" ? request : JSON.stringify(input)
+}
+
+const blockOf = (protocol: AnyProtocol, call: Call, content: string) => ({
+  type: protocol.name,
+  name: call.blockName ?? null,
+  content
+})
+
+/** The skill that a protocol's call is another way to call, if it is. */
+export const skillCallOf = (run: Run, call: Call): SkillRequest | undefined => {
+  if (call.kind !== "protocol") return undefined
+  const protocol = Option.getOrUndefined(run.protocols.find(call.toolName ?? ""))
+  return protocol?.skillOf?.(blockOf(protocol, call, requestOf(call)))
+}
+
 const handle = (run: Run, call: Call, protocol: AnyProtocol, content: string): Effect.Effect<unknown, unknown> => {
-  const block = { type: protocol.name, name: call.blockName ?? null, content }
-  const handled = Effect.suspend(() => protocol.handle(block, scopeOf(run, call)))
+  const scope = { ...scopeOf(run, call), refusal: (skill: string) => refusalThrough(run, protocol.name, skill) }
+  const handled = Effect.suspend(() => protocol.handle(blockOf(protocol, call, content), scope))
   return run.telemetry === undefined
     ? handled
     : run.telemetry.tool(handled, {

@@ -33,12 +33,31 @@ export const visibleSkills = (run: Run): Effect.Effect<ReadonlyArray<AnySkill>> 
   })
 
 /** Why the agent may not call a skill, if it may not (BP-65, BP-66). */
-export const refusalOf = (run: Run, skill: AnySkill): string | undefined => {
-  const agentSkills = run.agent.gate === "listing" ? "all" : Agents.skillNames(run.agent)
+export const refusalOf = (run: Run, skill: AnySkill): string | undefined =>
+  refusalBy(run, skill, Agents.skillNames(run.agent))
+
+const refusalBy = (run: Run, skill: AnySkill, listed: ReturnType<typeof Agents.skillNames>): string | undefined => {
+  const agentSkills = run.agent.gate === "listing" ? "all" : listed
   const model = run.agent.gate === "listing" ? undefined : run.model
   const reason = SkillRegistry.allowed(skill, { agentSkills, model, allowed: run.allowed })
   if (reason !== undefined) return reason
   return run.policy?.visible?.(skill.name, policyScope(run)) === false ? "is not available" : undefined
+}
+
+/** Why a protocol may not call a skill for the agent, if it may not (S-15); see `Protocol.ProtocolScope`. */
+export const refusalThrough = (run: Run, protocol: string, name: string): string | undefined => {
+  const skill = run.skills.find(name)
+  if (Option.isNone(skill)) return "is not available"
+  const { source } = skill.value
+  const listed = Agents.skillNames(run.agent) ?? "all"
+  // A name that nobody has at the moment may be one of these skills all the same.
+  const isOfThese = (other: string) =>
+    Option.match(run.skills.find(other), {
+      onNone: () => other.startsWith(`${source}_`),
+      onSome: (found) => found.source === source
+    })
+  const isWhole = listed !== "all" && run.agent.protocols?.includes(protocol) === true && !listed.some(isOfThese)
+  return refusalBy(run, skill.value, isWhole ? "all" : listed)
 }
 
 /** Any registered protocol makes a block an act, even one the agent may not speak (BP-78). */

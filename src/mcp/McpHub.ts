@@ -20,6 +20,7 @@ import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
+import { jsonObject } from "../internal/json.ts"
 import { ConfigInvalid, McpError, type ToolNameConflict } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import * as Protocol from "../Protocol.ts"
@@ -128,7 +129,11 @@ export class McpHub extends Context.Service<McpHub, Shape>()("kernai/mcp/McpHub"
 export interface Options {
   /** Tools as skills. */
   readonly skills?: boolean | undefined
-  /** The protocol block `mcp`. It reaches every tool, whatever skills an agent has. */
+  /**
+   * The protocol block `mcp`. An agent with a list of skills reaches by it the tools of that list alone, unless it
+   * lists `mcp` among its protocols and none of these tools: then it was given the block as a whole. Without
+   * `skills` tools have no names that a list could hold, and the block reaches them all.
+   */
   readonly protocol?: boolean | undefined
 }
 
@@ -240,7 +245,23 @@ const make = Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: 
   })
 
   const catalog = Catalog.make(stations, refresh, limits)
-  if (options?.protocol !== false) yield* registerProtocol(catalog, [...stations.keys()])
+  if (options?.protocol !== false) {
+    const skillOf = (server: string, tool: string) => names.get(keyOf(server, tool))
+    const catalogFor = ({ refusal }: Protocol.ProtocolScope) =>
+      Catalog.make(stations, refresh, limits, (server, tool) => refusal(skillOf(server, tool) ?? ""))
+    yield* registerProtocol(
+      [...stations.keys()],
+      options?.skills === false ? () => catalog : catalogFor,
+      ({ name, server }) => {
+        const holder = all.find(
+          (station) =>
+            (server === undefined ? station.problem === undefined : station.name === server) &&
+            station.shown.some(({ tool }) => tool.name === name)
+        )
+        return holder === undefined ? undefined : skillOf(holder.name, name)
+      }
+    )
+  }
 
   const find = (server: string): Effect.Effect<Station, McpError> => {
     const station = stations.get(server)
@@ -286,12 +307,21 @@ const ownPins = Effect.provide(ToolPins, pinsInMemory)
 const ownTokens = Effect.provide(TokenStore, tokensInMemory)
 
 /** The protocol block: a tool that fails is an error block, whoever says so (BP-179). */
-const registerProtocol = Effect.fnUntraced(function* (catalog: McpProtocol.Catalog, servers: ReadonlyArray<string>) {
+const registerProtocol = Effect.fnUntraced(function* (
+  servers: ReadonlyArray<string>,
+  catalogFor: (scope: Protocol.ProtocolScope) => McpProtocol.Catalog,
+  skillOf: (call: McpProtocol.ToolCall) => string | undefined
+) {
   const registry = yield* ProtocolRegistry
   const protocol = Protocol.make("mcp", {
     documentation: documentation(servers),
-    handle: (block) =>
-      Effect.flatMap(McpProtocol.answer(catalog, block.content), (answer) => Call.succeeded("", answer))
+    handle: (block, scope) =>
+      Effect.flatMap(McpProtocol.answer(catalogFor(scope), block.content), (answer) => Call.succeeded("", answer)),
+    skillOf: ({ content }) => {
+      const call = McpProtocol.toolCallOf(content)
+      const name = call === undefined ? undefined : skillOf(call)
+      return call === undefined || name === undefined ? undefined : { name, input: jsonObject(call.input) }
+    }
   })
   yield* Effect.catchTag(registry.register(protocol), "DefinitionInvalid", Effect.die)
 })

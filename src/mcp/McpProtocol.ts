@@ -13,7 +13,7 @@ import * as Content from "../Content.ts"
 import type { Json } from "../internal/json.ts"
 import { isRecord, own, parseJson, strip } from "../internal/untrusted.ts"
 import { McpError } from "../KernelError.ts"
-import { Limits } from "../Limits.ts"
+import { defaults, Limits } from "../Limits.ts"
 import * as Definition from "./internal/definition.ts"
 import * as Render from "./internal/render.ts"
 
@@ -65,6 +65,18 @@ export interface PromptEntry {
   readonly description: string | null
   readonly arguments: Json
   readonly server: string | null
+}
+
+/**
+ * A call of a tool as a request asks for it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ToolCall {
+  readonly name: string
+  readonly server: string | undefined
+  readonly input: Readonly<Record<string, unknown>>
 }
 
 /**
@@ -169,6 +181,29 @@ export const answer = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, text:
       return yield* unknownMethod(catalog, request)
   }
 })
+
+/**
+ * The call of a tool that a request is, if it is one.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const toolCallOf = (text: string): ToolCall | undefined => {
+  const parsed = parse(text, defaults.jsonDepth)
+  if (Result.isFailure(parsed) || parsed.success.method !== "tools/call") return undefined
+  const { params } = parsed.success
+  const name = scalar(params, "name")
+  return name === undefined ? undefined : { name, server: scalar(params, "server"), input: record(params, "arguments") }
+}
+
+/**
+ * The tool is there, but not for the agent that asks (BP-66, S-15).
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export const toolRefused = (name: string, server: string, refusal: string): McpError =>
+  new McpError({ server, reason: "not_allowed", detail: `tool '${name}' ${refusal}` })
 
 /**
  * No server has a tool of this name (BP-175).

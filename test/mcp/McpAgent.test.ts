@@ -1,7 +1,7 @@
 /** Agents that use the servers of a hub: what they are told, and what becomes of the servers. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Stream } from "effect"
-import { Agent, Content, Kernel, type Message, MediaStore, Policy, type RunEvent, RunStore } from "kernai"
+import { Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { Agent, Content, Kernel, type Message, MediaStore, Policy, type RunEvent, RunStore, Skill } from "kernai"
 import { McpHub } from "kernai/mcp"
 import { MockProvider } from "kernai/testing"
 import * as Support from "../support/mcp/connect.ts"
@@ -217,4 +217,145 @@ describe("an agent with MCP servers", () => {
         assert.include(told(trusting)[0], "seen")
       })
   )
+
+  describe("reaches by the block no more than its lists give it (BP-66, S-15)", () => {
+    const tools = {
+      tools: [Hub.tool("look"), Hub.tool("wipe")],
+      results: { look: Hub.said("seen"), wipe: Hub.said("gone") }
+    }
+    const search = Skill.make("search", {
+      description: "Searches",
+      input: Schema.Struct({}),
+      execute: () => Effect.succeed("found")
+    })
+    const call = (name: string, server?: string) => asked({ method: "tools/call", params: { name, server } })
+    const refused = (name: string) => `<block type="error" name="mcp">tool '${name}' is not allowed</block>`
+    const seen = `<block type="result" name="mcp">seen</block>`
+    const gone = `<block type="result" name="mcp">gone</block>`
+
+    interface Rights {
+      readonly skills?: "all" | ReadonlyArray<string>
+      readonly protocols?: ReadonlyArray<string>
+      readonly gate?: "listing"
+    }
+
+    /** What an agent hears that looks, wipes and asks what there is; and the tools that ran. */
+    const heard = Effect.fnUntraced(function* (
+      options: Rights,
+      more: {
+        readonly hub?: McpHub.Options
+        readonly policy?: Layer.Layer<never>
+        readonly allowed?: ReadonlyArray<string>
+      } = {}
+    ) {
+      const server = yield* Hub.scripted(tools)
+      const mock = MockProvider.make(
+        call("look"),
+        call("wipe", "s"),
+        asked({ method: "tools/list" }),
+        asked({ method: "tools/describe", params: { name: "wipe" } }),
+        asked({ method: "wipe" }),
+        final
+      )
+      const agent = Agent.make({ instructions: "", model: "mock", ...options })
+      const ground = Kernel.layer.pipe(
+        Layer.provideMerge(
+          Hub.hub({ s: server.settings }, { native: [search], ...(more.hub === undefined ? {} : { hub: more.hub }) })
+        ),
+        Layer.provide([MockProvider.layerOf(mock), MediaStore.layerMemory, RunStore.layerMemory])
+      )
+      const run = Kernel.run(agent, "go", more.allowed === undefined ? {} : { allowedSkills: more.allowed })
+      yield* Effect.provide(run, Layer.merge(ground, more.policy ?? Layer.empty))
+      const [look, wipe, list, describe, method] = told(mock)
+      const listed: ReadonlyArray<string> = ["look", "wipe"].filter((name) => list?.includes(`"${name}"`))
+      const hints = method?.includes("looks like a tool name") ?? false
+      const ran = server.calls().map((line) => JSON.parse(line).name)
+      return { look, wipe, listed, describes: describe?.includes('"wipe"') ?? false, hints, ran }
+    }, Effect.scoped)
+
+    const whole = {
+      look: seen,
+      wipe: gone,
+      listed: ["look", "wipe"],
+      describes: true,
+      hints: true,
+      ran: ["look", "wipe"]
+    }
+    const half = { look: seen, wipe: refused("wipe"), listed: ["look"], describes: false, hints: false, ran: ["look"] }
+    const nothing = {
+      look: refused("look"),
+      wipe: refused("wipe"),
+      listed: [],
+      describes: false,
+      hints: false,
+      ran: []
+    }
+
+    const cases: ReadonlyArray<readonly [title: string, options: Rights, typeof whole | typeof half]> = [
+      ["all, without a list", {}, whole],
+      ["all, with every skill", { skills: "all" }, whole],
+      ["those of its list", { skills: ["search", "mcp_s__look"] }, half],
+      ["those of its list, though it lists the protocol too", { skills: ["mcp_s__look"], protocols: ["mcp"] }, half],
+      ["none, when its list has none", { skills: ["search"] }, nothing],
+      ["none, when its list has one that is not there", { skills: ["mcp_gone__look"], protocols: ["mcp"] }, nothing],
+      [
+        "all, when it was given the protocol beside skills of its own",
+        { skills: ["search"], protocols: ["mcp"] },
+        whole
+      ],
+      ["all, when lists are for the listing alone", { skills: ["search"], gate: "listing" }, whole]
+    ]
+    for (const [title, options, expected] of cases) {
+      it.live(title, () => Effect.map(heard(options), (found) => assert.deepStrictEqual(found, expected)))
+    }
+
+    it.live("those its host allows", () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* heard({ skills: "all" }, { allowed: ["mcp_s__look"] }), half)
+      })
+    )
+
+    it.live("all, where tools are no skills", () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* heard({ skills: ["search"] }, { hub: { skills: false } }), whole)
+      })
+    )
+
+    it.live("what a policy lets its skills do, and no more (AC-19)", () =>
+      Effect.gen(function* () {
+        const policy = Policy.layer(({ arguments: input, kind, name }) =>
+          Effect.succeed(
+            name === "mcp_s__wipe" && kind === "skill" && JSON.stringify(input) === "{}"
+              ? Policy.denied("no wiping")
+              : Policy.allowed
+          )
+        )
+        const found = yield* heard({ skills: "all" }, { policy })
+        assert.include(found.wipe, "no wiping")
+        assert.deepStrictEqual(found.ran, ["look"])
+      })
+    )
+
+    it.live("asks a person about a call by the block as about a call of the skill, once (DR-22)", () =>
+      Effect.gen(function* () {
+        const server = yield* Hub.scripted(tools)
+        const mock = MockProvider.make(call("look") + call("wipe"), final)
+        const policy = Policy.layer(({ name }) =>
+          Effect.succeed(name === "mcp_s__wipe" || name === "mcp_s__look" ? Policy.confirm("sure?") : Policy.allowed)
+        )
+        yield* Effect.gen(function* () {
+          const paused = yield* Effect.flip(Kernel.run(agent, "go", { runId: "r" }))
+          assert.strictEqual(paused._tag, "RunPaused")
+          assert.deepStrictEqual(server.calls(), [])
+          const approvals = ["r:t1.0", "r:t1.1"].map((toolCallId, index) => ({ toolCallId, approved: index === 0 }))
+          const { text } = yield* Kernel.resume(agent, "r", { approvals })
+          assert.strictEqual(text, "done")
+          assert.deepStrictEqual(
+            server.calls().map((line) => JSON.parse(line).name),
+            ["look"]
+          )
+        }).pipe(Effect.provide(Layer.merge(kernel(mock, { s: server.settings }), policy)))
+      })
+    )
+  })
 })

@@ -12,16 +12,20 @@ import { plain } from "../../internal/plain.ts"
 import { McpError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
 import type { Catalog, PromptEntry, ResourceEntry, ToolEntry } from "../McpProtocol.ts"
-import { toolNotFound } from "../McpProtocol.ts"
+import { toolNotFound, toolRefused } from "../McpProtocol.ts"
 import * as Call from "./call.ts"
 import * as Definition from "./definition.ts"
 import { reasons, type Station, type StationTool } from "./station.ts"
+
+/** Why a tool of a server may not be called by whoever asks, if it may not. */
+export type Refusal = (server: string, tool: string) => string | undefined
 
 /** Makes the catalog of some stations, in their order. `refresh` reads a station's list again if it changed. */
 export const make = (
   stations: ReadonlyMap<string, Station>,
   refresh: (station: Station) => Effect.Effect<void, McpError>,
-  limits: Limits
+  limits: Limits,
+  refusal: Refusal = () => undefined
 ): Catalog => {
   const all = [...stations.values()]
 
@@ -106,12 +110,22 @@ export const make = (
   return {
     servers: Effect.succeed([...stations.keys()]),
     tools: (server) =>
-      Effect.map(gather(server, toolsOf), (found) => found.map(({ station, tool }) => toolEntry(station, tool))),
+      Effect.map(gather(server, toolsOf), (found) =>
+        found
+          .filter(({ station, tool }) => refusal(station.name, tool.tool.name) === undefined)
+          .map(({ station, tool }) => toolEntry(station, tool))
+      ),
     resources: (server) => gather(server, resourcesOf),
     prompts: (server) => gather(server, promptsOf),
     callTool: Effect.fnUntraced(function* (name, input, server) {
-      const found = (yield* gather(server, toolsOf)).find(({ tool }) => tool.tool.name === name)
-      if (found !== undefined) return yield* Call.callTool(found.station, found.tool, input)
+      const [found] = (yield* gather(server, toolsOf)).filter(({ tool }) => tool.tool.name === name)
+      if (found !== undefined) {
+        // As the policy was asked: the first that has it, and no other in its place.
+        const refused = refusal(found.station.name, name)
+        return refused === undefined
+          ? yield* Call.callTool(found.station, found.tool, input)
+          : yield* toolRefused(name, found.station.name, refused)
+      }
       for (const station of asked(server)) {
         const hidden = station.tools.find((tool) => tool.hidden !== undefined && tool.tool.name === name)
         if (hidden?.hidden === undefined) continue

@@ -79,5 +79,8 @@ export const call = (name: string, input: Parameters<Skill.AnySkill["call"]>[0] 
 export const speak = (request: unknown) =>
   Effect.flatMap(ProtocolRegistry.ProtocolRegistry, (registry) => {
     const protocol = Option.getOrThrow(registry.find("mcp"))
-    return protocol.handle({ type: "mcp", name: null, content: JSON.stringify(request) }, scope)
+    return protocol.handle(
+      { type: "mcp", name: null, content: JSON.stringify(request) },
+      { ...scope, refusal: () => undefined }
+    )
   })
