@@ -119,6 +119,7 @@ export interface Shape {
   readonly commit: (record: RunRecord, state: RunState) => Effect.Effect<void, ConcurrentAppendError | StoreError>
   /**
    * Stores records that follow one another in one transaction: all of them or none, on the terms of `commit`.
+   * `states` are those the records lead to, one each.
    *
    * A store that has this is given what happened between two effects at once;
    * one that has not is given each revision by itself. Then a crash sets a run
@@ -128,7 +129,7 @@ export interface Shape {
    */
   readonly commitAll?: (
     records: Arr.NonEmptyReadonlyArray<RunRecord>,
-    state: RunState
+    states: Arr.NonEmptyReadonlyArray<RunState>
   ) => Effect.Effect<void, ConcurrentAppendError | StoreError>
   /** The state at the last commit, if the run is known. */
   readonly load: (runId: string) => Effect.Effect<Option.Option<RunState>, StoreError>
@@ -275,7 +276,7 @@ const memory = (): Shape & Required<Pick<Shape, "commitAll">> => {
       return Effect.void
     })
 
-  const commitAll = (records: Arr.NonEmptyReadonlyArray<RunRecord>, state: RunState) =>
+  const commitAll = (records: Arr.NonEmptyReadonlyArray<RunRecord>, states: Arr.NonEmptyReadonlyArray<RunState>) =>
     Effect.suspend((): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
       const [{ revision, runId }] = records
       const kept = runs.get(runId)
@@ -290,7 +291,7 @@ const memory = (): Shape & Required<Pick<Shape, "commitAll">> => {
         if (refused !== undefined) return Effect.fail(refused)
       }
       for (const record of records) kept.journal.push(record)
-      kept.state = state
+      kept.state = states.at(-1) ?? states[0]
       records.forEach(tell)
       return Effect.void
     })
@@ -352,7 +353,7 @@ const memory = (): Shape & Required<Pick<Shape, "commitAll">> => {
       for (const runId of runIds) runs.delete(runId)
     })
 
-  const commit = (record: RunRecord, state: RunState) => commitAll([record], state)
+  const commit = (record: RunRecord, state: RunState) => commitAll([record], [state])
 
   return { create, commit, commitAll, load, head, read, tail, list, acquire, release, remove }
 }

@@ -95,7 +95,7 @@ const take = (ground: Ground, state: RunState): Run => ({
   output: undefined,
   raw: [],
   deferred: undefined,
-  outbox: ground.store.commitAll === undefined ? undefined : { records: [], events: [] }
+  outbox: ground.store.commitAll === undefined ? undefined : { records: [], states: [], events: [] }
 })
 
 const finish = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>

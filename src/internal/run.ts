@@ -131,6 +131,7 @@ export interface Run extends Ground {
 /** Revisions that are not stored yet, and what is told once they are. */
 export interface Outbox {
   records: Array<RunRecord>
+  states: Array<RunState>
   events: Array<RunEvent>
 }
 
@@ -197,6 +198,7 @@ export const commit = (
         const record = recordOf(run, op, events, delta)
         enter(run, advance(run.state, record))
         outbox.records.push(record)
+        outbox.states.push(run.state)
         announce(run, record, (event) => outbox.events.push(event))
       })
 }
@@ -212,11 +214,12 @@ export const flush = (run: Run): Effect.Effect<void, CommitError> =>
 const send = (run: Run): Effect.Effect<void, CommitError> => {
   const { outbox, state, store } = run
   if (outbox === undefined || store.commitAll === undefined) return Effect.void
-  const { events, records } = outbox
-  if (!Arr.isArrayNonEmpty(records)) return Effect.void
+  const { events, records, states } = outbox
+  if (!Arr.isArrayNonEmpty(records) || !Arr.isArrayNonEmpty(states)) return Effect.void
   outbox.records = []
+  outbox.states = []
   outbox.events = []
-  return Effect.map(patiently(store, state, store.commitAll(records, state)), () => {
+  return Effect.map(patiently(store, state, store.commitAll(records, states)), () => {
     for (const event of events) run.tell(event)
   })
 }

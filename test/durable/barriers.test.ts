@@ -33,7 +33,7 @@ const watched = Effect.fnUntraced(function* (world: World, isGrouped: boolean) {
   }
   const all: RunStore.Shape = {
     ...one,
-    commitAll: (records, state) => Effect.andThen(noted(records), commitAll(records, state))
+    commitAll: (records, states) => Effect.andThen(noted(records), commitAll(records, states))
   }
   return isGrouped ? all : one
 })
@@ -184,12 +184,16 @@ describe("a store that takes several revisions at once", () => {
       let isLost = false
       const lost: RunStore.Shape = {
         ...store,
-        commitAll: (records, state) =>
+        commitAll: (records, states) =>
           isLost
             ? Effect.fail(
-                new RunStore.ConcurrentAppendError({ runId: "run", expectedSeq: state.revision - 1, actualSeq: 99 })
+                new RunStore.ConcurrentAppendError({
+                  runId: "run",
+                  expectedSeq: records[0].revision - 1,
+                  actualSeq: 99
+                })
               )
-            : (store.commitAll?.(records, state) ?? Effect.die("no transactions"))
+            : (store.commitAll?.(records, states) ?? Effect.die("no transactions"))
       }
       const provider: Provider.ProviderShape = {
         name: "mock",
