@@ -20,10 +20,19 @@ interface Convention {
   readonly namespace?: string
 }
 
+const parts: Vectors.Keys = { type: true, key: true, source: true, namespace: true }
+
 const file = Vectors.load<{
   readonly vectors: ReadonlyArray<Vector>
   readonly topicConventions?: ReadonlyArray<Convention>
-}>("addresses")
+}>("addresses", {
+  vectors: [
+    { ...Vectors.about, class: true, parse: true, make: parts, expect: { fields: parts, string: true, error: true } }
+  ],
+  topicConventions: [
+    { ...Vectors.about, event: true, topic: true, runId: true, rootRunId: true, agentId: true, namespace: true }
+  ]
+})
 const tally = Vectors.tally("addresses.json")
 
 type Read = Result.Result<Address.AgentId | Address.TopicId, Address.InvalidAddress>

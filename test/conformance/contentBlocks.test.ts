@@ -27,7 +27,12 @@ interface Vector {
 }
 
 const file = Vectors.load<{ readonly vectors: ReadonlyArray<Vector>; readonly registration?: ReadonlyArray<Vector> }>(
-  "content-blocks"
+  "content-blocks",
+  {
+    // What is expected is looked through vector by vector.
+    vectors: [{ ...Vectors.about, wire: true, expect: true }],
+    registration: [{ ...Vectors.about, wire: true, register: true, expect: true }]
+  }
 )
 const tally = Vectors.tally("content-blocks.json")
 

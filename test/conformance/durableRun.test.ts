@@ -4,7 +4,10 @@ import { play, type Scenario, unknownIn } from "../support/durable.ts"
 import { stores } from "../support/stores.ts"
 import { load, tally } from "../support/vectors.ts"
 
-const { scenarios } = load<{ readonly scenarios: ReadonlyArray<Scenario> }>("durable-run")
+const { scenarios } = load<{ readonly scenarios: ReadonlyArray<Scenario> }>("durable-run", {
+  // Each scenario is looked through before it is played.
+  scenarios: true
+})
 
 for (const { isThere, name, place } of stores) {
   describe.skipIf(!isThere)(`durable runs on ${name} (DR-1 to DR-23)`, () => {

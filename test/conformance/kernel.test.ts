@@ -6,7 +6,10 @@ import { Effect } from "effect"
 import { differences, keys, learnMedia, play, type Tape } from "../support/tape.ts"
 import { load, tally, unknownKeys } from "../support/vectors.ts"
 
-const { vectors } = load<{ readonly vectors: ReadonlyArray<Tape> }>("kernel")
+const { vectors } = load<{ readonly vectors: ReadonlyArray<Tape> }>("kernel", {
+  // Each tape is looked through before it is played.
+  vectors: true
+})
 
 describe("kernel.json", () => {
   const counted = tally("kernel")

@@ -6,7 +6,7 @@ import { Effect, Redacted, Result } from "effect"
 import * as Yaml from "effect/encoding/Yaml"
 import { McpConfig, McpProtocol } from "kernai/mcp"
 import { catalog, file } from "../support/mcp/recorded.ts"
-import { tally } from "../support/vectors.ts"
+import { about, only, tally } from "../support/vectors.ts"
 
 /** What JSON calls wrong is each reader's own word; what looks like a tool is explained in ours. */
 const own = /^(invalid MCP request JSON: |unknown MCP method: \S+)/
@@ -33,6 +33,19 @@ const parsed = (text: string) => Result.try({ try: (): unknown => Yaml.parse(tex
 
 describe("mcp.json", () => {
   const counted = tally("mcp")
+  only("mcp", file, {
+    vectors: [{ ...about, request: true, result: true, error: { class: true, message: true }, client_calls: true }],
+    // Entries of other kinds are skipped, and counted.
+    config: true,
+    env_expansion: [{ ...about, env: true, text: true, expanded: true }],
+    seed: {
+      tools: [{ name: true, description: true, schema: true, output_schema: true, annotations: true, server: true }],
+      resources: [{ uri: true, name: true, description: true, mimeType: true, server: true }],
+      prompts: [{ name: true, description: true, arguments: true, server: true }],
+      tool_results: true
+    },
+    servers: true
+  })
 
   for (const vector of file.vectors) {
     it.effect(`${vector.id}: ${vector.request.slice(0, 80)}`, () =>

@@ -7,8 +7,8 @@ import type { Json } from "../../src/Content.ts"
 import * as Skill from "../../src/Skill.ts"
 import { inputs, scope } from "../support/skillSpec.ts"
 import type { Validation } from "../support/validation.ts"
-import { checkValidation, isExtension } from "../support/validation.ts"
-import { load, tally } from "../support/vectors.ts"
+import { checkValidation, isExtension, validationKeys } from "../support/validation.ts"
+import { about, load, tally } from "../support/vectors.ts"
 
 interface Vector {
   readonly id: string
@@ -19,9 +19,13 @@ interface Vector {
   readonly disputed?: unknown
 }
 
+const file = load<{ readonly vectors: ReadonlyArray<Vector> }>("params", {
+  vectors: [{ ...about, inputs: true, content: true, parsed: true, validated: validationKeys }]
+})
+
 describe("params.json", () => {
   const counted = tally("params")
-  for (const vector of load<{ readonly vectors: ReadonlyArray<Vector> }>("params").vectors) {
+  for (const vector of file.vectors) {
     it.effect(`${vector.id}: ${JSON.stringify(vector.content)}`, () =>
       Effect.gen(function* () {
         const probe = Skill.make("probe", {

@@ -25,7 +25,16 @@ interface Vector {
   }
 }
 
-const file = Vectors.load<{ readonly vectors: ReadonlyArray<Vector> }>("plan")
+const file = Vectors.load<{ readonly vectors: ReadonlyArray<Vector> }>("plan", {
+  vectors: [
+    {
+      ...Vectors.about,
+      raw: true,
+      value: true,
+      expected: { ok: true, plan: true, reason: true, raises: true, message: true }
+    }
+  ]
+})
 const tally = Vectors.tally("plan.json")
 
 /** Does the plan, as it was given, use an id twice? */

@@ -6,7 +6,7 @@ import { Context, Effect, Layer, Option, Result, Schema, type Scope, Stream } fr
 import { Agent, Content, Kernel, type Model, Policy, Skill, SkillPack, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
 import * as McpNames from "../../src/mcp/internal/names.ts"
-import { load, tally } from "../support/vectors.ts"
+import { about, type Keys, load, tally } from "../support/vectors.ts"
 
 type JsonObject = { readonly [key: string]: Schema.Json }
 
@@ -62,7 +62,53 @@ interface Case {
   readonly expect: { readonly [key: string]: unknown }
 }
 
-const vectors = load<{ readonly cases: ReadonlyArray<Case> }>("policy-registry")
+const rule: Keys = { tool: true, where: true, reason: true }
+
+const rulesKeys: Keys = {
+  deny: [rule],
+  confirm: [rule],
+  allow: [rule],
+  default: true,
+  hide: true,
+  failsWith: true
+}
+
+const vectors = load<{ readonly cases: ReadonlyArray<Case> }>("policy-registry", {
+  cases: [
+    {
+      ...about,
+      register: [
+        {
+          source: true,
+          name: true,
+          server: true,
+          tool: true,
+          description: true,
+          effects: true,
+          idempotent: true,
+          requires: true,
+          schema: true,
+          inputSchema: true,
+          parameters: true,
+          returns: true,
+          output: true,
+          fails: true,
+          error: true,
+          throws: true,
+          dies: true
+        }
+      ],
+      agent: { skills: true },
+      config: { allowedSkills: true },
+      model: { capabilities: true },
+      policy: rulesKeys,
+      policies: [rulesKeys],
+      ask: { op: true, name: true, arguments: true, expose: true },
+      // What is expected is looked through case by case.
+      expect: true
+    }
+  ]
+})
 
 // ---------------------------------------------------------------- the registry
 

@@ -33,8 +33,15 @@ interface Streamed {
   readonly usage: { readonly [name: string]: number | null } | null
 }
 
-const vectors: { readonly payloads: ReadonlyArray<Payload>; readonly streams: ReadonlyArray<Streamed> } =
-  Vectors.load("providers")
+const vectors: { readonly payloads: ReadonlyArray<Payload>; readonly streams: ReadonlyArray<Streamed> } = Vectors.load(
+  "providers",
+  {
+    payloads: [
+      { ...Vectors.about, messages: true, model: true, generation: true, anthropic: true, openai: true, ollama: true }
+    ],
+    streams: [{ ...Vectors.about, vendor: true, body: true, chunks: true, text: true, usage: true }]
+  }
+)
 const tally = Vectors.tally("providers")
 
 const contentOf = (part: Part): Content.Content => {

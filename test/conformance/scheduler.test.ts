@@ -38,7 +38,18 @@ interface Vector {
   }
 }
 
-const file = Vectors.load<{ readonly vectors: ReadonlyArray<Vector> }>("scheduler")
+const file = Vectors.load<{ readonly vectors: ReadonlyArray<Vector> }>("scheduler", {
+  vectors: [
+    {
+      ...Vectors.about,
+      strategy: true,
+      hand_built_context: true,
+      fail: true,
+      tasks: [{ id: true, input: true, depends_on: true, parallel: true, status: true }],
+      expected: { waves: true, results: true, statuses: true, error: true, message: true }
+    }
+  ]
+})
 const tally = Vectors.tally("scheduler.json")
 
 const planOf = ({ strategy, tasks }: Vector): Plan.Plan => ({

@@ -7,7 +7,7 @@ import { Effect, FileSystem, Layer, Path, Result } from "effect"
 import { Agent, Kernel, type Media, SkillPack, SkillRegistry } from "kernai"
 import { SkillPackStore } from "kernai/file"
 import { MockProvider } from "kernai/testing"
-import { load, tally } from "../support/vectors.ts"
+import { about, load, tally } from "../support/vectors.ts"
 
 type Expected = { readonly [key: string]: unknown }
 interface Op {
@@ -34,7 +34,27 @@ interface Case {
   readonly ops: ReadonlyArray<Op>
 }
 
-const vectors = load<{ readonly cases: ReadonlyArray<Case> }>("skill-packs")
+const vectors = load<{ readonly cases: ReadonlyArray<Case> }>("skill-packs", {
+  cases: [
+    {
+      ...about,
+      files: {
+        "*": {
+          front_matter_filler: true,
+          body_filler: true,
+          base64: true,
+          name: true,
+          description: true,
+          text: true
+        }
+      },
+      symlinks: true,
+      roots: true,
+      // What is expected is looked through operation by operation.
+      ops: [{ op: true, name: true, path: true, strict: true, expect: true, note: true }]
+    }
+  ]
+})
 
 /** Text, or bytes that a case only describes. */
 const contentOf = (path: string, file: string | Generated): string | Uint8Array => {

@@ -8,8 +8,8 @@ import * as Skill from "../../src/Skill.ts"
 import * as SkillRegistry from "../../src/SkillRegistry.ts"
 import { inputs, ours, scope } from "../support/skillSpec.ts"
 import type { Validation } from "../support/validation.ts"
-import { checkValidation } from "../support/validation.ts"
-import { load, tally } from "../support/vectors.ts"
+import { checkValidation, validationKeys } from "../support/validation.ts"
+import { about, load, tally } from "../support/vectors.ts"
 
 interface Specs {
   readonly [name: string]: unknown
@@ -36,7 +36,26 @@ interface Vectors {
   readonly listing: { readonly registered: ReadonlyArray<string> }
 }
 
-const vectors = load<Vectors>("skills")
+const vectors = load<Vectors>("skills", {
+  validation: [{ ...about, inputs: true, params: true, expected: validationKeys }],
+  descriptions: [
+    {
+      ...about,
+      spec: {
+        name: true,
+        description: true,
+        inputs: true,
+        config: { "*": { type: true, default: true, description: true } },
+        credentials: { "*": { required: true, description: true } },
+        // What a listing does not say.
+        requires: true,
+        produces: true
+      },
+      text: true
+    }
+  ],
+  listing: { registered: true }
+})
 
 const echo = (name: string, specs: Specs, description = "") =>
   Skill.make(name, { description, input: inputs(specs), execute: (input) => Effect.succeed(input) })

@@ -31,7 +31,23 @@ interface BudgetVector {
 const file = Vectors.load<{
   readonly vectors: ReadonlyArray<UsageVector>
   readonly budgets?: ReadonlyArray<BudgetVector>
-}>("usage")
+}>("usage", {
+  vectors: [{ ...Vectors.about, add: true, equalSums: true, decode: true, from: true, value: true, expect: true }],
+  budgets: [
+    {
+      ...Vectors.about,
+      execution: true,
+      budget: true,
+      calls: true,
+      spawn: true,
+      acquire: true,
+      release: true,
+      then: true,
+      headcount: true,
+      expect: true
+    }
+  ]
+})
 const tally = Vectors.tally("usage.json")
 
 const read = (counts: unknown): Usage.Usage => Result.getOrThrow(Usage.decode(counts))

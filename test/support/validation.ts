@@ -5,6 +5,7 @@ import { assert } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { InvalidArguments } from "../../src/KernelError.ts"
 import { ours } from "./skillSpec.ts"
+import type { Keys } from "./vectors.ts"
 
 export type Validation =
   | { readonly ok: unknown }
@@ -16,6 +17,17 @@ export type Validation =
       readonly actual?: string
       readonly reminder?: string
     }
+
+/** The keys of a `Validation`. */
+export const validationKeys: Keys = {
+  ok: true,
+  error: true,
+  code: new Set(["type", "missing"]),
+  path: true,
+  expected: true,
+  actual: true,
+  reminder: true
+}
 
 const strip = (text: string) => text.replace(/^[\0\t\n\v\f\r ]+|[\0\t\n\v\f\r ]+$/g, "")
 

@@ -9,10 +9,41 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 
 /** Reads `test/fixtures/vectors/<name>.json`. */
-export const load = <A>(name: string): A =>
+export const read = <A>(name: string): A =>
   JSON.parse(fs.readFileSync(path.join(import.meta.dirname, "../fixtures/vectors", `${name}.json`), "utf8"))
 
-/** The keys a runner looks at: all that is below one, a list of such, the words one may have. */
+/** The same for a runner: what the file holds besides these keys is an expectation nobody looks at, and fails. */
+export const load = <A extends object>(name: string, keys: Keys): A => {
+  const file = read<A>(name)
+  only(name, file, keys)
+  return file
+}
+
+/** Fails when a file holds more than these keys. */
+export const only = (name: string, file: object, keys: Keys) =>
+  it(`${name}.json: every key is known`, () => {
+    assert.deepStrictEqual(unknownKeys(file, { ...origin, ...keys }), [])
+  })
+
+/** Where a file comes from. */
+const origin: Keys = {
+  format: true,
+  note: true,
+  library: true,
+  library_version: true,
+  ruby: true,
+  json_library: true,
+  count: true,
+  algorithm: true
+}
+
+/** What a vector may tell about itself, in every file. */
+export const about: Keys = { id: true, title: true, note: true, rules: true, category: true, disputed: true }
+
+/**
+ * The keys a runner looks at: all that is below one, a list of such, the words
+ * one may have. `*` stands for every key.
+ */
 export interface Keys {
   readonly [key: string]: true | ReadonlySet<unknown> | Keys | readonly [Keys]
 }
@@ -23,7 +54,7 @@ export const unknownKeys = (value: unknown, keys: Keys, path = ""): ReadonlyArra
     ? []
     : Object.entries(value).flatMap(([key, part]: [string, unknown]): ReadonlyArray<string> => {
         const at = `${path}/${key}`
-        const known = keys[key]
+        const known = Object.hasOwn(keys, key) ? keys[key] : keys["*"]
         if (known === undefined) return [at]
         if (known === true) return []
         if (known instanceof Set) return known.has(part) ? [] : [`${at}: ${String(part)}`]

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { KernelError } from "kernai"
 import { McpProtocol } from "kernai/mcp"
-import { load } from "../vectors.ts"
+import { read } from "../vectors.ts"
 
 /** Something of the recorded client, as it stands in the file. */
 export type Raw = { readonly [key: string]: unknown }
@@ -37,7 +37,7 @@ export interface Vectors {
   readonly servers: ReadonlyArray<string>
 }
 
-export const file = load<Vectors>("mcp")
+export const file = read<Vectors>("mcp")
 
 const text = (value: unknown): string | null => (typeof value === "string" ? value : null)
 
