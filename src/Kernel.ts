@@ -674,7 +674,7 @@ const listeners = (built: Context.Context<never>, current: Context.Context<never
     ...(bus === undefined ? [] : [(event: RunEvent) => bus.publish(event, from)])
   ]
   const [first, second] = all
-  if (first === undefined) return silent.tell
+  if (first === undefined) return undefined
   if (second === undefined) return first
   return (event: RunEvent) => {
     for (const tell of all) tell(event)

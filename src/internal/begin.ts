@@ -79,7 +79,7 @@ const born = Effect.fnUntraced(function* (ground: Ground, birth: Birth): Effect.
   const state = advance(undefined, record)
   // What is stored is told, even while the run is being interrupted.
   yield* Effect.uninterruptible(
-    Effect.map(patiently(ground.store, record, ground.store.create(record, state)), () => ground.tell(event))
+    Effect.map(patiently(ground.store, record, ground.store.create(record, state)), () => ground.tell?.(event))
   )
   return take(ground, state)
 })
@@ -192,7 +192,7 @@ const retell = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
       if (status.type !== "completed") return
       const step = Math.max(0, turns.length - 1)
       const scope = { runId, rootRunId, step, depth, taskId, at: status.createdAt, revision }
-      run.tell({ type: "run_completed", ...scope, source: status.source, result })
+      run.tell?.({ type: "run_completed", ...scope, source: status.source, result })
     })
   )
 

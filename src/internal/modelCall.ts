@@ -228,15 +228,17 @@ const noted = (run: Run, heard: Hearing, call: ModelCall): ModelStream =>
 const listener = (run: Run, turn: Turn): Dialects.Listener => {
   const { depth, rootRunId, runId, taskId } = run.state
   const step = turn.turn - 1
+  const { tell } = run
   const block = (part: BlockParser.Part) => {
+    if (tell === undefined) return
     const at = now(run)
     // The two events of every token are written out: they are the hot path.
     if (part.type === "text_chunk") {
-      run.tell({ type: "text_chunk", runId, rootRunId, step, depth, taskId, at, text: part.text })
+      tell({ type: "text_chunk", runId, rootRunId, step, depth, taskId, at, text: part.text })
     } else if (part.type === "block_content") {
-      run.tell({ type: "block_content", runId, rootRunId, step, depth, taskId, at, text: part.text })
+      tell({ type: "block_content", runId, rootRunId, step, depth, taskId, at, text: part.text })
     } else if (part.type !== "block_unclosed") {
-      run.tell({ ...part, runId, rootRunId, step, depth, taskId, at })
+      tell({ ...part, runId, rootRunId, step, depth, taskId, at })
     }
   }
   const part = run.parts ? () => {} : (part: StreamPart) => tellParts(run, turn, [part])

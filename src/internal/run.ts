@@ -77,7 +77,8 @@ export interface Ground {
   readonly parts: boolean
   /** What the whole tree of runs has used, and who hears of it. */
   readonly tree: Tree
-  readonly tell: (event: RunEvent) => void
+  /** Undefined where nobody listens: then no event is made. */
+  readonly tell: ((event: RunEvent) => void) | undefined
   /** Whether the consumer's buffer is full: a moment to let it read. */
   readonly isFull: () => boolean
   /** Tells at once what `body` tells, when it has ended. */
@@ -168,6 +169,7 @@ export const stepOf = (state: RunState): number =>
 
 /** Publishes something that is not part of the journal. */
 export const tell = (run: Run, event: Live): void => {
+  if (run.tell === undefined) return
   const { depth, rootRunId, runId, taskId } = run.state
   const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at: now(run) }
   const told: RunEvent = Object.assign(scope, event)
@@ -199,7 +201,7 @@ export const commit = (
         enter(run, advance(run.state, record))
         outbox.records.push(record)
         outbox.states.push(run.state)
-        announce(run, record, (event) => outbox.events.push(event))
+        if (run.tell !== undefined) announce(run, record, outbox.events)
       })
 }
 
@@ -218,10 +220,14 @@ const send = (run: Run): Effect.Effect<void, CommitError> => {
   if (!Arr.isArrayNonEmpty(records) || !Arr.isArrayNonEmpty(states)) return Effect.void
   outbox.records = []
   outbox.states = []
+  const sent = patiently(store, state, store.commitAll(records, states))
+  if (run.tell === undefined) return sent
   outbox.events = []
-  return Effect.map(patiently(store, state, store.commitAll(records, states)), () => {
-    for (const event of events) run.tell(event)
-  })
+  return Effect.map(sent, () => tellAll(run, events))
+}
+
+const tellAll = (run: Run, events: ReadonlyArray<RunEvent>): void => {
+  if (run.tell !== undefined) for (const event of events) run.tell(event)
 }
 
 const isWaiting = (outbox: Outbox | undefined): outbox is Outbox => outbox !== undefined && outbox.records.length > 0
@@ -238,7 +244,7 @@ export const write = (
     const state = advance(run.state, record)
     return Effect.map(patiently(run.store, record, run.store.commit(record, state)), () => {
       enter(run, state)
-      announce(run, record, run.tell)
+      if (run.tell !== undefined) tellAll(run, announce(run, record, []))
     })
   })
 
@@ -249,8 +255,10 @@ const enter = (run: Run, state: RunState): void => {
   run.changed = undefined
 }
 
-const announce = (run: Run, { events }: RunRecord, tell: (event: RunEvent) => void): void => {
-  for (const event of events) tell(event.type === "run_completed" ? withResult(run, event) : event)
+/** Adds what a record has to tell. */
+const announce = (run: Run, { events }: RunRecord, told: Array<RunEvent>): ReadonlyArray<RunEvent> => {
+  for (const event of events) told.push(event.type === "run_completed" ? withResult(run, event) : event)
+  return told
 }
 
 const recordOf = (run: Run, op: RunRecord["op"], events: ReadonlyArray<Draft>, delta: Delta): RunRecord => {
@@ -259,15 +267,16 @@ const recordOf = (run: Run, op: RunRecord["op"], events: ReadonlyArray<Draft>, d
   const started = events[0]?.type === "turn_started"
   const step = started ? turnLog(run.state).length : stepOf(run.state)
   const next = revision + 1
+  const told: Array<PhaseEvent> = new Array(events.length)
   // The fields all events share come first: an object that grows by few fields is small and quick to make.
-  const scoped = (event: Draft): PhaseEvent =>
-    Object.assign({ runId, rootRunId, step, depth, taskId, at, revision: next }, event)
-  const first = events[0]
+  for (let index = 0; index < told.length; index++) {
+    told[index] = Object.assign({ runId, rootRunId, step, depth, taskId, at, revision: next }, events[index])
+  }
   return {
     runId,
     revision: next,
     op,
-    events: events.length === 1 && first !== undefined ? [scoped(first)] : events.map(scoped),
+    events: told,
     delta: run.settled || run.changed !== undefined || run.deferred !== undefined ? pending(run, delta) : delta,
     createdAt: at,
     workerId: run.workerId
