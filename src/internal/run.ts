@@ -267,11 +267,10 @@ const recordOf = (run: Run, op: RunRecord["op"], events: ReadonlyArray<Draft>, d
   const started = events[0]?.type === "turn_started"
   const step = started ? turnLog(run.state).length : stepOf(run.state)
   const next = revision + 1
-  const told: Array<PhaseEvent> = new Array(events.length)
   // The fields all events share come first: an object that grows by few fields is small and quick to make.
-  for (let index = 0; index < told.length; index++) {
-    told[index] = Object.assign({ runId, rootRunId, step, depth, taskId, at, revision: next }, events[index])
-  }
+  const told = events.map((event): PhaseEvent =>
+    Object.assign({ runId, rootRunId, step, depth, taskId, at, revision: next }, event)
+  )
   return {
     runId,
     revision: next,
