@@ -11,9 +11,10 @@
 import * as Result from "effect/Result"
 import type { Block } from "./Block.ts"
 import * as Blocks from "./Block.ts"
-import * as BlockParser from "./BlockParser.ts"
+import type * as BlockParser from "./BlockParser.ts"
 import type { Content, Thinking } from "./Content.ts"
 import * as Contents from "./Content.ts"
+import { BlockFold } from "./internal/blockFold.ts"
 import type { JsonObject } from "./internal/json.ts"
 import { jsonObject } from "./internal/json.ts"
 import * as Markups from "./internal/markup.ts"
@@ -92,7 +93,7 @@ export interface Dialect {
 export const blocks: Dialect = {
   name: "blocks",
   native: false,
-  reader: (listener, limits, origin) => new ReplyReader(listener, origin, BlockParser.make(limits), limits)
+  reader: (listener, limits, origin) => new ReplyReader(listener, origin, new BlockFold(limits), limits)
 }
 
 /**
@@ -185,7 +186,7 @@ const spoken = (text: string, calls: ReadonlyArray<ToolCall>, before: number): R
 class ReplyReader implements Reader {
   readonly #listener: Listener
   readonly #origin: { readonly provider: string; readonly model: string }
-  readonly #parser: BlockParser.BlockParser | undefined
+  readonly #parser: BlockFold | undefined
   readonly #limits: Limits
   readonly #pieces: Array<string> = []
   readonly #blocks: Array<Block> = []
@@ -200,7 +201,7 @@ class ReplyReader implements Reader {
   constructor(
     listener: Listener,
     origin: { readonly provider: string; readonly model: string },
-    parser: BlockParser.BlockParser | undefined,
+    parser: BlockFold | undefined,
     limits: Limits
   ) {
     this.#listener = listener
@@ -280,12 +281,15 @@ class ReplyReader implements Reader {
       last++
     }
     this.#pieces.push(text)
-    if (this.#parser === undefined) {
+    const parser = this.#parser
+    if (parser === undefined) {
       this.#grow(text.length)
       if (text !== "") this.#listener.block({ type: "text_chunk", text })
+    } else if (parser.takePlain(text)) {
+      this.#listener.block({ type: parser.plain, text })
     } else {
-      this.#tell(this.#parser.push(text))
-      this.#failure ??= this.#parser.failure
+      this.#tell(parser.push(text))
+      this.#failure ??= parser.failure
     }
     return last
   }

@@ -49,22 +49,32 @@ export class BlockFold {
     return this.place === OUTSIDE ? "text" : this.place === TAG ? "tag_open" : "block_content"
   }
 
-  push(chunk: string): ReadonlyArray<Part> {
+  /** Takes a piece in which there is nothing to find, and none held before it; tells whether this was one. */
+  takePlain(chunk: string): boolean {
     const size = chunk.length
-    // Nearly every piece is like this: nothing is held, and there is nothing to find.
     if (
-      size > 0 &&
-      this.held === "" &&
-      indexOf.call(chunk, "<", 0) < 0 &&
-      !isHighSurrogate(charCodeAt.call(chunk, size - 1)) &&
-      this.size + size <= this.replyBytes &&
-      this.failure === undefined
+      size === 0 ||
+      this.held !== "" ||
+      indexOf.call(chunk, "<", 0) >= 0 ||
+      isHighSurrogate(charCodeAt.call(chunk, size - 1)) ||
+      this.size + size > this.replyBytes ||
+      this.failure !== undefined
     ) {
-      this.size += size
-      if (this.place === OUTSIDE) return [{ type: "text_chunk", text: chunk }]
-      this.content.add(chunk, size)
-      return [{ type: "block_content", text: chunk }]
+      return false
     }
+    this.size += size
+    if (this.place !== OUTSIDE) this.content.add(chunk, size)
+    return true
+  }
+
+  /** What plain text is here. */
+  get plain(): "text_chunk" | "block_content" {
+    return this.place === OUTSIDE ? "text_chunk" : "block_content"
+  }
+
+  push(chunk: string): ReadonlyArray<Part> {
+    // Nearly every piece is like this.
+    if (this.takePlain(chunk)) return [{ type: this.plain, text: chunk }]
     const out: Array<Part> = []
     this.accept(chunk, out)
     return out

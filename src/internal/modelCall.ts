@@ -232,11 +232,9 @@ const listener = (run: Run, turn: Turn): Dialects.Listener => {
   const block = (part: BlockParser.Part) => {
     if (tell === undefined) return
     const at = now(run)
-    // The two events of every token are written out: they are the hot path.
-    if (part.type === "text_chunk") {
-      tell({ type: "text_chunk", runId, rootRunId, step, depth, taskId, at, text: part.text })
-    } else if (part.type === "block_content") {
-      tell({ type: "block_content", runId, rootRunId, step, depth, taskId, at, text: part.text })
+    // The event of every token is written out: it is the hot path.
+    if (part.type === "text_chunk" || part.type === "block_content") {
+      tell({ type: part.type, runId, rootRunId, step, depth, taskId, at, text: part.text })
     } else if (part.type !== "block_unclosed") {
       tell({ ...part, runId, rootRunId, step, depth, taskId, at })
     }
