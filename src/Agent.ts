@@ -268,20 +268,37 @@ export const skillNames = (
  * @since 0.1.0
  */
 export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): AgentConfigInvalid | undefined => {
-  const whole = (path: string, value: number, minimum: number) =>
-    Number.isSafeInteger(value) && value >= minimum
+  const { budget, generation, model, spawn } = agent
+  const whole = (path: string, value: number | undefined, minimum: number) =>
+    value === undefined || (Number.isSafeInteger(value) && value >= minimum)
       ? undefined
       : new AgentConfigInvalid({ path, reason: `expected a whole number of at least ${minimum}, got ${value}` })
+  const within = (path: string, value: number | undefined, maximum: number) =>
+    value === undefined || (value >= 0 && value <= maximum)
+      ? undefined
+      : new AgentConfigInvalid({
+          path,
+          reason: `expected a number of at least 0${maximum === Infinity ? "" : ` and at most ${maximum}`}, got ${value}`
+        })
   return (
     (agent.name === "" ? new AgentConfigInvalid({ path: "name", reason: "is empty" }) : undefined) ??
     whole("maxSteps", agent.maxSteps, 0) ??
     whole("concurrency", agent.concurrency, 1) ??
     whole("taskConcurrency", agent.taskConcurrency, 1) ??
     whole("reservedOutputTokens", agent.reservedOutputTokens, 0) ??
-    (agent.maxRepeats === undefined ? undefined : whole("maxRepeats", agent.maxRepeats, 1)) ??
-    (agent.contextWindow === undefined ? undefined : whole("contextWindow", agent.contextWindow, 1)) ??
-    (agent.budget.maxCostUsd !== undefined && typeof agent.model !== "string" && agent.model.price === undefined
-      ? new AgentConfigInvalid({ path: "budget.maxCostUsd", reason: `the model '${agent.model.id}' has no price` })
+    whole("maxRepeats", agent.maxRepeats, 1) ??
+    whole("contextWindow", agent.contextWindow, 1) ??
+    within("temperature", generation.temperature, Infinity) ??
+    whole("maxTokens", generation.maxTokens, 1) ??
+    within("topP", generation.topP, 1) ??
+    within("budget.maxTokens", budget.maxTokens, Infinity) ??
+    within("budget.maxCostUsd", budget.maxCostUsd, Infinity) ??
+    within("budget.maxTurns", budget.maxTurns, Infinity) ??
+    within("budget.deadlineMs", budget.deadlineMs, Infinity) ??
+    within("spawn.maxAgents", spawn?.maxAgents, Infinity) ??
+    within("spawn.maxDepth", spawn?.maxDepth, Infinity) ??
+    (budget.maxCostUsd !== undefined && typeof model !== "string" && model.price === undefined
+      ? new AgentConfigInvalid({ path: "budget.maxCostUsd", reason: `the model '${model.id}' has no price` })
       : undefined)
   )
 }

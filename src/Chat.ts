@@ -11,6 +11,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
@@ -180,13 +181,18 @@ const told = <Output, S extends AnySkill<unknown>, R>(
 
 // ---------------------------------------------------------------- the history
 
-/** Adds the user's message and gives what was said before it; added by an earlier try, it is not said before itself. */
+/**
+ * Adds the user's message and gives what else was said. Added by an earlier try, it is there already, maybe with a
+ * conversation behind it: it is taken out, for the run says it itself.
+ */
 const begin = Effect.fnUntraced(function* (history: History, input: Input, runId: string) {
   const before = yield* history.toArray
-  yield* history.append(messageOf(input), runId)
-  const isThere = (yield* history.size) === before.length
-  const at = isThere ? before.findLastIndex((message) => message.role === "user") : -1
-  return at === -1 ? before : before.slice(0, at)
+  const message = messageOf(input)
+  yield* history.append(message, runId)
+  if ((yield* history.size) !== before.length) return before
+  const same = before.findLastIndex((other) => Equal.equals(other, message))
+  const at = same === -1 ? before.findLastIndex((other) => other.role === "user") : same
+  return at === -1 ? before : before.toSpliced(at, 1)
 })
 
 /** Adds what the run said. Its first message is the user's, which is there. */

@@ -32,6 +32,10 @@ export interface PartialOutput {
 export const make = (): PartialOutput => {
   let dialect: "blocks" | "tools" = "blocks"
   let json: PartialJson | undefined
+  let isText = false
+  /** Outside blocks a number or a word may as well begin a sentence. */
+  const told = (value: Json | undefined) =>
+    isText && dialect === "blocks" && typeof value !== "object" ? undefined : value
   return {
     push: (event) => {
       if (event.depth > 0) return undefined
@@ -40,19 +44,21 @@ export const make = (): PartialOutput => {
           dialect = event.dialect
           return undefined
         case "messages_sent":
-          // In native calls the text of a reply is its answer.
-          json = dialect === "tools" ? new PartialJson() : undefined
+          // In native calls the text of a reply is its answer; in blocks as long as there is none.
+          json = new PartialJson()
+          isText = true
           return undefined
         case "block_start":
           json = event.blockType === "final" ? new PartialJson() : undefined
+          isText = false
           return undefined
         case "text_chunk":
-          return dialect === "tools" ? json?.push(event.text) : undefined
+          return isText ? told(json?.push(event.text)) : undefined
         case "block_content":
           return json?.push(event.text)
         case "block_complete":
         case "llm_response":
-          return json?.end()
+          return told(json?.end())
         default:
           return undefined
       }

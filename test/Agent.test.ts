@@ -160,12 +160,30 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
       ["budget.max_cost_usd", { ...base, model: { id: "m" }, budget: { max_cost_usd: 1 } }],
       ["version", { ...base, version: 2 }],
       ["name", { ...base, name: "" }],
+      ["temperature", { ...base, temperature: -1 }],
+      ["top_p", { ...base, top_p: 1.5 }],
       ["output_schema", { ...base, output_schema: { type: "object" } }]
     ] as const) {
       const read = Agent.fromConfig(config)
       assert.isTrue(Result.isFailure(read), path)
       if (Result.isFailure(read)) assert.deepInclude(read.failure, { _tag: "AgentConfigInvalid", path })
     }
+  })
+
+  it("find what an agent made in code cannot have (AC-22)", () => {
+    const base = { instructions: "", model: "m" }
+    for (const [path, options] of [
+      ["temperature", { generation: { temperature: Number.NaN } }],
+      ["topP", { generation: { topP: 2 } }],
+      ["maxTokens", { generation: { maxTokens: 0 } }],
+      ["budget.maxTokens", { budget: { maxTokens: -1 } }],
+      ["budget.deadlineMs", { budget: { deadlineMs: Number.NaN } }],
+      ["spawn.maxDepth", { spawn: { maxAgents: 1, maxDepth: -1 } }],
+      ["contextWindow", { contextWindow: 0.5 }]
+    ] as const) {
+      assert.strictEqual(Agent.problem(Agent.make({ ...base, ...options }))?.path, path)
+    }
+    assert.isUndefined(Agent.problem(full))
   })
 
   it("refuse to write what is no data: instructions that are an Effect", () => {

@@ -72,6 +72,21 @@ describe("Chat (AC-24)", () => {
     }).pipe(Effect.provide(chatting()))
   )
 
+  it.effect("goes on with a message that others have overtaken, and says it once and last", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make("It is noon.", "It is Ada.")
+      yield* ChatHistory.ChatHistory.use((history) => history.append(Message.user("Who is it?"), "a"))
+      yield* Chat.chat(agent, "What time is it?", { provider, runId: "b" })
+      yield* Chat.chat(agent, "Who is it?", { provider, runId: "a" })
+      assert.deepStrictEqual(said(provider.messagesAt(1)), [
+        "system: Talk.",
+        "user: What time is it?",
+        "assistant: It is noon.",
+        "user: Who is it?"
+      ])
+    }).pipe(Effect.provide(chatting()))
+  )
+
   it.effect("answers what one history is asked at once one after the other, streams too", () =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<void>()

@@ -96,4 +96,19 @@ describe("PartialOutput.fromEvents", () => {
       }).pipe(Effect.provide(kernel(look)))
     )
   }
+
+  it.effect("tells the answer of an agent that has no blocks to speak in, and no sentence", () =>
+    Effect.gen(function* () {
+      const agent = Agent.make({ instructions: "", model: "m", output: Recipe })
+      const mock = MockProvider.make('12 eggs and "milk"', answer).withChunking(4)
+      const provider = {
+        name: "mock",
+        stream: (request: Provider.Request) => Stream.rechunk(mock.stream(request), 1)
+      }
+      const seen = yield* Kernel.stream(agent, "?", { provider }).pipe(PartialOutput.fromEvents, Stream.runCollect)
+      assert.isAbove(seen.length, 4)
+      assert.deepStrictEqual(seen[0], {})
+      assert.deepStrictEqual(seen.at(-1), { title: "Soup", steps: ["cut", "cook"] })
+    }).pipe(Effect.provide(kernel()))
+  )
 })

@@ -12,7 +12,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as JsonSchema from "effect/JsonSchema"
 import * as Path from "effect/Path"
 import * as Result from "effect/Result"
-import type * as Schema from "effect/Schema"
+import * as Schema from "effect/Schema"
 import * as SchemaRepresentation from "effect/SchemaRepresentation"
 import type { Agent } from "../Agent.ts"
 import * as Agents from "../Agent.ts"
@@ -68,10 +68,11 @@ export const parse: (
   text: string,
   format?: "yaml" | "json"
 ) => Effect.Effect<Agent<unknown>, ConfigInvalid | AgentConfigInvalid> = Effect.fnUntraced(function* (
-  text,
+  marked,
   format = "yaml"
 ) {
   const limits = yield* Limits
+  const text = marked.startsWith("\uFEFF") ? marked.slice(1) : marked
   if (text.length > maxBytes) return yield* unreadable(`it is longer than ${maxBytes} characters`)
   const read: Result.Result<unknown, string> =
     format === "json"
@@ -186,9 +187,11 @@ const toSchema = (schema: unknown): Result.Result<Schema.ConstraintDecoder<unkno
     try: () => {
       const document = JsonSchema.fromSchemaDraft2020_12(isRecord(schema) ? schema : {})
       // Made of JSON Schema alone, it needs no services.
-      return SchemaRepresentation.fromJsonSchemaDocument(document, {
+      const output = SchemaRepresentation.fromJsonSchemaDocument(document, {
         patterns: "error"
       }) as unknown as Schema.ConstraintDecoder<unknown>
+      if (!isReadable(output)) throw new Error("it refers to itself and to nothing else")
+      return output
     },
     catch: (error) =>
       new AgentConfigInvalid({
@@ -196,3 +199,12 @@ const toSchema = (schema: unknown): Result.Result<Schema.ConstraintDecoder<unkno
         reason: error instanceof Error ? error.message : "it cannot be read"
       })
   })
+
+const isReadable = (output: Schema.ConstraintDecoder<unknown>): boolean => {
+  try {
+    Schema.decodeUnknownResult(output)(null)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -93,9 +93,9 @@ export const Config = Schema.Struct({
   concurrency: key(atLeast(1), "Calls of one reply that may run at once"),
   task_concurrency: key(atLeast(1), "Tasks of a workflow that may run at once"),
   max_repeats: key(atLeast(1), "How often the same calls may give the same results in a row"),
-  temperature: key(Schema.Finite, "How freely the model chooses"),
+  temperature: key(amount, "How freely the model chooses"),
   max_tokens: key(atLeast(1), "The longest reply, in tokens"),
-  top_p: key(Schema.Finite, "The share of the likeliest tokens to choose from"),
+  top_p: key(amount.check(Schema.isLessThanOrEqualTo(1)), "The share of the likeliest tokens to choose from"),
   stop_sequences: key(strings, "Texts that end a reply"),
   seed: key(Schema.Int, "Makes choices repeatable, where a provider can"),
   thinking: key(

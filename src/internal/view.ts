@@ -179,17 +179,23 @@ export const misfit = (run: Run, text: string): string | undefined => {
     return undefined
   }
   const decoded = decoderOf(run.agent)(text.trim())
-  if (Result.isFailure(decoded)) return decoded.failure.message
+  if (Result.isFailure(decoded)) return decoded.failure
   run.output = decoded.success
   return undefined
 }
 
-const decoders = new WeakMap<AnyAgent, (text: string) => Result.Result<unknown, Schema.SchemaError>>()
+const decoders = new WeakMap<AnyAgent, (text: string) => Result.Result<unknown, string>>()
 
 const decoderOf = (agent: AnyAgent) => {
   let decoder = decoders.get(agent)
   if (decoder === undefined) {
-    decoder = Schema.decodeUnknownResult(agent.output)
+    const decode = Schema.decodeUnknownResult(agent.output)
+    decoder = (text) =>
+      Result.flatMap(
+        // A schema may speak of itself: what nests too deeply for it must not end the process.
+        Result.try({ try: () => decode(text), catch: () => "It cannot be read: it nests too deeply." }),
+        Result.mapError((error) => error.message)
+      )
     decoders.set(agent, decoder)
   }
   return decoder

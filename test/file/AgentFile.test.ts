@@ -72,6 +72,11 @@ describe("AgentFile", () => {
             "AgentConfigInvalid",
             "output_schema"
           ],
+          [
+            "system_prompt: x\nmodel: m\noutput_schema: {$ref: '#/$defs/a', $defs: {a: {$ref: '#/$defs/b'}, b: {$ref: '#/$defs/a'}}}",
+            "AgentConfigInvalid",
+            "output_schema"
+          ],
           ["system_prompt: x\nmodel: m\noutput_schema: 3", "AgentConfigInvalid", "output_schema"],
           ["system_prompt: x\nmodel: m\noutput_schema: {$ref: 'http://evil/x'}", "AgentConfigInvalid", "output_schema"]
         ] as const) {
@@ -82,6 +87,20 @@ describe("AgentFile", () => {
         const deep = yield* Effect.flip(AgentFile.parse("[".repeat(200), "json"))
         assert.strictEqual(deep._tag, "ConfigInvalid")
       })
+  )
+
+  it.effect("tells the model of an answer that nests too deeply for its schema, and goes on", () =>
+    Effect.gen(function* () {
+      const list = { type: "object", properties: { next: { $ref: "#/$defs/list" } } }
+      const config = { system_prompt: "", model: "m", output_schema: { $ref: "#/$defs/list", $defs: { list } } }
+      // An editor may put a mark before the text.
+      const agent = yield* AgentFile.parse(`\uFEFF${JSON.stringify(config)}`, "json")
+      const deep = `${'{"next":'.repeat(100_000)}{}${"}".repeat(100_000)}`
+      const provider = MockProvider.make(deep, '{"next":{}}')
+      const result = yield* Kernel.run(agent, "?", { provider })
+      assert.deepStrictEqual(result.output, { next: {} })
+      assert.include(JSON.stringify(provider.messagesAt(1)?.at(-1)), "required shape")
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("loads one agent, or a folder of them by name", () =>

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Option, Queue, Schema } from "effect"
-import { Agent, Kernel, Media, RunStore, Skill } from "kernai"
+import { Deferred, Effect, Fiber, Option, Queue, Schema, Stream } from "effect"
+import { Agent, Kernel, Media, type RunState, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel, of, told } from "../support/toolbox.ts"
 
@@ -160,4 +160,54 @@ describe("the result of a run (AC-21)", () => {
       }).pipe(Effect.provide(layer))
     })
   )
+
+  it.effect("is the same for a run that was cut off anywhere as for one nobody disturbed", () => {
+    const count = Skill.make("count", {
+      description: "",
+      input: Schema.Struct({ n: Schema.Int }),
+      effects: "idempotent",
+      execute: ({ n }) => (n > 1 ? Effect.fail("no more") : Effect.succeed(`${n}`))
+    })
+    const call = (n: number) => `<block type="command" name="count">{"n":${n}}</block>`
+    const replies = [`Think. ${call(1)}${call(2)}`, '<block type="plan">hm</block>', call(1), final("done")]
+    const provider = MockProvider.make()
+      .onCall(({ messages }) => replies[messages.filter(({ role }) => role === "assistant").length])
+      .withTokenCounter((messages, content) => ({ input: messages.length, output: content.length }))
+    /** What does not depend on when the run was made, and under which name. */
+    const plain = ({ messages, perTurnUsage, toolCallsMade, ...rest }: RunState.RunResult) => {
+      const calls = toolCallsMade.map(({ durationMs: _, replayed: __, ...made }) => made)
+      const text = JSON.stringify({ ...rest, messages, perTurnUsage, calls })
+      return text.replaceAll(rest.runId, "run")
+    }
+    return Effect.gen(function* () {
+      const calm = yield* Kernel.run(agent, "?", { provider, runId: "calm" })
+      assert.deepInclude(calm, {
+        status: "completed",
+        turns: 4,
+        finishReason: "stop",
+        unreportedTurns: 0,
+        text: "done"
+      })
+      assert.deepStrictEqual(
+        calm.perTurnUsage.map((usage) => usage?.outputTokens),
+        replies.map((reply) => reply.length)
+      )
+      assert.strictEqual(calm.usage.outputTokens, replies.join("").length)
+      assert.deepStrictEqual(
+        calm.toolCallsMade.map(({ input, isError, name, turn }) => [name, input, isError, turn]),
+        [
+          ["count", { n: 1 }, false, 1],
+          ["count", { n: 2 }, true, 1],
+          ["count", { n: 1 }, false, 3]
+        ]
+      )
+      assert.isString(calm.toolCallsMade[1]?.error)
+      const events = yield* Stream.runCollect(Kernel.stream(agent, "?", { provider, runId: "seen" }))
+      for (let cut = 1; cut < events.length; cut++) {
+        const runId = `cut-${cut}`
+        yield* Stream.runDrain(Stream.take(Kernel.stream(agent, "?", { provider, runId }), cut))
+        assert.strictEqual(plain(yield* Kernel.resume(agent, runId, { provider })), plain(calm), runId)
+      }
+    }).pipe(Effect.provide(kernel(count)))
+  })
 })
