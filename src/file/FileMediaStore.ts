@@ -48,7 +48,9 @@ export const make = Effect.fnUntraced(function* (directory: string, options: Opt
   yield* Effect.catch(files.makeDirectory(top, { recursive: true, mode: 0o700 }), failed("open media"))
   const shelves: Shelves.Shelves = {
     application: shelf(files, `${top}/Application`),
-    run: (rootRunId) => Effect.sync(() => Shelves.remembering(shelf(files, folderOf(rootRunId)))),
+    run: yield* Shelves.shared((rootRunId) =>
+      Effect.sync(() => Shelves.remembering(shelf(files, folderOf(rootRunId))))
+    ),
     release: (rootRunIds) =>
       Effect.forEach(rootRunIds, (id) => files.remove(folderOf(id), { recursive: true, force: true }), {
         discard: true

@@ -36,7 +36,7 @@ export interface Shelf {
 /** All shelves of a store. */
 export interface Shelves {
   readonly application: Shelf
-  /** The shelf of a root run, while its scope is open. */
+  /** The shelf of a root run, one for all who hold it, until the last of their scopes closes. */
   readonly run: (rootRunId: string) => Effect.Effect<Shelf, never, Scope.Scope>
   readonly release: (rootRunIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
 }
@@ -47,26 +47,47 @@ export const store = Effect.fnUntraced(function* (
   root: string
 ): Effect.fn.Return<Shape, never, Scope.Scope> {
   const readFile = yield* MediaFile.make(root)
-  const runs = yield* RcMap.make({ lookup: shelves.run })
   const run: Shape["run"] = (rootRunId, origins = []) =>
-    Effect.map(
-      Effect.forEach([rootRunId, ...origins], (id) => RcMap.get(runs, id)),
-      ([own = shelves.application, ...others]) => make(own, [...others, shelves.application])
+    Effect.map(Effect.forEach([rootRunId, ...origins], shelves.run), ([own = shelves.application, ...others]) =>
+      make(own, [...others, shelves.application])
     )
-  const make = (own: Shelf, others: ReadonlyArray<Shelf>) => shape(own, others, readFile, run, shelves.release)
+  const make = (own: Shelf, others: ReadonlyArray<Shelf>) => shape({ own, others, readFile }, run, shelves.release)
   return make(shelves.application, [])
 })
 
-/** Shelves in this process; that of a run is cleared when its scope closes. */
-export const memory = (): Shelves => ({
-  application: inMemory().shelf,
-  run: () =>
-    Effect.map(
-      Effect.acquireRelease(Effect.sync(inMemory), ({ clear }) => clear),
-      ({ shelf }) => shelf
-    ),
-  release: () => Effect.void
-})
+/** Shelves in this process; that of a run is gone when nobody holds it any more. */
+export const memory = (): Shelves => {
+  const held = new Map<string, InMemory & { holders: number }>()
+  const hold = (runId: string) => {
+    let there = held.get(runId)
+    if (there === undefined) held.set(runId, (there = { ...inMemory(), holders: 0 }))
+    there.holders++
+    return there
+  }
+  return {
+    application: inMemory().shelf,
+    run: (runId) =>
+      Effect.map(
+        Effect.acquireRelease(
+          Effect.sync(() => hold(runId)),
+          (there) =>
+            Effect.sync(() => {
+              if (--there.holders > 0) return
+              held.delete(runId)
+              there.clear()
+            })
+        ),
+        ({ shelf }) => shelf
+      ),
+    release: () => Effect.void
+  }
+}
+
+/** Lets all who hold the shelf of a run at one time hold the same one. */
+export const shared = (
+  open: (runId: string) => Effect.Effect<Shelf, never, Scope.Scope>
+): Effect.Effect<Shelves["run"], never, Scope.Scope> =>
+  Effect.map(RcMap.make({ lookup: open }), (runs) => (runId) => RcMap.get(runs, runId))
 
 /** A shelf that looks on a slower one once for each medium: for as long as one run is held. */
 export const remembering = (shelf: Shelf): Shelf => {
@@ -103,110 +124,122 @@ export const full = (limit: number): LimitExceeded => new LimitExceeded({ limit:
 
 // ---------------------------------------------------------------- helpers
 
-const inMemory = (): { readonly shelf: Shelf; readonly clear: Effect.Effect<void> } => {
+interface InMemory {
+  readonly shelf: Shelf
+  readonly clear: () => void
+}
+
+const inMemory = (): InMemory => {
   const media = new Map<string, StoredMedia>()
   let bytes = 0
-  return {
-    shelf: {
-      find: (id) => Effect.sync(() => media.get(id)),
-      add: (added, limit) =>
-        Effect.suspend(() => {
-          const there = media.get(added.id)
-          if (there !== undefined) return Effect.succeed(there)
-          const size = sizeOf(added)
-          if (bytes + size > limit) return Effect.fail(full(limit))
-          bytes += size
-          media.set(added.id, added)
-          return Effect.succeed(added)
-        }),
-      list: Effect.sync(() => Array.from(media.values())),
-      size: Effect.sync(() => media.size)
-    },
-    clear: Effect.sync(() => {
-      media.clear()
-      bytes = 0
-    })
+  const shelf: Shelf = {
+    find: (id) => Effect.sync(() => media.get(id)),
+    add: (added, limit) =>
+      Effect.suspend(() => {
+        const there = media.get(added.id)
+        if (there !== undefined) return Effect.succeed(there)
+        const size = sizeOf(added)
+        if (bytes + size > limit) return Effect.fail(full(limit))
+        bytes += size
+        media.set(added.id, added)
+        return Effect.succeed(added)
+      }),
+    list: Effect.sync(() => Array.from(media.values())),
+    size: Effect.sync(() => media.size)
   }
+  const clear = () => {
+    media.clear()
+    bytes = 0
+  }
+  return { shelf, clear }
+}
+
+/** Where a store puts, where it looks, and what it reads files with. */
+interface Place {
+  readonly own: Shelf
+  readonly others: ReadonlyArray<Shelf>
+  readonly readFile: MediaFile.ReadFile
+}
+
+// A run has a store of its own: what it does is written once, and not made again for each.
+
+const find = Effect.fnUntraced(function* ({ others, own }: Place, id: string) {
+  for (const shelf of [own, ...others]) {
+    const media = yield* shelf.find(id)
+    if (media !== undefined) return media
+  }
+})
+
+const need = (place: Place, id: string): Effect.Effect<StoredMedia, MediaNotFound | StoreError> =>
+  Effect.flatMap(find(place, id), (media) =>
+    media === undefined ? Effect.fail(new MediaNotFound({ id: id.slice(0, 256) })) : Effect.succeed(media)
+  )
+
+const add = (place: Place, media: StoredMedia, limit: number) =>
+  Effect.flatMap(find(place, media.id), (there) =>
+    there === undefined ? place.own.add(media, limit) : Effect.succeed(there)
+  )
+
+const put = Effect.fnUntraced(function* (place: Place, media: Media.Media) {
+  const limits = yield* Limits.Limits
+  const id = yield* Media.id(media)
+  const added = Object.freeze({ ...media, id })
+  // What a run made is not given up for one hiccup of a store: the same medium once more is no second one.
+  const there = yield* Effect.retry(add(place, added, limits.mediaBytes), { while: isPassing, schedule, times: 2 })
+  return isSame(there, media) ? there : yield* new MediaConflict({ id })
+})
+
+const bytes = Effect.fnUntraced(function* (place: Place, id: string) {
+  const { source } = yield* need(place, id)
+  switch (source._tag) {
+    case "Bytes":
+      return source.bytes
+    case "Path":
+      return yield* Effect.mapError(place.readFile(source.path), (reason) => new MediaUnreadable({ id, reason }))
+    case "Url":
+      return yield* new MediaUnreadable({ id, reason: "URLs are not fetched" })
+  }
+})
+
+const admit = (
+  place: Place,
+  part: string | Media.Media | Content.Content
+): Effect.Effect<Content.Content, PutError> => {
+  if (typeof part === "string") return Effect.succeed(Content.text(part))
+  if (!Content.isContent(part)) return Effect.map(put(place, part), Content.reference)
+  if (part.type === "tool_result") {
+    const content = Effect.forEach(part.content, (inner) => admit(place, inner))
+    return Effect.map(content, (content) => Content.withContent(part, content))
+  }
+  if (!Content.isMedia(part)) return Effect.succeed(part)
+  const { data } = part
+  return data === undefined
+    ? Effect.succeed(part)
+    : Effect.map(
+        put(place, Media.fromBytes(data, part.mediaType ?? "application/octet-stream", { kind: part.type })),
+        (media) => Content.withReference(part, media.id)
+      )
 }
 
 /** A store that puts on one shelf and looks on all of them. */
-const shape = (
-  own: Shelf,
-  others: ReadonlyArray<Shelf>,
-  readFile: MediaFile.ReadFile,
-  run: Shape["run"],
-  release: Shape["release"]
-): Shape => {
-  const find = Effect.fnUntraced(function* (id: string) {
-    for (const shelf of [own, ...others]) {
-      const media = yield* shelf.find(id)
-      if (media !== undefined) return media
-    }
-  })
-  const need = (id: string): Effect.Effect<StoredMedia, MediaNotFound | StoreError> =>
-    Effect.flatMap(find(id), (media) =>
-      media === undefined ? Effect.fail(new MediaNotFound({ id: id.slice(0, 256) })) : Effect.succeed(media)
-    )
-
-  const add = (media: StoredMedia, limit: number) =>
-    Effect.flatMap(find(media.id), (there) => (there === undefined ? own.add(media, limit) : Effect.succeed(there)))
-
-  const put: Shape["put"] = Effect.fnUntraced(function* (media) {
-    const limits = yield* Limits.Limits
-    const id = yield* Media.id(media)
-    const added = Object.freeze({ ...media, id })
-    // What a run made is not given up for one hiccup of a store: the same medium once more is no second one.
-    const there = yield* Effect.retry(add(added, limits.mediaBytes), { while: isPassing, schedule, times: 2 })
-    return isSame(there, media) ? there : yield* new MediaConflict({ id })
-  })
-
-  const bytes: Shape["bytes"] = Effect.fnUntraced(function* (id) {
-    const { source } = yield* need(id)
-    switch (source._tag) {
-      case "Bytes":
-        return source.bytes
-      case "Path":
-        return yield* Effect.mapError(readFile(source.path), (reason) => new MediaUnreadable({ id, reason }))
-      case "Url":
-        return yield* new MediaUnreadable({ id, reason: "URLs are not fetched" })
-    }
-  })
-
-  const admit = (part: string | Media.Media | Content.Content): Effect.Effect<Content.Content, PutError> => {
-    if (typeof part === "string") return Effect.succeed(Content.text(part))
-    if (!Content.isContent(part)) return Effect.map(put(part), Content.reference)
-    if (part.type === "tool_result") {
-      return Effect.map(Effect.forEach(part.content, admit), (content) => Content.withContent(part, content))
-    }
-    if (!Content.isMedia(part)) return Effect.succeed(part)
-    const { data } = part
-    return data === undefined
-      ? Effect.succeed(part)
-      : Effect.map(
-          put(Media.fromBytes(data, part.mediaType ?? "application/octet-stream", { kind: part.type })),
-          (media) => Content.withReference(part, media.id)
-        )
-  }
-
-  return {
-    put,
-    get: (id) => Effect.map(find(id), Option.fromUndefinedOr),
-    bytes,
-    content: (id) => Effect.map(need(id), Content.reference),
-    admit: (parts) => Effect.forEach(parts, admit),
-    list: own.list,
-    size: own.size,
-    run,
-    release
-  }
-}
+const shape = (place: Place, run: Shape["run"], release: Shape["release"]): Shape => ({
+  put: (media) => put(place, media),
+  get: (id) => Effect.map(find(place, id), Option.fromUndefinedOr),
+  bytes: (id) => bytes(place, id),
+  content: (id) => Effect.map(need(place, id), Content.reference),
+  admit: (parts) => Effect.forEach(parts, (part) => admit(place, part)),
+  list: place.own.list,
+  size: place.own.size,
+  run,
+  release
+})
 
 const schedule = Schedule.spaced("100 millis")
 
 const isPassing = (error: LimitExceeded | StoreError): boolean =>
   error._tag === "StoreError" && (error.reason === "unavailable" || error.reason === "timeout")
 
-type PutError = Effect.Error<ReturnType<Shape["put"]>>
+type PutError = Effect.Error<ReturnType<typeof put>>
 
 const isSame = (self: Media.Media, that: Media.Media): boolean =>
   self.kind === that.kind && self.mimeType === that.mimeType && Equal.equals(self.source, that.source)

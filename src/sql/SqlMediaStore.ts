@@ -58,7 +58,7 @@ export const make = Effect.fnUntraced(function* (
   })
   const shelves: Shelves.Shelves = {
     application: shelf(sql, application),
-    run: (rootRunId) => Effect.sync(() => Shelves.remembering(shelf(sql, keyOf(rootRunId)))),
+    run: yield* Shelves.shared((rootRunId) => Effect.sync(() => Shelves.remembering(shelf(sql, keyOf(rootRunId))))),
     release: (rootRunIds) =>
       Effect.forEach(rootRunIds, (id) => sql`DELETE FROM kernai_media WHERE shelf = ${keyOf(id)}`, {
         discard: true
