@@ -196,10 +196,7 @@ const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Ret
     const value: Review | undefined = result.value
     if (value?.type === "skip") {
       const skipped: CallResult = {
-        toolCallId: call.toolCallId,
-        toolName: call.toolName,
-        kind: call.kind,
-        input: call.input,
+        ...Calls.subjectOf(call),
         ...value.result,
         skipped: true
       }

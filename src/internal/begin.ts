@@ -260,10 +260,7 @@ const verdictsOf = Effect.fnUntraced(function* (
 })
 
 const resolve = (call: Call, known: Pick<CallResult, "output"> | Pick<CallResult, "error">): CallResult => ({
-  toolCallId: call.toolCallId,
-  toolName: call.toolName,
-  kind: call.kind,
-  input: call.input,
+  ...Calls.subjectOf(call),
   ...known
 })
 

@@ -14,10 +14,12 @@ import * as Stream from "effect/Stream"
 import type { Call, CallResult } from "../Call.ts"
 import type { KernelError, StoreError } from "../KernelError.ts"
 import { RunNotFound } from "../KernelError.ts"
+import type { Message } from "../Message.ts"
 import type { PhaseEvent } from "../RunEvent.ts"
 import type { Approval, Delta, RunRecord, RunState } from "../RunState.ts"
 import { advance } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
+import { renamed } from "./callIds.ts"
 import { isJsonObject, type Json } from "./json.ts"
 
 /** Where to part from a run, and how the fork differs. */
@@ -98,7 +100,12 @@ const renameEvent = (event: PhaseEvent, runId: string, own: Rename): PhaseEvent 
     case "turn_completed":
       return { ...event, runId, turnId: own(event.turnId) }
     case "model_completed":
-      return { ...event, runId, calls: event.calls.map((call) => renameCall(call, own)) }
+      return {
+        ...event,
+        runId,
+        message: renameSaid(event.message, own),
+        calls: event.calls.map((call) => renameCall(call, own))
+      }
     case "tool_calls_started":
       return {
         ...event,
@@ -165,6 +172,12 @@ const renameDelta = (delta: Delta, own: Rename): Delta => ({
 })
 
 const renameCall = (call: Call, own: Rename): Call => ({ ...call, toolCallId: own(call.toolCallId) })
+
+/** The calls in what the model said: their results go by the new ids too. */
+const renameSaid = (message: Message, own: Rename): Message => ({
+  ...message,
+  content: message.content.map((part) => renamed(part, own))
+})
 
 const renameResult = (result: CallResult, own: Rename): CallResult => ({
   ...result,

@@ -77,6 +77,7 @@ export const make = () => {
     kind,
     review: Schema.Literals(["unreviewed", "accepted"]),
     blockName: Schema.optionalKey(Schema.String),
+    nativeId: Schema.optionalKey(Schema.String),
     fault: Schema.optionalKey(callError)
   })
 

@@ -1,0 +1,26 @@
+/**
+ * Ids of native calls in what a model said.
+ *
+ * @since 0.1.0
+ */
+import type { Content } from "../Content.ts"
+import * as Contents from "../Content.ts"
+import { isJsonObject } from "./json.ts"
+import { freeze } from "./snapshot.ts"
+
+/** What a vendor signs a call with stands in a thought that names the call: it follows the call to its new id. */
+export const signed = (part: Content, rename: (id: string) => string): Content => {
+  if (part.type !== "thinking" || !isJsonObject(part.signature)) return part
+  const { callId } = part.signature
+  const renamed = typeof callId === "string" ? rename(callId) : callId
+  return renamed === callId || renamed === undefined
+    ? part
+    : freeze({ ...part, signature: { ...part.signature, callId: renamed } })
+}
+
+/** A part with the id of its call, or of the call it signs, by another name. */
+export const renamed = (part: Content, rename: (id: string) => string): Content => {
+  if (part.type !== "tool_use") return signed(part, rename)
+  const callId = rename(part.callId)
+  return callId === part.callId ? part : Contents.toolUse(callId, part.toolName, part.arguments)
+}

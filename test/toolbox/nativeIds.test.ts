@@ -1,0 +1,203 @@
+/** Ids that vendors give to native calls: some repeat them, some give none. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option, Schema } from "effect"
+import { Agent, Hooks, Kernel, RunState, RunStore, Skill } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { stub, vendor } from "../support/provider.ts"
+import { kernel, of, told } from "../support/toolbox.ts"
+
+const agent = Agent.make({ name: "clerk", instructions: "", model: "m", skills: "all", dialect: "tools" })
+
+/** A skill that keeps the ids it was called by. */
+const ledger = () => {
+  const entered: Array<readonly [string, string]> = []
+  const pay = Skill.make("pay", {
+    description: "Pays somebody",
+    input: Schema.Struct({ to: Schema.String }),
+    execute: ({ to }, { callId }) => Effect.sync(() => (entered.push([callId, to]), `paid ${to}`))
+  })
+  return { entered, pay }
+}
+
+const anthropic = (...replies: ReadonlyArray<ReadonlyArray<unknown>>) =>
+  stub((_, call) => {
+    const content = replies[call] ?? []
+    const events: ReadonlyArray<{ readonly type: string; readonly [key: string]: unknown }> = [
+      { type: "message_start", message: { usage: { input_tokens: 1, output_tokens: 1 } } },
+      ...content.flatMap((block, index) => [
+        { type: "content_block_start", index, content_block: block },
+        { type: "content_block_stop", index }
+      ]),
+      { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 1 } },
+      { type: "message_stop" }
+    ]
+    const text = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("")
+    return Effect.succeed(new Response(text, { headers: { "content-type": "text/event-stream" } }))
+  })
+
+const use = (id: string, to: string) => ({ type: "tool_use", id, name: "pay", input: { to } })
+const text = (text: string) => ({ type: "text", text })
+
+/** Ids of the calls and results in a body of Anthropic, message by message. */
+const idsOf = (body: unknown): ReadonlyArray<ReadonlyArray<string>> => {
+  const { messages } = body as { readonly messages: ReadonlyArray<{ readonly content: ReadonlyArray<object> }> }
+  return messages.map(({ content }) =>
+    content.flatMap((part) =>
+      "id" in part ? [`use ${part.id}`] : "tool_use_id" in part ? [`result ${part.tool_use_id}`] : []
+    )
+  )
+}
+
+describe("a vendor that repeats the ids of its calls", () => {
+  it.effect("has each of them done and kept, under an id of the run, and reads its own again (R-24)", () =>
+    Effect.gen(function* () {
+      const { entered, pay } = ledger()
+      const http = anthropic(
+        [use("toolu_1", "Ada"), use("toolu_2", "Bob")],
+        [use("toolu_2", "Cyd"), use("toolu_1", "Dan"), use("toolu_1", "Eve")],
+        [text("done")]
+      )
+      const provider = yield* Effect.provide(vendor("anthropic")({}), http.layer)
+      yield* Effect.gen(function* () {
+        const run = yield* told(agent, "go", { provider, runId: "r" })
+        assert.strictEqual(run.text, "done")
+        const ids: ReadonlyArray<string> = ["toolu_1", "toolu_2", "r:t2.0", "r:t2.1", "toolu_1#2"]
+        assert.deepStrictEqual(
+          entered,
+          ["Ada", "Bob", "Cyd", "Dan", "Eve"].map((to, index): readonly [string, string] => [ids[index] ?? "", to])
+        )
+        assert.deepStrictEqual(
+          of(run, "tool_call_completed").map(({ result, toolCallId }) => [toolCallId, result.toolCallId]),
+          ids.map((id) => [id, id])
+        )
+        const state = Option.getOrThrow(yield* RunStore.RunStore.use((store) => store.load("r")))
+        assert.deepStrictEqual(
+          RunState.result(state, "").toolCallsMade.map(({ input, toolCallId }) => [toolCallId, input]),
+          entered.map(([id, to]) => [id, { to }])
+        )
+        assert.deepStrictEqual(idsOf(http.asked[2]?.body), [
+          [],
+          ["use toolu_1", "use toolu_2"],
+          ["result toolu_1", "result toolu_2"],
+          ["use toolu_2", "use toolu_1", idOf(http.asked[2]?.body, "use")],
+          ["result toolu_2", "result toolu_1", idOf(http.asked[2]?.body, "result")]
+        ])
+      }).pipe(Effect.provide(kernel(pay)))
+    })
+  )
+
+  /** A reply that names two calls alike: the second has to be told from the first on the wire too. */
+  const idOf = (body: unknown, kind: "use" | "result") => {
+    const ids = idsOf(body)
+      .flat()
+      .filter((id) => id.startsWith(kind))
+    const last = ids.at(-1) ?? ""
+    assert.strictEqual(ids.filter((id) => id === last).length, 1)
+    return last
+  }
+
+  it.effect("asks a person about the second of two calls of one id by the id of the run (DR-22, R-25)", () =>
+    Effect.gen(function* () {
+      const { entered, pay } = ledger()
+      const call = (to: string) => ({ calls: [{ id: "c", name: "pay", params: { to } }] })
+      const mock = MockProvider.make(call("Ada"), call("Bob"), { text: "done" })
+      const hooks = {
+        onToolCallStarted: ({ call: { input } }: { readonly call: { readonly input: unknown } }) =>
+          Effect.succeed(
+            JSON.stringify(input).includes("Bob") ? { value: { type: "rewrite", input: { to: "Bea" } } as const } : {}
+          )
+      }
+      yield* Effect.gen(function* () {
+        const result = yield* Kernel.run(agent, "go", { provider: mock, runId: "r" })
+        assert.strictEqual(result.text, "done")
+        assert.deepStrictEqual(entered, [
+          ["c", "Ada"],
+          ["r:t2.0", "Bea"]
+        ])
+        const results = mock.calls
+          .at(-1)
+          ?.messages.flatMap(({ content }) =>
+            content.flatMap((part) =>
+              part.type === "tool_result" ? [[part.callId, JSON.stringify(part.content)]] : []
+            )
+          )
+        assert.deepStrictEqual(
+          results?.map(([id, said]) => [id, said?.match(/paid \w+/)?.[0]]),
+          [
+            ["c", "paid Ada"],
+            ["c", "paid Bea"]
+          ]
+        )
+      }).pipe(Effect.provide(kernel(pay)), Effect.provideService(Hooks.Hooks, hooks))
+    })
+  )
+})
+
+describe("a vendor that gives no ids", () => {
+  const part = (to: string) => ({ functionCall: { name: "pay", args: { to } }, thoughtSignature: `by ${to}` })
+  const reply = (...parts: ReadonlyArray<unknown>) => ({
+    candidates: [{ content: { parts }, finishReason: "STOP" }]
+  })
+
+  /** Gemini with these replies, and the parts it was shown by its last request. */
+  const gemini = Effect.fnUntraced(function* (...replies: ReadonlyArray<unknown>) {
+    const headers = { "content-type": "text/event-stream" }
+    const http = stub((_, call) =>
+      Effect.sync(() => new Response(`data: ${JSON.stringify(replies[call])}\n\n`, { headers }))
+    )
+    const provider = yield* Effect.provide(vendor("google")({}), http.layer)
+    const shown = () => {
+      const { contents } = http.asked.at(-1)?.body as {
+        readonly contents: ReadonlyArray<{
+          readonly parts: ReadonlyArray<{
+            readonly functionCall?: { readonly id: string; readonly args: { readonly to: string } }
+            readonly functionResponse?: { readonly id: string }
+            readonly thoughtSignature?: string
+          }>
+        }>
+      }
+      return contents.flatMap(({ parts }) => parts)
+    }
+    return { provider, shown }
+  })
+
+  it.effect("gets back with each call what it signed it with", () =>
+    Effect.gen(function* () {
+      const { provider, shown } = yield* gemini(
+        reply(part("Ada"), part("Bob")),
+        reply(part("Cyd")),
+        reply({ text: "done" })
+      )
+      const run = yield* Effect.provide(told(agent, "go", { provider }), kernel(ledger().pay))
+      assert.strictEqual(run.text, "done")
+      assert.deepStrictEqual(
+        shown().flatMap(({ functionCall, thoughtSignature }) =>
+          functionCall === undefined ? [] : [functionCall.args.to, thoughtSignature]
+        ),
+        ["Ada", "by Ada", "Bob", "by Bob", "Cyd", "by Cyd"]
+      )
+    })
+  )
+
+  it.effect("reads a fork's calls, their signatures and their results under the same ids", () =>
+    Effect.gen(function* () {
+      const done = reply({ text: "done" })
+      const { provider, shown } = yield* gemini(reply(part("Ada")), done, done)
+      yield* Effect.gen(function* () {
+        yield* Kernel.run(agent, "go", { provider, runId: "r" })
+        const state = Option.getOrThrow(yield* RunStore.RunStore.use((store) => store.load("r")))
+        yield* Kernel.fork("r", { runId: "f", revision: state.revision - 4 })
+        yield* Kernel.resume(agent, "f", { provider })
+        const call = shown().find(({ functionCall }) => functionCall !== undefined)
+        const result = shown().find(({ functionResponse }) => functionResponse !== undefined)
+        assert.strictEqual(call?.thoughtSignature, "by Ada")
+        assert.isString(call?.functionCall?.id)
+        assert.strictEqual(result?.functionResponse?.id, call?.functionCall?.id)
+        assert.lengthOf(
+          shown().filter(({ functionResponse }) => functionResponse !== undefined),
+          1
+        )
+      }).pipe(Effect.provide(kernel(ledger().pay)))
+    })
+  )
+})
