@@ -206,7 +206,7 @@ describe("Grammar", () => {
       anyOf: Array.from({ length: 300 }, () => ({
         anyOf: Array.from({ length: 300 }, () => ({
           type: "object",
-          properties: { a: { type: "integer", maximum: 7 } }
+          properties: { a: { type: "integer", minimum: 0, maximum: 7 } }
         }))
       }))
     }
