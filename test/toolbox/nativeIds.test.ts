@@ -139,6 +139,16 @@ describe("a vendor that gives no ids", () => {
     candidates: [{ content: { parts }, finishReason: "STOP" }]
   })
 
+  interface Shown {
+    readonly contents: ReadonlyArray<{
+      readonly parts: ReadonlyArray<{
+        readonly functionCall?: { readonly id: string; readonly args: { readonly to: string } }
+        readonly functionResponse?: { readonly id: string }
+        readonly thoughtSignature?: string
+      }>
+    }>
+  }
+
   /** Gemini with these replies, and the parts it was shown by its last request. */
   const gemini = Effect.fnUntraced(function* (...replies: ReadonlyArray<unknown>) {
     const headers = { "content-type": "text/event-stream" }
@@ -147,16 +157,8 @@ describe("a vendor that gives no ids", () => {
     )
     const provider = yield* Effect.provide(vendor("google")({}), http.layer)
     const shown = () => {
-      const { contents } = http.asked.at(-1)?.body as {
-        readonly contents: ReadonlyArray<{
-          readonly parts: ReadonlyArray<{
-            readonly functionCall?: { readonly id: string; readonly args: { readonly to: string } }
-            readonly functionResponse?: { readonly id: string }
-            readonly thoughtSignature?: string
-          }>
-        }>
-      }
-      return contents.flatMap(({ parts }) => parts)
+      const body = http.asked.at(-1)?.body as Shown | undefined
+      return (body?.contents ?? []).flatMap(({ parts }) => parts)
     }
     return { provider, shown }
   })
