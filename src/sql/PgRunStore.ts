@@ -34,6 +34,8 @@ export interface Options {
   readonly maxConnections?: number
   /** How often to look for commits that were not heard of: every 5 seconds unless told. */
   readonly pollInterval?: SqlRunStore.Options["pollInterval"]
+  /** Whether every revision is a transaction of its own; see `SqlRunStore.Options`. */
+  readonly commits?: SqlRunStore.Options["commits"]
 }
 
 /**
@@ -59,7 +61,8 @@ const make = Effect.fnUntraced(
       Stream.map(({ payload }) => payload),
       Stream.orDie
     )
-    return yield* SqlRunStore.make({ pollInterval: options.pollInterval ?? "5 seconds", changes }).pipe(
+    const { commits = "grouped", pollInterval = "5 seconds" } = options
+    return yield* SqlRunStore.make({ commits, pollInterval, changes }).pipe(
       Effect.provideService(SqlClient.SqlClient, client)
     )
   },

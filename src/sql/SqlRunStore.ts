@@ -1,14 +1,15 @@
 /**
  * Runs in a database.
  *
- * A commit is one statement: it appends the record and moves the head if the
- * head is just before it, or it does nothing (DR-6). Bodies are JSON text in
+ * A commit appends records and moves the head if the head is just before them,
+ * or it does nothing (DR-6); those between two effects share it. Bodies are JSON text in
  * columns of text, keys are escaped, everything else is a bound parameter
  * (S-16). Works on any `SqlClient` of SQLite or PostgreSQL; several processes
  * may share the database.
  *
  * @since 0.1.0
  */
+import * as Arr from "effect/Array"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -28,6 +29,7 @@ import type { RunRecord, RunState } from "../RunState.ts"
 import { turnCount } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
 import { ConcurrentAppendError, RunExists, StoreError } from "../RunStore.ts"
+import * as Appends from "./internal/appends.ts"
 import { failed, readable } from "./internal/fault.ts"
 import * as Heads from "./internal/heads.ts"
 import * as Journal from "./internal/journal.ts"
@@ -36,7 +38,7 @@ import * as Tables from "./internal/runTables.ts"
 import * as SqliteClient from "./SqliteClient.ts"
 
 /**
- * How a store looks after those who follow a run.
+ * How a store takes commits, and looks after those who follow a run.
  *
  * @category models
  * @since 0.1.0
@@ -44,6 +46,12 @@ import * as SqliteClient from "./SqliteClient.ts"
 export interface Options {
   /** How often to look for what other processes committed: half a second unless told. */
   readonly pollInterval?: Duration.Input
+  /**
+   * What happened between two effects is stored in one transaction, unless this is `each`: then every revision is
+   * stored by itself. Either way everything is stored before a model is asked, a skill is entered, a hook is heard
+   * or an event is told, so a crash takes back nothing that anybody saw.
+   */
+  readonly commits?: "each" | "grouped"
   /** Keys of runs that went on, told by the database: those who follow need not wait for the next look. */
   readonly changes?: Stream.Stream<string>
 }
@@ -105,42 +113,20 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
 
   // ---------------------------------------------------------------- writing
 
-  const isAdded = (statement: string, parameters: Tables.CommitParameters) =>
-    Effect.map(sql.unsafe(statement, parameters), (rows) => rows.length > 0)
+  const append = Appends.make(sql, attempt)
 
-  /** Appends a record; false when its place is taken, or the one before it is not there. */
-  const append = sql.onDialectOrElse({
-    pg: () => (parameters: Tables.CommitParameters) => isAdded(Tables.appendPostgres, parameters),
-    orElse: () => {
-      const keeping = `${Tables.appendSqlite} RETURNING 1`
-      const turning = `${Tables.appendTurnSqlite} RETURNING 1`
-      const turn = (parameters: Tables.CommitParameters) =>
-        sql.withTransaction(
-          Effect.tap(isAdded(turning, parameters), (isAdded) =>
-            isAdded ? Effect.asVoid(sql.unsafe(Tables.turnSqlite, [parameters[3], parameters[6]])) : Effect.void
-          )
-        )
-      return (parameters: Tables.CommitParameters): Effect.Effect<boolean, SqlError> => {
-        const count = attempt?.(Tables.appendSqlite, parameters)
-        if (count === 1) return yes
-        const appended = count === 0 ? no : isAdded(keeping, parameters)
-        return Effect.flatMap(appended, (isAdded) => (isAdded ? yes : turn(parameters)))
-      }
-    }
+  /** The row of a record. Only of the last one is its head ever looked at. */
+  const rowOf = ({ createdAt, revision }: RunRecord, state: RunState, body: string, detail: string): Tables.Row => ({
+    revision,
+    body,
+    turns: turnCount(state),
+    detail,
+    at: createdAt
   })
 
   // On the path of every commit: few effects, and no generator.
-  const write = (
-    { createdAt, revision, runId }: RunRecord,
-    state: RunState,
-    body: string
-  ): Effect.Effect<boolean, SqlError | StoreError> => {
-    const detail = RunCodec.encodeStatus(state.status)
-    if (Result.isFailure(detail)) return Effect.fail(detail.failure)
-    const id = Key.make(runId)
-    const { type } = state.status
-    const turns = turnCount(state)
-    const added = append([revision, body, turns, type, detail.success, createdAt, id, RunCodec.format])
+  const write = (id: string, rows: Arr.NonEmptyReadonlyArray<Tables.Row>, state: RunState) => {
+    const added = append(id, rows, state.status.type)
     return followers.has(id) ? Effect.tap(added, sql.afterCommit(Effect.sync(() => followers.wake(id)))) : added
   }
 
@@ -150,15 +136,15 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
     SELECT run, ${Search.words(state)} FROM kernai_runs WHERE id = ${Key.make(state.runId)}
     ON CONFLICT (run) DO UPDATE SET body = excluded.body`
 
-  const writeLast = (record: RunRecord, state: RunState, body: string) =>
+  const writeLast = (id: string, rows: Arr.NonEmptyReadonlyArray<Tables.Row>, state: RunState) =>
     sql.withTransaction(
       Effect.tap(
-        Effect.suspend(() => write(record, state, body)),
+        Effect.suspend(() => write(id, rows, state)),
         (isDone) => (isDone ? Effect.asVoid(remember(state)) : Effect.void)
       )
     )
 
-  const insert = Effect.fnUntraced(function* (record: RunRecord, state: RunState, body: string) {
+  const insert = Effect.fnUntraced(function* (state: RunState, row: Tables.Row) {
     const { agent, createdAt, parentRunId, rootRunId, runId } = state
     const added = yield* sql`
       INSERT INTO kernai_runs ${sql.insert({
@@ -172,7 +158,7 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
         status: state.status.type
       })} ON CONFLICT (id) DO NOTHING RETURNING run`
     if (added.length === 0) return false
-    yield* write(record, state, body)
+    yield* write(Key.make(runId), [row], state)
     yield* remember(state)
     return true
   })
@@ -181,7 +167,8 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
     const refused = RunStore.notFirst(record)
     if (refused !== undefined) return yield* refused
     const body = yield* Effect.fromResult(RunCodec.encodeRecord(record))
-    const isNew = yield* sql.withTransaction(insert(record, state, body))
+    const detail = yield* Effect.fromResult(RunCodec.encodeStatus(state.status))
+    const isNew = yield* sql.withTransaction(insert(state, rowOf(record, state, body, detail)))
     if (!isNew) {
       const found = yield* journal.find(record.runId)
       const first = found === undefined ? [] : yield* journal.bodies("kernai_journal", found.run, 0, 1)
@@ -191,15 +178,17 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
     marks.set(state, RunCodec.start)
   })
 
-  /** Why a record was not appended; nothing when it had been before (R-6). */
-  const refused = Effect.fnUntraced(function* ({ revision, runId }: RunRecord, body: string) {
+  /** Why records were not appended; nothing when they had been before (R-6). */
+  const refused = Effect.fnUntraced(function* (runId: string, rows: Arr.NonEmptyReadonlyArray<Tables.Row>) {
+    const before = rows[0].revision - 1
     const found = yield* journal.find(runId)
     if (found !== undefined) {
       yield* readable(found.format)
-      const stored = yield* journal.bodies("kernai_journal", found.run, revision - 1, 1)
-      if (stored[0] !== undefined && RunCodec.isSame(stored[0], body)) return
+      const stored = yield* journal.bodies("kernai_journal", found.run, before, rows.length)
+      const isSame = ({ body }: Tables.Row, index: number) => RunCodec.isSame(stored[index] ?? "", body)
+      if (stored.length === rows.length && rows.every(isSame)) return
     }
-    return yield* new ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq: found?.revision ?? 0 })
+    return yield* new ConcurrentAppendError({ runId, expectedSeq: before, actualSeq: found?.revision ?? 0 })
   })
 
   /** Writes a part of the state. A failure costs time at the next load, nothing else. */
@@ -217,15 +206,32 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
       })
     )
 
-  const commit = (record: RunRecord, state: RunState) => {
-    const body = RunCodec.encodeRecord(record)
-    if (Result.isFailure(body)) return Effect.fail(body.failure)
-    const isLast = state.status.type === "completed"
-    const written = isLast ? writeLast(record, state, body.success) : write(record, state, body.success)
+  const commitAll = (
+    records: Arr.NonEmptyReadonlyArray<RunRecord>,
+    states: Arr.NonEmptyReadonlyArray<RunState>
+  ): Effect.Effect<void, ConcurrentAppendError | StoreError | SqlError> => {
+    const last = states.at(-1) ?? states[0]
+    const { runId, status } = last
+    const detail = RunCodec.encodeStatus(status)
+    if (Result.isFailure(detail)) return Effect.fail(detail.failure)
+    const rows: Array<Tables.Row> = []
+    let bytes = 0
+    for (const [index, record] of records.entries()) {
+      const body = RunCodec.encodeRecord(record)
+      if (Result.isFailure(body)) return Effect.fail(body.failure)
+      const state = states[index] ?? last
+      rows.push(rowOf(record, state, body.success, state === last ? detail.success : state.status.phase))
+      bytes += body.success.length
+    }
+    if (!Arr.isArrayNonEmpty(rows)) return Effect.void
+    const id = Key.make(runId)
+    const written = status.type === "completed" ? writeLast(id, rows, last) : write(id, rows, last)
     return Effect.flatMap(written, (isDone) => {
-      if (!isDone) return refused(record, body.success)
-      const mark = marks.due(state, body.success.length)
-      return mark === undefined ? Effect.void : writePart(state, mark)
+      if (!isDone) return refused(runId, rows)
+      // A part ends where a turn does.
+      const whole = states.findLast((state) => state.currentTurn === undefined) ?? last
+      const mark = marks.due(whole, bytes)
+      return mark === undefined ? Effect.void : writePart(whole, mark)
     })
   }
 
@@ -244,12 +250,13 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
 
   return RunStore.RunStore.of({
     create: (record, state) => Effect.catchTag(create(record, state), "SqlError", failed("create")),
-    commit: (record, state) =>
-      Effect.catchTag(
-        Effect.suspend(() => commit(record, state)),
-        "SqlError",
-        failed("commit")
-      ),
+    commit: (record, state) => committed(() => commitAll([record], [state])),
+    ...(options.commits === "each"
+      ? {}
+      : {
+          commitAll: (records: Arr.NonEmptyReadonlyArray<RunRecord>, states: Arr.NonEmptyReadonlyArray<RunState>) =>
+            committed(() => commitAll(records, states))
+        }),
     load: (runId) => Effect.catchTag(load(runId), "SqlError", failed("load")),
     head: (runId) => Effect.catchTag(heads.head(runId), "SqlError", failed("read")),
     read,
@@ -289,9 +296,8 @@ export const layerSqlite = (
 
 // ---------------------------------------------------------------- helpers
 
-const yes = Effect.succeed(true)
-
-const no = Effect.succeed(false)
+const committed = (commit: () => Effect.Effect<void, ConcurrentAppendError | StoreError | SqlError>) =>
+  Effect.catchTag(Effect.suspend(commit), "SqlError", failed("commit"))
 
 /** Makes the tables, or refuses those of a newer version. */
 const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreError> =>

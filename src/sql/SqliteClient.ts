@@ -48,11 +48,12 @@ export interface Options {
  */
 export interface SqliteClient extends Client.SqlClient {
   /**
-   * Runs one statement at once and tells how many rows it changed, without a fiber, a span or a queue; undefined
-   * when it cannot be done like that, because a transaction is open, a lock is held elsewhere, or it fails. Then
-   * nothing has happened, and the statement run as usual waits, or tells what is wrong.
+   * Runs one statement at once, for each list of parameters, in one transaction, without a fiber, a span or a queue.
+   * Each time it must change something: else, nothing has happened and this is false. Undefined when it cannot be
+   * done like that, because a transaction is open, a lock is held elsewhere, or it fails. Then nothing has happened
+   * either, and the statement run as usual waits, or tells what is wrong.
    */
-  readonly attempt: (sql: string, params: ReadonlyArray<unknown>) => number | undefined
+  readonly attempt: (sql: string, lists: ReadonlyArray<ReadonlyArray<unknown>>) => boolean | undefined
 }
 
 /**
@@ -155,12 +156,21 @@ export const make = Effect.fnUntraced(function* (
     beginTransaction: "BEGIN IMMEDIATE",
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`
   })
-  const attempt: SqliteClient["attempt"] = (sql, params) => {
+  const isChange = (statement: StatementSync, params: ReadonlyArray<unknown>) =>
+    Number(statement.run(...params.map(toInput)).changes) > 0
+  const attempt: SqliteClient["attempt"] = (sql, lists) => {
     // In a transaction, a statement may be that of another fiber.
     if (!db.isOpen || db.isTransaction) return undefined
+    const [first] = lists
     try {
-      return Number(prepared(sql).run(...params.map(toInput)).changes)
+      const statement = prepared(sql)
+      if (lists.length === 1 && first !== undefined) return isChange(statement, first)
+      db.exec("BEGIN IMMEDIATE")
+      const isDone = lists.every((params) => isChange(statement, params))
+      db.exec(isDone ? "COMMIT" : "ROLLBACK")
+      return isDone
     } catch {
+      if (db.isTransaction) db.exec("ROLLBACK")
       return undefined
     }
   }

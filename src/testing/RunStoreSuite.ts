@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as RunStore from "../RunStore.ts"
 import { claims } from "./internal/runStore/claims.ts"
+import { groups } from "./internal/runStore/groups.ts"
 import { heads } from "./internal/runStore/heads.ts"
 import { journals } from "./internal/runStore/journals.ts"
 import { values } from "./internal/runStore/values.ts"
@@ -38,7 +39,7 @@ export interface Check<out E, out R> {
 export const checks = <E, R>(
   open: Effect.Effect<RunStore.Shape, E, R>
 ): ReadonlyArray<Check<E, Exclude<R, Scope.Scope>>> =>
-  [...journals, ...claims, ...heads, ...values].map(({ body, name }) => ({
+  [...journals, ...groups, ...claims, ...heads, ...values].map(({ body, name }) => ({
     name,
     run: Effect.scoped(
       Effect.gen(function* () {

@@ -5,7 +5,7 @@ import { CrashMatrix, MockProvider } from "kernai/testing"
 import * as Broken from "../support/brokenKernels.ts"
 import * as Stores from "../support/brokenStores.ts"
 import { subjects } from "../support/crashScripts.ts"
-import { file, sqlite } from "../support/stores.ts"
+import { file, grouped, sqlite } from "../support/stores.ts"
 
 const subject = (name: string): CrashMatrix.Subject => {
   const found = subjects().find((subject) => subject.name === name)
@@ -41,6 +41,20 @@ describe("a run cut off at every commit, in every way (R-1 to R-7)", () => {
           yield* CrashMatrix.run(subject(name), { ways: ["before", "after"], again: ["unacknowledged"] })
         )
         assert.deepStrictEqual(report.violations, [])
+      })
+    )
+  }
+})
+
+describe("a store that takes what happened between two effects at once (R-1 to R-7)", () => {
+  for (const subject of subjects()) {
+    it.live(`${subject.name} is set back to its last effect at most`, () =>
+      Effect.gen(function* () {
+        const strict = yield* CrashMatrix.run(subject, { ways: [] })
+        const report = count(yield* CrashMatrix.run(subject, { store: grouped.place }))
+        assert.deepStrictEqual(report.violations, [])
+        assert.isBelow(report.commits, strict.commits)
+        assert.strictEqual(report.points, report.commits * 4)
       })
     )
   }

@@ -11,7 +11,7 @@ const over = (lie: (store: RunStore.Shape) => RunStore.Shape) =>
     Layer.provide(
       Layer.effect(
         RunStore.RunStore,
-        Effect.map(RunStore.RunStore, (store) => lie(store))
+        Effect.map(RunStore.RunStore, (store) => lie(RunStore.eachRevision(store)))
       )
     )
   )

@@ -363,7 +363,7 @@ const verdictOf = (verdict: "retry" | "fail" | { readonly resolve: JsonObject })
 
 const layers = (world: World, seen: Seen, point: Point, store: RunStore.Shape) => {
   const watched: RunStore.Shape = {
-    ...store,
+    ...RunStore.eachRevision(store),
     create: (record, state) => Effect.andThen(store.create(record, state), stored(seen, point, record)),
     commit: (record, state) =>
       Effect.andThen(returned(point, record), store.commit(record, state)).pipe(

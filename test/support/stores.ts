@@ -21,6 +21,13 @@ export const memory: Place = {
   place: Effect.map(RunStore.makeMemory, (store) => Layer.succeed(RunStore.RunStore, store))
 }
 
+/** Takes what happened between two effects at once. */
+export const grouped: Place = {
+  name: "memory",
+  isThere: true,
+  place: Effect.map(Layer.build(RunStore.layerMemory), (context) => Layer.succeedContext(context))
+}
+
 export const file: Place = {
   name: "file",
   isThere: true,

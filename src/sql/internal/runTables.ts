@@ -31,17 +31,14 @@ export const migrate = Migrator.make({})({
   })
 })
 
-/** What a commit binds, in this order. */
-export type CommitParameters = readonly [
-  revision: number,
-  body: string,
-  turns: number,
-  status: string,
-  detail: string,
-  at: number,
-  id: string,
-  format: number
-]
+/** A record as a row of its journal, with what its head is if it is the last one. */
+export interface Row {
+  readonly revision: number
+  readonly body: string
+  readonly turns: number
+  readonly detail: string
+  readonly at: number
+}
 
 const appendTo = (where: string) => `
 INSERT INTO kernai_journal (entry, body, turns, detail, at)
@@ -62,20 +59,25 @@ export const appendTurnSqlite = appendTo("")
 /** Changes the status of a run. */
 export const turnSqlite = "UPDATE kernai_runs SET status = ?1 WHERE id = ?2"
 
-/** All of this for PostgreSQL, which also tells who listens; gives a row if the record was appended. */
+/**
+ * All of this for PostgreSQL, which also tells who listens; gives a row if the records were appended. They are a list
+ * of JSON objects that follow each other. A key that is taken fails the whole of it.
+ */
 export const appendPostgres = `
 WITH added AS (
   INSERT INTO kernai_journal (entry, body, turns, detail, at)
-  SELECT (run::bigint << 32) + $1::integer, $2::text, $3::integer, $5::text, $6::float8 FROM kernai_runs
-  WHERE id = $7::text AND format <= $8::integer
-    AND ($1::integer = 1
-      OR EXISTS (SELECT 1 FROM kernai_journal WHERE entry = (run::bigint << 32) + $1::integer - 1))
-  ON CONFLICT DO NOTHING
+  SELECT (run::bigint << 32) + item.revision, item.body, item.turns, item.detail, item.at
+  FROM kernai_runs, json_to_recordset($1::json)
+    AS item(revision integer, body text, turns integer, detail text, at float8)
+  WHERE id = $2::text AND format <= $3::integer
+    AND ($4::integer = 1
+      OR EXISTS (SELECT 1 FROM kernai_journal WHERE entry = (run::bigint << 32) + $4::integer - 1))
+    AND NOT EXISTS (SELECT 1 FROM kernai_journal WHERE entry = (run::bigint << 32) + $4::integer)
   RETURNING 1
 ), turned AS (
-  UPDATE kernai_runs SET status = $4::text WHERE id = $7::text AND status <> $4::text AND EXISTS (SELECT 1 FROM added)
+  UPDATE kernai_runs SET status = $5::text WHERE id = $2::text AND status <> $5::text AND EXISTS (SELECT 1 FROM added)
 )
-SELECT pg_notify('kernai_runs', $7::text) AS done FROM added`
+SELECT pg_notify('kernai_runs', $2::text) AS done FROM (SELECT 1 FROM added LIMIT 1) AS one`
 
 /** The channel on which PostgreSQL tells the id of a run that went on. */
 export const channel = "kernai_runs"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -75,7 +76,7 @@ export interface Witness {
 
 /** A process under watch. */
 export interface Watched {
-  /** How many commits it has tried. */
+  /** How many transactions it has tried. */
   readonly commits: () => number
   readonly store: RunStore.Shape
   readonly skills: SkillRegistry["Service"]
@@ -110,7 +111,7 @@ export const watch = (
   const ask = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> => machine.ask(effect)
 
   const put = <E extends ConcurrentAppendError | RunExists | StoreError>(
-    record: RunRecord,
+    records: ReadonlyArray<RunRecord>,
     write: Effect.Effect<void, E>
   ): Effect.Effect<void, E> =>
     Effect.suspend(() => {
@@ -119,34 +120,38 @@ export const watch = (
       if (doomed || way === "before") return die
       if (way === "asleep") {
         machine.stop()
-        return Effect.andThen(Effect.yieldNow, stored(record, write))
+        return Effect.andThen(Effect.yieldNow, stored(records, write))
       }
       if (way === "unacknowledged") {
-        return Effect.andThen(Effect.andThen(stored(record, write), repeated(record, write)), die)
+        return Effect.andThen(Effect.andThen(stored(records, write), repeated(records, write)), die)
       }
       doomed = way === "after"
-      return stored(record, write)
+      return stored(records, write)
     })
+
+  const note = (records: ReadonlyArray<RunRecord>, fact: (record: RunRecord) => Fact) =>
+    Effect.sync(() => records.forEach((record) => facts.push(fact(record))))
 
   // Facts are taken outside, where the store is: a process that died has still stored what it sent.
   const stored = <E extends ConcurrentAppendError | RunExists | StoreError>(
-    record: RunRecord,
+    records: ReadonlyArray<RunRecord>,
     write: Effect.Effect<void, E>
   ): Effect.Effect<void, E> =>
     ask(
       write.pipe(
-        Effect.tap(() => Effect.sync(() => facts.push({ type: "stored", machine: name, record }))),
-        Effect.tapError((error) =>
-          Effect.sync(() => facts.push({ type: "refused", machine: name, record, tag: error._tag }))
-        )
+        Effect.tap(() => note(records, (record) => ({ type: "stored", machine: name, record }))),
+        Effect.tapError(({ _tag: tag }) => note(records, (record) => ({ type: "refused", machine: name, record, tag })))
       )
     )
 
-  const repeated = <E extends { readonly _tag: string }>(record: RunRecord, write: Effect.Effect<void, E>) =>
-    Effect.matchEager(ask(write), {
-      onSuccess: () => facts.push({ type: "repeated", machine: name, record, tag: undefined }),
-      onFailure: (error) => facts.push({ type: "repeated", machine: name, record, tag: error._tag })
-    })
+  const repeated = <E extends { readonly _tag: string }>(
+    records: ReadonlyArray<RunRecord>,
+    write: Effect.Effect<void, E>
+  ) => {
+    const again = (tag: string | undefined) =>
+      note(records, (record) => ({ type: "repeated", machine: name, record, tag }))
+    return Effect.matchEffect(ask(write), { onSuccess: () => again(undefined), onFailure: ({ _tag }) => again(_tag) })
+  }
 
   /** Foreign code: its start is seen, and a doomed process dies when it is done. */
   const within = <A, E, R>(
@@ -165,11 +170,18 @@ export const watch = (
       })
     })
 
+  const { commitAll } = parts.store
   return {
     commits: () => commits,
     store: {
-      create: (record: RunRecord, state: RunState) => put(record, parts.store.create(record, state)),
-      commit: (record: RunRecord, state: RunState) => put(record, parts.store.commit(record, state)),
+      create: (record: RunRecord, state: RunState) => put([record], parts.store.create(record, state)),
+      commit: (record: RunRecord, state: RunState) => put([record], parts.store.commit(record, state)),
+      ...(commitAll === undefined
+        ? {}
+        : {
+            commitAll: (records: Arr.NonEmptyReadonlyArray<RunRecord>, states: Arr.NonEmptyReadonlyArray<RunState>) =>
+              put(records, commitAll(records, states))
+          }),
       load: (runId) => ask(parts.store.load(runId)),
       head: (runId) => ask(parts.store.head(runId)),
       read: parts.store.read,

@@ -1,0 +1,86 @@
+/**
+ * Appending to journals: records that follow each other, all of them or none.
+ *
+ * @since 0.1.0
+ */
+import type * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import type { SqlClient } from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import * as RunCodec from "../../RunCodec.ts"
+import type { SqliteClient } from "../SqliteClient.ts"
+import type { Row } from "./runTables.ts"
+import * as Tables from "./runTables.ts"
+
+/** Appends rows to the run of a key, which then has a status; false when a place is taken, or the one before is not. */
+export type Append = (
+  id: string,
+  rows: Arr.NonEmptyReadonlyArray<Row>,
+  status: string
+) => Effect.Effect<boolean, SqlError>
+
+/** Appends with a client, which transforms nothing; `attempt` is a way around it. */
+export const make = (sql: SqlClient, attempt?: SqliteClient["attempt"]): Append =>
+  sql.onDialectOrElse({ pg: () => postgres(sql), orElse: () => sqlite(sql, attempt) })
+
+const postgres =
+  (sql: SqlClient): Append =>
+  (id, rows, status) =>
+    sql.unsafe(Tables.appendPostgres, [JSON.stringify(rows), id, RunCodec.format, rows[0].revision, status]).pipe(
+      Effect.map((done) => done.length > 0),
+      Effect.catchReason("SqlError", "UniqueViolation", () => no)
+    )
+
+const sqlite = (sql: SqlClient, attempt: SqliteClient["attempt"] | undefined): Append => {
+  const isChange = (statement: string, params: ReadonlyArray<unknown>) =>
+    Effect.map(sql.unsafe(statement, params), (rows) => rows.length > 0)
+
+  const all = (statement: string, lists: ReadonlyArray<ReadonlyArray<unknown>>) =>
+    Effect.forEach(
+      lists,
+      (params) =>
+        Effect.flatMap(isChange(`${statement} RETURNING 1`, params), (is) => (is ? Effect.void : Effect.fail(taken))),
+      { discard: true }
+    )
+
+  /** In a transaction that waits for its turn. */
+  const patiently = (
+    statement: string,
+    lists: ReadonlyArray<ReadonlyArray<unknown>>,
+    also: Effect.Effect<unknown, SqlError>
+  ) =>
+    sql.withTransaction(Effect.andThen(all(statement, lists), also)).pipe(
+      Effect.as(true),
+      Effect.catchIf(
+        (error): error is typeof taken => error === taken,
+        () => no
+      )
+    )
+
+  return (id, rows, status) => {
+    const lists = rows.map(({ at, body, detail, revision, turns }) => [
+      revision,
+      body,
+      turns,
+      status,
+      detail,
+      at,
+      id,
+      RunCodec.format
+    ])
+    const done = attempt?.(Tables.appendSqlite, lists)
+    if (done === true) return yes
+    const turn = Effect.suspend(() =>
+      patiently(Tables.appendTurnSqlite, lists, sql.unsafe(Tables.turnSqlite, [status, id]))
+    )
+    if (done === false) return turn
+    return Effect.flatMap(patiently(Tables.appendSqlite, lists, Effect.void), (isDone) => (isDone ? yes : turn))
+  }
+}
+
+/** Somebody was first. */
+const taken = "taken" as const
+
+const yes = Effect.succeed(true)
+
+const no = Effect.succeed(false)

@@ -1,0 +1,117 @@
+/**
+ * Checks: records taken at once are all there or none, as if they had come one by one (R-1, R-5, R-6).
+ *
+ * A store that takes each record by itself passes: it has no group to break.
+ *
+ * @since 0.1.0
+ */
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import * as assert from "node:assert/strict"
+import type { ConcurrentAppendError, StoreError } from "../../../KernelError.ts"
+import type * as RunStore from "../../../RunStore.ts"
+import type { Commit } from "../journal.ts"
+import * as Journal from "../journal.ts"
+import { type Check, loads, put, tagOf } from "./check.ts"
+
+/** Commits of one run at once, where the store can. */
+const putAll = (
+  store: RunStore.Shape,
+  commits: ReadonlyArray<Commit>
+): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
+  const records = commits.map(({ record }) => record)
+  const states = commits.map(({ state }) => state)
+  return store.commitAll !== undefined && Arr.isArrayNonEmpty(records) && Arr.isArrayNonEmpty(states)
+    ? store.commitAll(records, states)
+    : Effect.forEach(commits, ({ record, state }) => store.commit(record, state), { discard: true })
+}
+
+const recordsOf = (store: RunStore.Shape, runId: string) => Stream.runCollect(store.read(runId))
+
+export const groups: ReadonlyArray<Check> = [
+  {
+    name: "takes what happened between two effects at once, and gives each record of it",
+    body: Effect.fnUntraced(function* (one, two) {
+      const run = Journal.begin("groups/turns")
+      const first = run.last()
+      yield* put(one, [first])
+      const turns = [Journal.turn(run), Journal.turn(run), Journal.finish(run)]
+      for (const commits of turns) {
+        yield* putAll(one, commits)
+        yield* loads(two, commits.at(-1) ?? first)
+      }
+      const records = [first, ...turns.flat()].map(({ record }) => record)
+      assert.deepEqual(yield* recordsOf(two, "groups/turns"), records)
+      const { status } = run.last().state
+      const heads = yield* two.list({ rootRunId: "groups/turns" })
+      assert.deepEqual(
+        heads.map((head) => [head.revision, head.status, head.turns]),
+        [[records.length, status, run.last().state.turns.length]]
+      )
+    })
+  },
+  {
+    name: "takes the same records once more as a success, all at once or one by one (R-6)",
+    body: Effect.fnUntraced(function* (one, two) {
+      const run = Journal.begin("groups/again")
+      yield* put(one, [run.last()])
+      const commits = Journal.turn(run)
+      yield* putAll(one, commits)
+      yield* putAll(two, commits)
+      for (const { record, state } of commits) yield* two.commit(record, state)
+      assert.strictEqual((yield* recordsOf(two, "groups/again")).length, commits.length + 1)
+    })
+  },
+  {
+    name: "takes none of the records of a worker that is behind, or ahead (R-5)",
+    body: Effect.fnUntraced(function* (one, two) {
+      const run = Journal.begin("groups/behind")
+      const other = Journal.begin("groups/behind", { workerId: "worker-2" })
+      yield* put(one, [run.last()])
+      const [mine, theirs] = [Journal.turn(run), Journal.turn(other)]
+      const [first, second, third, ...rest] = mine
+      if (first === undefined || second === undefined || third === undefined) return assert.fail("a turn is longer")
+      yield* put(one, [first, second])
+      // Some of its places are taken, and some are free.
+      assert.strictEqual(yield* tagOf(putAll(two, theirs)), "ConcurrentAppendError")
+      // What it follows is not there yet.
+      assert.strictEqual(yield* tagOf(putAll(two, rest)), "ConcurrentAppendError")
+      assert.strictEqual((yield* recordsOf(two, "groups/behind")).length, 3)
+      yield* putAll(one, [third, ...rest])
+      yield* loads(two, run.last())
+    })
+  },
+  {
+    name: "takes records of one of two workers that send several at once (R-5)",
+    body: Effect.fnUntraced(function* (one, two) {
+      const run = Journal.begin("groups/race")
+      const other = Journal.begin("groups/race", { workerId: "worker-2" })
+      yield* put(one, [run.last()])
+      const ends = yield* Effect.all(
+        [Effect.exit(putAll(one, Journal.turn(run))), Effect.exit(putAll(two, Journal.turn(other)))],
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(ends.filter((exit) => exit._tag === "Success").length, 1)
+      const workers = (yield* recordsOf(one, "groups/race")).slice(1).map(({ workerId }) => workerId)
+      assert.strictEqual(new Set(workers).size, 1)
+    })
+  },
+  {
+    name: "gives the state of a long run whose turns never end with a group (DR-5)",
+    body: Effect.fnUntraced(function* (one, two) {
+      const run = Journal.begin("groups/long")
+      const first = run.last()
+      yield* put(one, [first])
+      let held: ReadonlyArray<Commit> = []
+      for (let turn = 0; turn < 70; turn++) {
+        const [start, prepared, asked, ...rest] = Journal.turn(run)
+        if (start === undefined || prepared === undefined || asked === undefined) return assert.fail("a turn is longer")
+        yield* putAll(one, [...held, start, prepared, asked])
+        held = rest
+      }
+      yield* putAll(one, held)
+      yield* loads(two, run.last())
+    })
+  }
+]
