@@ -51,8 +51,8 @@ export const hear = (
 ): Effect.Effect<Heard, KernelError> =>
   Effect.suspend(() => {
     const call = modelCall(run, turn, tools, grammar)
-    tell(run, { type: "messages_sent", messages: call.request.messages })
     const started = now(run)
+    tellSent(run, call.request, started)
     const hearing: Hearing = { raw: [], first: undefined, call, calls: 0 }
     const reader = Dialects.of(turn.dialect, markupsOf(run.agent, grammar)).reader(
       listener(run, turn),
@@ -70,6 +70,20 @@ export const hear = (
       return Effect.succeed({ reply, call: hearing.call, latencyMs: now(run) - started, raw: hearing.raw })
     })
   })
+
+/** Tells what is sent. The list is made when somebody looks at it. */
+const tellSent = (run: Run, request: Request, at: number): void => {
+  if (run.tell === undefined) return
+  const { depth, rootRunId, runId, taskId } = run.state
+  const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at }
+  run.tell({
+    type: "messages_sent",
+    ...scope,
+    get messages() {
+      return request.messages
+    }
+  })
+}
 
 /** A server that takes a JSON Schema alone gives the blocks in their JSON form. */
 const markupsOf = (agent: Run["agent"], grammar: ReplyGrammar | undefined): ReadonlyArray<Dialects.Markup> =>
@@ -166,9 +180,14 @@ const modelCall = (
   const model = turn.args?.model ?? run.model
   const generation = Generations.merge(agent.generation, turn.args?.generation ?? Generations.empty)
   const breakpoints = turn.args?.cacheBreakpoints
+  const log = promptLog(state)
+  let messages: ReadonlyArray<Message> | undefined
   const request: Request = {
     model,
-    messages: clean(run, promptLog(state).after(system)),
+    // Made when somebody looks at it: a list of thousands need not be copied for a provider that keeps its own.
+    get messages() {
+      return (messages ??= clean(run, log.after(system)))
+    },
     tools,
     generation,
     media: run.media,
