@@ -277,20 +277,22 @@ const openTurn = (
   turn: number,
   startedAt: number,
   steering: ReadonlyArray<Message> | undefined
-): Turn => ({
-  turnId,
-  turn,
-  ...(steering === undefined ? {} : { steering }),
-  attempt: 0,
-  startedAt,
-  dialect: "blocks",
-  tools: none,
-  usage: null,
-  pending: none,
-  inFlight: none,
-  completed: none,
-  order: none
-})
+): Turn => {
+  const opened: Turn = {
+    turnId,
+    turn,
+    attempt: 0,
+    startedAt,
+    dialect: "blocks",
+    tools: none,
+    usage: null,
+    pending: none,
+    inFlight: none,
+    completed: none,
+    order: none
+  }
+  return steering === undefined ? opened : { ...opened, steering }
+}
 
 const prepare = (next: Draft, event: Extract<PhaseEvent, { type: "turn_prepared" }>): void => {
   const { args, dialect, model, prompt, tools } = event
@@ -318,9 +320,8 @@ const extend = (prompt: Growing<Message>, delta: PromptDelta): Growing<Message> 
 const answer = (next: Draft, event: Extract<PhaseEvent, { type: "model_completed" }>): void => {
   if (next.currentTurn === undefined) return
   const { calls, finishReason, latencyMs, message, model, outcome, usage } = event
-  const { before: _, ...turn } = next.currentTurn
   next.currentTurn = {
-    ...turn,
+    ...decided(next.currentTurn),
     message,
     model,
     usage,
@@ -334,6 +335,13 @@ const answer = (next: Draft, event: Extract<PhaseEvent, { type: "model_completed
   else next.usage = Usage.add(next.usage, usage)
   if (event.costUsd !== undefined) next.costUsd += event.costUsd
   next.emptyReplies = outcome.type === "corrective" && outcome.reason === "empty" ? next.emptyReplies + 1 : 0
+}
+
+/** A turn that was answered is not prepared again. */
+const decided = (turn: Turn): Turn => {
+  if (turn.before === undefined) return turn
+  const { before: _, ...rest } = turn
+  return rest
 }
 
 const idsOf = (calls: ReadonlyArray<Call>): ReadonlyArray<string> =>

@@ -316,11 +316,8 @@ const finish = (
 }
 
 const completed = (result: CallResult): Draft => {
+  const { toolCallId } = result
+  if (result.spent === undefined) return { type: "tool_call_completed", toolCallId, result }
   const { spent, ...rest } = result
-  return {
-    type: "tool_call_completed",
-    toolCallId: result.toolCallId,
-    result: rest,
-    ...(spent === undefined ? {} : { spent })
-  }
+  return { type: "tool_call_completed", toolCallId, result: rest, spent }
 }

@@ -206,21 +206,23 @@ const answer = (run: Run, heard: Heard): Effect.Effect<void, KernelError> => {
   })
 }
 
-const commitAnswer = (run: Run, heard: Heard, usage: Usage.Usage | null, costUsd: number, meaning: Intent) =>
-  commit(run, "phase", [
+const commitAnswer = (run: Run, heard: Heard, usage: Usage.Usage | null, costUsd: number, meaning: Intent) => {
+  // What is journaled is what runs: a skill that changes its input changes nothing.
+  for (const call of meaning.calls) freeze(call.input)
+  return commit(run, "phase", [
     {
       type: "model_completed",
       message: messageOf(heard.reply, meaning.calls),
       model: `${heard.call.provider.name}/${heard.call.request.model.id}`,
       usage,
-      ...(costUsd === 0 ? {} : { costUsd }),
       finishReason: heard.reply.finish?.reason ?? "unknown",
       latencyMs: heard.latencyMs,
       outcome: meaning.outcome,
-      // What is journaled is what runs: a skill that changes its input changes nothing.
-      calls: freeze(meaning.calls)
+      calls: meaning.calls,
+      ...(costUsd === 0 ? undefined : { costUsd })
     }
   ])
+}
 
 /** A reply that must not pass for an answer: cut off, filtered, or failed (R-10). */
 const refusal = (call: ModelCall, reply: Dialects.Reply): KernelError | undefined => {
