@@ -235,6 +235,57 @@ describe("Grammar", () => {
     }
   })
 
+  it.prop(
+    "draws numbers from within their bounds, whatever these are, and refuses those beyond",
+    [Schema.Finite, Schema.Natural, Schema.Boolean, Schema.Boolean],
+    ([start, width, noLow, noHigh]) => {
+      const low = Math.round((start % 1e6) * 1e4) / 1e4
+      const high = low + (width % 1_000) / 8
+      const schema = {
+        type: "number",
+        [noLow ? "exclusiveMinimum" : "minimum"]: low,
+        [noHigh ? "exclusiveMaximum" : "maximum"]: high
+      }
+      const drawn = Grammar.sampler(Grammar.fromJsonSchema(schema), width)
+      for (let count = 0; count < 20; count++) {
+        const text = drawn.next()
+        if (text === "") assert.isTrue(low === high && (noLow || noHigh))
+        else assert.isTrue((noLow ? +text > low : +text >= low) && (noHigh ? +text < high : +text <= high), text)
+      }
+      const fits = Gbnf.matcher(
+        Gbnf.read(Grammar.toGbnf(Grammar.fromJsonSchema({ type: "integer", minimum: low, maximum: high })))
+      )
+      const [first, last] = [Math.ceil(low), Math.floor(high)]
+      for (const whole of [first, last]) assert.strictEqual(fits(String(whole)), first <= last, String(whole))
+      for (const beyond of [first - 1, last + 1]) assert.isFalse(fits(String(beyond)), String(beyond))
+    }
+  )
+
+  it("holds values apart: what a struct without fields takes, keys beside known ones, members that are never", () => {
+    const fits = (schema: { readonly [key: string]: Schema.Json }) =>
+      Gbnf.matcher(Gbnf.read(Grammar.toGbnf(Grammar.fromJsonSchema(schema))))
+    const notNull = fits({ not: { type: "null" } })
+    assert.isTrue(notNull("{}") && notNull("[null]") && notNull("7"))
+    assert.isFalse(notNull("null"))
+    const open = fits({
+      type: "object",
+      properties: { ab: { type: "integer" }, 'a"': { type: "integer" } },
+      required: ["ab"],
+      additionalProperties: { type: "string" }
+    })
+    for (const text of ['{"ab":1}', '{"ab":1,"abc":"x"}', '{"ab":1,"a":"x"}', '{"ab":1,"":"x","x\\u0061":"y"}']) {
+      assert.isTrue(open(text), text)
+    }
+    for (const text of ['{"ab":1,"ab":"x"}', '{"ab":1,"a\\"":"x"}', '{"ab":1,"\\u0061b":"x"}', '{"ab":1,"abc":2}']) {
+      assert.isFalse(open(text), text)
+    }
+    const choice = fits({
+      anyOf: [{ type: "object", properties: { a: { not: {} } }, required: ["a"] }, { type: "null" }]
+    })
+    assert.isTrue(choice("null"))
+    assert.isFalse(choice("{}"))
+  })
+
   it("has a JSON form that its JSON Schema describes and the kernel reads as blocks", () => {
     const schema = Grammar.toJsonSchema(options)
     const drawn = Grammar.sampler(Grammar.fromJsonSchema(schema), 3)

@@ -20,6 +20,7 @@ import {
   never,
   type Node,
   optional,
+  type Range,
   repeat,
   rule,
   type Rules,
@@ -105,6 +106,9 @@ class SchemaRules {
     const not = own(schema, "not")
     if (isRecord(not) && Object.keys(not).length === 0) return never
     const type = own(schema, "type")
+    // A struct without fields is whatever is not null.
+    const others = isRecord(not) && type === undefined ? own(not, "type") : undefined
+    if (others !== undefined) return anyBut(this.#rules, [others].flat())
     const types = Array.isArray(type) ? type : [type ?? impliedType(schema)]
     return choice(...types.map((type: unknown) => this.#one(type, schema, name, depth)))
   }
@@ -238,18 +242,20 @@ class SchemaRules {
 export const blank = (rules: Rules): Node =>
   rules.shared("space", () => optional(choice(text(" "), sequence(text("\n"), repeat(text(" "), 0, 8)))))
 
-const anyValue = (rules: Rules): Node =>
-  rules.shared("value", () =>
-    choice(
-      Strings.any(rules),
-      rules.shared("number", () => Numbers.numbers({})),
-      text("true"),
-      text("false"),
-      text("null"),
-      rules.shared("list", () => enclosed(rules, "[", "]", rule("value"))),
-      anyObject(rules)
-    )
+const anyValue = (rules: Rules): Node => rules.shared("value", () => anyBut(rules, []))
+
+/** Any value but those of some types. */
+const anyBut = (rules: Rules, types: ReadonlyArray<unknown>): Node => {
+  const unless = (type: string, node: () => Node) => (types.includes(type) ? never : node())
+  return choice(
+    unless("string", () => Strings.any(rules)),
+    types.includes("number") || types.includes("integer") ? never : rules.shared("number", () => Numbers.numbers({})),
+    unless("boolean", () => choice(text("true"), text("false"))),
+    unless("null", () => text("null")),
+    unless("array", () => rules.shared("list", () => enclosed(rules, "[", "]", anyValue(rules)))),
+    unless("object", () => anyObject(rules))
   )
+}
 
 const anyObject = (rules: Rules): Node =>
   rules.shared("object", () =>
@@ -271,38 +277,34 @@ const enclosed = (rules: Rules, open: string, close: string, item: Node): Node =
 const keyExcept = (rules: Rules, names: ReadonlyArray<string>, name: string): Node => {
   if (names.length === 0) return Strings.any(rules)
   // A name with an escape in it could be spelled in many ways: no key begins like it and goes on with an escape.
-  const plain = names.map((name) => name.replace(/["\\<\p{Cc}\p{Cs}].*$/su, ""))
-  const branch = (names: ReadonlyArray<string>, path: string): Node => {
-    const letters = [...new Set(names.flatMap((name) => Array.from(name)[0] ?? []))]
-    const codes = letters.map((letter) => letter.codePointAt(0) ?? 0)
-    const free = chars(
-      ...except(
-        [0, 0x1f],
-        [0x22, 0x22],
-        [0x3c, 0x3c],
-        [0x5c, 0x5c],
-        [0x7f, 0x7f],
-        ...codes.map((code) => [code, code] as const)
+  const told = names.map((name): Told => {
+    const plain = name.replace(/["\\<\p{Cc}\p{Cs}].*$/su, "")
+    return { rest: plain, isWhole: plain === name }
+  })
+  const branch = (told: ReadonlyArray<Told>, path: string): Node => {
+    const letters = [...new Set(told.flatMap(({ rest }) => Array.from(rest)[0] ?? []))]
+    const codes = letters.map((letter): Range => [letter.codePointAt(0) ?? 0, letter.codePointAt(0) ?? 0])
+    const free = chars(...except(...Strings.special, ...codes))
+    const after = (letter: string) =>
+      told.flatMap(({ isWhole, rest }) =>
+        rest.startsWith(letter) ? [{ rest: rest.slice(letter.length), isWhole }] : []
       )
-    )
     return rules.add(
       path,
       choice(
-        names.includes("") ? never : empty,
+        told.some(({ isWhole, rest }) => isWhole && rest === "") ? never : empty,
         sequence(free, Strings.rest(rules)),
-        ...letters.map((letter) =>
-          sequence(
-            text(letter),
-            branch(
-              names.filter((name) => name.startsWith(letter)).map((name) => name.slice(letter.length)),
-              path
-            )
-          )
-        )
+        ...letters.map((letter) => sequence(text(letter), branch(after(letter), path)))
       )
     )
   }
-  return sequence(text('"'), branch(plain, `${name}-key`), text('"'))
+  return sequence(text('"'), branch(told, `${name}-key`), text('"'))
+}
+
+/** What is left of a name that is taken, from some letter on. */
+interface Told {
+  readonly rest: string
+  readonly isWhole: boolean
 }
 
 // ---------------------------------------------------------------- schemas

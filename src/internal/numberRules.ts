@@ -20,7 +20,6 @@ const digit = chars([0x30, 0x39])
 const between = (from: number, to: number): Node =>
   from > to ? never : from === to ? text(String(from)) : chars([0x30 + from, 0x30 + to])
 const digits = (min: number, max: number): Node => repeat(digit, min, max)
-const fraction = 9
 
 // ---------------------------------------------------------------- whole numbers
 
@@ -71,6 +70,8 @@ const sameLength = (low: string, high: string): Node => {
 export const numbers = (bounds: Bounds): Node => {
   const low = tighter(bounds.minimum, bounds.exclusiveMinimum, 1)
   const high = tighter(bounds.maximum, bounds.exclusiveMaximum, -1)
+  // Beyond what can be written without exponent, the schema has the last word.
+  if ((low?.value ?? -Infinity) >= largest || (high?.value ?? Infinity) <= -largest) return anyNumber
   if (low === undefined && high === undefined) return anyNumber
   return choice(
     high !== undefined && (high.value < 0 || (high.value === 0 && high.exclusive))
@@ -81,7 +82,7 @@ export const numbers = (bounds: Bounds): Node => {
       : sequence(
           text("-"),
           decimals(
-            high === undefined || high.value >= 0 ? zero : negated(high),
+            high === undefined || high.value > 0 ? zero : negated(high),
             low === undefined ? undefined : negated(low)
           )
         )
@@ -114,94 +115,98 @@ const anyNumber: Node = sequence(
 
 /** Decimals without sign between two bounds that are not negative. */
 const decimals = (low: Bound, high: Bound | undefined): Node => {
-  const [from, fromRest] = split(low.value)
-  const [to, toRest] = high === undefined ? [largest, ""] : split(high.value)
+  const [from, fromRest, noFrom] = split(low, 1)
+  const [to, toRest, noTo] = high === undefined ? [largest, "", false] : split(high, -1)
   if (from > to) return never
+  // More digits than a double holds would be rounded onto a bound that is not allowed.
+  const more = Math.min(maxFraction, Math.max(1, 15 - String(to).length))
+  const point = text(".")
   if (from === to) {
     return sequence(
       text(String(from)),
       choice(
-        fromRest === "" && !low.exclusive && !(high?.exclusive === true && toRest === "") ? empty : never,
-        sequence(text("."), within(fromRest, low.exclusive, toRest, high?.exclusive ?? false))
+        fromRest === "" && !noFrom && !(noTo && toRest === "") ? empty : never,
+        sequence(point, within(fromRest, noFrom, toRest, noTo, more))
       )
     )
   }
   return choice(
     sequence(
       text(String(from)),
-      choice(
-        fromRest === "" && !low.exclusive ? empty : never,
-        sequence(text("."), first(atLeast(fromRest, low.exclusive)))
-      )
+      choice(fromRest === "" && !noFrom ? empty : never, sequence(point, first(atLeast(fromRest, noFrom, more))))
     ),
-    from + 1 > to - 1
-      ? never
-      : sequence(magnitudes(from + 1, to - 1), optional(sequence(text("."), digits(1, fraction)))),
+    from + 1 > to - 1 ? never : sequence(magnitudes(from + 1, to - 1), optional(sequence(point, digits(1, more)))),
     sequence(
       text(String(to)),
-      choice(
-        toRest !== "" || high?.exclusive !== true ? empty : never,
-        sequence(text("."), first(atMost(toRest, high?.exclusive ?? false)))
-      )
+      choice(toRest !== "" || !noTo ? empty : never, sequence(point, first(atMost(toRest, noTo, more))))
     )
   )
 }
 
 const largest = 999_999_999_999_999
+const maxFraction = 9
 
-/** The digits before and behind the point. What is too large for a schema to mean it is the largest there is. */
-const split = (value: number): readonly [whole: number, rest: string] => {
-  const whole = Math.min(Math.floor(value), largest)
-  if (value >= largest) return [largest, ""]
+/**
+ * The digits before and behind the point of a bound, and whether it is none of the numbers. What is too large for a
+ * schema to mean it is the largest there is. A long fraction that is none of the numbers is rounded inwards.
+ */
+const split = (
+  { exclusive, value }: Bound,
+  inwards: 1 | -1
+): readonly [whole: number, rest: string, exclusive: boolean] => {
+  if (value >= largest) return [largest, "", false]
   const shown = String(value)
   // Very small numbers are written with an exponent.
-  const rest = shown.includes("e") ? value.toFixed(20).slice(2) : (shown.split(".")[1] ?? "")
-  return [whole, rest.replace(/0+$/, "")]
+  const rest = trimmed(shown.includes("e") ? value.toFixed(20).slice(2) : (shown.split(".")[1] ?? ""))
+  const whole = Math.floor(value)
+  if (!exclusive || rest.length <= maxFraction) return [whole, rest, exclusive]
+  const short = Number(rest.slice(0, maxFraction)) + (inwards === 1 ? 1 : 0)
+  return short === 10 ** maxFraction
+    ? [whole + 1, "", false]
+    : [whole, trimmed(String(short).padStart(maxFraction, "0")), false]
 }
 
 /** Digits behind a point that come to at least `0.bound`; none at all where the bound is nothing. */
-const atLeast = (bound: string, exclusive: boolean): Node => {
+const atLeast = (bound: string, exclusive: boolean, more: number): Node => {
   if (bound === "") {
     return exclusive
-      ? sequence(repeat(text("0"), 0, fraction), between(1, 9), digits(0, fraction))
-      : digits(0, fraction)
+      ? sequence(repeat(text("0"), 0, Math.min(more, 3)), between(1, 9), digits(0, Math.min(more, 3)))
+      : digits(0, more)
   }
   const next = Number(bound[0])
   return choice(
-    sequence(between(next + 1, 9), digits(0, fraction)),
-    sequence(text(String(next)), atLeast(bound.slice(1), exclusive))
+    sequence(between(next + 1, 9), digits(0, more)),
+    sequence(text(String(next)), atLeast(bound.slice(1), exclusive, more))
   )
 }
 
 /** Digits behind a point that come to at most `0.bound`. */
-const atMost = (bound: string, exclusive: boolean): Node => {
-  if (bound === "") return exclusive ? never : repeat(text("0"), 0, fraction)
+const atMost = (bound: string, exclusive: boolean, more: number): Node => {
+  if (bound === "") return exclusive ? never : repeat(text("0"), 0, more)
   const next = Number(bound[0])
   return choice(
     empty,
-    sequence(between(0, next - 1), digits(0, fraction)),
-    sequence(text(String(next)), atMost(bound.slice(1), exclusive))
+    sequence(between(0, next - 1), digits(0, more)),
+    sequence(text(String(next)), atMost(bound.slice(1), exclusive, more))
   )
 }
 
-const within = (low: string, noLow: boolean, high: string, noHigh: boolean): Node => {
+const within = (low: string, noLow: boolean, high: string, noHigh: boolean, more: number): Node => {
   const length = Math.max(low.length, high.length)
   const [a, b] = [low.padEnd(length, "0"), high.padEnd(length, "0")]
   let same = 0
   while (same < length && a[same] === b[same]) same++
   if (same === length) {
-    return noLow || noHigh
-      ? never
-      : sequence(text(a), length === 0 ? repeat(text("0"), 1, fraction) : repeat(text("0"), 0, fraction))
+    return noLow || noHigh ? never : sequence(text(a), repeat(text("0"), length === 0 ? 1 : 0, more))
   }
   const [from, to] = [Number(a[same]), Number(b[same])]
   if (from > to) return never
   return sequence(
     text(a.slice(0, same)),
     choice(
-      sequence(text(String(from)), atLeast(trimmed(a.slice(same + 1)), noLow)),
-      sequence(between(from + 1, to - 1), digits(0, fraction)),
-      sequence(text(String(to)), atMost(trimmed(b.slice(same + 1)), noHigh))
+      sequence(text(String(from)), atLeast(trimmed(a.slice(same + 1)), noLow, more)),
+      sequence(between(from + 1, to - 1), digits(0, more)),
+      sequence(text(String(to)), atMost(trimmed(b.slice(same + 1)), noHigh, more))
     )
   )
 }

@@ -15,7 +15,8 @@ const less = 0x3c
 const backslash = 0x5c
 const controls: Range = [0, 0x1f]
 const one = (code: number): Range => [code, code]
-const special: ReadonlyArray<Range> = [controls, one(quote), one(less), one(backslash), one(0x7f)]
+/** What stands for itself in no string. */
+export const special: ReadonlyArray<Range> = [controls, one(quote), one(less), one(backslash), one(0x7f)]
 const hex = chars([0x30, 0x39], [0x41, 0x46], [0x61, 0x66])
 
 /** A text as JSON that opens no tag. */
