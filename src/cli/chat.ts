@@ -13,6 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Agent from "../Agent.ts"
+import * as AgentFile from "../file/AgentFile.ts"
 import * as Kernel from "../Kernel.ts"
 import type { StoreError } from "../KernelError.ts"
 import * as MediaStore from "../MediaStore.ts"
@@ -39,12 +40,17 @@ import * as Text from "./text.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Options extends Pick<LiveOptions, "instructions" | "maxSteps" | "dialect" | "skills"> {
+export interface Options extends Pick<LiveOptions, "skills"> {
   readonly session: string
+  /** The file of an agent to talk with, under what else is told here. */
+  readonly agent?: string | undefined
+  readonly instructions?: string | undefined
+  readonly maxSteps?: number | undefined
+  readonly dialect?: Agent.DialectName | undefined
   /** The SQLite file. */
   readonly store: string
-  /** A model of the network, or the file of a scripted one. */
-  readonly speaker: { readonly model: string } | { readonly script: string }
+  /** A model of the network, or the file of a scripted one; the agent's own model where nothing is said. */
+  readonly speaker: { readonly model: string } | { readonly script: string } | undefined
   /** Allow every call without asking. */
   readonly yes: boolean
   readonly colors?: boolean | undefined
@@ -60,21 +66,20 @@ export const chat = Effect.fnUntraced(function* (options: Options) {
   if (!Session.isName(options.session)) {
     return yield* usage("the name of a session is of letters, digits, '.', '_' and '-', 64 at most")
   }
-  const { model, provider } =
-    "model" in options.speaker
-      ? yield* resolve(options.speaker.model)
-      : { model: "scripted", provider: yield* Script.provider(options.speaker.script) }
+  const told = options.agent === undefined ? undefined : yield* readAgent(options.agent)
+  const { model, provider } = yield* speakerOf(options, told)
   yield* makeFolder(options.store)
-  const agent = Agent.make({
-    name: "chat",
-    instructions: options.instructions,
+  const base: Talker = told ?? Agent.make({ name: "chat", instructions, model, maxSteps: 20, skills: "all" })
+  const agent: Talker = {
+    ...base,
+    instructions: options.instructions ?? base.instructions,
     model,
-    maxSteps: options.maxSteps,
-    dialect: options.dialect,
+    maxSteps: options.maxSteps ?? base.maxSteps,
+    dialect: options.dialect ?? base.dialect,
     // In a conversation plain talk is an answer.
-    prose: "final",
-    ...(options.skills === "none" ? {} : { skills: "all" as const })
-  })
+    prose: base.prose === "auto" ? "final" : base.prose,
+    skills: options.skills === "none" ? undefined : base.skills
+  }
   const ground = Kernel.layer.pipe(
     Layer.provide([
       Layer.orDie(ProtocolRegistry.layer()),
@@ -95,6 +100,27 @@ export const chat = Effect.fnUntraced(function* (options: Options) {
   )
 })
 
+type Talker = Agent.Agent<unknown>
+
+const instructions = "You are a helpful assistant. Use a skill where one helps, and answer briefly."
+
+const readAgent = (file: string) =>
+  Effect.mapError(AgentFile.load(file), (error) => usage(Text.excerpt(error.message, 400)))
+
+/** Who speaks: what was said on the command line, or else the agent's own model. */
+const speakerOf = Effect.fnUntraced(function* ({ speaker }: Options, agent: Talker | undefined) {
+  if (speaker !== undefined && "script" in speaker) {
+    return { model: "scripted", provider: yield* Script.provider(speaker.script) }
+  }
+  if (speaker !== undefined) return yield* resolve(speaker.model)
+  if (agent === undefined) return yield* usage("there is no model to talk with")
+  if (typeof agent.model === "string") return yield* resolve(agent.model)
+  const { id, provider } = agent.model
+  if (provider === undefined) return yield* usage(`the model ${Text.excerpt(id, 80)} of the agent names no provider`)
+  // What the file says of its model goes before what is known of it.
+  return { ...(yield* resolve(`${provider}/${id}`)), model: agent.model }
+})
+
 type Ground = Kernel.Kernel | RunStore | SkillRegistry
 
 /** A person is asked before anything that cannot be taken back. */
@@ -112,7 +138,7 @@ const makeFolder = Effect.fnUntraced(function* (file: string) {
 
 // ---------------------------------------------------------------- the conversation
 
-const talk = Effect.fnUntraced(function* (agent: Agent.Agent, options: Options) {
+const talk = Effect.fnUntraced(function* (agent: Talker, options: Options) {
   const screen = yield* Screen
   const lines = yield* Lines
   const look = { columns: screen.columns, colors: options.colors ?? screen.colors }

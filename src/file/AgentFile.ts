@@ -40,7 +40,9 @@ export {
 const maxBytes = 256 * 1024
 
 /**
- * The JSON Schema of an agent file: `# yaml-language-server: $schema=…` in a file lets an editor check it.
+ * The JSON Schema of an agent file, which the package holds as `kernai/agent.schema.json`.
+ *
+ * With `# yaml-language-server: $schema=./node_modules/kernai/agent.schema.json` in a file, an editor checks it.
  *
  * @category schemas
  * @since 0.1.0

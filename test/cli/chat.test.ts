@@ -144,6 +144,28 @@ describe("kernai chat", () => {
     })
   )
 
+  it.live("talks with the agent of a file, as the file says unless told otherwise", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const file = join(folder, "clerk.yaml")
+      writeFileSync(file, "system_prompt: You send letters.\nmodel: ollama/llama3.1\nskills: [send]\nmax_steps: 2\n")
+      const script = [send("Oslo"), final("It is sent.")]
+      const options = { agent: file, instructions: undefined, maxSteps: undefined, dialect: undefined, yes: true }
+      const first = yield* talk(folder, script, ["write"], options)
+      assert.strictEqual(first.out, "It is sent.\n")
+      assert.strictEqual(traceOf(folder), "sent to Oslo\n")
+      const short = yield* talk(folder, script, ["write"], { ...options, maxSteps: 1, session: "short" })
+      assert.include(short.progress, "it failed")
+      writeFileSync(file, "system_prompt: 3\nmodel: m\n")
+      assert.include((yield* talk(folder, script, ["hi"], options)).failure?.reason, "system_prompt")
+      writeFileSync(file, "system_prompt: x\nmodel: {id: m}\n")
+      assert.include(
+        (yield* talk(folder, script, ["hi"], { ...options, speaker: undefined })).failure?.reason,
+        "names no provider"
+      )
+    })
+  )
+
   it.live("speaks the tools dialect too", () =>
     Effect.gen(function* () {
       const folder = yield* place

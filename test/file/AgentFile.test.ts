@@ -4,6 +4,7 @@ import { Effect, FileSystem, Path, Result, Schema } from "effect"
 import { Agent, Kernel } from "kernai"
 import { AgentFile } from "kernai/file"
 import { MockProvider } from "kernai/testing"
+import { readFileSync } from "node:fs"
 import { kernel } from "../support/toolbox.ts"
 
 const yaml = `
@@ -124,6 +125,8 @@ describe("AgentFile", () => {
 
   it("publishes a JSON Schema that knows its own files", () => {
     const schema = AgentFile.jsonSchema()
+    const published: unknown = JSON.parse(readFileSync(new URL("../../agent.schema.json", import.meta.url), "utf8"))
+    assert.deepStrictEqual(published, schema, "agent.schema.json is not what AgentFile.jsonSchema() gives")
     assert.strictEqual(schema["title"], "kernai agent")
     const validate = Schema.is(Schema.Struct({ properties: Schema.Record(Schema.String, Schema.Json) }))
     assert.isTrue(validate(schema))

@@ -33,7 +33,7 @@ import * as Teller from "./teller.ts"
  * @since 0.1.0
  */
 export interface Setting {
-  readonly agent: Agent
+  readonly agent: Agent<unknown>
   readonly look: Look
   /** Skills whose calls the person allowed for as long as the chat lasts. */
   readonly always: Set<string>

@@ -10,6 +10,12 @@ import * as Option from "effect/Option"
 import { help, usage } from "../exit.ts"
 
 const flags = {
+  agent: Flag.String("agent").pipe(
+    Flag.withAlias("a"),
+    Flag.withMetavar("<file>"),
+    Flag.withDescription("Talk with the agent of this YAML or JSON file; the other flags go before what it says"),
+    Flag.optional
+  ),
   model: Flag.String("model").pipe(
     Flag.withAlias("m"),
     Flag.withMetavar("<provider>/<model>"),
@@ -48,12 +54,12 @@ const flags = {
     Flag.withDefault(false)
   ),
   maxSteps: Flag.Int("max-steps").pipe(
-    Flag.withDescription("How often the model may be asked for one message"),
-    Flag.withDefault(20)
+    Flag.withDescription("How often the model may be asked for one message (20, or what the agent says)"),
+    Flag.optional
   ),
   dialect: Flag.Literals("dialect", ["blocks", "tools"]).pipe(
-    Flag.withDescription("Blocks in text, or the vendor's native tool calls"),
-    Flag.withDefault("blocks")
+    Flag.withDescription("Blocks in text (the default), or the vendor's native tool calls"),
+    Flag.optional
   ),
   color: Flag.Boolean("color").pipe(
     Flag.withDescription("Colour the output; default: on a terminal, unless NO_COLOR is set"),
@@ -79,35 +85,37 @@ export const chat = Command.make("chat", flags, (input) => start(input)).pipe(
     {
       command: "kernai chat --model anthropic/claude-sonnet-4-20250514 --session plans --skills-from ./skills",
       description: "Go on with a conversation, with your own skills"
-    }
+    },
+    { command: "kernai chat --agent librarian.yaml", description: "Talk with the agent of a file" }
   ])
 )
 
 const start = Effect.fnUntraced(function* (input: Input) {
-  if (Option.isSome(input.model) === Option.isSome(input.script)) {
-    return yield* usage("whom to talk with? Give --model <provider>/<model>, or --script <file> for a scripted model")
+  const speakers = Number(Option.isSome(input.model)) + Number(Option.isSome(input.script))
+  if (speakers > 1 || (speakers === 0 && Option.isNone(input.agent))) {
+    return yield* usage(
+      "whom to talk with? Give --model <provider>/<model>, or --script <file> for a scripted model, or --agent <file>"
+    )
   }
-  if (input.maxSteps < 1) return yield* usage("--max-steps is a number from 1")
+  if (Option.getOrElse(input.maxSteps, () => 1) < 1) return yield* usage("--max-steps is a number from 1")
   const [{ chat }, { layerProcess }] = yield* Effect.promise(() =>
     Promise.all([import("../chat.ts"), import("../chat/lines.ts")])
   )
   yield* chat({
     session: input.session,
     store: input.store,
+    agent: Option.getOrUndefined(input.agent),
     speaker: Option.match(input.model, {
-      onNone: () => ({ script: Option.getOrElse(input.script, () => "") }),
+      onNone: () => Option.getOrUndefined(Option.map(input.script, (script) => ({ script }))),
       onSome: (model) => ({ model })
     }),
-    instructions: Option.getOrElse(
-      input.system,
-      () => "You are a helpful assistant. Use a skill where one helps, and answer briefly."
-    ),
+    instructions: Option.getOrUndefined(input.system),
     skills: !input.skills
       ? "none"
       : Option.match(input.skillsFrom, { onNone: () => "general" as const, onSome: (directory) => ({ directory }) }),
     yes: input.yes,
-    maxSteps: input.maxSteps,
-    dialect: input.dialect,
+    maxSteps: Option.getOrUndefined(input.maxSteps),
+    dialect: Option.getOrUndefined(input.dialect),
     colors: Option.getOrUndefined(input.color)
   }).pipe(Effect.provide(layerProcess))
 })
