@@ -33,6 +33,7 @@ import * as Offers from "./internal/offer.ts"
 import * as Replays from "./internal/replay.ts"
 import type { AnyAgent, Ground, Steering, TaskReport } from "./internal/run.ts"
 import { deep } from "./internal/redact.ts"
+import * as Streams from "./internal/streams.ts"
 import * as Tree from "./internal/tree.ts"
 import type { KernelError } from "./KernelError.ts"
 import { ProviderError } from "./KernelError.ts"
@@ -223,7 +224,7 @@ export const stream = <Output, S extends AnySkill<unknown>, R>(
   input: Input,
   options?: RunOptions
 ): Events<Output, S, Kernel | R> =>
-  Stream.unwrap(Kernel.use((kernel) => Effect.succeed(kernel.stream(agent, input, options))))
+  Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.stream(agent, input, options))))
 
 /**
  * Runs an agent to its result.
@@ -279,7 +280,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R>(
   runId: string,
   options?: ResumeOptions
 ): Events<Output, S, Kernel | R> =>
-  Stream.unwrap(Kernel.use((kernel) => Effect.succeed(kernel.resumeStream(agent, runId, options))))
+  Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.resumeStream(agent, runId, options))))
 
 /**
  * Takes a stored run up where it stands: answers its questions, decides about
@@ -523,14 +524,15 @@ const events = <Output, S extends AnySkill<unknown>, R>(
   _agent: Agent<Output, S, R>,
   start: (sink: Sink) => Result<Output, R>
 ): Events<Output, S, R> =>
-  Stream.unwrap(
+  Streams.begin((scope) =>
     Effect.gen(function* () {
       const { liveEvents } = yield* Limits
       const mailbox = Mailbox.make<RunEvent, KernelError>({ limit: liveEvents, keep: (event) => !isStreamed(event) })
-      yield* Effect.forkScoped(
+      yield* Effect.forkIn(
         Effect.onExit(start({ tell: mailbox.offer, isFull: mailbox.isFull, batch: mailbox.batch }), (exit) =>
           Effect.sync(() => (Exit.isFailure(exit) && !isPause(exit.cause) ? mailbox.fail(exit.cause) : mailbox.end()))
-        )
+        ),
+        scope
       )
       // Events are made from the agent's own skills and output schema: this is where their types meet.
       return mailbox.stream as Stream.Stream<RunEvent<Output, S>, KernelError>

@@ -11,7 +11,6 @@
 import type * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import type * as Fiber from "effect/Fiber"
 import type * as Pull from "effect/Pull"
 import * as Stream from "effect/Stream"
 
@@ -41,45 +40,60 @@ export const make = <A, E = never>(options: {
   readonly keep: (value: A) => boolean
 }): Mailbox<A, E> => {
   const { keep, limit } = options
-  const none: Array<A> = []
-  let stored = none
+  let stored: Arr.NonEmptyArray<A> | undefined
   let bound = slack(limit)
   let lost = 0
-  let sleeper: Fiber.Fiber<unknown, unknown> | undefined
-  let wake: (next: typeof take) => void = () => {}
+  let wake: ((next: Effect.Effect<Arr.NonEmptyReadonlyArray<A>, E | Cause.Done>) => void) | undefined
   let holding = false
   let exit: Effect.Effect<never, E | Cause.Done> | undefined
 
   const trim = (): void => {
-    let excess = stored.length - limit
-    if (excess <= 0) return
+    if (stored === undefined || stored.length <= limit) return
     const before = stored.length
-    stored = stored.filter((value) => {
+    let excess = before - limit
+    const kept = stored.filter((value) => {
       if (excess === 0 || keep(value)) return true
       excess -= 1
       return false
     })
-    lost += before - stored.length
+    lost += before - kept.length
+    stored = isNonEmpty(kept) ? kept : undefined
   }
 
-  // Through the dispatcher: the consumer runs when the producer yields, and finds all that came until then.
+  const drain = (): Arr.NonEmptyReadonlyArray<A> | undefined => {
+    trim()
+    const values = stored
+    stored = undefined
+    bound = slack(limit)
+    return values
+  }
+
+  // One that is interrupted in its sleep leaves its call here: to call it then does nothing, and takes nothing.
+  const take: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E> = Effect.callback((resume) => {
+    const values = drain()
+    if (values !== undefined) resume(Effect.succeed(values))
+    else if (exit !== undefined) resume(exit)
+    else wake = resume
+  })
+
+  const later = Effect.andThen(Effect.yieldNow, take)
+
+  /** The consumer runs when the producer yields, and finds all that came until then. */
   const notify = (): void => {
-    if (sleeper === undefined) return
     const resume = wake
-    sleeper.currentDispatcher.scheduleTask(() => resume(take), 0)
-    sleeper = undefined
+    wake = undefined
+    resume?.(later)
   }
 
   const offer = (value: A): void => {
     if (exit !== undefined) return
-    // Mostly it is handed over alone.
-    if (stored === none) stored = [value]
+    if (stored === undefined) stored = [value]
     else stored.push(value)
     if (stored.length > bound) {
       trim()
-      bound = slack(Math.max(limit, stored.length))
+      bound = slack(Math.max(limit, stored?.length ?? 0))
     }
-    if (!holding) notify()
+    if (wake !== undefined && !holding) notify()
   }
 
   const batch = <B>(body: () => B): B => {
@@ -89,9 +103,14 @@ export const make = <A, E = never>(options: {
       return body()
     } finally {
       holding = false
-      if (sleeper !== undefined && stored.length > 0) {
-        sleeper = undefined
-        wake(take)
+      if (wake !== undefined) {
+        trim()
+        const values = stored
+        if (values !== undefined) {
+          const resume = wake
+          wake = undefined
+          resume(Effect.sync(() => drain() ?? values))
+        }
       }
     }
   }
@@ -102,28 +121,6 @@ export const make = <A, E = never>(options: {
     notify()
   }
 
-  const drain = (): Arr.NonEmptyReadonlyArray<A> | undefined => {
-    trim()
-    const values = stored
-    if (!isNonEmpty(values)) return undefined
-    stored = none
-    bound = slack(limit)
-    return values
-  }
-
-  // One that is interrupted in its sleep leaves its call here: to call it then does nothing, and takes nothing.
-  const sleep: typeof take = Effect.callback((resume) => {
-    wake = resume
-  })
-
-  const take: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E> = Effect.withFiber((fiber) => {
-    const values = drain()
-    if (values !== undefined) return Effect.succeed(values)
-    if (exit !== undefined) return exit
-    sleeper = fiber
-    return sleep
-  })
-
   return {
     offer,
     batch,
@@ -131,7 +128,7 @@ export const make = <A, E = never>(options: {
     fail: (cause) => close(Effect.failCause(cause)),
     take,
     stream: Stream.fromPull(Effect.succeed(take)),
-    isFull: () => stored.length >= limit,
+    isFull: () => stored !== undefined && stored.length >= limit,
     dropped: () => lost
   }
 }

@@ -26,6 +26,7 @@ import * as Usage from "../Usage.ts"
 import { promptLog } from "./advance.ts"
 import { deep, redact } from "./redact.ts"
 import { now, type Run, stepOf, tell } from "./run.ts"
+import * as Streams from "./streams.ts"
 import * as Tree from "./tree.ts"
 
 /** A reply, and the call it answers. */
@@ -152,7 +153,7 @@ const read = (run: Run, turn: Turn, reader: Dialects.Reader, heard: Hearing): Ef
   const observe = run.hooks.onStreamPart
   let reading: ReadonlyArray<StreamPart> = []
   const push = () => reader.push(reading)
-  return Stream.runForEachArray(throughMiddleware(run, heard), (parts) => {
+  return Streams.runForEachArray(throughMiddleware(run, heard), (parts) => {
     heard.first ??= now(run)
     if (keep) for (const part of parts) heard.raw.push(part)
     if (run.parts) tellParts(run, turn, parts)
@@ -165,7 +166,7 @@ const read = (run: Run, turn: Turn, reader: Dialects.Reader, heard: Hearing): Ef
       )
     }
     // A consumer that is there but has had no chance to read must not lose anything.
-    return run.isFull() ? Effect.yieldNow : Effect.void
+    return run.isFull() ? Effect.yieldNow : undefined
   })
 }
 
