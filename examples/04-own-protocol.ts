@@ -51,7 +51,7 @@ const program = Kernel.stream(agent, "Do I need an umbrella in Bergen?").pipe(
       case "builtin_result":
         return Console.log(`${event.command} says:\n${event.result}`)
       case "protocol_result":
-        return Console.log(`${event.protocol} gave ${event.result}`)
+        return Console.log(`${event.protocol} gave ${JSON.stringify(event.result)}`)
       case "protocol_error":
         return Console.log(`${event.protocol} failed: ${event.error}`)
       case "final":
