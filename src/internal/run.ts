@@ -184,7 +184,9 @@ const nothing: Delta = {}
  * One commit: the record, the store, the new state, the events.
  *
  * What is in hand is stored even while the run is being interrupted (DR-7).
- * Where it may wait for the next barrier, only the state moves at once.
+ * Where it may wait for the next barrier, the state has moved when this
+ * returns: a dozen steps of a turn cost no effect of their own. So it is called
+ * when it is due, not before.
  */
 export const commit = (
   run: Run,
@@ -194,15 +196,13 @@ export const commit = (
 ): Effect.Effect<void, CommitError> => {
   const { lock, outbox } = run
   if (lock !== undefined) return lock.withPermits(1)(Effect.uninterruptible(write(run, op, events, delta)))
-  return outbox === undefined
-    ? Effect.uninterruptible(write(run, op, events, delta))
-    : Effect.sync(() => {
-        const record = recordOf(run, op, events, delta)
-        enter(run, advance(run.state, record))
-        outbox.records.push(record)
-        outbox.states.push(run.state)
-        if (run.tell !== undefined) announce(run, record, outbox.events)
-      })
+  if (outbox === undefined) return Effect.uninterruptible(write(run, op, events, delta))
+  const record = recordOf(run, op, events, delta)
+  enter(run, advance(run.state, record))
+  outbox.records.push(record)
+  outbox.states.push(run.state)
+  if (run.tell !== undefined) announce(run, record, outbox.events)
+  return Effect.void
 }
 
 /**

@@ -185,24 +185,37 @@ const answer = (run: Run, heard: Heard): Effect.Effect<void, KernelError> => {
   const { call, reply } = heard
   const usage = reply.finish === undefined ? null : (Usage.fromAi(reply.finish.usage) ?? null)
   const costUsd = Tree.costOf(usage, call.request.model.price)
-  const bounded = Tree.isBounded(run.tree)
-  if (bounded) Tree.settle(run.tree, run.state.depth, { tokens: Usage.total(usage ?? Usage.zero), costUsd })
+  if (Tree.isBounded(run.tree))
+    Tree.settle(run.tree, run.state.depth, { tokens: Usage.total(usage ?? Usage.zero), costUsd })
   const refused = refusal(call, reply)
   if (refused !== undefined) return Effect.fail(refused)
-  return Effect.flatMap(visibleProtocols(run), (protocols) => {
-    const understood = meaningOf(run, reply, canAct(run, protocols))
-    const { maxRepeats } = run.agent
-    const circle = maxRepeats === undefined ? undefined : Guard.circle(run.state, understood, reply.text, maxRepeats)
-    const meaning = circle?.meaning ?? understood
-    return Effect.flatMap(commitAnswer(run, heard, usage, costUsd, meaning), (): Effect.Effect<void, KernelError> => {
-      run.raw = heard.raw
-      tellReply(run, heard, usage, meaning)
-      const overrun = bounded ? Tree.overrun(run.tree) : undefined
-      if (overrun !== undefined) return Effect.fail(overrun)
-      return circle?.isStop === true
-        ? Effect.fail(new LoopDetected({ runId: run.state.runId, repeats: circle.repeats }))
-        : Effect.void
-    })
+  const decide = (acts: boolean) => decideOn(run, heard, usage, costUsd, acts)
+  return run.agent.skills === undefined
+    ? Effect.flatMap(visibleProtocols(run), (protocols) => decide(canAct(run, protocols)))
+    : decide(true)
+}
+
+/** What the reply means, committed and told. */
+const decideOn = (
+  run: Run,
+  heard: Heard,
+  usage: Usage.Usage | null,
+  costUsd: number,
+  acts: boolean
+): Effect.Effect<void, KernelError> => {
+  const { reply } = heard
+  const understood = meaningOf(run, reply, acts)
+  const { maxRepeats } = run.agent
+  const circle = maxRepeats === undefined ? undefined : Guard.circle(run.state, understood, reply.text, maxRepeats)
+  const meaning = circle?.meaning ?? understood
+  return Effect.flatMap(commitAnswer(run, heard, usage, costUsd, meaning), (): Effect.Effect<void, KernelError> => {
+    run.raw = heard.raw
+    tellReply(run, heard, usage, meaning)
+    const overrun = Tree.isBounded(run.tree) ? Tree.overrun(run.tree) : undefined
+    if (overrun !== undefined) return Effect.fail(overrun)
+    return circle?.isStop === true
+      ? Effect.fail(new LoopDetected({ runId: run.state.runId, repeats: circle.repeats }))
+      : Effect.void
   })
 }
 
