@@ -199,7 +199,8 @@ const decoder = (reply: Reply): Decoder => {
   let calls = 0
 
   const take = (line: Fields): Fault | undefined => {
-    if (line["error"] !== undefined) return { reason: "server_error", note: "reported in the reply" }
+    if (line["error"] !== undefined && line["error"] !== null)
+      return { reason: "server_error", note: "reported in the reply" }
     if (!isKnown) {
       isKnown = true
       reply.about(undefined, text(line, "model"))

@@ -31,6 +31,7 @@ interface Streamed {
   readonly chunks: ReadonlyArray<string>
   readonly text: string
   readonly usage: { readonly [name: string]: number | null } | null
+  readonly disputed?: unknown
 }
 
 const vectors: { readonly payloads: ReadonlyArray<Payload>; readonly streams: ReadonlyArray<Streamed> } = Vectors.load(
@@ -104,6 +105,18 @@ describe("payloads (BP-105 to BP-107)", () => {
   }
 })
 
+/** What was counted, under the names of each vendor. Cached input is part of the input. */
+const counts = (usage: Streamed["usage"]) => {
+  const named = (...names: ReadonlyArray<string>) =>
+    names.map((name) => usage?.[name]).find((count) => typeof count === "number")
+  const input = named("input_tokens", "prompt_tokens", "prompt_eval_count")
+  const cached = ["cache_read_input_tokens", "cache_creation_input_tokens"].map((name) => named(name) ?? 0)
+  return {
+    inputTokens: input === undefined ? undefined : cached.reduce((sum, count) => sum + count, input),
+    outputTokens: named("output_tokens", "completion_tokens", "eval_count")
+  }
+}
+
 describe("streams (BP-108, BP-109)", () => {
   vectors.streams.forEach((vector, index) => {
     it.effect(`${vector.vendor} ${index}, at every cut`, () =>
@@ -117,18 +130,16 @@ describe("streams (BP-108, BP-109)", () => {
           }
           const client = Cassette.player([exchange], { cut: size })
           const provider = yield* Effect.provideService(vendor(vector.vendor)({}), HttpClient.HttpClient, client)
-          const { deltas, parts, text } = yield* read(provider.stream(request()))
+          const reading = yield* Effect.result(read(provider.stream(request())))
+          // A cut or failed stream was a short success; here it fails (W-13).
+          if (vector.disputed !== undefined && Result.isFailure(reading)) continue
+          const { deltas, parts, text } = Result.getOrThrow(reading)
           assert.strictEqual(text, vector.text)
           assert.deepStrictEqual(deltas, vector.chunks)
           const usage = finishOf(parts)?.usage
-          assert.strictEqual(
-            usage?.inputTokens.total,
-            vector.usage?.["prompt_eval_count"] ?? vector.usage?.["prompt_tokens"] ?? undefined
-          )
-          assert.strictEqual(
-            usage?.outputTokens.total,
-            vector.usage?.["eval_count"] ?? vector.usage?.["completion_tokens"] ?? undefined
-          )
+          const { inputTokens, outputTokens } = counts(vector.usage)
+          assert.strictEqual(usage?.inputTokens.total, inputTokens)
+          assert.strictEqual(usage?.outputTokens.total, outputTokens)
         }
       })
     )

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer, Option, Stream } from "effect"
 import * as Content from "../../src/Content.ts"
 import { StoreError } from "../../src/KernelError.ts"
+import * as Limits from "../../src/Limits.ts"
 import * as Media from "../../src/Media.ts"
 import * as Model from "../../src/Model.ts"
 import { Provider } from "../../src/Provider.ts"
@@ -362,6 +363,18 @@ describe("AnthropicProvider, reading", () => {
       assert.strictEqual(error.reason, "overloaded")
       assert.include(error.message, "overloaded_error")
     })
+  )
+
+  it.effect("fails with the error a whole reply is, with or without a type around it (BP-110)", () =>
+    Effect.gen(function* () {
+      for (const type of [{ type: "error" }, {}]) {
+        const said = JSON.stringify({ ...type, error: { type: "overloaded_error", message: "Overloaded" } })
+        const http = stub(() => Effect.succeed(new Response(said)))
+        const provider = yield* Effect.provide(vendor("anthropic")({}), http.layer)
+        const error = yield* Effect.flip(read(provider.stream(request())))
+        assert.strictEqual(error.reason, "overloaded")
+      }
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 }))
   )
 
   it.effect("keeps parameters that are no JSON as text (R-11)", () =>

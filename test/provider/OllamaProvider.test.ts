@@ -103,6 +103,12 @@ describe("OllamaProvider, reading", () => {
     })
   )
 
+  it.effect("an error that is null is none", () =>
+    Effect.map(reading(say("x", { error: null }), say("", { done: true, error: null })), ({ text }) =>
+      assert.strictEqual(text, "x")
+    )
+  )
+
   it.effect("length is length, and another reason is no success", () =>
     Effect.gen(function* () {
       for (const [given, expected] of [

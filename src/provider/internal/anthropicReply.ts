@@ -88,7 +88,8 @@ export const decoder = (reply: Reply): Decoder => {
       return undefined
     },
     whole: (message) => {
-      if (string(message, "type") === "error") return inStream(message)
+      // A gateway in between may leave the type of the document out.
+      if (string(message, "type") === "error" || fields(message, "error") !== undefined) return inStream(message)
       reply.about(text(message, "id"), text(message, "model"))
       list(message, "content").forEach((block, index) => {
         blockStart(index, block)
