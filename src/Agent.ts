@@ -14,7 +14,8 @@ import type { ExecutionBudget, SpawnBudget } from "./Budget.ts"
 import type { Generation } from "./Generation.ts"
 import * as Generations from "./Generation.ts"
 import * as Configs from "./internal/agentConfig.ts"
-import type { JsonObject } from "./internal/json.ts"
+import { jsonObject, type JsonObject } from "./internal/json.ts"
+import { resolve } from "./internal/jsonSchema.ts"
 import type { Markup } from "./internal/markup.ts"
 import { AgentConfigInvalid } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
@@ -187,7 +188,10 @@ export function make<R>(
 
 const schemaOf = (output: Schema.Constraint) => () => {
   const { definitions, schema } = Schema.toJsonSchemaDocument(output)
-  return Object.keys(definitions).length === 0 ? schema : { ...schema, $defs: definitions }
+  if (Object.keys(definitions).length === 0) return schema
+  // Some servers want to see what kind of value it is without looking it up.
+  const $defs = jsonObject(definitions)
+  return { ...resolve(schema, { $defs }), $defs }
 }
 
 /**

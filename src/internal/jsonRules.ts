@@ -184,7 +184,8 @@ class SchemaRules {
     if (declared.length > maxChoices) return anyObject(this.#rules)
     const space = blank(this.#rules)
     const more = own(schema, "additionalProperties")
-    const isOpen = more !== false && (more !== undefined || declared.length === 0)
+    // Where members are named, others are only invited by a schema of their own.
+    const isOpen = isRecord(more) || (declared.length === 0 && more !== false)
     const others: Array<Node> = []
     const shaped = own(schema, "patternProperties")
     for (const [pattern, part] of isRecord(shaped) ? Object.entries(shaped).slice(0, maxChoices) : []) {
@@ -201,7 +202,7 @@ class SchemaRules {
               declared.map(([key]) => key),
               name
             )
-      others.push(this.#member(key, more === true ? {} : (more ?? {}), `${name}-other`, depth))
+      others.push(this.#member(key, isRecord(more) ? more : {}, `${name}-other`, depth))
     }
     const comma = sequence(text(","), space)
     const other = others.length === 0 ? never : this.#rules.add(`${name}-member`, choice(...others))

@@ -100,6 +100,7 @@ describe("an agent held to a grammar", () => {
       assert.deepStrictEqual(completed?.result?.output, { at: new Date("2026-01-02T00:00:00.000Z"), next: null })
       const [system] = provider.lastCall?.messages ?? []
       const said = system?.content[0]?.type === "text" ? system.content[0].text : ""
+      assert.include(said, '{"type":"object","properties":{"at":{"type":"string"}')
       assert.include(said, '"$defs"')
       assert.isTrue(
         Gbnf.matcher(Gbnf.read(provider.lastCall?.grammar?.gbnf ?? ""))(`<block type="final">${answer}</block>`)
