@@ -175,7 +175,7 @@ describe("the result of a run (AC-21)", () => {
       .withTokenCounter((messages, content) => ({ input: messages.length, output: content.length }))
     /** What does not depend on when the run was made, and under which name. */
     const plain = ({ messages, perTurnUsage, toolCallsMade, ...rest }: RunState.RunResult) => {
-      const calls = toolCallsMade.map(({ durationMs: _, replayed: __, ...made }) => made)
+      const calls = toolCallsMade.map((made) => ({ ...made, durationMs: undefined, replayed: undefined }))
       const text = JSON.stringify({ ...rest, messages, perTurnUsage, calls })
       return text.replaceAll(rest.runId, "run")
     }
