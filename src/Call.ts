@@ -26,9 +26,8 @@ export type CallKind = "skill" | "protocol" | "builtin" | "task"
  * A call as the model (or a rewriting hook) wrote it.
  *
  * `input` is an object of parameters for a skill, the content text of the block
- * for a protocol or builtin, and the task for a task. The id is unique in the
- * run: in the block dialect `<turnId>.<index>` (DR-2), of a native call the
- * vendor's, unless another call had that one.
+ * for a protocol or builtin, and the task for a task. In the block dialect the
+ * id is `<turnId>.<index>` (DR-2).
  *
  * @category models
  * @since 0.1.0
@@ -42,8 +41,6 @@ export interface Call {
   readonly review: "unreviewed" | "accepted"
   /** The name attribute of a protocol block, if it has one. */
   readonly blockName?: string
-  /** The id by which its vendor knows a native call, where that is not its own: in the conversation it stays what it was. */
-  readonly nativeId?: string
   /** Why the call cannot run, told to the model instead of running it. */
   readonly fault?: CallError
 }
@@ -68,8 +65,6 @@ export interface CallError {
  */
 export interface CallResult {
   readonly toolCallId: string
-  /** As in its call. */
-  readonly nativeId?: string
   readonly toolName: string | null
   readonly kind: CallKind
   readonly input: Json
@@ -96,7 +91,14 @@ export const failed = (
   call: Call,
   error: CallError,
   more?: Pick<CallResult, "skipped" | "durationMs" | "spent">
-): CallResult => ({ ...subjectOf(call), error, ...more })
+): CallResult => ({
+  toolCallId: call.toolCallId,
+  toolName: call.toolName,
+  kind: call.kind,
+  input: call.input,
+  error,
+  ...more
+})
 
 /**
  * Makes the successful result of a call.
@@ -108,26 +110,13 @@ export const succeeded = (
   call: Call,
   output: ReadonlyArray<Content>,
   more?: Pick<CallResult, "message" | "metadata" | "durationMs" | "spent">
-): CallResult => ({ ...subjectOf(call), output, ...more })
-
-/**
- * What a result says of its call.
- *
- * @category getters
- * @since 0.1.0
- */
-export const subjectOf = ({
-  input,
-  kind,
-  nativeId,
-  toolCallId,
-  toolName
-}: Call): Omit<CallResult, "output" | "error"> => ({
-  toolCallId,
-  toolName,
-  kind,
-  input,
-  ...(nativeId === undefined ? {} : { nativeId })
+): CallResult => ({
+  toolCallId: call.toolCallId,
+  toolName: call.toolName,
+  kind: call.kind,
+  input: call.input,
+  output,
+  ...more
 })
 
 /**
@@ -273,7 +262,7 @@ const toolMessage = (result: CallResult): Message => ({
   role: "tool",
   content: [
     Contents.toolResult(
-      result.nativeId ?? result.toolCallId,
+      result.toolCallId,
       result.error === undefined
         ? (result.message?.content ?? result.output ?? [])
         : [Contents.text(result.error.message)],

@@ -266,8 +266,8 @@ const storeSkill = Skill.make("memory_store", {
   // The call's own key: however often it is made, it is remembered once.
   effects: "idempotent",
   annotations: { openWorld: false },
-  execute: (memory, { callId, runId, step }) =>
-    Memory.use(({ store }) => Effect.map(store({ ...memory, key: `${runId} ${step} ${callId}` }), ({ id }) => ({ id })))
+  execute: (memory, { idempotencyKey: key }) =>
+    Memory.use(({ store }) => Effect.map(store({ ...memory, key }), ({ id }) => ({ id })))
 })
 
 const forgetSkill = Skill.make("memory_forget", {

@@ -89,8 +89,10 @@ export interface Annotations {
 export interface CallScope {
   readonly runId: string
   readonly rootRunId: string
-  /** The same over retries and resumes: use it as idempotency key. */
+  /** As events and the journal tell it: unique in its turn. A vendor may give it to a call of another turn, or run, too. */
   readonly callId: string
+  /** Unique over all runs, and the same over retries and resumes: for systems that do a thing once for each key (DR-17). */
+  readonly idempotencyKey: string
   readonly step: number
   readonly depth: number
   readonly taskId: string | undefined

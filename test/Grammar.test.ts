@@ -74,6 +74,7 @@ const scope: Skill.CallScope = {
   runId: "",
   rootRunId: "",
   callId: "",
+  idempotencyKey: "",
   step: 0,
   depth: 0,
   taskId: undefined,

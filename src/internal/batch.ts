@@ -196,7 +196,10 @@ const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Ret
     const value: Review | undefined = result.value
     if (value?.type === "skip") {
       const skipped: CallResult = {
-        ...Calls.subjectOf(call),
+        toolCallId: call.toolCallId,
+        toolName: call.toolName,
+        kind: call.kind,
+        input: call.input,
         ...value.result,
         skipped: true
       }

@@ -16,8 +16,8 @@ import { ApprovalNotFound, InFlightToolCalls, RewindNotAllowed, RunBusy, RunNotF
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
 import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from "../RunState.ts"
-import { advance } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
+import { advance } from "./advance.ts"
 import { effectsOf } from "./dispatch.ts"
 import { offer, questionsOf } from "./offer.ts"
 import type { JsonObject } from "./json.ts"
@@ -260,7 +260,10 @@ const verdictsOf = Effect.fnUntraced(function* (
 })
 
 const resolve = (call: Call, known: Pick<CallResult, "output"> | Pick<CallResult, "error">): CallResult => ({
-  ...Calls.subjectOf(call),
+  toolCallId: call.toolCallId,
+  toolName: call.toolName,
+  kind: call.kind,
+  input: call.input,
   ...known
 })
 

@@ -167,8 +167,20 @@ const skillDone = (
 }
 
 const scopeOf = (run: Run, call: Call): CallScope => {
-  const { context, depth, rootRunId, runId, taskId } = run.state
-  return { runId, rootRunId, callId: call.toolCallId, step: stepOf(run.state), depth, taskId, runContext: context }
+  const { context, currentTurn, depth, rootRunId, runId, taskId } = run.state
+  const callId = call.toolCallId
+  const turnId = currentTurn?.turnId ?? runId
+  return {
+    runId,
+    rootRunId,
+    callId,
+    // An id of ours says which turn of which run it is of; one that a vendor gave may come again.
+    idempotencyKey: callId.startsWith(`${turnId}.`) ? callId : `${turnId}/${callId}`,
+    step: stepOf(run.state),
+    depth,
+    taskId,
+    runContext: context
+  }
 }
 
 const skillFailed = (run: Run, call: Call, error: CallError, durationMs?: number): CallResult => {

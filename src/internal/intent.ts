@@ -35,8 +35,6 @@ export interface View {
   readonly isProtocol: (type: string) => boolean
   /** The parameters of a command block's text, by the inputs its skill declares (BP-68). */
   readonly parameters: (skill: string, text: string) => JsonObject
-  /** Whether a call of an earlier turn has this id. */
-  readonly isTaken: (toolCallId: string) => boolean
   /** Why the answer does not fit the agent's output schema, if it does not. */
   readonly misfit: (text: string) => string | undefined
 }
@@ -82,19 +80,13 @@ export const intent = (reply: Reply, view: View): Intent => {
 const readNative = (reply: Reply, view: View, facts: Array<Fact>): Intent => {
   if (reply.calls.length === 0) return finished(reply.text, "final", view, facts)
   const used = new Map<string, number>()
-  const given = new Map<string, number>()
   const calls = reply.calls.map((call, index): Call => {
-    const ours = `${view.turnId}.${index}`
-    const nativeId = isCounted(call.id) ? undefined : unique(call.id, given)
-    // What names a call of an earlier turn cannot name this one too, though its vendor says so.
-    const toolCallId = unique(nativeId === undefined || view.isTaken(nativeId) ? ours : nativeId, used)
     const made: Call = {
-      toolCallId,
+      toolCallId: unique(isCounted(call.id) ? `${view.turnId}.${index}` : call.id, used),
       toolName: call.name,
       input: isJsonObject(call.params) ? call.params : {},
       kind: view.isProtocol(call.name) ? "protocol" : call.name.startsWith("/") ? "builtin" : "skill",
-      review: "unreviewed",
-      ...(nativeId === undefined || nativeId === toolCallId ? {} : { nativeId })
+      review: "unreviewed"
     }
     return isJsonObject(call.params)
       ? made
@@ -103,16 +95,15 @@ const readNative = (reply: Reply, view: View, facts: Array<Fact>): Intent => {
   return { outcome: { type: "tools" }, calls: bounded(calls, view.limits), facts }
 }
 
-/** The assistant message of a reply: its native calls under the ids their results are told with. */
+/** The assistant message of a reply: its native calls under the ids their results will have. */
 export const messageOf = (reply: Reply, calls: ReadonlyArray<Call>): Message => {
   const renamed = new Map<string, string>()
   const used = new Map<string, number>()
   let index = 0
   const content = reply.content.map((part): Content => {
     if (part.type !== "tool_use") return part
-    const call = calls[index++]
     // Calls of a cut reply are never made, but they are answered: each needs an id of its own too.
-    const callId = call?.nativeId ?? call?.toolCallId ?? unique(part.callId, used)
+    const callId = calls[index++]?.toolCallId ?? unique(part.callId, used)
     if (callId === part.callId) return part
     if (!renamed.has(part.callId)) renamed.set(part.callId, callId)
     return Contents.toolUse(callId, part.toolName, part.arguments)

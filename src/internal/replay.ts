@@ -209,9 +209,9 @@ const played = (tape: Tape, replies: Replies): Middleware => ({
       const provider = { name, stream: () => Stream.fromIterable(parts) }
       return next({ ...call, provider, request: { ...call.request, model: { ...call.request.model, id } } })
     }),
-  callTool: ({ call, runId }) =>
+  callTool: ({ call, runId, step }) =>
     Effect.suspend((): ToolEffect => {
-      const result = tape.resultOf(runId, call.toolCallId)
+      const result = tape.resultOf(runId, step, call.toolCallId)
       if (result !== undefined) return Effect.succeed(result)
       const event = tape.next(runId)?.events[0]
       if (event?.type === "run_failed" && event.error.tag === "ExtensionFailed") {

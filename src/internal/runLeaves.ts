@@ -77,7 +77,6 @@ export const make = () => {
     kind,
     review: Schema.Literals(["unreviewed", "accepted"]),
     blockName: Schema.optionalKey(Schema.String),
-    nativeId: Schema.optionalKey(Schema.String),
     fault: Schema.optionalKey(callError)
   })
 

@@ -91,7 +91,6 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
   })
   const result = exactly<Calls.CallResult>()({
     toolCallId: Schema.String,
-    nativeId: Schema.optionalKey(Schema.String),
     toolName: Schema.NullOr(Schema.String),
     kind,
     input: Storable.Json,

@@ -42,7 +42,8 @@ export class Tape {
         for (const event of events) {
           if (event.type !== "tool_call_completed") continue
           const result = event.spent === undefined ? event.result : { ...event.result, spent: event.spent }
-          this.#results.set(JSON.stringify([runId, workerId, event.toolCallId]), result)
+          // A vendor may give the id of a call again on a later turn.
+          this.#results.set(JSON.stringify([runId, workerId, event.step, event.toolCallId]), result)
         }
       }
     }
@@ -72,8 +73,8 @@ export class Tape {
   }
 
   /** What a call gave in this life, if it ended in it. */
-  resultOf(runId: string, toolCallId: string): CallResult | undefined {
-    return this.#results.get(JSON.stringify([runId, this.life, toolCallId]))
+  resultOf(runId: string, step: number, toolCallId: string): CallResult | undefined {
+    return this.#results.get(JSON.stringify([runId, this.life, step, toolCallId]))
   }
 
   /** When the run goes on: the time of its next record. */

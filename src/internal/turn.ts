@@ -266,23 +266,10 @@ const meaningOf = (run: Run, reply: Dialects.Reply, acts: boolean): Intent => {
     correctsProse: run.agent.prose === "corrective" || (run.agent.prose === "auto" && acts),
     limits: run.limits,
     isProtocol: (type) => isProtocol(run, type),
-    isTaken: (toolCallId) => takenIds(run).has(toolCallId),
     parameters: (skill, text) => parametersOf(run, skill, text),
     misfit: (text) => misfit(run, text)
   })
 }
-
-/** The ids of the calls of earlier turns; each turn is looked at once. */
-const takenIds = (run: Run): ReadonlySet<string> => {
-  const turns = turnLog(run.state)
-  let taken = takenBy.get(run)
-  if (taken === undefined) takenBy.set(run, (taken = { turns: 0, ids: new Set() }))
-  for (const { order } of turns.recent(turns.length - taken.turns)) for (const id of order) taken.ids.add(id)
-  taken.turns = turns.length
-  return taken.ids
-}
-
-const takenBy = new WeakMap<Run, { turns: number; readonly ids: Set<string> }>()
 
 const tellReply = (run: Run, heard: Heard, usage: Usage.Usage | null, meaning: Intent) => {
   const { latencyMs, reply } = heard

@@ -251,6 +251,7 @@ const scopeOf = (callId: string): Skill.CallScope => ({
   runId: "",
   rootRunId: "",
   callId,
+  idempotencyKey: callId,
   step: 0,
   depth: 0,
   taskId: undefined,

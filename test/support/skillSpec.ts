@@ -115,6 +115,7 @@ export const scope = {
   runId: "run",
   rootRunId: "run",
   callId: "run.0",
+  idempotencyKey: "run.0",
   step: 0,
   depth: 0,
   taskId: undefined,

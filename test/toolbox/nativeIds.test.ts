@@ -1,20 +1,20 @@
 /** Ids that vendors give to native calls: some repeat them, some give none. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Schema } from "effect"
-import { Agent, Hooks, Kernel, RunState, RunStore, Skill } from "kernai"
+import { Effect, Layer, Option, Schema } from "effect"
+import { Agent, Call, Kernel, Policy, RunState, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { stub, vendor } from "../support/provider.ts"
-import { kernel, of, told } from "../support/toolbox.ts"
+import { kernel, told } from "../support/toolbox.ts"
 
 const agent = Agent.make({ name: "clerk", instructions: "", model: "m", skills: "all", dialect: "tools" })
 
-/** A skill that keeps the ids it was called by. */
+/** A skill that keeps the keys it was called with. */
 const ledger = () => {
   const entered: Array<readonly [string, string]> = []
   const pay = Skill.make("pay", {
     description: "Pays somebody",
     input: Schema.Struct({ to: Schema.String }),
-    execute: ({ to }, { callId }) => Effect.sync(() => (entered.push([callId, to]), `paid ${to}`))
+    execute: ({ to }, { idempotencyKey }) => Effect.sync(() => (entered.push([idempotencyKey, to]), `paid ${to}`))
   })
   return { entered, pay }
 }
@@ -49,7 +49,7 @@ const idsOf = (body: unknown): ReadonlyArray<ReadonlyArray<string>> => {
 }
 
 describe("a vendor that repeats the ids of its calls", () => {
-  it.effect("has each of them done and kept, under an id of the run, and reads its own again (R-24)", () =>
+  it.effect("has each of them done, each with a key of its own, and reads its own ids again (R-24, DR-17)", () =>
     Effect.gen(function* () {
       const { entered, pay } = ledger()
       const http = anthropic(
@@ -61,19 +61,23 @@ describe("a vendor that repeats the ids of its calls", () => {
       yield* Effect.gen(function* () {
         const run = yield* told(agent, "go", { provider, runId: "r" })
         assert.strictEqual(run.text, "done")
-        const ids: ReadonlyArray<string> = ["toolu_1", "toolu_2", "r:t2.0", "r:t2.1", "toolu_1#2"]
-        assert.deepStrictEqual(
-          entered,
-          ["Ada", "Bob", "Cyd", "Dan", "Eve"].map((to, index): readonly [string, string] => [ids[index] ?? "", to])
-        )
-        assert.deepStrictEqual(
-          of(run, "tool_call_completed").map(({ result, toolCallId }) => [toolCallId, result.toolCallId]),
-          ids.map((id) => [id, id])
-        )
+        assert.deepStrictEqual(entered, [
+          ["r:t1/toolu_1", "Ada"],
+          ["r:t1/toolu_2", "Bob"],
+          ["r:t2/toolu_2", "Cyd"],
+          ["r:t2/toolu_1", "Dan"],
+          ["r:t2/toolu_1#2", "Eve"]
+        ])
         const state = Option.getOrThrow(yield* RunStore.RunStore.use((store) => store.load("r")))
         assert.deepStrictEqual(
-          RunState.result(state, "").toolCallsMade.map(({ input, toolCallId }) => [toolCallId, input]),
-          entered.map(([id, to]) => [id, { to }])
+          RunState.result(state, "").toolCallsMade.map(({ input, toolCallId, turn }) => [turn, toolCallId, input]),
+          [
+            [1, "toolu_1", { to: "Ada" }],
+            [1, "toolu_2", { to: "Bob" }],
+            [2, "toolu_2", { to: "Cyd" }],
+            [2, "toolu_1", { to: "Dan" }],
+            [2, "toolu_1#2", { to: "Eve" }]
+          ]
         )
         assert.deepStrictEqual(idsOf(http.asked[2]?.body), [
           [],
@@ -96,39 +100,48 @@ describe("a vendor that repeats the ids of its calls", () => {
     return last
   }
 
-  it.effect("asks a person about the second of two calls of one id by the id of the run (DR-22, R-25)", () =>
+  const call = (to: string) => ({ calls: [{ id: "c", name: "pay", params: { to } }] })
+
+  it.effect("is played again with what each of its calls gave (R-26)", () =>
     Effect.gen(function* () {
       const { entered, pay } = ledger()
-      const call = (to: string) => ({ calls: [{ id: "c", name: "pay", params: { to } }] })
       const mock = MockProvider.make(call("Ada"), call("Bob"), { text: "done" })
-      const hooks = {
-        onToolCallStarted: ({ call: { input } }: { readonly call: { readonly input: unknown } }) =>
-          Effect.succeed(
-            JSON.stringify(input).includes("Bob") ? { value: { type: "rewrite", input: { to: "Bea" } } as const } : {}
-          )
-      }
       yield* Effect.gen(function* () {
-        const result = yield* Kernel.run(agent, "go", { provider: mock, runId: "r" })
-        assert.strictEqual(result.text, "done")
-        assert.deepStrictEqual(entered, [
-          ["c", "Ada"],
-          ["r:t2.0", "Bea"]
-        ])
-        const results = mock.calls
-          .at(-1)
-          ?.messages.flatMap(({ content }) =>
-            content.flatMap((part) =>
-              part.type === "tool_result" ? [[part.callId, JSON.stringify(part.content)]] : []
-            )
-          )
+        yield* Kernel.run(agent, "go", { provider: mock, runId: "r" })
+        const { events } = yield* Kernel.replay(agent, "r")
         assert.deepStrictEqual(
-          results?.map(([id, said]) => [id, said?.match(/paid \w+/)?.[0]]),
-          [
-            ["c", "paid Ada"],
-            ["c", "paid Bea"]
-          ]
+          events.flatMap((event) => (event.type === "tool_call_completed" ? [Call.textOf(event.result)] : [])),
+          ["paid Ada", "paid Bob"]
         )
-      }).pipe(Effect.provide(kernel(pay)), Effect.provideService(Hooks.Hooks, hooks))
+        assert.lengthOf(entered, 2)
+      }).pipe(Effect.provide(kernel(pay)))
+    })
+  )
+
+  it.effect("asks a person about each of them: an answer is for one call (R-25, DR-22)", () =>
+    Effect.gen(function* () {
+      const { entered, pay } = ledger()
+      const mock = MockProvider.make(call("Ada"), call("Bob"), { text: "done" })
+      const approvals = [{ toolCallId: "c", approved: true }]
+      yield* Effect.gen(function* () {
+        const first = yield* Effect.flip(Kernel.run(agent, "go", { provider: mock, runId: "r" }))
+        const second = yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, approvals }))
+        assert.deepStrictEqual([first._tag, second._tag], ["RunPaused", "RunPaused"])
+        assert.deepStrictEqual(entered, [["r:t1/c", "Ada"]])
+        const { text } = yield* Kernel.resume(agent, "r", { provider: mock, approvals })
+        assert.strictEqual(text, "done")
+        assert.deepStrictEqual(entered, [
+          ["r:t1/c", "Ada"],
+          ["r:t2/c", "Bob"]
+        ])
+      }).pipe(
+        Effect.provide(
+          Layer.merge(
+            kernel(pay),
+            Policy.layer(() => Effect.succeed(Policy.confirm("sure?")))
+          )
+        )
+      )
     })
   )
 })

@@ -135,7 +135,14 @@ const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], na
   const media = yield* (yield* MediaStore).run(callId)
   const limit = skill.timeLimit ?? limits.skillMs
   const body = Effect.gen(function* () {
-    const value = yield* skill.call(input, { ...scopeOf(callId), callId, step: 0, taskId: undefined, runContext: null })
+    const value = yield* skill.call(input, {
+      ...scopeOf(callId),
+      callId,
+      idempotencyKey: callId,
+      step: 0,
+      taskId: undefined,
+      runContext: null
+    })
     const output = yield* Effect.fromResult(Skills.toOutput(value))
     return { output, content: yield* media.admit([...output.content, ...output.media]) }
   }).pipe(
