@@ -359,7 +359,8 @@ export interface CallMade {
  * @category combinators
  * @since 0.1.0
  */
-export const advance: (state: RunState | undefined, record: RunRecord) => RunState = Fold.advance
+export const advance = (state: RunState | undefined, record: RunRecord): RunState =>
+  Fold.open(Fold.advance(state, record))
 
 /**
  * Folds a whole journal; nothing when it is empty.
@@ -369,8 +370,8 @@ export const advance: (state: RunState | undefined, record: RunRecord) => RunSta
  */
 export const fold = (records: Iterable<RunRecord>): RunState | undefined => {
   let state: RunState | undefined
-  for (const record of records) state = advance(state, record)
-  return state
+  for (const record of records) state = Fold.advance(state, record)
+  return state === undefined ? undefined : Fold.open(state)
 }
 
 /**

@@ -17,6 +17,7 @@ import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
+import { open } from "./internal/advance.ts"
 import * as Search from "./internal/runSearch.ts"
 import { MediaStore } from "./MediaStore.ts"
 import * as RunCodec from "./RunCodec.ts"
@@ -296,7 +297,7 @@ const memory = (): Shape & Required<Pick<Shape, "commitAll">> => {
       return Effect.void
     })
 
-  const load = (runId: string) => Effect.sync(() => Option.fromUndefinedOr(runs.get(runId)?.state))
+  const load = (runId: string) => Effect.sync(() => Option.map(Option.fromUndefinedOr(runs.get(runId)?.state), open))
 
   const head = (runId: string) =>
     Effect.sync(() => Option.map(Option.fromUndefinedOr(runs.get(runId)), (kept) => headOf(kept.state, kept.lease)))

@@ -96,8 +96,13 @@ class State implements RunState {
   seal(): this {
     if (this.#sealed) return this
     this.#sealed = true
-    for (const value of Object.values(this)) freeze(value)
-    return Object.freeze(this)
+    for (const key of Object.keys(this)) if (!(key in lists)) freeze(Reflect.get(this, key))
+    return Object.freeze(this.open())
+  }
+
+  /** Makes its long lists fields of its own. */
+  open(): this {
+    return Object.hasOwn(this, "turns") ? this : Object.defineProperties(this, lists)
   }
 
   setPrompt(prompt: Growing<Message>): void {
@@ -110,6 +115,17 @@ class State implements RunState {
     this.currentTurn = undefined
   }
 }
+
+const lists = {
+  turns: { ...Object.getOwnPropertyDescriptor(State.prototype, "turns"), enumerable: true },
+  prompt: { ...Object.getOwnPropertyDescriptor(State.prototype, "prompt"), enumerable: true }
+}
+
+/**
+ * A state for whoever is not the kernel: spread, or written as JSON, it has its turns and its conversation like any
+ * other field. This takes a microsecond, and a run passes through a dozen states in a turn.
+ */
+export const open = (state: RunState): RunState => (state instanceof State ? state.open() : state)
 
 /** The turns of a state, without copying them. */
 export const turnLog = (state: RunState): Growing<Turn> => State.turns(state)
