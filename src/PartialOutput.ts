@@ -7,7 +7,7 @@
  * @since 0.1.0
  */
 import * as Stream from "effect/Stream"
-import type { Json } from "./internal/json.ts"
+import { isJsonObject, type Json } from "./internal/json.ts"
 import { PartialJson } from "./internal/partialJson.ts"
 import type { RunEvent } from "./RunEvent.ts"
 import type { AnySkill } from "./Skill.ts"
@@ -33,9 +33,7 @@ export const make = (): PartialOutput => {
   let dialect: "blocks" | "tools" = "blocks"
   let json: PartialJson | undefined
   let isText = false
-  /** Outside blocks a number or a word may as well begin a sentence. */
-  const told = (value: Json | undefined) =>
-    isText && dialect === "blocks" && typeof value !== "object" ? undefined : value
+  const told = (value: Json | undefined) => (isText && dialect === "blocks" ? outside(value) : value)
   return {
     push: (event) => {
       if (event.depth > 0) return undefined
@@ -82,3 +80,18 @@ export const fromEvents = <Output, S extends AnySkill<unknown>, E, R>(
     const value = output.push(event)
     return [output, value === undefined ? [] : [value]]
   })
+
+/** What text outside blocks tells: no number or word, which may begin a sentence, and of blocks as JSON the answer. */
+const outside = (value: Json | undefined): Json | undefined => {
+  if (typeof value !== "object" || !isJsonObject(value)) return typeof value === "object" ? value : undefined
+  const { blocks, ...rest } = value
+  if (!Array.isArray(blocks) || Object.keys(rest).length > 0) return value
+  const items: ReadonlyArray<Json> = blocks
+  const isBlock = (item: Json) => isJsonObject(item) && Object.keys(item).every((key) => blockKeys.has(key))
+  if (!items.every(isBlock)) return value
+  return items.flatMap((item) =>
+    isJsonObject(item) && item["type"] === "final" && item["content"] !== undefined ? [item["content"]] : []
+  )[0]
+}
+
+const blockKeys: ReadonlySet<string> = new Set(["type", "name", "content"])

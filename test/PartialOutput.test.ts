@@ -111,4 +111,23 @@ describe("PartialOutput.fromEvents", () => {
       assert.deepStrictEqual(seen.at(-1), { title: "Soup", steps: ["cut", "cook"] })
     }).pipe(Effect.provide(kernel()))
   )
+
+  it.effect("tells the answer alone of a reply that is blocks as JSON", () =>
+    Effect.gen(function* () {
+      const agent = Agent.make({ instructions: "", model: "m", skills: "all", grammar: true, output: Recipe })
+      const blocks = (...list: ReadonlyArray<object>) => JSON.stringify({ blocks: list })
+      const mock = MockProvider.make(
+        blocks({ type: "plan", content: "Look." }, { type: "command", name: "look", content: {} }),
+        blocks({ type: "final", content: JSON.parse(answer) })
+      ).withChunking(4)
+      const provider = {
+        name: "mock",
+        stream: (request: Provider.Request) => Stream.rechunk(mock.stream(request), 1)
+      }
+      const seen = yield* Kernel.stream(agent, "?", { provider }).pipe(PartialOutput.fromEvents, Stream.runCollect)
+      assert.isAbove(seen.length, 4)
+      assert.deepStrictEqual(seen.at(-1), { title: "Soup", steps: ["cut", "cook"] })
+      for (const value of seen) assert.notProperty(value, "blocks")
+    }).pipe(Effect.provide(kernel(look)))
+  )
 })
