@@ -28,7 +28,9 @@ export const drive = (run: Run): Effect.Effect<void, KernelError> => {
           duration: deadline,
           orElse: () => Effect.fail(new CancellationError({ reason: "deadline" }))
         })
-  return Effect.catchCause(steps, (cause) => fail(run, cause))
+  // What was done is stored even while the run is being interrupted (DR-7); another worker may have it by now.
+  const kept = run.outbox === undefined ? steps : Effect.onInterrupt(steps, () => Effect.ignore(flush(run)))
+  return Effect.catchCause(kept, (cause) => fail(run, cause))
 }
 
 const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
@@ -80,7 +82,7 @@ export const failWith = (run: Run, error: KernelError): Effect.Effect<never, Ker
 
 /** Records why a run stopped, where there is something to record and a store to record it in (DR-18, DR-21). */
 const fail = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never, KernelError> => {
-  if (Cause.hasInterruptsOnly(cause)) return flushed(run, cause)
+  if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
   const error = cause.reasons.find(Cause.isFailReason)?.error
   switch (error?._tag) {
     // Another worker has the run, or nobody can store anything: nothing more may be tried (DR-6).

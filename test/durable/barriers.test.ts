@@ -1,12 +1,24 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Stream } from "effect"
 import type { RunEvent, RunState } from "kernai"
-import { Agent, Hooks, Kernel, MediaStore, ProtocolRegistry, Provider, RunStore, Skill, SkillRegistry } from "kernai"
+import {
+  Agent,
+  Hooks,
+  Kernel,
+  MediaStore,
+  PromptPipeline,
+  ProtocolRegistry,
+  Provider,
+  RunStore,
+  Skill,
+  SkillRegistry
+} from "kernai"
 import { MockProvider } from "kernai/testing"
 
 const agent = Agent.make({ name: "agent", instructions: "", model: "scripted", skills: "all", maxSteps: 5 })
 
-const act = '<block type="command" name="look">{}</block><block type="command" name="pay">{}</block>'
+const look = '<block type="command" name="look">{}</block>'
+const act = `${look}<block type="command" name="pay">{}</block>`
 const replies = [act, '<block type="final">done</block>'] as const
 
 /** What was stored before each thing that others can see. */
@@ -38,7 +50,7 @@ const watched = Effect.fnUntraced(function* (world: World, isGrouped: boolean) {
   return isGrouped ? all : one
 })
 
-const look = (world: World, store: RunStore.Shape, name: string, effects: "read" | "write") =>
+const skill = (world: World, store: RunStore.Shape, name: string, effects: "read" | "write") =>
   Skill.dynamic(name, {
     description: name,
     inputSchema: { type: "object" },
@@ -56,7 +68,7 @@ const see = (world: World, store: RunStore.Shape, what: string) =>
 const kernelOn = (world: World, store: RunStore.Shape) =>
   Kernel.layer.pipe(
     Layer.provide([
-      Layer.orDie(SkillRegistry.layer(look(world, store, "look", "read"), look(world, store, "pay", "write"))),
+      Layer.orDie(SkillRegistry.layer(skill(world, store, "look", "read"), skill(world, store, "pay", "write"))),
       ProtocolRegistry.layer(),
       MediaStore.layerMemory,
       Layer.succeed(RunStore.RunStore, store)
@@ -157,22 +169,33 @@ describe("a store that takes several revisions at once", () => {
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
-      const provider: Provider.ProviderShape = { name: "silent", stream: () => Stream.never }
       const kernel = kernelOn(world, store)
+      const provider = MockProvider.make(look, '<block type="final">done</block>')
+      let turns = 0
+      const stuck: PromptPipeline.PromptPipelineShape = {
+        build: (context) => (++turns === 1 ? PromptPipeline.simple.build(context) : Effect.never)
+      }
       const fiber = yield* Kernel.run(agent, "go", { runId: "run", provider }).pipe(
+        Effect.provideService(PromptPipeline.PromptPipeline, stuck),
         Effect.provide(kernel),
         Effect.forkChild({ startImmediately: true })
       )
-      while (world.transactions.length === 0) yield* Effect.yieldNow
+      while (turns < 2) yield* Effect.yieldNow
+      const names = Effect.map(Stream.runCollect(store.read("run")), (records) => records.map(nameOf))
+      assert.strictEqual((yield* names).at(-1), "launch")
       yield* Fiber.interrupt(fiber)
-      const result = yield* Kernel.resume(agent, "run", { provider: MockProvider.make(...replies) }).pipe(
-        Effect.provide(kernel)
-      )
+      assert.deepStrictEqual((yield* names).slice(-5), [
+        "launch",
+        "tool_call_completed",
+        "tool_calls_completed",
+        "turn_completed",
+        "turn_started"
+      ])
+      const result = yield* Kernel.resume(agent, "run", { provider }).pipe(Effect.provide(kernel))
       assert.strictEqual(result.text, "done")
-      const journal = yield* Stream.runCollect(store.read("run"))
       assert.deepStrictEqual(
-        journal.map(({ revision }) => revision),
-        journal.map((_, index) => index + 1)
+        world.moments.map(([what]) => what),
+        ["look"]
       )
     }).pipe(Effect.scoped)
   )
