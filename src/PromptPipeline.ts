@@ -111,7 +111,8 @@ export const systemText = (context: PromptContext): string => {
   ) {
     return last.text
   }
-  const facts = { base: instructions, canAct, protocols, root, model, outputSchema }
+  const grammar = agent.grammar ? { grammar: true } : {}
+  const facts = { base: instructions, canAct, protocols, root, model, outputSchema, ...grammar }
   const text = builder.build(facts)
   written.set(agent, { ...facts, builder, text })
   return text

@@ -44,6 +44,7 @@ describe("an agent held to a grammar", () => {
       )
       const run = yield* told(Agent.make({ ...options, skills: "all" }), "?", { provider })
       assert.strictEqual(run.text, "three")
+      assert.include(JSON.stringify(provider.messagesAt(0)?.[0]), "Where you can write JSON only")
       assert.deepStrictEqual(
         provider
           .messagesAt(1)
@@ -77,6 +78,7 @@ describe("an agent held to a grammar", () => {
         const provider = MockProvider.make(final)
         yield* told(agent, "?", { provider })
         assert.notProperty(provider.lastCall, "grammar")
+        assert.notInclude(JSON.stringify(provider.messagesAt(0)), "Where you can write JSON only")
       }
     }).pipe(Effect.provide(layer))
   )
