@@ -34,7 +34,7 @@ export const adapters: {
 } = {
   ...Object.fromEntries(
     Array.from(
-      OpenAiCompatibleProvider.hosts,
+      [...OpenAiCompatibleProvider.hosts, ...OpenAiCompatibleProvider.locals],
       ([name, host]) => [name, OpenAiCompatibleProvider.fromConfig(name, host)] as const
     )
   ),

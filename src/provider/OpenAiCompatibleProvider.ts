@@ -15,7 +15,7 @@ import { ProviderUnavailable } from "../KernelError.ts"
 import { Provider, type ProviderShape } from "../Provider.ts"
 import { endpoint } from "./internal/body.ts"
 import * as Chat from "./internal/chat.ts"
-import { findText, requireKey } from "./internal/configured.ts"
+import { findKey, findText, requireKey } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
 import { offer } from "./internal/offer.ts"
 import { encoder } from "./internal/pieces.ts"
@@ -45,15 +45,19 @@ export interface Options {
 }
 
 /**
- * A hosted service that speaks the format.
+ * A service that speaks the format.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Host {
   readonly baseUrl: string
+  /** The variable of its key. */
   readonly variable: string
   readonly usageOption?: boolean
+  /** Whether it may do without a key, as a server on this machine does. */
+  readonly keyless?: boolean
+  readonly grammar?: Chat.GrammarForm
 }
 
 /**
@@ -75,6 +79,25 @@ export const hosts: ReadonlyMap<string, Host> = new Map<string, Host>([
   ["togetherai", { baseUrl: "https://api.together.xyz/v1", variable: "TOGETHER_API_KEY" }],
   ["vercel", { baseUrl: "https://api.v0.dev/v1", variable: "VERCEL_API_KEY", usageOption: false }],
   ["xai", { baseUrl: "https://api.x.ai/v1", variable: "XAI_API_KEY" }]
+])
+
+/**
+ * Servers on this machine, known by name, as in `llamacpp/qwen3`. Replies of an agent that wants it so are held to its
+ * grammar (see `Agent.grammar`).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const locals: ReadonlyMap<string, Host> = new Map<string, Host>([
+  ["llamacpp", { baseUrl: "http://localhost:8080/v1", variable: "LLAMACPP_API_KEY", keyless: true, grammar: "gbnf" }],
+  [
+    "lmstudio",
+    { baseUrl: "http://localhost:1234/v1", variable: "LMSTUDIO_API_KEY", keyless: true, grammar: "json_schema" }
+  ],
+  [
+    "vllm",
+    { baseUrl: "http://localhost:8000/v1", variable: "VLLM_API_KEY", keyless: true, grammar: "structured_outputs" }
+  ]
 ])
 
 /**
@@ -123,7 +146,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
   })
 
 /**
- * A hosted service with the key of the environment. Its address can be set as `<NAME>_BASE_URL`.
+ * A service with the key of the environment. Its address can be set as `<NAME>_BASE_URL`.
  *
  * @category constructors
  * @since 0.1.0
@@ -133,9 +156,10 @@ export const fromConfig = (
   host: Host
 ): Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> =>
   Effect.gen(function* () {
-    const apiKey = yield* requireKey(name, [host.variable])
+    const { grammar, usageOption, variable } = host
+    const apiKey = yield* host.keyless === true ? findKey([variable]) : requireKey(name, [variable])
     const baseUrl = yield* findText(`${name.toUpperCase()}_BASE_URL`)
-    return yield* make({ name, apiKey, baseUrl: baseUrl ?? host.baseUrl, usageOption: host.usageOption })
+    return yield* make({ name, apiKey, baseUrl: baseUrl ?? host.baseUrl, usageOption, grammar })
   })
 
 /**

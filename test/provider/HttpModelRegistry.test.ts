@@ -51,6 +51,33 @@ describe("HttpModelRegistry", () => {
     })
   )
 
+  for (const [name, url, field] of [
+    ["llamacpp", "http://localhost:8080/v1", { grammar: 'root ::= "x"' }],
+    ["vllm", "http://localhost:8000/v1", { structured_outputs: { grammar: 'root ::= "x"' } }],
+    ["lmstudio", "http://localhost:1234/v1", {}]
+  ] as const) {
+    it.effect(`speaks to ${name} on this machine without a key, and elsewhere with one, in its form of a grammar`, () =>
+      Effect.gen(function* () {
+        const client = http()
+        const asked = (env: object) =>
+          Effect.gen(function* () {
+            const layer = configured(HttpModelRegistry.layer, client, env)
+            const { model, provider } = yield* Effect.provide(resolve(`${name}/a/b`), layer)
+            yield* read(provider.stream(request({ model, grammar: { gbnf: 'root ::= "x"' } })))
+            return client.asked.at(-1)
+          })
+        const here = yield* asked({})
+        assert.strictEqual(here?.url, `${url}/chat/completions`)
+        assert.notProperty(here?.headers, "authorization")
+        assert.deepInclude(here?.body as object, { model: "a/b", ...field })
+        const prefix = name.toUpperCase()
+        const there = yield* asked({ [`${prefix}_BASE_URL`]: "http://gpu.test/v1", [`${prefix}_API_KEY`]: "k-1" })
+        assert.strictEqual(there?.url, "http://gpu.test/v1/chat/completions")
+        assert.strictEqual(there?.headers["authorization"], "Bearer k-1")
+      })
+    )
+  }
+
   it.effect("lets the caller's providers win and adds others", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make("hi")
