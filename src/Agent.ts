@@ -34,6 +34,9 @@ export {
  * act and a fault of one that can (`auto`), always the answer (`final`), or
  * always a fault (`corrective`).
  *
+ * A reply of no words is never an answer but asked for again (R-14), save of an
+ * agent of `auto` in blocks that cannot act: its result is what it said (BP-40).
+ *
  * @category models
  * @since 0.1.0
  */

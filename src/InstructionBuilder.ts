@@ -174,6 +174,14 @@ export const unclosed = (type: string): string =>
 export const empty = `Your reply was empty. Send a command block, a protocol block, or a final block with your answer.`
 
 /**
+ * The same for an agent whose words are its answer.
+ *
+ * @category correctives
+ * @since 0.1.0
+ */
+export const emptyProse = `Your reply was empty. Call what you need, or say your answer.`
+
+/**
  * The reply asks again for what was asked for, with the same result, so many times before.
  *
  * @category correctives

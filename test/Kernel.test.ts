@@ -253,6 +253,46 @@ describe("replies that must not pass for answers (R-10)", () => {
   )
 })
 
+describe("an empty reply", () => {
+  const settings: ReadonlyArray<readonly [title: string, agent: Agent.Agent]> = [
+    ["whose prose is its answer", Agent.make({ instructions: "", model: Model.textOnly, prose: "final" })],
+    ["that also has skills", Agent.make({ instructions: "", model: Model.textOnly, prose: "final", skills: "all" })],
+    ["of native calls", Agent.make({ instructions: "", model: Model.textOnly, dialect: "tools" })]
+  ]
+  for (const [title, agent] of settings) {
+    it.effect(`is no answer of an agent ${title}: it is asked again, and fails when it stays silent (R-14)`, () =>
+      Effect.gen(function* () {
+        const mock = MockProvider.make("", "Here I am.")
+        const fiber = yield* Effect.forkChild(Kernel.run(agent, "go", { provider: mock }))
+        yield* TestClock.adjust("10 seconds")
+        assert.strictEqual((yield* Fiber.join(fiber)).text, "Here I am.")
+        assert.include(Message.text(mock.messagesAt(1)?.at(-1) ?? Message.user("")), "or say your answer")
+
+        const silent = yield* Effect.forkChild(
+          Effect.flip(Kernel.run(agent, "go", { provider: MockProvider.make("") }))
+        )
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual((yield* Fiber.join(silent))._tag, "EmptyReplies")
+      }).pipe(Effect.provide(kernel(echo)))
+    )
+  }
+
+  it.effect("is the result of an agent that can do nothing but speak, and an empty final of any (BP-40)", () =>
+    Effect.gen(function* () {
+      const plain = Agent.make({ instructions: "", model: Model.textOnly })
+      for (const [agent, reply] of [
+        [plain, ""],
+        [plain, final("")],
+        [settings[1]?.[1] ?? plain, final("")]
+      ] as const) {
+        const mock = MockProvider.make(reply)
+        assert.strictEqual((yield* Kernel.run(agent, "go", { provider: mock })).text, "")
+        assert.strictEqual(mock.callCount, 1)
+      }
+    }).pipe(Effect.provide(kernel(echo)))
+  )
+})
+
 describe("calls", () => {
   it.effect("run in source order, one message each, before a final next to them (BP-38, W-10)", () =>
     Effect.gen(function* () {

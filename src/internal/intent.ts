@@ -31,6 +31,8 @@ export interface View {
   readonly native: boolean
   /** Whether prose is a fault (BP-42). */
   readonly correctsProse: boolean
+  /** Whether a reply of no words at all is an answer (BP-40). */
+  readonly takesEmpty: boolean
   readonly limits: Limits
   readonly isProtocol: (type: string) => boolean
   /** The parameters of a command block's text, by the inputs its skill declares (BP-68). */
@@ -68,9 +70,10 @@ export const intent = (reply: Reply, view: View): Intent => {
     facts.push({ type: "reply_cut", finishReason })
     return corrected("cut", InstructionBuilder.cut(finishReason), facts)
   }
-  // Where prose is the answer, an empty one is an answer too (BP-40); elsewhere the model said nothing.
-  if (reply.text === "" && reply.calls.length === 0 && view.correctsProse) {
-    return corrected("empty", InstructionBuilder.empty, facts)
+  // A model that says nothing has not answered.
+  if (reply.text === "" && reply.calls.length === 0 && !view.takesEmpty) {
+    const word = view.native || !view.correctsProse ? InstructionBuilder.emptyProse : InstructionBuilder.empty
+    return corrected("empty", word, facts)
   }
   return view.native ? readNative(reply, view, facts) : readBlocks(reply, view, facts)
 }

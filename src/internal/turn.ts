@@ -263,6 +263,8 @@ const meaningOf = (run: Run, reply: Dialects.Reply, acts: boolean): Intent => {
     turnId: turn.turnId,
     depth: run.state.depth,
     native: turn.dialect === "tools",
+    // What such an agent says is its result whatever it is, as it always was; who sets `prose` wants an answer.
+    takesEmpty: turn.dialect === "blocks" && run.agent.prose === "auto" && !acts,
     correctsProse: run.agent.prose === "corrective" || (run.agent.prose === "auto" && acts),
     limits: run.limits,
     isProtocol: (type) => isProtocol(run, type),
