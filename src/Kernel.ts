@@ -532,7 +532,8 @@ const events = <Output, S extends AnySkill<unknown>, R>(
         Effect.onExit(start({ tell: mailbox.offer, isFull: mailbox.isFull, batch: mailbox.batch }), (exit) =>
           Effect.sync(() => (Exit.isFailure(exit) && !isPause(exit.cause) ? mailbox.fail(exit.cause) : mailbox.end()))
         ),
-        scope
+        scope,
+        { startImmediately: true }
       )
       // Events are made from the agent's own skills and output schema: this is where their types meet.
       return mailbox.stream as Stream.Stream<RunEvent<Output, S>, KernelError>
