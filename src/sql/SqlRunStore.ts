@@ -18,7 +18,6 @@ import * as Result from "effect/Result"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import type { MigrationError } from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Follow from "../internal/follow.ts"
@@ -113,7 +112,8 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
 
   // ---------------------------------------------------------------- writing
 
-  const append = Appends.make(sql, attempt)
+  const append = Appends.make(sql)
+  const appendNow = Appends.makeNow(attempt)
 
   /** The row of a record. Only of the last one is its head ever looked at. */
   const rowOf = ({ createdAt, revision }: RunRecord, state: RunState, body: string, detail: string): Tables.Row => ({
@@ -124,7 +124,6 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
     at: createdAt
   })
 
-  // On the path of every commit: few effects, and no generator.
   const write = (id: string, rows: Arr.NonEmptyReadonlyArray<Tables.Row>, state: RunState) => {
     const added = append(id, rows, state.status.type)
     return followers.has(id) ? Effect.tap(added, sql.afterCommit(Effect.sync(() => followers.wake(id)))) : added
@@ -206,33 +205,43 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
       })
     )
 
+  /** What follows a commit: a part is written where a turn ends. */
+  const afterwards = (states: Arr.NonEmptyReadonlyArray<RunState>, bytes: number): Effect.Effect<void> => {
+    const last = states.at(-1) ?? states[0]
+    const whole = last.currentTurn === undefined ? last : states.findLast((state) => state.currentTurn === undefined)
+    const mark = marks.due(whole ?? last, bytes)
+    return mark === undefined ? Effect.void : writePart(whole ?? last, mark)
+  }
+
+  // On the path of every commit: mostly no effect at all.
   const commitAll = (
     records: Arr.NonEmptyReadonlyArray<RunRecord>,
     states: Arr.NonEmptyReadonlyArray<RunState>
-  ): Effect.Effect<void, ConcurrentAppendError | StoreError | SqlError> => {
+  ): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
     const last = states.at(-1) ?? states[0]
     const { runId, status } = last
     const detail = RunCodec.encodeStatus(status)
     if (Result.isFailure(detail)) return Effect.fail(detail.failure)
     const rows: Array<Tables.Row> = []
     let bytes = 0
-    for (const [index, record] of records.entries()) {
+    for (let index = 0; index < records.length; index++) {
+      const record = records[index] ?? records[0]
       const body = RunCodec.encodeRecord(record)
       if (Result.isFailure(body)) return Effect.fail(body.failure)
       const state = states[index] ?? last
       rows.push(rowOf(record, state, body.success, state === last ? detail.success : state.status.phase))
       bytes += body.success.length
     }
-    if (!Arr.isArrayNonEmpty(rows)) return Effect.void
     const id = Key.make(runId)
+    if (status.type === "running" && appendNow(id, rows, status.type)) {
+      if (followers.has(id)) followers.wake(id)
+      return afterwards(states, bytes)
+    }
+    if (!Arr.isArrayNonEmpty(rows)) return Effect.void
     const written = status.type === "completed" ? writeLast(id, rows, last) : write(id, rows, last)
-    return Effect.flatMap(written, (isDone) => {
-      if (!isDone) return refused(runId, rows)
-      // A part ends where a turn does.
-      const whole = states.findLast((state) => state.currentTurn === undefined) ?? last
-      const mark = marks.due(whole, bytes)
-      return mark === undefined ? Effect.void : writePart(whole, mark)
-    })
+    return Effect.flatMap(written, (isDone) => (isDone ? afterwards(states, bytes) : refused(runId, rows))).pipe(
+      Effect.catchTag("SqlError", failed("commit"))
+    )
   }
 
   const remove = Effect.fnUntraced(function* (runIds: ReadonlyArray<string>) {
@@ -250,12 +259,12 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
 
   return RunStore.RunStore.of({
     create: (record, state) => Effect.catchTag(create(record, state), "SqlError", failed("create")),
-    commit: (record, state) => committed(() => commitAll([record], [state])),
+    commit: (record, state) => Effect.suspend(() => commitAll([record], [state])),
     ...(options.commits === "each"
       ? {}
       : {
           commitAll: (records: Arr.NonEmptyReadonlyArray<RunRecord>, states: Arr.NonEmptyReadonlyArray<RunState>) =>
-            committed(() => commitAll(records, states))
+            Effect.suspend(() => commitAll(records, states))
         }),
     load: (runId) => Effect.catchTag(load(runId), "SqlError", failed("load")),
     head: (runId) => Effect.catchTag(heads.head(runId), "SqlError", failed("read")),
@@ -295,9 +304,6 @@ export const layerSqlite = (
 }
 
 // ---------------------------------------------------------------- helpers
-
-const committed = (commit: () => Effect.Effect<void, ConcurrentAppendError | StoreError | SqlError>) =>
-  Effect.catchTag(Effect.suspend(commit), "SqlError", failed("commit"))
 
 /** Makes the tables, or refuses those of a newer version. */
 const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreError> =>

@@ -49,11 +49,11 @@ export interface Options {
 export interface SqliteClient extends Client.SqlClient {
   /**
    * Runs one statement at once, for each list of parameters, in one transaction, without a fiber, a span or a queue.
-   * Each time it must change something: else, nothing has happened and this is false. Undefined when it cannot be
+   * Values are bound as they are: a number in a column of text is no whole number any more. Each time it must change something: else, nothing has happened and this is false. Undefined when it cannot be
    * done like that, because a transaction is open, a lock is held elsewhere, or it fails. Then nothing has happened
    * either, and the statement run as usual waits, or tells what is wrong.
    */
-  readonly attempt: (sql: string, lists: ReadonlyArray<ReadonlyArray<unknown>>) => boolean | undefined
+  readonly attempt: (sql: string, lists: ReadonlyArray<ReadonlyArray<SQLInputValue>>) => boolean | undefined
 }
 
 /**
@@ -103,12 +103,15 @@ export const make = Effect.fnUntraced(function* (
     return statement
   }
   const cache = new Map<string, StatementSync>()
+  let last: { readonly sql: string; readonly statement: StatementSync } | undefined
   const prepared = (sql: string) => {
+    if (last?.sql === sql) return last.statement
     const statement = cache.get(sql) ?? prepare(sql)
     cache.delete(sql)
     cache.set(sql, statement)
     const oldest = cache.keys().next()
     if (cache.size > PREPARED_STATEMENTS && !oldest.done) cache.delete(oldest.value)
+    last = { sql, statement }
     return statement
   }
 
@@ -156,8 +159,8 @@ export const make = Effect.fnUntraced(function* (
     beginTransaction: "BEGIN IMMEDIATE",
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`
   })
-  const isChange = (statement: StatementSync, params: ReadonlyArray<unknown>) =>
-    Number(statement.run(...params.map(toInput)).changes) > 0
+  const isChange = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) =>
+    Number(statement.run(...params).changes) > 0
   const attempt: SqliteClient["attempt"] = (sql, lists) => {
     // In a transaction, a statement may be that of another fiber.
     if (!db.isOpen || db.isTransaction) return undefined

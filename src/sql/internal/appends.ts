@@ -19,9 +19,21 @@ export type Append = (
   status: string
 ) => Effect.Effect<boolean, SqlError>
 
-/** Appends with a client, which transforms nothing; `attempt` is a way around it. */
-export const make = (sql: SqlClient, attempt?: SqliteClient["attempt"]): Append =>
-  sql.onDialectOrElse({ pg: () => postgres(sql), orElse: () => sqlite(sql, attempt) })
+/** Appends with a client, which transforms nothing. */
+export const make = (sql: SqlClient): Append =>
+  sql.onDialectOrElse({ pg: () => postgres(sql), orElse: () => sqlite(sql) })
+
+/**
+ * Appends at once, where a client can do that, to a run that keeps its status: true when it is done. What is not done
+ * like this may still be done by `make`.
+ */
+export const makeNow =
+  (attempt: SqliteClient["attempt"] | undefined) =>
+  (id: string, rows: ReadonlyArray<Row>, status: string): boolean =>
+    attempt?.(Tables.appendSqlite, listsOf(id, rows, status)) === true
+
+const listsOf = (id: string, rows: ReadonlyArray<Row>, status: string) =>
+  rows.map(({ at, body, detail, revision, turns }) => [revision, body, turns, status, detail, at, id, RunCodec.format])
 
 const postgres =
   (sql: SqlClient): Append =>
@@ -31,7 +43,7 @@ const postgres =
       Effect.catchReason("SqlError", "UniqueViolation", () => no)
     )
 
-const sqlite = (sql: SqlClient, attempt: SqliteClient["attempt"] | undefined): Append => {
+const sqlite = (sql: SqlClient): Append => {
   const isChange = (statement: string, params: ReadonlyArray<unknown>) =>
     Effect.map(sql.unsafe(statement, params), (rows) => rows.length > 0)
 
@@ -58,22 +70,8 @@ const sqlite = (sql: SqlClient, attempt: SqliteClient["attempt"] | undefined): A
     )
 
   return (id, rows, status) => {
-    const lists = rows.map(({ at, body, detail, revision, turns }) => [
-      revision,
-      body,
-      turns,
-      status,
-      detail,
-      at,
-      id,
-      RunCodec.format
-    ])
-    const done = attempt?.(Tables.appendSqlite, lists)
-    if (done === true) return yes
-    const turn = Effect.suspend(() =>
-      patiently(Tables.appendTurnSqlite, lists, sql.unsafe(Tables.turnSqlite, [status, id]))
-    )
-    if (done === false) return turn
+    const lists = listsOf(id, rows, status)
+    const turn = patiently(Tables.appendTurnSqlite, lists, sql.unsafe(Tables.turnSqlite, [status, id]))
     return Effect.flatMap(patiently(Tables.appendSqlite, lists, Effect.void), (isDone) => (isDone ? yes : turn))
   }
 }
