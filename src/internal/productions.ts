@@ -32,7 +32,15 @@ export const rule = (name: string): Node => ({ kind: "rule", name })
 export const never: Node = { kind: "choice", items: [] }
 
 export const sequence = (...items: ReadonlyArray<Node>): Node => {
-  const flat = items.filter((item) => item !== empty)
+  const flat: Array<Node> = []
+  for (const item of items) {
+    for (const part of item.kind === "sequence" ? item.items : [item]) {
+      const before = flat.at(-1)
+      // Texts that stand together are one.
+      if (part.kind === "text" && before?.kind === "text") flat[flat.length - 1] = text(before.text + part.text)
+      else if (part !== empty) flat.push(part)
+    }
+  }
   const [first, second] = flat
   return first === undefined ? empty : second === undefined ? first : { kind: "sequence", items: flat }
 }
