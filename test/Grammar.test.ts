@@ -195,7 +195,7 @@ describe("Grammar", () => {
     const params = JSON.stringify({ [name]: name })
     assert.isTrue(fits(`<block type="command" name="ok">${params}</block>`))
     assert.strictEqual(
-      text.split("\n").filter((line) => line !== "" && !/^[a-z][a-z0-9-]* ::= [ -~]*$/.test(line)).length,
+      text.split("\n").filter((line) => line !== "" && !/^[a-z]+(?:-[a-z]+)* ::= [ -~]*$/.test(line)).length,
       0
     )
   })

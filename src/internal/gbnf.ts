@@ -8,7 +8,7 @@
  * @since 0.1.0
  */
 import type { Grammar, Node, Range } from "./productions.ts"
-import { except } from "./productions.ts"
+import { empty, except } from "./productions.ts"
 
 export const render = ({ root, rules }: Grammar): string => {
   const lines: Array<string> = []
@@ -19,8 +19,14 @@ export const render = ({ root, rules }: Grammar): string => {
   return `${lines.join("\n")}\n`
 }
 
+/** The empty text stands last: not every reader takes it before others. */
 const alternatives = (node: Node): string =>
-  node.kind === "choice" ? node.items.map(sequence).join(" | ") : sequence(node)
+  node.kind === "choice"
+    ? node.items
+        .toSorted((a, b) => Number(a === empty) - Number(b === empty))
+        .map(sequence)
+        .join(" | ")
+    : sequence(node)
 
 const sequence = (node: Node): string => (node.kind === "sequence" ? node.items.map(atom).join(" ") : atom(node))
 

@@ -103,16 +103,18 @@ export class Rules {
     return this.#left <= 0
   }
 
-  /** A name of its own: lower-case letters and dashes, then a number, as no shared rule's name ends. */
+  /** A name of its own: lower-case words with dashes, which is all that every reader of grammars takes. */
   name(wanted: string): string {
-    const words = wanted
-      .slice(0, 40)
-      .toLowerCase()
-      .match(/[a-z][a-z0-9]*/g) ?? ["rule"]
-    const base = words.join("-")
-    const count = (this.#counts.get(base) ?? 0) + 1
+    const base = (
+      wanted
+        .slice(0, 40)
+        .toLowerCase()
+        .match(/[a-z]+/g) ?? ["rule"]
+    ).join("-")
+    let count = this.#counts.get(base) ?? 0
+    let name = base
+    while (this.map.has(name)) name = `${base}-${letters(count++)}`
     this.#counts.set(base, count)
-    const name = `${base}-${count}`
     this.map.set(name, never)
     return name
   }
@@ -134,6 +136,10 @@ export class Rules {
 }
 
 const maxParts = 4_000
+
+/** A number in letters: a, b, …, z, ba, bb. */
+const letters = (count: number): string =>
+  Array.from(count.toString(26), (digit) => String.fromCharCode(0x61 + Number.parseInt(digit, 26))).join("")
 
 /** How many rules deep the shortest text of a node lies; infinite when it has none. */
 export const heightOf = (node: Node, heights: ReadonlyMap<string, number>): number => {
