@@ -133,6 +133,34 @@ describe("a record as text", () => {
     assert.isUndefined(Reflect.get({}, "polluted"))
   })
 
+  it("takes of the messages a run begins with only what is JSON, and all of that (R-8)", () => {
+    const begun = (message: Message.Message) => {
+      const { record } = Journal.begin("run").last()
+      const events = record.events.map((event) =>
+        event.type === "run_started" ? { ...event, messages: [message] } : event
+      )
+      return RunCodec.encodeRecord({ ...record, events })
+    }
+    const texts = (extra: object) => ({ ...Content.text("a"), ...extra })
+    const foreign = texts({})
+    Object.setPrototypeOf(foreign, { toJSON: () => "b" })
+    const refused: ReadonlyArray<Message.Message> = [
+      Message.user([texts({ when: Number.NaN })]),
+      Message.user([foreign]),
+      { ...Message.user("a"), metadata: { half: Infinity } }
+    ]
+    for (const message of refused) assert.strictEqual(reasonOf(begun(message)), "invalid")
+    const taken: ReadonlyArray<Message.Message> = [
+      Message.user("a"),
+      { ...Message.user("a"), name: "n", metadata: { zero: -0 } },
+      Message.user([texts({ own: [1, null] }), Content.text("\ud800")])
+    ]
+    for (const message of taken) {
+      const [event] = decode(Result.getOrThrow(begun(message))).events
+      assert.deepStrictEqual(event?.type === "run_started" && event.messages, [message])
+    }
+  })
+
   it("is never a record that was cut off", () => {
     for (const line of fixture("journal-v1.jsonl").slice(0, 9)) {
       const step = Math.max(1, Math.floor(line.length / 200))

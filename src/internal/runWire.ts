@@ -59,6 +59,10 @@ export const isOwn = ({ delta, events }: RunRecord): boolean => {
 
 const isOwnEvent = (event: PhaseEvent): boolean => {
   switch (event.type) {
+    case "run_started":
+      return event.forkedFrom === undefined && isEmpty(event.context) && event.messages.every(isBare)
+    case "run_completed":
+      return event.metadata === undefined
     case "turn_started":
     case "model_started":
     case "model_restarted":
@@ -88,6 +92,16 @@ const isOwnEvent = (event: PhaseEvent): boolean => {
 }
 
 const isText = (part: Content): boolean => part.type === "text"
+
+/** Whether a message, which may come from outside, is its role and texts and nothing else. */
+const isBare = ({ content, metadata, name, role }: Message): boolean =>
+  typeof role === "string" && name === undefined && metadata === undefined && content.every(isBareText)
+
+const isBareText = (part: Content): boolean =>
+  part.type === "text" &&
+  typeof part.text === "string" &&
+  Object.keys(part).length === 2 &&
+  Object.getPrototypeOf(part) === Object.prototype
 
 // ---------------------------------------------------------------- scopes
 
