@@ -543,11 +543,11 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
     assert.deepStrictEqual(output("hi"), { content: [Content.text("hi")], media: [], value: "hi" })
   })
 
-  it("gives other JSON as its text", () => {
+  it("gives an object as data and other JSON as its text (AC-14)", () => {
     assert.deepStrictEqual(output(0).content, [Content.text("0")])
     assert.deepStrictEqual(output(false).content, [Content.text("false")])
     assert.deepStrictEqual(output({ a: [1, null] }), {
-      content: [Content.text('{"a":[1,null]}')],
+      content: [Content.data({ a: [1, null] })],
       media: [],
       value: { a: [1, null] }
     })
@@ -574,7 +574,7 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
   it("keeps contents, and leaves JSON that has a `type` of its own alone", () => {
     assert.deepStrictEqual(output(Content.code("x", "ts")).content, [Content.code("x", "ts")])
     const video = { type: "video", url: "https://example.test/v", title: "V" }
-    assert.deepStrictEqual(output(video).content, [Content.text(JSON.stringify(video))])
+    assert.deepStrictEqual(output(video).content, [Content.data(video)])
   })
 
   it("never tells the bytes of a medium", () => {

@@ -211,7 +211,7 @@ const keep = (
     isLong(content, run.limits.resultBytes)
       ? Effect.map(shorten(run, content), (short) => ({ ...short, ...rest }))
       : Effect.succeed({ content, ...rest, truncated: undefined })
-  return media.length === 0 && content.every((part) => part.type === "text")
+  return media.length === 0 && content.every((part) => part.type === "text" || part.type === "data")
     ? kept(content)
     : Effect.flatMap(run.media.admit([...content, ...media]), kept)
 }

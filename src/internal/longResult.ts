@@ -24,10 +24,10 @@ export interface Truncated {
   readonly full_result?: string
 }
 
-/** Whether the texts are more than `limit` bytes together. */
+/** Whether what a model reads of the contents is more than `limit` bytes. Media are none of it. */
 export const isLong = (content: ReadonlyArray<Content>, limit: number): boolean => {
   let length = 0
-  for (const part of content) if (part.type === "text") length += part.text.length
+  for (const part of content) length += said(part).length
   // A UTF-16 unit is at most three bytes: most results need no measuring.
   return length * 3 > limit && encoder.encode(textOf(content)).length > limit
 }
@@ -59,17 +59,22 @@ const room = 200
 
 const textOf = (content: ReadonlyArray<Content>): string => {
   let text = ""
-  for (const part of content) if (part.type === "text") text += part.text
+  for (const part of content) text += said(part)
   return text
 }
+
+const said = (part: Content): string =>
+  part.type === "text" ? part.text : Contents.isMedia(part) ? "" : Contents.toText(part)
 
 const cut = (content: ReadonlyArray<Content>, limit: number): ReadonlyArray<Content> => {
   const buffer = new Uint8Array(limit)
   let left = limit
   return content.map((part): Content => {
-    if (part.type !== "text") return part
-    const { read, written } = encoder.encodeInto(part.text, buffer.subarray(0, left))
+    if (Contents.isMedia(part)) return part
+    const text = said(part)
+    const { read, written } = encoder.encodeInto(text, buffer.subarray(0, left))
     left -= written
-    return read === part.text.length ? part : Contents.text(part.text.slice(0, read))
+    // Half of anything but a text is a text.
+    return read === text.length ? part : Contents.text(text.slice(0, read))
   })
 }

@@ -1,8 +1,8 @@
 /**
  * What a skill returned, taken apart into contents, media and JSON (BP-72 to BP-75).
  *
- * Text stays text, media wait to be stored, other JSON becomes its text. What is
- * none of these is refused with its path.
+ * Text stays text, media wait to be stored, an object becomes data, other JSON
+ * its text. What is none of these is refused with its path.
  *
  * @since 0.1.0
  */
@@ -107,9 +107,10 @@ const one = (value: unknown): Result.Result<Output, Fault> => {
   return json(value)
 }
 
+/** An object is data (AC-14); other JSON is its text. A model reads the same of both (BP-73). */
 const json = (value: unknown): Result.Result<Output, Fault> =>
   Result.map(Snapshot.take(value), (json) => ({
-    content: [Contents.text(JSON.stringify(json))],
+    content: [isJsonObject(json) ? Contents.data(json) : Contents.text(JSON.stringify(json))],
     media: [],
     value: json
   }))

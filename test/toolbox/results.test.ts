@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schema } from "effect"
-import { Agent, Limits, LongResult, Recorder, Redaction, Skill } from "kernai"
+import { Agent, Content, Limits, LongResult, Recorder, Redaction, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel, of, told, type Told } from "../support/toolbox.ts"
 
@@ -35,6 +35,34 @@ describe("a result that is too long", () => {
       assert.isTrue(of(run, "skill_result")[0]?.truncated)
     }).pipe(Effect.provide(Layer.merge(kernel(dump), limits)))
   )
+
+  for (const [what, value, text] of [
+    ["an object", { lines }, JSON.stringify({ lines })],
+    ["data", Content.data({ lines }), JSON.stringify({ lines })],
+    ["code", Content.code(lines), `\`\`\`\n${lines}\n\`\`\``],
+    ["an error", Content.error("E", lines), `[E]: ${lines}`]
+  ] as const) {
+    it.effect(`is cut when it is ${what}: what counts is what a model reads (AC-14)`, () =>
+      Effect.gen(function* () {
+        const provider = MockProvider.make({ calls: [{ name: "dump" }] }, "done")
+        const run = yield* told(agent, "?", { provider })
+        const [output = ""] = outputs(run)
+        assert.isTrue(text.startsWith(output))
+        const bytes = new TextEncoder().encode(output).length
+        assert.isAtMost(bytes, 1_000)
+        assert.isAbove(bytes, 996)
+      }).pipe(
+        Effect.provide(
+          Layer.merge(
+            kernel(
+              Skill.make("dump", { description: "", input: Schema.Struct({}), execute: () => Effect.succeed(value) })
+            ),
+            limits
+          )
+        )
+      )
+    )
+  }
 
   it.effect("can be read to its end, range by range, each within the limit", () =>
     Effect.gen(function* () {
