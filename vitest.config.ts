@@ -1,4 +1,5 @@
-import { availableParallelism } from "node:os"
+import { availableParallelism, tmpdir } from "node:os"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
 
@@ -14,6 +15,8 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/support/globalSetup.ts"],
+    // Processes that tests start keep what they compile, as the installed command does.
+    env: { NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache") },
     pool: "threads",
     // Nothing here is global: files of a worker share the modules they import.
     isolate: false,

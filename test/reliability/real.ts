@@ -148,6 +148,8 @@ let bundled: ReturnType<typeof bundle> | undefined
 
 const start = async (order: Order): Promise<Child> => {
   const child = spawn(process.execPath, [join(order.folder, "child.mjs"), JSON.stringify(order)], {
+    // Nobody starts this very file again.
+    env: { ...process.env, NODE_DISABLE_COMPILE_CACHE: "1" },
     stdio: ["pipe", "pipe", "pipe"]
   })
   let error = ""
