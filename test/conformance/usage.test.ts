@@ -36,16 +36,7 @@ const file = Vectors.load<{
   budgets: [
     {
       ...Vectors.about,
-      execution: true,
-      budget: true,
-      calls: true,
-      spawn: true,
-      acquire: true,
-      release: true,
-      // Written like this, for an object with a plain `then` passes for a promise.
-      ...Object.fromEntries([["then", true as const]]),
-      headcount: true,
-      expect: true
+      ...Vectors.these("execution", "budget", "calls", "spawn", "acquire", "release", "then", "headcount", "expect")
     }
   ]
 })

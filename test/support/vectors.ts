@@ -37,6 +37,10 @@ const origin: Keys = {
   algorithm: true
 }
 
+/** Keys by their names. */
+export const these = (...names: ReadonlyArray<string>): Keys =>
+  Object.fromEntries(names.map((name) => [name, true as const]))
+
 /** What a vector may tell about itself, in every file. */
 export const about: Keys = { id: true, title: true, note: true, rules: true, category: true, disputed: true }
 
