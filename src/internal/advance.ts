@@ -371,12 +371,26 @@ const review = (turn: Turn, toolCallId: string, change: ToolResponseChange | und
       completed: turn.completed.concat(change.result)
     }
   }
-  const at = indexOf(turn.pending, toolCallId)
+  const first = reviewed.get(turn.pending) ?? 0
+  const at = turn.pending[first]?.toolCallId === toolCallId ? first : indexOf(turn.pending, toolCallId)
   const call = change === undefined ? turn.pending[at] : change.call
-  return call === undefined || at === -1
-    ? turn
-    : { ...turn, pending: turn.pending.with(at, { ...call, review: "accepted" }) }
+  if (call === undefined || at === -1) return turn
+  const pending = turn.pending.slice()
+  pending[at] = { ...call, review: "accepted" }
+  reviewed.set(pending, first)
+  return { ...turn, pending }
 }
+
+/** The first call that nobody has looked at yet. Reviews go from front to back: what is known to be behind them is passed over. */
+export const unreviewed = (calls: ReadonlyArray<Call>): Call | undefined => {
+  let at = reviewed.get(calls) ?? 0
+  while (calls[at]?.review === "accepted") at++
+  reviewed.set(calls, at)
+  return calls[at]
+}
+
+/** How many calls at the front of a list are known to be reviewed. */
+const reviewed = new WeakMap<ReadonlyArray<Call>, number>()
 
 const launch = (turn: Turn, ids: ReadonlyArray<string>): Turn => {
   let { pending } = turn
@@ -390,9 +404,14 @@ const launch = (turn: Turn, ids: ReadonlyArray<string>): Turn => {
   return { ...turn, pending, inFlight: turn.inFlight.concat(launched) }
 }
 
-// A plan may have thousands of calls, and each is moved twice: lists are copied whole, not filtered.
-const indexOf = (calls: ReadonlyArray<Call>, toolCallId: string): number =>
-  calls.findIndex((call) => call.toolCallId === toolCallId)
+// A plan may have thousands of calls, and each is moved three times: lists are copied whole, not filtered or `with`ed.
+const indexOf = (calls: ReadonlyArray<Call>, toolCallId: string): number => {
+  const last = calls.length - 1
+  // Tasks start in the order of their plan, or against it.
+  if (calls[last]?.toolCallId === toolCallId) return last
+  for (let at = 0; at < last; at++) if (calls[at]?.toolCallId === toolCallId) return at
+  return -1
+}
 
 const without = (calls: ReadonlyArray<Call>, at: number): ReadonlyArray<Call> =>
   at === -1 ? calls : at === 0 ? calls.slice(1) : calls.slice(0, at).concat(calls.slice(at + 1))

@@ -18,6 +18,7 @@ import { ExtensionFailed } from "../KernelError.ts"
 import type { Decision } from "../Policy.ts"
 import * as Policy from "../Policy.ts"
 import type { Approval, ToolResponseChange } from "../RunState.ts"
+import { unreviewed } from "./advance.ts"
 import { effectsOf, execute, skillCallOf } from "./dispatch.ts"
 import type { Json } from "./json.ts"
 import {
@@ -161,11 +162,11 @@ const nextCall = (run: Run): Effect.Effect<void, KernelError> => {
     const open = run.state.approvals.filter((approval) => approval.answer === undefined)
     if (open.length > 0) return pause(run, "approval_required", question(open))
   }
-  const unreviewed = pending.find((call) => call.review === "unreviewed")
-  if (unreviewed !== undefined) {
+  const next = unreviewed(pending)
+  if (next !== undefined) {
     return run.hooks.onToolCallStarted === undefined && run.state.approvals.length === 0
-      ? started(run, unreviewed, undefined)
-      : review(run, unreviewed)
+      ? started(run, next, undefined)
+      : review(run, next)
   }
   return pending.length > 0 ? launch(run) : commit(run, "phase", [{ type: "tool_calls_completed" }])
 }
