@@ -64,7 +64,8 @@ export const build = (options: Options): string => {
   const sections = [options.base]
   if (options.canAct) sections.push(format(options), ...multimodal(options.model))
   if (options.outputSchema !== undefined) sections.push(answerSchema(options.outputSchema, options.canAct))
-  return sections.filter((section) => section !== "").join("\n\n")
+  // Not joined, which copies: what agents have in common is in memory once.
+  return sections.reduce((text, section) => (text === "" || section === "" ? text + section : `${text}\n\n${section}`))
 }
 
 /**
@@ -219,7 +220,16 @@ export const ignored = (kinds: ReadonlyArray<string>, why: string): string =>
 
 // ---------------------------------------------------------------- sections
 
-const format = (options: Options): string =>
+const format = (options: Options): string => {
+  if (options.protocols.length > 0) return rules(options)
+  const index = (options.root ? 1 : 0) + (options.grammar === true ? 2 : 0)
+  return (withoutProtocols[index] ??= rules(options))
+}
+
+/** Most agents have no protocols: what they read is one of four texts, made when it is first needed. */
+const withoutProtocols: Array<string> = []
+
+const rules = (options: Options): string =>
   [
     language,
     writing(options.protocols),
