@@ -20,10 +20,11 @@ import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Client from "effect/sql/SqlClient"
 import type { Connection } from "effect/sql/SqlConnection"
-import { classifySqliteError, SqlError, SqlSyntaxError } from "effect/sql/SqlError"
+import type { SqlError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite"
+import { severalStatements, toInput, toSqlError } from "./internal/sqlite.ts"
 
 /**
  * How a database is opened.
@@ -98,7 +99,7 @@ export const make = Effect.fnUntraced(function* (
     const statement = db.prepare(sql)
     // SQLite would run the first statement and drop the rest without a word.
     if (sql.length > statement.sourceSQL.length && sql.slice(statement.sourceSQL.length).trim() !== "") {
-      throw Object.assign(new Error("more than one statement in a query"), { errcode: SQLITE_ERROR })
+      throw severalStatements()
     }
     return statement
   }
@@ -206,46 +207,5 @@ const values: Read<ReadonlyArray<ReadonlyArray<unknown>>> = (statement, params) 
 const raw: Read<unknown> = (statement, params) =>
   statement.columns().length === 0 ? statement.run(...params) : rows(statement, params)
 
-const toInput = (value: unknown, index: number): SQLInputValue => {
-  switch (typeof value) {
-    case "string":
-    case "bigint":
-      return value
-    case "number":
-      if (Number.isNaN(value)) break
-      // Node binds every number as REAL, and SQLite would write 5 into a TEXT column as '5.0'.
-      return Number.isSafeInteger(value) && !Object.is(value, -0) ? BigInt(value) : value
-    case "boolean":
-      return value ? 1n : 0n
-    case "undefined":
-      return null
-  }
-  if (value === null || value instanceof Uint8Array) return value
-  if (value instanceof Date) return value.toISOString()
-  const kind = typeof value === "number" ? "NaN" : Array.isArray(value) ? "array" : typeof value
-  throw new TypeError(`parameter ${index + 1} is no SQLite value: ${kind}`)
-}
-
 /** How many statements stay prepared; the least recently used goes first. */
 const PREPARED_STATEMENTS = 256
-
-const SQLITE_ERROR = 1
-const SQLITE_CONSTRAINT_PRIMARYKEY = 1555
-const SQLITE_CONSTRAINT_UNIQUE = 2067
-const SQLITE_CONSTRAINT_ROWID = 2579
-
-const toSqlError =
-  (operation: string) =>
-  (cause: unknown): SqlError => {
-    const message = cause instanceof Error ? cause.message : String(cause)
-    if (!(cause instanceof Error && "errcode" in cause)) {
-      return new SqlError({ reason: classifySqliteError(cause, { message, operation }) })
-    }
-    if (cause.errcode === SQLITE_ERROR && operation === "prepare") {
-      return new SqlError({ reason: new SqlSyntaxError({ cause, message, operation }) })
-    }
-    // The classifier reads `errno`, and knows one of the three codes of a key that is taken.
-    const taken = cause.errcode === SQLITE_CONSTRAINT_PRIMARYKEY || cause.errcode === SQLITE_CONSTRAINT_ROWID
-    const numbered = Object.assign(cause, { errno: taken ? SQLITE_CONSTRAINT_UNIQUE : cause.errcode })
-    return new SqlError({ reason: classifySqliteError(numbered, { message, operation }) })
-  }
