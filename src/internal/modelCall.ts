@@ -53,12 +53,12 @@ export const hear = (
   Effect.suspend(() => {
     const call = modelCall(run, turn, tools, grammar)
     const started = now(run)
-    tellSent(run, call.request, started)
+    tell(run, { type: "messages_sent", messages: call.request.messages })
     const hearing: Hearing = { raw: [], first: undefined, call, calls: 0 }
     const reader = Dialects.of(turn.dialect, markupsOf(run.agent, grammar)).reader(
       listener(run, turn),
       run.limits,
-      originOf(hearing)
+      new Origin(hearing)
     )
     const reading = traced(run, call, reader, hearing, read(run, turn, reader, hearing))
     return Effect.flatMap(Effect.exit(restore(reading)), (exit): Effect.Effect<Heard, KernelError> => {
@@ -71,20 +71,6 @@ export const hear = (
       return Effect.succeed({ reply, call: hearing.call, latencyMs: now(run) - started, raw: hearing.raw })
     })
   })
-
-/** Tells what is sent. The list is made when somebody looks at it. */
-const tellSent = (run: Run, request: Request, at: number): void => {
-  if (run.tell === undefined) return
-  const { depth, rootRunId, runId, taskId } = run.state
-  const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at }
-  run.tell({
-    type: "messages_sent",
-    ...scope,
-    get messages() {
-      return request.messages
-    }
-  })
-}
 
 /** A server that takes a JSON Schema alone gives the blocks in their JSON form. */
 const markupsOf = (agent: Run["agent"], grammar: ReplyGrammar | undefined): ReadonlyArray<Dialects.Markup> =>
@@ -102,14 +88,21 @@ interface Hearing {
 }
 
 /** Who spoke, asked when the reply is whole: thinking belongs to the model that thought it (CP-9). */
-const originOf = (hearing: Hearing) => ({
-  get provider() {
-    return hearing.call.provider.name
-  },
-  get model() {
-    return hearing.call.request.model.id
+class Origin {
+  readonly #hearing: Hearing
+
+  constructor(hearing: Hearing) {
+    this.#hearing = hearing
   }
-})
+
+  get provider(): string {
+    return this.#hearing.call.provider.name
+  }
+
+  get model(): string {
+    return this.#hearing.call.request.model.id
+  }
+}
 
 /** The span of a model call, where somebody watches. */
 const traced = (
@@ -181,14 +174,9 @@ const modelCall = (
   const model = turn.args?.model ?? run.model
   const generation = Generations.merge(agent.generation, turn.args?.generation ?? Generations.empty)
   const breakpoints = turn.args?.cacheBreakpoints
-  const log = promptLog(state)
-  let messages: ReadonlyArray<Message> | undefined
   const request: Request = {
     model,
-    // Made when somebody looks at it: a list of thousands need not be copied for a provider that keeps its own.
-    get messages() {
-      return (messages ??= clean(run, log.after(system)))
-    },
+    messages: clean(run, promptLog(state).after(system)),
     tools,
     generation,
     media: run.media,

@@ -263,23 +263,29 @@ const announce = (run: Run, { events }: RunRecord, told: Array<RunEvent>): Reado
 
 const recordOf = (run: Run, op: RunRecord["op"], events: ReadonlyArray<Draft>, delta: Delta): RunRecord => {
   const at = now(run)
-  const { depth, revision, rootRunId, runId, taskId } = run.state
-  const started = events[0]?.type === "turn_started"
-  const step = started ? turnLog(run.state).length : stepOf(run.state)
-  const next = revision + 1
-  // The fields all events share come first: an object that grows by few fields is small and quick to make.
-  const told = events.map((event): PhaseEvent =>
-    Object.assign({ runId, rootRunId, step, depth, taskId, at, revision: next }, event)
-  )
+  const { runId } = run.state
+  const revision = run.state.revision + 1
+  const [first] = events
+  const step = first?.type === "turn_started" ? turnLog(run.state).length : stepOf(run.state)
   return {
     runId,
-    revision: next,
+    revision,
     op,
-    events: told,
+    // Nearly all records have one event: no list to fill, no closure to fill it.
+    events:
+      events.length === 1 && first !== undefined
+        ? [scoped(run.state, step, at, first)]
+        : events.map((event) => scoped(run.state, step, at, event)),
     delta: run.settled || run.changed !== undefined || run.deferred !== undefined ? pending(run, delta) : delta,
     createdAt: at,
     workerId: run.workerId
   }
+}
+
+/** An event of the record that follows a state. The fields all events share come first: such an object is quick to make. */
+const scoped = (state: RunState, step: number, at: number, event: Draft): PhaseEvent => {
+  const { depth, revision, rootRunId, runId, taskId } = state
+  return Object.assign({ runId, rootRunId, step, depth, taskId, at, revision: revision + 1 }, event)
 }
 
 /**
