@@ -284,9 +284,16 @@ const block = (type: string, name: string | undefined, content: Json): JsonObjec
 const hoist = (schema: JsonObject, name: string, definitions: Map<string, Json>): Json => {
   const text = JSON.stringify(schema)
   if (!text.includes('"$ref"')) return schema
-  const prefix = `${name.replace(/[^A-Za-z0-9_-]/g, "_")}.`
-  const moved = (reference: string) =>
-    reference === "#" ? `#/$defs/${prefix}` : reference.replace(/^#\/(?:\$defs|definitions)\//, `#/$defs/${prefix}`)
+  // Names that differ may read alike here: each schema has a place of its own.
+  const prefix = `${name.replace(/[^A-Za-z0-9_-]/g, "_")}.${definitions.size}.`
+  let isWhole = false
+  const moved = (reference: string) => {
+    if (/^#\/(?:\$defs|definitions)\//.test(reference)) return reference.replace(/^#\/[^/]*\//, `#/$defs/${prefix}`)
+    if (!/^#(?:\/|$)/.test(reference)) return reference
+    // It speaks of the schema as a whole, or of another place in it.
+    isWhole = true
+    return `#/$defs/${prefix}${reference.slice(1)}`
+  }
   const {
     $defs,
     definitions: older,
@@ -297,7 +304,7 @@ const hoist = (schema: JsonObject, name: string, definitions: Map<string, Json>)
   for (const table of [$defs, older]) {
     if (isJsonObject(table)) for (const [key, part] of Object.entries(table)) definitions.set(prefix + key, part)
   }
-  if (text.includes('"$ref":"#"')) definitions.set(prefix, own)
+  if (isWhole) definitions.set(prefix, own)
   return own
 }
 

@@ -211,7 +211,13 @@ describe("Grammar", () => {
         }))
       }))
     }
+    const tuple = (depth: number): { readonly [key: string]: Schema.Json } =>
+      depth === 0
+        ? { type: "string" }
+        : { type: "array", prefixItems: [...Array.from({ length: 90 }, () => ({ type: "null" })), tuple(depth - 1)] }
     const schemas: ReadonlyArray<{ readonly [key: string]: Schema.Json }> = [
+      { type: "object", properties: { ["k".repeat(20_000)]: {} }, additionalProperties: { type: "string" } },
+      tuple(39),
       { $ref: "#" },
       { $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } } },
       { $ref: "https://example.com/schema" },
@@ -312,6 +318,35 @@ describe("Grammar", () => {
       }
     }
     assert.isAtLeast(kinds.size, skills.length + 4 + 2 + 2)
+  })
+
+  it("keeps the definitions of skills apart in its JSON form, and what they refer to in themselves", () => {
+    const input = (type: string) => ({
+      type: "object",
+      properties: { own: { $ref: "#/$defs/X" }, same: { $ref: "#/properties/own" }, all: { $ref: "#" } },
+      $defs: { X: { type } }
+    })
+    const schema = Grammar.toJsonSchema({
+      skills: [
+        { name: "a.b", inputSchema: input("string") },
+        { name: "a_b", inputSchema: input("number") },
+        { name: "final", inputSchema: input("boolean") }
+      ],
+      output: input("null")
+    })
+    const { $defs } = schema
+    const definitions = typeof $defs === "object" && $defs !== null ? $defs : {}
+    const types = Object.values(definitions).flatMap((part: Schema.Json) =>
+      typeof part === "object" && part !== null && "type" in part && part.type !== "object" ? [part.type] : []
+    )
+    assert.deepStrictEqual(types, ["string", "number", "boolean", "null"])
+    const references = JSON.stringify(schema).match(/#\/\$defs\/[^"]*/g) ?? []
+    assert.lengthOf(references, 4 * 3 * 2)
+    for (const reference of references) {
+      const path = reference.split("/").slice(1)
+      const found = path.reduce<unknown>((at, key) => Object(at)[key], schema)
+      assert.isObject(found, reference)
+    }
   })
 
   it("has structural tags: a begin, the skill's schema and an end for each command", () => {

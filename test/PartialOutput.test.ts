@@ -45,6 +45,20 @@ describe("PartialJson", () => {
     }
   })
 
+  it("looks at each character once, so a long text that comes in small pieces takes no longer than it is (R-21)", () => {
+    const time = (count: number) => {
+      const json = new PartialJson()
+      const started = performance.now()
+      json.push('{"a":"')
+      for (let index = 0; index < count; index++) json.push("word")
+      assert.deepStrictEqual(json.end(), { a: "word".repeat(count) })
+      return performance.now() - started
+    }
+    time(1_000)
+    // Looking at all of it each time, this took a minute.
+    assert.isBelow(time(100_000), 5_000)
+  })
+
   it.prop(
     "ends with the value that was written, however it is cut",
     [Schema.Json, Schema.Array(Schema.Natural)],

@@ -173,7 +173,8 @@ class SchemaRules {
     for (let index = Math.min(first.length, max) - 1; index >= 0; index--) {
       const item = this.value(first[index], `${name}-${index + 1}`, depth + 1)
       const here = sequence(index === 0 ? empty : comma, item, tail)
-      tail = index < min ? here : optional(here)
+      // A rule of its own: hundreds of them inside each other would be too deep to walk.
+      tail = index < min ? here : this.#rules.add(`${name}-from-${index + 1}`, optional(here))
     }
     return sequence(text("["), space, tail, space, text("]"))
   }
@@ -282,7 +283,10 @@ const keyExcept = (rules: Rules, names: ReadonlyArray<string>, name: string): No
     const plain = name.replace(/["\\<\p{Cc}\p{Cs}].*$/su, "")
     return { rest: plain, isWhole: plain === name }
   })
-  const branch = (told: ReadonlyArray<Told>, path: string): Node => {
+  const branch = (told: ReadonlyArray<Told>, path: string, depth: number): Node => {
+    const end = told.some(({ isWhole, rest }) => isWhole && rest === "") ? never : empty
+    // No key begins like so long a name and goes on.
+    if (depth > maxDepth || !rules.spend()) return end
     const letters = [...new Set(told.flatMap(({ rest }) => Array.from(rest)[0] ?? []))]
     const codes = letters.map((letter): Range => [letter.codePointAt(0) ?? 0, letter.codePointAt(0) ?? 0])
     const free = chars(...except(...Strings.special, ...codes))
@@ -293,13 +297,13 @@ const keyExcept = (rules: Rules, names: ReadonlyArray<string>, name: string): No
     return rules.add(
       path,
       choice(
-        told.some(({ isWhole, rest }) => isWhole && rest === "") ? never : empty,
+        end,
         sequence(free, Strings.rest(rules)),
-        ...letters.map((letter) => sequence(text(letter), branch(after(letter), path)))
+        ...letters.map((letter) => sequence(text(letter), branch(after(letter), path, depth + 1)))
       )
     )
   }
-  return sequence(text('"'), branch(told, `${name}-key`), text('"'))
+  return sequence(text('"'), branch(told, `${name}-key`, 0), text('"'))
 }
 
 /** What is left of a name that is taken, from some letter on. */

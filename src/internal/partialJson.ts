@@ -26,8 +26,8 @@ export class PartialJson {
   /** Adds text; gives what there is now, when that is worth telling. */
   push(text: string): Json | undefined {
     if (this.#isBroken || text === "") return undefined
+    this.#scan(text)
     this.#text += text
-    this.#scan()
     // A long text is told less often than it grows.
     if (this.#text.length - this.#told < this.#told / 32) return undefined
     return this.#value()
@@ -59,10 +59,11 @@ export class PartialJson {
     return this.#safe === 0 ? undefined : this.#text.slice(0, this.#safe) + closing
   }
 
-  #scan(): void {
-    const text = this.#text
-    for (; this.#at < text.length; this.#at++) {
-      const char = text[this.#at]
+  // Only what is new is looked into: to look into all of it would copy it each time.
+  #scan(text: string): void {
+    const before = this.#text.length
+    for (; this.#at < before + text.length; this.#at++) {
+      const char = text[this.#at - before]
       if (this.#string !== undefined) {
         if (char === "\\") this.#at++
         else if (char === '"') this.#endString()
