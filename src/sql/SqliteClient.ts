@@ -160,6 +160,8 @@ export const make = Effect.fnUntraced(function* (
     beginTransaction: "BEGIN IMMEDIATE",
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`
   })
+  const begin = db.prepare("BEGIN IMMEDIATE")
+  const commit = db.prepare("COMMIT")
   const isChange = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) =>
     Number(statement.run(...params).changes) > 0
   const attempt: SqliteClient["attempt"] = (sql, lists) => {
@@ -169,9 +171,10 @@ export const make = Effect.fnUntraced(function* (
     try {
       const statement = prepared(sql)
       if (lists.length === 1 && first !== undefined) return isChange(statement, first)
-      db.exec("BEGIN IMMEDIATE")
+      begin.run()
       const isDone = lists.every((params) => isChange(statement, params))
-      db.exec(isDone ? "COMMIT" : "ROLLBACK")
+      if (isDone) commit.run()
+      else db.exec("ROLLBACK")
       return isDone
     } catch {
       if (db.isTransaction) db.exec("ROLLBACK")
