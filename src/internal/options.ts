@@ -1,0 +1,122 @@
+/**
+ * What a host may say of a run: what it begins with, and how it is run, resumed, forked and replayed.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import type * as Queue from "effect/Queue"
+import type { Content } from "../Content.ts"
+import type { KernelError } from "../KernelError.ts"
+import type { Media } from "../Media.ts"
+import type { Message } from "../Message.ts"
+import type { ProviderShape } from "../Provider.ts"
+import type { RunEvent } from "../RunEvent.ts"
+import type { RunRecord } from "../RunState.ts"
+import type * as Begin from "./begin.ts"
+import type { JsonObject } from "./json.ts"
+import type * as Replays from "./replay.ts"
+import type { TaskReport } from "./run.ts"
+
+/**
+ * What a run begins with: text, media, contents, or a list of them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Input = string | Media | Content | ReadonlyArray<string | Media | Content>
+
+/**
+ * What holds for every run, new or resumed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CommonOptions {
+  /** The model's provider for this run, before the agent's and the layer's (BP-31). */
+  readonly provider?: ProviderShape
+  /** Names of skills the host allows at all (BP-65). */
+  readonly allowedSkills?: ReadonlyArray<string>
+  /** Tell every part of a reply as `stream_part`, text too (DR-24). */
+  readonly parts?: boolean
+  /** Who runs: part of every record, and the owner of leases. */
+  readonly workerId?: string
+  /**
+   * Asked before each step of the run and of its children. An error stops it
+   * there, at its last commit: a `CancellationError` from the host that wants
+   * to end, an `AgentCrashError` from a worker that is no longer the owner.
+   */
+  readonly stop?: () => KernelError | undefined
+  /**
+   * What is said to the run while it runs: each thing offered here is a message of the user from the next turn on,
+   * and part of the journal. A run whose answer is ready goes on when something waits.
+   */
+  readonly steering?: Queue.Dequeue<Input, unknown>
+  /** Called once per task of a workflow; what it does wrong changes nothing (BP-103). */
+  readonly onTaskComplete?: (task: TaskReport) => Effect.Effect<void>
+}
+
+/**
+ * How a new run is begun.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunOptions extends CommonOptions {
+  readonly runId?: string
+  /** What was said before; not part of the result. */
+  readonly history?: ReadonlyArray<Message>
+  /** The host's own small JSON: skills read it, hooks change it (BP-153). */
+  readonly context?: JsonObject
+}
+
+/**
+ * How a stored run is taken up again (DR-15 to DR-19, DR-22).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ResumeOptions extends CommonOptions, Begin.Resume {}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Verdict = Begin.Verdict
+
+/**
+ * A recorded tree of runs: the id of its root, and its records when they are not in the store.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Recording =
+  | string
+  | {
+      readonly runId: string
+      readonly records: ReadonlyArray<RunRecord>
+      /** What was told live: with `stream_part` events of whole replies (`parts: true`) they come again piece by piece. */
+      readonly events?: ReadonlyArray<RunEvent>
+    }
+
+/**
+ * What a replay gave: the events in the order they were told, and where the run stands at the end of the recording.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Replay extends Replays.Replayed {}
+
+/**
+ * How a fork differs from the run it comes from.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ForkOptions {
+  /** The last commit both have in common: the run's last one unless told. */
+  readonly revision?: number
+  /** The id of the fork; one is made up unless told. */
+  readonly runId?: string
+  /** Changes a record on its way into the fork: an answer, a result, the context. What follows is run on what it says. */
+  readonly edit?: (record: RunRecord) => RunRecord
+}
