@@ -11,6 +11,7 @@
  * @since 0.1.0
  */
 import type { AnyProtocol } from "./Protocol.ts"
+import type { ReplyGrammar } from "./Provider.ts"
 import type { AnySkill } from "./Skill.ts"
 import * as Blocks from "./Block.ts"
 import * as Gbnf from "./internal/gbnf.ts"
@@ -183,6 +184,51 @@ export const toStructuralTag = (options: Options): JsonObject => ({
 })
 
 /**
+ * What a reply has to fit as GBNF, for llama.cpp and vLLM's `structured_outputs`. Written once for each value.
+ *
+ * @category forms
+ * @since 0.1.0
+ */
+export const gbnfOf: (reply: ReplyGrammar) => string = /*#__PURE__*/ kept((reply) => {
+  switch (reply._tag) {
+    case "Blocks":
+      return toGbnf(make(reply))
+    case "Json":
+      return toGbnf(fromJsonSchema(reply.schema))
+    case "Gbnf":
+      return reply.text
+  }
+})
+
+/**
+ * What a reply has to fit as JSON Schema: of blocks in their JSON form, or of the answer; undefined for what is GBNF
+ * already. Written once for each value.
+ *
+ * @category forms
+ * @since 0.1.0
+ */
+export const jsonSchemaOf: (reply: ReplyGrammar) => JsonObject | undefined = /*#__PURE__*/ kept((reply) => {
+  switch (reply._tag) {
+    case "Blocks":
+      return toJsonSchema(reply)
+    case "Json":
+      return reply.schema
+    case "Gbnf":
+      return undefined
+  }
+})
+
+/**
+ * What a reply has to fit as structural tags: of blocks only. Written once for each value.
+ *
+ * @category forms
+ * @since 0.1.0
+ */
+export const structuralTagOf: (reply: ReplyGrammar) => JsonObject | undefined = /*#__PURE__*/ kept((reply) =>
+  reply._tag === "Blocks" ? toStructuralTag(reply) : undefined
+)
+
+/**
  * Draws texts at random, the same ones for the same seed. Alternatives that were taken least come first, so that all
  * of them are taken soon; a text stays small.
  *
@@ -190,6 +236,16 @@ export const toStructuralTag = (options: Options): JsonObject => ({
  * @since 0.1.0
  */
 export const sampler = (grammar: Grammar, seed: number): Drawn => new Sampler(grammar, seed)
+
+/** A form of a value that is the same as long as the value is. */
+function kept<A>(write: (reply: ReplyGrammar) => A): (reply: ReplyGrammar) => A {
+  const written = new WeakMap<ReplyGrammar, { readonly form: A }>()
+  return (reply) => {
+    let known = written.get(reply)
+    if (known === undefined) written.set(reply, (known = { form: write(reply) }))
+    return known.form
+  }
+}
 
 // ---------------------------------------------------------------- blocks
 

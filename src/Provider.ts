@@ -76,21 +76,25 @@ export interface Request {
 }
 
 /**
- * What a reply has to fit, in the forms servers take; each is made when it is read (see `Grammar`).
+ * What a reply has to fit: blocks that call what may be called, JSON by itself, or a GBNF of one's own.
+ *
+ * It is a plain description, one value for as long as it stays the same. An
+ * adapter has it written in the form its server takes (`Grammar.gbnfOf`,
+ * `Grammar.jsonSchemaOf`, `Grammar.structuralTagOf`).
  *
  * @category models
  * @since 0.1.0
  */
-export interface ReplyGrammar {
-  /** For llama.cpp, and for vLLM's `structured_outputs`. */
-  readonly gbnf?: string | undefined
-  /** For servers that take a JSON Schema and give JSON. */
-  readonly jsonSchema?: JsonObject | undefined
-  /** What that JSON is: blocks in their JSON form, or else the answer itself. */
-  readonly jsonForm?: "blocks" | undefined
-  /** For vLLM: free text around blocks that fit. */
-  readonly structuralTag?: JsonObject | undefined
-}
+export type ReplyGrammar =
+  | {
+      readonly _tag: "Blocks"
+      readonly skills: ReadonlyArray<Pick<ToolDefinition, "name" | "inputSchema">>
+      readonly protocols: ReadonlyArray<{ readonly name: string }>
+      readonly workflows: boolean
+      readonly output: JsonObject | undefined
+    }
+  | { readonly _tag: "Json"; readonly schema: JsonObject }
+  | { readonly _tag: "Gbnf"; readonly text: string }
 
 /**
  * The provider as a value: what a run may be given directly.

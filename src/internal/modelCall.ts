@@ -74,7 +74,7 @@ export const hear = (
 
 /** A server that takes a JSON Schema alone gives the blocks in their JSON form. */
 const markupsOf = (agent: Run["agent"], grammar: ReplyGrammar | undefined): ReadonlyArray<Dialects.Markup> =>
-  grammar?.jsonForm !== "blocks" || agent.markups.includes("json") ? agent.markups : [...agent.markups, "json"]
+  grammar?._tag !== "Blocks" || agent.markups.includes("json") ? agent.markups : [...agent.markups, "json"]
 
 /** What is noted while a reply comes in. */
 interface Hearing {

@@ -11,13 +11,11 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Agents from "../Agent.ts"
-import * as Grammar from "../Grammar.ts"
 import type { ReplyGrammar, ToolDefinition } from "../Provider.ts"
 import type { AnyProtocol } from "../Protocol.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as SkillRegistry from "../SkillRegistry.ts"
 import { jsonObject, type JsonObject } from "./json.ts"
-import { lazy } from "./skillInput.ts"
 import { policyScope, type AnyAgent, type Run } from "./run.ts"
 
 /** The skills the agent may call, in listing order. */
@@ -124,7 +122,7 @@ interface Spoken {
 
 const spoken = new WeakMap<AnyAgent, Spoken>()
 
-/** The same skills and protocols give the same grammar, which is made once. */
+/** The same skills and protocols give the same value: what is written of it is written once. */
 const grammarFor = (
   run: Run,
   skills: ReadonlyArray<AnySkill>,
@@ -134,37 +132,13 @@ const grammarFor = (
   const last = spoken.get(run.agent)
   if (last?.root === root && isSame(last.skills, skills) && isSame(last.protocols, protocols)) return last.grammar
   const output = run.agent.typed ? jsonObject(run.agent.outputJsonSchema?.()) : undefined
-  const options = { skills, protocols, workflows: root, output }
-  const made = canAct(run, protocols)
-    ? lazily(
-        () => Grammar.toGbnf(Grammar.make(options)),
-        () => Grammar.toJsonSchema(options),
-        () => Grammar.toStructuralTag(options)
-      )
+  const grammar: ReplyGrammar | undefined = canAct(run, protocols)
+    ? { _tag: "Blocks", skills, protocols, workflows: root, output }
     : output === undefined
       ? undefined
-      : lazily(
-          () => Grammar.toGbnf(Grammar.fromJsonSchema(output)),
-          () => output
-        )
-  spoken.set(run.agent, { skills, protocols, root, grammar: made })
-  return made
-}
-
-const lazily = (gbnf: () => string, jsonSchema: () => JsonObject, structuralTag?: () => JsonObject): ReplyGrammar => {
-  const [text, schema, tag] = [lazy(gbnf), lazy(jsonSchema), lazy(() => structuralTag?.())]
-  return {
-    jsonForm: structuralTag === undefined ? undefined : "blocks",
-    get gbnf() {
-      return text()
-    },
-    get jsonSchema() {
-      return schema()
-    },
-    get structuralTag() {
-      return tag()
-    }
-  }
+      : { _tag: "Json", schema: output }
+  spoken.set(run.agent, { skills, protocols, root, grammar })
+  return grammar
 }
 
 const isSame = <A>(a: ReadonlyArray<A>, b: ReadonlyArray<A>): boolean =>

@@ -99,7 +99,7 @@ const toRequest = (
     tools: toolChoice === "none" ? [] : allowed(tools, toolChoice).map(toDefinition),
     generation,
     media: { get: () => Effect.succeedNone, bytes: (id) => Effect.die(new Error(`no medium ${id} in a prompt`)) },
-    ...(format === undefined ? {} : { grammar: { jsonSchema: format } })
+    ...(format === undefined ? {} : { grammar: { _tag: "Json" as const, schema: format } })
   }
 }
 

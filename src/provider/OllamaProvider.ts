@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Grammar from "../Grammar.ts"
 import type { Json, JsonObject } from "../internal/json.ts"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
@@ -178,7 +179,8 @@ const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>
               function: { name: tool.name, description: tool.description, parameters: tool.inputSchema }
             })),
       // Beside tools a server would have to choose between the two.
-      format: request.tools.length === 0 ? request.grammar?.jsonSchema : undefined,
+      format:
+        request.tools.length === 0 && request.grammar !== undefined ? Grammar.jsonSchemaOf(request.grammar) : undefined,
       ...extras(request, name)
     },
     "messages",

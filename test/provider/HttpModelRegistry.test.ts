@@ -63,7 +63,7 @@ describe("HttpModelRegistry", () => {
           Effect.gen(function* () {
             const layer = configured(HttpModelRegistry.layer, client, env)
             const { model, provider } = yield* Effect.provide(resolve(`${name}/a/b`), layer)
-            yield* read(provider.stream(request({ model, grammar: { gbnf: 'root ::= "x"' } })))
+            yield* read(provider.stream(request({ model, grammar: { _tag: "Gbnf", text: 'root ::= "x"' } })))
             return client.asked.at(-1)
           })
         const here = yield* asked({})

@@ -77,7 +77,7 @@ describe("KernaiLanguageModel", () => {
         schema: Schema.Struct({ city: Schema.String, degrees: Schema.Number })
       })
       assert.deepStrictEqual(response.value, { city: "Rome", degrees: 21 })
-      assert.isDefined(mock.lastCall?.grammar?.jsonSchema)
+      assert.strictEqual(mock.lastCall?.grammar?._tag, "Json")
       assert.include(JSON.stringify(mock.lastCall?.messages), "degrees")
     }).pipe(Effect.provide(over(mock)))
   })

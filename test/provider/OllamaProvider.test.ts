@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
 import * as Content from "../../src/Content.ts"
 import * as Model from "../../src/Model.ts"
-import { Provider } from "../../src/Provider.ts"
+import { Provider, type ReplyGrammar } from "../../src/Provider.ts"
 import { OllamaProvider } from "../../src/provider/index.ts"
 import { bodyOf, finishOf, message, read, request, stub, vendor } from "../support/provider.ts"
 
@@ -52,11 +52,11 @@ describe("OllamaProvider, asking", () => {
 
   it.effect("sends a JSON Schema as format, but not beside tools", () =>
     Effect.gen(function* () {
-      const grammar = { gbnf: 'root ::= "x"', jsonSchema: { type: "object" } }
+      const grammar: ReplyGrammar = { _tag: "Json", schema: { type: "object" } }
       assert.deepInclude(yield* bodyOf("ollama", request({ grammar })), { format: { type: "object" } })
       const tools = [{ name: "add", description: "", inputSchema: { type: "object" } }]
       assert.notProperty(yield* bodyOf("ollama", request({ grammar, tools })), "format")
-      assert.notProperty(yield* bodyOf("ollama", request({ grammar: { gbnf: "" } })), "format")
+      assert.notProperty(yield* bodyOf("ollama", request({ grammar: { _tag: "Gbnf", text: "" } })), "format")
     })
   )
 

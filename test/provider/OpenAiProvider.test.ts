@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Content from "../../src/Content.ts"
+import * as Grammar from "../../src/Grammar.ts"
 import * as Model from "../../src/Model.ts"
 import { OpenAiCompatibleProvider } from "../../src/provider/index.ts"
 import type * as Provider from "../../src/Provider.ts"
@@ -282,7 +283,7 @@ describe("OpenAiCompatibleProvider", () => {
         }),
         http.layer
       )
-      yield* read(provider.stream(request({ grammar: { gbnf: 'root ::= "x"' } })))
+      yield* read(provider.stream(request({ grammar: { _tag: "Gbnf", text: 'root ::= "x"' } })))
       const [asked] = http.asked
       assert.strictEqual(asked?.url, "http://localhost:8080/v1/chat/completions")
       assert.strictEqual(asked?.headers["api-key"], "sk-SECRET-0123456789abcdef")
@@ -298,12 +299,16 @@ describe("OpenAiCompatibleProvider", () => {
 
   it.effect("sends a grammar in the form its server takes, and none where the form is missing", () =>
     Effect.gen(function* () {
-      const grammar = {
-        gbnf: 'root ::= "x"',
-        jsonSchema: { type: "object" },
-        structuralTag: { type: "structural_tag", structures: [], triggers: [] }
+      const skill = { name: "look", inputSchema: { type: "object" } }
+      const grammar: Provider.ReplyGrammar = {
+        _tag: "Blocks",
+        skills: [skill],
+        protocols: [],
+        workflows: false,
+        output: undefined
       }
-      const jsonFormat = { type: "json_schema", json_schema: { name: "reply", schema: grammar.jsonSchema } }
+      const json: Provider.ReplyGrammar = { _tag: "Json", schema: { type: "object" } }
+      const jsonFormat = { type: "json_schema", json_schema: { name: "reply", schema: json.schema } }
       const sent = (form: OpenAiCompatibleProvider.Options["grammar"], given: Provider.ReplyGrammar) =>
         Effect.gen(function* () {
           const http = stub(() => Effect.succeed(chunks(delta({ content: "x" }, "stop"))))
@@ -314,12 +319,16 @@ describe("OpenAiCompatibleProvider", () => {
           return Object.fromEntries(Object.entries(http.asked[0]?.body ?? {}).filter(([key]) => !known.has(key)))
         })
       assert.deepStrictEqual(yield* sent("structured_outputs", grammar), {
-        structured_outputs: { grammar: grammar.gbnf }
+        structured_outputs: { grammar: Grammar.gbnfOf(grammar) }
       })
-      assert.deepStrictEqual(yield* sent("structural_tag", grammar), { response_format: grammar.structuralTag })
-      assert.deepStrictEqual(yield* sent("json_schema", grammar), { response_format: jsonFormat })
-      assert.deepStrictEqual(yield* sent("gbnf", { jsonSchema: grammar.jsonSchema }), { response_format: jsonFormat })
-      assert.deepStrictEqual(yield* sent("json_schema", { jsonSchema: { type: "array" } }), {})
+      assert.deepStrictEqual(yield* sent("structural_tag", grammar), {
+        response_format: Grammar.structuralTagOf(grammar)
+      })
+      assert.deepStrictEqual(yield* sent("json_schema", json), { response_format: jsonFormat })
+      assert.deepStrictEqual(yield* sent("structural_tag", json), { response_format: jsonFormat })
+      assert.deepStrictEqual(yield* sent("gbnf", json), { grammar: Grammar.gbnfOf(json) })
+      assert.deepStrictEqual(yield* sent("json_schema", { _tag: "Gbnf", text: "" }), {})
+      assert.deepStrictEqual(yield* sent("json_schema", { _tag: "Json", schema: { type: "array" } }), {})
       assert.deepStrictEqual(yield* sent(undefined, grammar), {})
     })
   )

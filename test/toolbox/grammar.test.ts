@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { Agent, Skill } from "kernai"
+import { Agent, Grammar, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import * as Gbnf from "../support/gbnf.ts"
 import { kernel, told } from "../support/toolbox.ts"
@@ -24,15 +24,15 @@ describe("an agent held to a grammar", () => {
       const run = yield* told(Agent.make({ ...options, skills: ["add"] }), "?", { provider })
       assert.strictEqual(run.text, "3")
       const [first, second] = provider.calls.map((request) => request.grammar)
-      assert.isDefined(first?.gbnf)
+      assert.isDefined(first)
       assert.strictEqual(first, second)
-      const fits = Gbnf.matcher(Gbnf.read(first.gbnf))
+      assert.strictEqual(first._tag, "Blocks")
+      const fits = Gbnf.matcher(Gbnf.read(Grammar.gbnfOf(first)))
       assert.isTrue(fits(call))
       assert.isTrue(fits(final))
       assert.isFalse(fits('<block type="command" name="hidden">{}</block>'))
-      assert.strictEqual(first.jsonForm, "blocks")
-      assert.include(JSON.stringify(first.jsonSchema), '"enum":["add"]')
-      assert.include(JSON.stringify(first.structuralTag), 'name=\\"add\\"')
+      assert.include(JSON.stringify(Grammar.jsonSchemaOf(first)), '"enum":["add"]')
+      assert.include(JSON.stringify(Grammar.structuralTagOf(first)), 'name=\\"add\\"')
     }).pipe(Effect.provide(layer))
   )
 
@@ -62,8 +62,9 @@ describe("an agent held to a grammar", () => {
       const run = yield* told(Agent.make({ ...options, output }), "?", { provider })
       assert.strictEqual(run.text, '{"name": "add", "input": "{}"}')
       const grammar = provider.lastCall?.grammar
-      assert.isTrue(Gbnf.matcher(Gbnf.read(grammar?.gbnf ?? ""))('{"name":"","input":"x"}'))
-      assert.deepInclude(grammar?.jsonSchema, { type: "object", required: ["name", "input"] })
+      assert.isDefined(grammar)
+      assert.isTrue(Gbnf.matcher(Gbnf.read(Grammar.gbnfOf(grammar)))('{"name":"","input":"x"}'))
+      assert.deepInclude(Grammar.jsonSchemaOf(grammar), { type: "object", required: ["name", "input"] })
     }).pipe(Effect.provide(layer))
   )
 
@@ -104,9 +105,9 @@ describe("an agent held to a grammar", () => {
       const said = system?.content[0]?.type === "text" ? system.content[0].text : ""
       assert.include(said, '{"type":"object","properties":{"at":{"type":"string"}')
       assert.include(said, '"$defs"')
-      assert.isTrue(
-        Gbnf.matcher(Gbnf.read(provider.lastCall?.grammar?.gbnf ?? ""))(`<block type="final">${answer}</block>`)
-      )
+      const grammar = provider.lastCall?.grammar
+      assert.isDefined(grammar)
+      assert.isTrue(Gbnf.matcher(Gbnf.read(Grammar.gbnfOf(grammar)))(`<block type="final">${answer}</block>`))
     }).pipe(Effect.provide(layer))
   })
 })

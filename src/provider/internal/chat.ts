@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+import * as Grammar from "../../Grammar.ts"
 import type { Json, JsonObject } from "../../internal/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
@@ -141,14 +142,15 @@ export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArr
 
 const constraint = ({ grammar: form }: Dialect, { grammar }: Request): Settings => {
   if (form === undefined || grammar === undefined) return {}
-  const { gbnf, jsonSchema, structuralTag } = grammar
-  if (form === "gbnf" && gbnf !== undefined) return { grammar: gbnf }
-  if (form === "structured_outputs" && gbnf !== undefined) return { structured_outputs: { grammar: gbnf } }
-  if (form === "structural_tag" && structuralTag !== undefined) return { response_format: structuralTag }
+  if (form === "gbnf") return { grammar: Grammar.gbnfOf(grammar) }
+  if (form === "structured_outputs") return { structured_outputs: { grammar: Grammar.gbnfOf(grammar) } }
+  const tag = form === "structural_tag" ? Grammar.structuralTagOf(grammar) : undefined
+  if (tag !== undefined) return { response_format: tag }
+  const schema = Grammar.jsonSchemaOf(grammar)
   // A hosted service takes objects only.
-  return jsonSchema === undefined || (form === "json_schema" && jsonSchema["type"] !== "object")
+  return schema === undefined || (form === "json_schema" && schema["type"] !== "object")
     ? {}
-    : { response_format: { type: "json_schema", json_schema: { name: "reply", schema: jsonSchema } } }
+    : { response_format: { type: "json_schema", json_schema: { name: "reply", schema } } }
 }
 
 // ---------------------------------------------------------------- the reply
