@@ -240,6 +240,16 @@ describe("replies that must not pass for answers (R-10)", () => {
     }).pipe(Effect.provide(kernel(echo)))
   )
 
+  it.effect("tells an empty reply of an agent that can act as a stall (BP-43)", () =>
+    Effect.gen(function* () {
+      const fiber = yield* Effect.forkChild(told(agent, ["", final("ok")]))
+      yield* TestClock.adjust("1 second")
+      const { events } = yield* Fiber.join(fiber)
+      const stall = events.find((event) => event.type === "no_blocks_stall")
+      assert.strictEqual(stall?.type === "no_blocks_stall" ? stall.prosePreview : undefined, "")
+    }).pipe(Effect.provide(kernel(echo)))
+  )
+
   it.effect("stops after too many empty replies in a row, waiting longer each time (R-14)", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make("")

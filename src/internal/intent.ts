@@ -73,6 +73,8 @@ export const intent = (reply: Reply, view: View): Intent => {
   // A model that says nothing has not answered.
   if (reply.text === "" && reply.calls.length === 0 && !view.takesEmpty) {
     const word = view.native || !view.correctsProse ? InstructionBuilder.emptyProse : InstructionBuilder.empty
+    // Nothing is less than prose: where prose is a stall, so is this (BP-43).
+    if (!view.native && view.correctsProse) facts.push({ type: "no_blocks_stall", prosePreview: "", kinds: [] })
     return corrected("empty", word, facts)
   }
   return view.native ? readNative(reply, view, facts) : readBlocks(reply, view, facts)
