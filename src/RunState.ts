@@ -9,7 +9,6 @@
  * @since 0.1.0
  */
 import type { Call, CallResult } from "./Call.ts"
-import * as Calls from "./Call.ts"
 import * as Fold from "./internal/advance.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
 import type { Generation } from "./Generation.ts"
@@ -309,47 +308,6 @@ export interface RunRecord {
   readonly workerId: string
 }
 
-/**
- * What a finished run gives (AC-21). Computed from its state, so a resumed run gives what an undisturbed one does.
- *
- * @category models
- * @since 0.1.0
- */
-export interface RunResult<out Output = string> {
-  readonly runId: string
-  /** A run that ended otherwise has no result. */
-  readonly status: "completed"
-  readonly output: Output
-  readonly text: string
-  readonly usage: Usage.Usage
-  readonly costUsd: number
-  readonly turns: number
-  readonly perTurnUsage: ReadonlyArray<Usage.Usage | null>
-  readonly unreportedTurns: number
-  readonly finishReason: FinishReason
-  /** The messages of this run: its input, answers and results, and what was said to it meanwhile. */
-  readonly messages: ReadonlyArray<Message>
-  /** The last answer of the model, whole. */
-  readonly finalMessage: Message | undefined
-  readonly toolCallsMade: ReadonlyArray<CallMade>
-}
-
-/**
- * @category models
- * @since 0.1.0
- */
-export interface CallMade {
-  readonly toolCallId: string
-  readonly name: string | null
-  readonly input: Json
-  readonly isError: boolean
-  readonly error?: string
-  readonly durationMs: number | undefined
-  readonly turn: number
-  /** Whether it was cut off and run again, or given a result, by a resume (DR-17). */
-  readonly replayed: boolean
-}
-
 // ---------------------------------------------------------------- the fold
 
 /**
@@ -374,15 +332,6 @@ export const fold = (records: Iterable<RunRecord>): RunState | undefined => {
   return state === undefined ? undefined : Fold.open(state)
 }
 
-/**
- * What a turn adds to the conversation: what was said to it, the answer, then results or a corrective.
- *
- * @category getters
- * @since 0.1.0
- */
-export const messagesOf = (turn: Turn): ReadonlyArray<Message> =>
-  turn.steering === undefined ? Fold.messagesOf(turn) : turn.steering.concat(Fold.messagesOf(turn))
-
 // ---------------------------------------------------------------- getters
 
 /**
@@ -402,58 +351,30 @@ export const isCopied = (state: Pick<RunState, "forkedFrom">, revision: number):
  */
 export const turnCount = (state: RunState): number => Fold.turnLog(state).length
 
-/**
- * The answer a completed run ended with: the text of its last turn's final block or prose.
- *
- * @category getters
- * @since 0.1.0
- */
-export const answer = (state: RunState): string | undefined => {
-  const outcome = Fold.turnLog(state).last()?.outcome
-  return outcome?.type === "final" || outcome?.type === "prose" ? outcome.text : undefined
-}
-
-/**
- * The result of a completed run, given its decoded output (AC-21).
- *
- * @category getters
- * @since 0.1.0
- */
-export const result = <Output>(state: RunState, output: Output): RunResult<Output> => {
-  const turns = () => (state.currentTurn === undefined ? state.turns : state.turns.concat(state.currentTurn))
-  const last = state.currentTurn ?? Fold.turnLog(state).last()
-  return {
-    runId: state.runId,
-    status: "completed",
-    output,
-    text: answer(state) ?? "",
-    usage: state.usage,
-    costUsd: state.costUsd,
-    turns: turnCount(state),
-    // Computed when asked for: most callers want the text, and a run may have thousands of turns.
-    get perTurnUsage() {
-      return turns().map((turn) => turn.usage)
-    },
-    unreportedTurns: state.unreportedTurns,
-    finishReason: last?.finishReason ?? "unknown",
-    get messages() {
-      return state.input.slice(state.history).concat(turns().flatMap(messagesOf))
-    },
-    finalMessage: last?.message,
-    get toolCallsMade() {
-      return turns().flatMap(callsMade)
-    }
-  }
-}
-
-const callsMade = (turn: Turn): ReadonlyArray<CallMade> =>
-  Calls.inOrder(turn.order, turn.completed).map((result) => ({
-    toolCallId: result.toolCallId,
-    name: result.toolName,
-    input: result.input,
-    isError: result.error !== undefined,
-    ...(result.error === undefined ? {} : { error: result.error.message }),
-    durationMs: result.durationMs,
-    turn: turn.turn,
-    replayed: turn.replayed?.includes(result.toolCallId) ?? false
-  }))
+export {
+  /**
+   * @category getters
+   * @since 0.1.0
+   */
+  answer,
+  /**
+   * @category models
+   * @since 0.1.0
+   */
+  type CallMade,
+  /**
+   * @category getters
+   * @since 0.1.0
+   */
+  messagesOf,
+  /**
+   * @category getters
+   * @since 0.1.0
+   */
+  result,
+  /**
+   * @category models
+   * @since 0.1.0
+   */
+  type RunResult
+} from "./internal/runResult.ts"
