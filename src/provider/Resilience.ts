@@ -19,17 +19,16 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as CircuitBreaker from "effect/persistence/CircuitBreaker"
 import * as RateLimiter from "effect/persistence/RateLimiter"
-import * as Schedule from "effect/Schedule"
-import type * as Scope from "effect/Scope"
+import type * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { InvalidModel, ProviderUnavailable, UnsupportedProvider } from "../KernelError.ts"
-import { ProviderError, type ProviderReason } from "../KernelError.ts"
-import { Limits } from "../Limits.ts"
+import { ProviderError } from "../KernelError.ts"
 import type { ModelCall, ModelStream } from "../Middleware.ts"
 import { Middleware } from "../Middleware.ts"
 import type { Model } from "../Model.ts"
 import { ModelRegistry } from "../ModelRegistry.ts"
 import type { ProviderShape } from "../Provider.ts"
+import { again, type Failure, isPassing } from "./internal/again.ts"
 import { open } from "./internal/attempts.ts"
 
 /**
@@ -95,22 +94,13 @@ export interface CircuitOptions {
 
 // ---------------------------------------------------------------- guards
 
-const passing: ReadonlySet<ProviderReason> = new Set<ProviderReason>([
-  "rate_limited",
-  "overloaded",
-  "server_error",
-  "disconnected",
-  "timeout",
-  "incomplete"
-])
-
-/**
- * Tells whether the same call may succeed a little later (R-13).
- *
- * @category guards
- * @since 0.1.0
- */
-export const isPassing = (error: ProviderError): boolean => passing.has(error.reason)
+export {
+  /**
+   * @category guards
+   * @since 0.1.0
+   */
+  isPassing
+} from "./internal/again.ts"
 
 // ---------------------------------------------------------------- middleware
 
@@ -323,8 +313,6 @@ export const layerCircuitBreaker = (options?: {
 
 // ---------------------------------------------------------------- helpers
 
-type Failure = Stream.Error<ModelStream>
-
 type ErrorOf<M> = M extends Effect.Effect<infer _A, infer E, infer _R> ? E : never
 type ServicesOf<M> = M extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
 
@@ -349,39 +337,6 @@ const known = (registry: ModelRegistry["Service"], name: string) =>
 
 const unavailable = (call: ModelCall, error: { readonly message: string }) =>
   new ProviderError({ provider: call.provider.name, reason: "not_configured", detail: error.message })
-
-/** Opens a reply again as long as that may help; what stops a run on purpose is never repeated. */
-const again = (
-  opened: Effect.Effect<ModelStream, Failure, Scope.Scope>,
-  options: RetryOptions
-): Effect.Effect<ModelStream, ProviderError, Scope.Scope> =>
-  Effect.suspend(() => {
-    const attempts = options.attempts ?? 3
-    const mayPass = options.while ?? isPassing
-    let made = 0
-    return Effect.catchIf(
-      opened,
-      (error) => error._tag !== "ProviderError",
-      (error) => Effect.succeed<ModelStream>(Stream.fail(error))
-    ).pipe(
-      Effect.retry({
-        schedule: options.schedule ?? pauses,
-        while: (error) => (++made < attempts && mayPass(error) ? patience(error) : Effect.succeed(false))
-      })
-    )
-  })
-
-const pauses = Schedule.exponential("500 millis").pipe(Schedule.jittered)
-
-/** Waits as long as the vendor asked for; says no when that is too long (R-13). */
-const patience = Effect.fnUntraced(function* (error: ProviderError) {
-  if (error.retryAt === undefined) return true
-  const limits = yield* Limits
-  const wait = error.retryAt - (yield* Clock.currentTimeMillis)
-  if (wait > limits.retryAfterMs) return false
-  if (wait > 0) yield* Effect.sleep(wait)
-  return true
-})
 
 const nameOf = (call: ModelCall): string => `${call.provider.name}/${call.request.model.id}`
 
