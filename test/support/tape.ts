@@ -6,7 +6,7 @@
  * passed-over blocks are further user messages (W-10), what is injected is
  * escaped (BP-76), prose plans are no rejections (W-34), type names are ours, a
  * hint may follow the reminder (W-36), tasks are recorded at their step (W-28)
- * and their media are named (W-21).
+ * and their media are named (W-21), one predicate says who can act (BP-42).
  */
 import { Effect, Exit, Layer, Stream } from "effect"
 import {
@@ -297,6 +297,7 @@ export const play = Effect.fnUntraced(function* (tape: Tape, whole: boolean) {
     model: tape.agent.model,
     maxSteps: tape.agent.max_steps,
     gate: "listing",
+    ...proseOf(tape),
     ...(tape.agent.skills === null ? {} : { skills: tape.agent.skills }),
     ...(tape.agent.protocols === null ? {} : { protocols: tape.agent.protocols }),
     ...(tape.agent.generation === undefined ? {} : { generation: generationOf(tape.agent.generation) })
@@ -371,6 +372,19 @@ export const play = Effect.fnUntraced(function* (tape: Tape, whole: boolean) {
   const played: Played = { exit, events, requests, rows, media, tasks, evaluations, generations }
   return played
 })
+
+/**
+ * The recorded library asks its own question about who is corrected: a list of
+ * skills or of protocols, registered or not. Where ours has another answer
+ * (BP-42), the setting gives the recorded one.
+ */
+const proseOf = ({ agent, protocols = [] }: Tape): { readonly prose?: "corrective" | "final" } => {
+  const corrects = agent.skills !== null || (agent.protocols !== null && agent.protocols.length > 0)
+  const visible = protocols.filter(
+    ({ name }) => !Protocol.reserved.has(name) && (agent.protocols === null || agent.protocols.includes(name))
+  )
+  return corrects === (agent.skills !== null || visible.length > 0) ? {} : { prose: corrects ? "corrective" : "final" }
+}
 
 const generationOf = ({
   extra,
