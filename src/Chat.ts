@@ -53,6 +53,8 @@ export interface ChatOptions extends Omit<RunOptions, "history"> {
 /**
  * Answers a message.
  *
+ * A call of the run must not chat on the same history: it would wait for itself.
+ *
  * @example
  * const first = yield* Chat.chat(agent, "I am Ada.")
  * const second = yield* Chat.chat(agent, "Who am I?")

@@ -80,7 +80,13 @@ export interface Drawn {
  * requests, an answer, or a workflow.
  *
  * Text outside blocks has no place in it, so a model that wants to think does
- * it in a plan block. Names that no tag can hold are left out.
+ * it in a plan block. Names that no tag can hold are left out. An agent with
+ * `grammar: true` has its provider given this by itself.
+ *
+ * @example
+ * const grammar = Grammar.make({ skills: [search] })
+ * const text = Grammar.toGbnf(grammar) // root ::= …
+ * const reply = Grammar.sampler(grammar, 1).next() // <block type="command" name="search">{"query": …
  *
  * @category constructors
  * @since 0.1.0
