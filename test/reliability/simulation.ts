@@ -71,7 +71,9 @@ export const simulate = Effect.fnUntraced(function* (
   const world = new World({
     order: { pick: (count) => random.below(count), gives: () => random.chance(0.01) }
   })
-  const store = yield* RunStore.makeMemory
+  // Every other world takes what happened between two effects at once.
+  const whole = yield* Effect.provide(RunStore.RunStore, RunStore.layerMemory)
+  const store = seed % 2 === 0 ? RunStore.eachRevision(whole) : whole
   const findings: Array<string> = []
   const judge = new Judge()
   const facts: Array<Fact> = []
@@ -154,7 +156,7 @@ export const simulate = Effect.fnUntraced(function* (
 
   const kept = yield* Effect.orDie(keep(store))
   for (const { detail, rule } of [...judge.findings, ...judgeKept(facts, kept)]) findings.push(`${rule}: ${detail}`)
-  findings.push(...judgeBudget(kept), ...judgeTold(facts, told))
+  findings.push(...judgeBudget(kept), ...judgeTold(facts, told, store.commitAll !== undefined))
   for (const machine of world.machines) machine.kill()
   const entered = facts.filter((fact) => fact.type === "started").length
   return { seed, findings, steps, faults, entered }
@@ -303,10 +305,16 @@ const faulty = ({ random, store }: Site, machine: Machine): RunStore.Shape => {
       if (machine.status === "dead" || !random.chance(0.01)) return write
       return random.chance(0.5) ? Effect.fail(lost) : Effect.andThen(write, Effect.fail(lost))
     })
+  const { commitAll } = store
   return {
     ...store,
     create: (record, state) => weak(store.create(record, state)),
     commit: (record, state) => weak(store.commit(record, state)),
+    ...(commitAll === undefined
+      ? {}
+      : {
+          commitAll: (...commits: Parameters<typeof commitAll>) => weak(commitAll(...commits))
+        }),
     acquire: (runId, lease, now) => weak(store.acquire(runId, lease, now))
   }
 }
@@ -411,10 +419,23 @@ const judgeBudget = (kept: ReadonlyArray<Kept>): ReadonlyArray<string> =>
     return state?.agent === "frugal" && tokens > maxTokens + 100 ? [`R-19: ${runId} used ${tokens} tokens`] : []
   })
 
+/** How many events a process stored of a run with nothing else in between, the last time it stored any. */
+const together = (facts: ReadonlyArray<Fact>, machine: string, runId: string | undefined): number => {
+  const isTheirs = (fact: Fact | undefined) =>
+    fact?.type === "stored" && fact.machine === machine && fact.record.runId === runId
+  let count = 0
+  for (let at = facts.findLastIndex(isTheirs); isTheirs(facts[at]); at--) {
+    const fact = facts[at]
+    if (fact?.type === "stored") count += fact.record.events.length
+  }
+  return count
+}
+
 /** Whoever stored a record told its events, in order and without a gap (R-23). */
 const judgeTold = (
   facts: ReadonlyArray<Fact>,
-  told: ReadonlyMap<string, ReadonlyArray<RunEvent.RunEvent>>
+  told: ReadonlyMap<string, ReadonlyArray<RunEvent.RunEvent>>,
+  isGrouped: boolean
 ): ReadonlyArray<string> => {
   const findings: Array<string> = []
   for (const [machine, events] of told) {
@@ -437,8 +458,9 @@ const judgeTold = (
       const is = of(heard).filter(
         (line, index, lines) => !line.endsWith("run_completed") || (was.includes(line) && lines.indexOf(line) === index)
       )
-      // The last of them may have died with its process.
-      if (was.slice(0, is.length).join() !== is.join() || is.length < was.length - 2) {
+      // The last of them may have died with its process: those of one record, or of one transaction.
+      const least = was.length - (isGrouped ? together(facts, machine, runId) : 2)
+      if (was.slice(0, is.length).join() !== is.join() || is.length < least) {
         findings.push(`R-23: ${machine} stored ${was.length} events of ${runId} and told ${is.length}`)
       }
     }
