@@ -18,6 +18,7 @@ import { BlockFold } from "./internal/blockFold.ts"
 import type { JsonObject } from "./internal/json.ts"
 import { jsonObject } from "./internal/json.ts"
 import * as Markups from "./internal/markup.ts"
+import { Pieces } from "./internal/pieces.ts"
 import { parseJson, textOf } from "./internal/untrusted.ts"
 import { LimitExceeded } from "./KernelError.ts"
 import type { Limits } from "./Limits.ts"
@@ -188,7 +189,7 @@ class ReplyReader implements Reader {
   readonly #origin: { readonly provider: string; readonly model: string }
   readonly #parser: BlockFold | undefined
   readonly #limits: Limits
-  readonly #pieces: Array<string> = []
+  readonly #text = new Pieces()
   readonly #blocks: Array<Block> = []
   readonly #calls: Array<ToolCall> = []
   readonly #thinking = new Map<string, { text: string; metadata: JsonObject | undefined }>()
@@ -216,7 +217,7 @@ class ReplyReader implements Reader {
       if (part === undefined) continue
       switch (part.type) {
         case "text-delta":
-          index = this.#text(parts, index, part.delta)
+          index = this.#read(parts, index, part.delta)
           break
         case "reasoning-delta": {
           const thought = this.#thought(part.id)
@@ -260,7 +261,7 @@ class ReplyReader implements Reader {
 
   #whole(): Reply {
     if (this.#parser !== undefined) this.#tell(this.#parser.flush())
-    const text = this.#pieces.length === 1 ? (this.#pieces[0] ?? "") : this.#pieces.join("")
+    const text = this.#text.take("")
     return {
       text,
       blocks: this.#blocks,
@@ -273,14 +274,14 @@ class ReplyReader implements Reader {
   }
 
   /** Reads the deltas that came in one read as one piece; gives the index of the last. */
-  #text(parts: ReadonlyArray<StreamPart>, first: number, delta: string): number {
+  #read(parts: ReadonlyArray<StreamPart>, first: number, delta: string): number {
     let last = first
     let text = delta
     for (let next = parts[last + 1]; next?.type === "text-delta"; next = parts[last + 1]) {
       text += next.delta
       last++
     }
-    this.#pieces.push(text)
+    this.#text.add(text, text.length)
     const parser = this.#parser
     if (parser === undefined) {
       this.#grow(text.length)
