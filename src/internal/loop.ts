@@ -109,6 +109,8 @@ const flushed = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never
 const failed = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {
   const hook = run.hooks.onRunFailed
   if (hook !== undefined) {
+    // A store that fails here ends the run itself; only what the hook does wrong is passed over.
+    yield* flush(run)
     yield* ask(run, "onRunFailed", () => hook(hookArgs(run, { error }))).pipe(
       Effect.catchCause((cause) => Effect.logWarning("onRunFailed failed", cause))
     )

@@ -176,8 +176,11 @@ const askWith = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): Ef
         : hear(run, turn, tools, undefined, restore),
       (heard) => answer(run, heard)
     )
-    const stored = Effect.andThen(flush(run), heard)
-    return Tree.isBounded(run.tree) ? Effect.andThen(Tree.reserve(run.tree, run.state.depth, restore), stored) : stored
+    // Who waits for leave has stored what it did; who has leave gives it back, whatever comes of the call.
+    const allowed = Tree.isBounded(run.tree)
+      ? Effect.andThen(Tree.reserve(run.tree, run.state.depth, restore), heard)
+      : heard
+    return Effect.andThen(flush(run), allowed)
   })
 
 /** Reads what the reply means and commits it. */

@@ -5,6 +5,7 @@ import {
   Agent,
   Hooks,
   Kernel,
+  KernelError,
   MediaStore,
   PromptPipeline,
   ProtocolRegistry,
@@ -233,5 +234,29 @@ describe("a store that takes several revisions at once", () => {
       assert.isTrue(Exit.isSuccess(exit) && exit.value._tag === "ConcurrentAppendError")
       assert.deepStrictEqual(world.moments, [])
     }).pipe(Effect.scoped)
+  )
+
+  it.effect("fails with what the store says, though onRunFailed is asked in between", () =>
+    Effect.gen(function* () {
+      const broken = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, true)
+      let asked = 0
+      const failing: RunStore.Shape = { ...store, commitAll: () => Effect.fail(broken) }
+      const hooks: Hooks.Hooks = {
+        onRunFailed: () =>
+          Effect.sync(() => {
+            asked++
+          })
+      }
+      const pipeline = { build: () => new KernelError.TemplateError({ line: 1, detail: "no" }) }
+      const error = yield* Kernel.run(agent, "go", { runId: "run", provider: MockProvider.make("x") }).pipe(
+        Effect.flip,
+        Effect.provide(Layer.mergeAll(kernelOn(world, failing), Hooks.layer(hooks))),
+        Effect.provideService(PromptPipeline.PromptPipeline, pipeline)
+      )
+      assert.deepStrictEqual(error, broken)
+      assert.strictEqual(asked, 0)
+    })
   )
 })

@@ -12,8 +12,7 @@ import { Effect, Exit, Layer, Stream } from "effect"
 import {
   Agent,
   Block,
-  Call,
-  type Content,
+  Content,
   InstructionBuilder,
   Kernel,
   Media,
@@ -648,7 +647,7 @@ const section = (text: string, heading: string): string | undefined => {
 const toldContent = (part: Content.Content): Json =>
   part.type === "text"
     ? part.text
-    : Call.isMedia(part)
+    : Content.isMedia(part)
       ? { media: part.fileId ?? "", kind: part.type, mime: part.mediaType ?? "" }
       : { type: part.type }
 
