@@ -77,7 +77,7 @@ export const makeMemory = (before: ReadonlyArray<Message> = []): Effect.Effect<S
           const added = listOf(given)
           const refused = refusal(added)
           if (refused !== undefined) return Effect.fail(refused)
-          if (key === undefined || !keys.has(key)) messages.push(...added)
+          if (key === undefined || !keys.has(key)) for (const message of added) messages.push(message)
           if (key !== undefined) keys.add(key)
           return Effect.void
         }),

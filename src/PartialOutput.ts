@@ -83,7 +83,8 @@ export const fromEvents = <Output, S extends AnySkill<unknown>, E, R>(
 
 /** What text outside blocks tells: no number or word, which may begin a sentence, and of blocks as JSON the answer. */
 const outside = (value: Json | undefined): Json | undefined => {
-  if (typeof value !== "object" || !isJsonObject(value)) return typeof value === "object" ? value : undefined
+  if (typeof value !== "object" || value === null) return undefined
+  if (!isJsonObject(value)) return value
   const { blocks, ...rest } = value
   if (!Array.isArray(blocks) || Object.keys(rest).length > 0) return value
   const items: ReadonlyArray<Json> = blocks

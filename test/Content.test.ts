@@ -234,6 +234,15 @@ describe("Content", () => {
     assert.strictEqual(Content.toText(Content.code("```")), "````\n```\n````")
   })
 
+  it("fences code by one backtick more than any run in it, in one look", () => {
+    assert.strictEqual(Content.toText(Content.code("a ```` b")), "`````\na ```` b\n`````")
+    const ticks = "`".repeat(300_000)
+    const started = performance.now()
+    assert.strictEqual(Content.toText(Content.code(ticks)), `${ticks}\`\n${ticks}\n${ticks}\``)
+    // One look for each length took minutes.
+    assert.isBelow(performance.now() - started, 5_000)
+  })
+
   it("says what stands for a medium a model cannot take (BP-105)", () => {
     const image = Content.image({ fileId: "f", mediaType: "image/png" })
     assert.strictEqual(Content.placeholder(image), "[image unavailable: image/png]")

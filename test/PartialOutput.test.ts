@@ -33,6 +33,9 @@ describe("PartialJson", () => {
     assert.deepStrictEqual(told('{"a', '":1', "2", ',"b":tr', "ue}"), [{}, { a: 12 }, { a: 12, b: true }])
     assert.deepStrictEqual(told('["x\\', "n", "\\u00", 'e9"]'), [["x"], ["x\n"], ["x\né"]])
     assert.deepStrictEqual(told('["\\\\', '\\"', '"]'), [["\\"], ['\\"']])
+    assert.deepStrictEqual(told('["a\ud83d', '\ude00"]'), [["a"], ["a\u{1f600}"]])
+    assert.deepStrictEqual(told('["a\\ud83d', "\\ude", '00"]'), [["a"], ["a\u{1f600}"]])
+    assert.deepStrictEqual(told('["\\\\ud83d', '"]'), [["\\ud83d"]])
   })
 
   it("says nothing of prose, nor of what turns out to be none", () => {
@@ -123,6 +126,20 @@ describe("PartialOutput.fromEvents", () => {
       assert.isAbove(seen.length, 4)
       assert.deepStrictEqual(seen[0], {})
       assert.deepStrictEqual(seen.at(-1), { title: "Soup", steps: ["cut", "cook"] })
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("tells no sentence that begins with a word of JSON", () =>
+    Effect.gen(function* () {
+      const agent = Agent.make({ instructions: "", model: "m", output: Recipe })
+      for (const sentence of ["null and void", "true it is", "3 eggs"]) {
+        const mock = MockProvider.make(sentence, answer)
+        const seen = yield* Kernel.stream(agent, "?", { provider: mock }).pipe(
+          PartialOutput.fromEvents,
+          Stream.runCollect
+        )
+        assert.deepStrictEqual(seen, [{ title: "Soup", steps: ["cut", "cook"] }], sentence)
+      }
     }).pipe(Effect.provide(kernel()))
   )
 

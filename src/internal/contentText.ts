@@ -75,7 +75,8 @@ const bracket = (kind: string, ref: string | undefined): string =>
 
 // The fence is longer than any run of backticks inside, so the code cannot close it.
 const fenced = (code: string, language: string): string => {
-  let fence = "```"
-  while (code.includes(fence)) fence += "`"
+  let longest = 2
+  for (const [run] of code.matchAll(/`{3,}/g)) longest = Math.max(longest, run.length)
+  const fence = "`".repeat(longest + 1)
   return `${fence}${language}\n${code}\n${fence}`
 }

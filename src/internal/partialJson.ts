@@ -9,6 +9,7 @@
  * @since 0.1.0
  */
 import type { Json } from "./json.ts"
+import { isHighSurrogate } from "./scan.ts"
 
 export class PartialJson {
   #text = ""
@@ -119,16 +120,26 @@ export class PartialJson {
   }
 }
 
-/** The end of a text that is cut inside a string, without an escape that is not whole. */
+/** The end of a text that is cut inside a string, without an escape that is not whole, nor half of a pair. */
 const beforeEscape = (text: string): number => {
   const tail = text.slice(-6)
   const start = tail.lastIndexOf("\\")
-  if (start === -1) return text.length
-  let slashes = 0
-  for (let at = text.length - tail.length + start; text[at] === "\\"; at--) slashes++
-  // An even number of them are characters of their own.
-  if (slashes % 2 === 0) return text.length
+  const at = text.length - tail.length + start
+  if (start === -1 || !isEscape(text, at)) return beforePair(text, text.length)
   const escape = tail.slice(start)
   const isWhole = escape[1] === "u" ? escape.length === 6 : escape.length > 1
-  return isWhole ? text.length : text.length - escape.length
+  return beforePair(text, isWhole ? text.length : at)
+}
+
+/** The first half of a surrogate pair is no character: it waits for the other, be it written out or as an escape. */
+const beforePair = (text: string, end: number): number => {
+  if (isHighSurrogate(text.charCodeAt(end - 1))) return end - 1
+  return /^\\u[dD][89abAB]/.test(text.slice(Math.max(0, end - 6), end)) && isEscape(text, end - 6) ? end - 6 : end
+}
+
+/** Of backslashes in a row, an even number are characters of their own. */
+const isEscape = (text: string, at: number): boolean => {
+  let slashes = 0
+  while (text[at - slashes] === "\\") slashes++
+  return slashes % 2 === 1
 }

@@ -6,11 +6,12 @@
 import * as Tokenizer from "effect/ai/Tokenizer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { ofText } from "../internal/tokens.ts"
 import { TokenCounter, type TokenCount } from "../PromptPipeline.ts"
 
 /**
  * Counts the tokens of prompts with the tokenizer of the context. One that
- * fails is logged, and the text counts a token for every four characters.
+ * fails is logged, and the text counts a token for every four of its bytes.
  *
  * @category layers
  * @since 0.1.0
@@ -23,9 +24,7 @@ export const layer: Layer.Layer<never, never, Tokenizer.Tokenizer> = Layer.effec
       (text) =>
         tokenizer.tokenize(text).pipe(
           Effect.map((tokens) => tokens.length),
-          Effect.catchCause((cause) =>
-            Effect.as(Effect.logWarning("a text was not tokenized", cause), Math.ceil(text.length / 4))
-          )
+          Effect.catchCause((cause) => Effect.as(Effect.logWarning("a text was not tokenized", cause), ofText(text)))
         )
   )
 )

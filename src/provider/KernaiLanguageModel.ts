@@ -25,7 +25,7 @@ import * as Contents from "../Content.ts"
 import type { Generation } from "../Generation.ts"
 import type { Json, JsonObject } from "../internal/json.ts"
 import { jsonObject } from "../internal/json.ts"
-import type { ProviderError } from "../KernelError.ts"
+import { MediaNotFound, type ProviderError } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
 import type { Model } from "../Model.ts"
@@ -35,6 +35,8 @@ import { Provider } from "../Provider.ts"
 import type { StreamPart } from "../StreamPart.ts"
 
 /**
+ * Which model is asked, and how.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -98,7 +100,7 @@ const toRequest = (
     messages: format === undefined ? messages : [...messages, Messages.user(asJson(format))],
     tools: toolChoice === "none" ? [] : allowed(tools, toolChoice).map(toDefinition),
     generation,
-    media: { get: () => Effect.succeedNone, bytes: (id) => Effect.die(new Error(`no medium ${id} in a prompt`)) },
+    media: { get: () => Effect.succeedNone, bytes: (id) => Effect.fail(new MediaNotFound({ id })) },
     ...(format === undefined ? {} : { grammar: { _tag: "Json" as const, schema: format } })
   }
 }
@@ -241,7 +243,13 @@ const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<Respons
 }
 
 // A model that was told not to may still put its JSON into a fence.
-const unfenced = (text: string): string => /^\s*```(?:json)?\s*\n([\s\S]*?)\n?\s*```\s*$/.exec(text)?.[1] ?? text
+const unfenced = (text: string): string => {
+  const inner = text.trim()
+  const line = inner.indexOf("\n")
+  if (!inner.startsWith("```") || !inner.endsWith("```") || line === -1 || line > inner.length - 3) return text
+  const word = inner.slice(3, line).trim()
+  return word === "" || word === "json" ? inner.slice(line + 1, -3).trim() : text
+}
 
 // ---------------------------------------------------------------- errors
 

@@ -23,10 +23,12 @@ import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { Fault } from "./internal/fault.ts"
 import * as Foreign from "./internal/foreign.ts"
-import { encoder, type Piece, spoken, textOf } from "./internal/pieces.ts"
+import { encoder, type Piece, spoken, standIn, textOf } from "./internal/pieces.ts"
 import type { Reply } from "./internal/reply.ts"
 
 /**
+ * What the provider is called.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -139,11 +141,15 @@ const toContent = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Prompt.UserMessa
   for (const piece of pieces) {
     if (piece.kind === "text") parts.push({ type: "text", text: piece.text })
     if (piece.kind !== "media") continue
-    const data = "url" in piece.source ? new URL(piece.source.url) : piece.source.data
-    parts.push({ type: "file", mediaType: piece.mediaType, data })
+    const data = "url" in piece.source ? urlOf(piece.source.url) : piece.source.data
+    if (data === undefined) parts.push({ type: "text", text: textOf([standIn(piece)]) })
+    else parts.push({ type: "file", mediaType: piece.mediaType, data })
   }
   return parts
 }
+
+// An address that is none is nothing to read.
+const urlOf = (url: string): URL | undefined => (URL.canParse(url) ? new URL(url) : undefined)
 
 const toResult = (piece: Extract<Piece, { kind: "result" }>): Prompt.ToolResultPartEncoded => {
   const shown = toContent(piece.pieces)

@@ -143,6 +143,8 @@ export const toTool = (skill: Skill.AnySkill<unknown>) =>
     .annotate(Tool.OpenWorld, skill.annotations.openWorld)
 
 /**
+ * A skill as a tool, by its type.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -301,7 +303,7 @@ const toModelOutput = (result: typeof Success.Type): ReadonlyArray<Prompt.ToolMo
   return [
     Prompt.textPart({ text: result.text }),
     ...result.media.flatMap(({ data, mediaType, url }) => {
-      const source = data ?? (url === undefined ? undefined : new URL(url))
+      const source = data ?? (url !== undefined && URL.canParse(url) ? new URL(url) : undefined)
       return source === undefined ? [] : [Prompt.filePart({ mediaType, data: source })]
     })
   ]

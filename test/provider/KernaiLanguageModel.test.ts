@@ -82,6 +82,15 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock)))
   })
 
+  it.effect("looks for a fence in one look, however long the reply is", () => {
+    const mock = MockProvider.make(`\`\`\`json\n${"\n".repeat(200_000)}x`)
+    return Effect.gen(function* () {
+      const started = performance.now()
+      yield* Effect.flip(LanguageModel.generateObject({ prompt: "?", schema: Schema.Struct({ a: Schema.String }) }))
+      assert.isBelow(performance.now() - started, 5_000)
+    }).pipe(Effect.provide(over(mock)))
+  })
+
   it.effect("gives thinking back only to the provider that signed it (CP-9)", () => {
     const signed: ReadonlyArray<StreamPart.StreamPart> = [
       { type: "reasoning-start", id: "t" },

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, Schema, Stream } from "effect"
 import { AiError, LanguageModel, type Response } from "effect/ai"
 import { TestClock } from "effect/testing"
-import { Agent, Model, Skill } from "kernai"
+import { Agent, Content, Model, Skill } from "kernai"
 import { KernaiLanguageModel, LanguageModelProvider } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
 import { kernel, of, told } from "../support/toolbox.ts"
@@ -53,6 +53,17 @@ describe("LanguageModelProvider", () => {
       )
       assert.strictEqual(of(run, "model_completed")[0]?.usage?.cachedTokens, 4)
     }).pipe(Effect.provide(kernel(add)))
+  )
+
+  it.effect("says what stands for a medium whose address is none, instead of dying of it", () =>
+    Effect.gen(function* () {
+      const { asked, model } = yield* scripted([say("ok"), finish])
+      const agent = Agent.make({ instructions: "", model: Model.make("m", { capabilities: ["text", "vision"] }) })
+      const image = Content.image({ url: "not an address", mediaType: "image/png" })
+      const run = yield* told(agent, [image, "What is it?"], { provider: LanguageModelProvider.fromModel(model) })
+      assert.strictEqual(run.text, "ok")
+      assert.include(JSON.stringify(asked[0]?.prompt.content), "[image unavailable: image/png]")
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("runs an agent in native calls, also parallel ones, and runs no tool itself", () =>

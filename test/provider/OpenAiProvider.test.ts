@@ -29,6 +29,23 @@ const tool = { name: "add", description: "Adds", inputSchema: { type: "object" }
 const vision = Model.make("m", { capabilities: ["text", "vision"] })
 const picture = Content.image({ data: new Uint8Array([1, 2, 3]), mediaType: "image/png" })
 
+describe("OpenAiProvider, reading a server that gives every call the index 0", () => {
+  it.effect("tells its calls apart by their ids, in a time that grows with their number", () =>
+    Effect.gen(function* () {
+      const count = 20_000
+      const piece = (id: number) => ({ index: 0, id: `c${id}`, function: { name: "add", arguments: `{"a":${id}}` } })
+      const list = Array.from({ length: count }, (_, id) => delta({ tool_calls: [piece(id)] }))
+      const started = performance.now()
+      const { parts } = yield* reading(...list, delta({}, "tool_calls"))
+      assert.isBelow(performance.now() - started, 10_000)
+      assert.deepStrictEqual(
+        callsOf(parts).map((call) => call.params),
+        Array.from({ length: count }, (_, a) => ({ a }))
+      )
+    })
+  )
+})
+
 describe("OpenAiProvider, asking", () => {
   it.effect("sends results as text, and what they show in a message of the user", () =>
     Effect.gen(function* () {

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Content from "../../Content.ts"
+import { cut } from "../../internal/cut.ts"
 import { isJsonObject, type JsonObject, jsonObject } from "../../internal/json.ts"
 import { plain } from "../../internal/plain.ts"
 import { McpError } from "../../KernelError.ts"
@@ -129,7 +130,7 @@ const fit = Effect.fnUntraced(function* (station: Station, answer: Render.Render
   const id = yield* keep(bytes)
   const where = id === undefined ? "" : `; the whole is kept as ${id}`
   const note = `[The answer has ${bytes.byteLength} bytes. This is its beginning${where}. Ask for a smaller part of it.]`
-  const start = new TextDecoder().decode(bytes.subarray(0, limits.resultBytes)).replace(/\ufffd+$/, "")
+  const start = cut(text, limits.resultBytes)
   return {
     ...answer,
     content: [

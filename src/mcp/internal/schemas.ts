@@ -24,7 +24,7 @@ export const isSelfContained = (schema: unknown): boolean => {
   for (let seen = 0; waiting.length > 0; seen++) {
     if (seen > maxNodes) return false
     const node = waiting.pop()
-    if (Array.isArray(node)) waiting.push(...node)
+    if (Array.isArray(node)) for (const item of node) waiting.push(item)
     if (!isRecord(node)) continue
     for (const [key, value] of Object.entries(node)) {
       if (reference.has(key) && typeof value === "string" && !value.startsWith("#")) return false

@@ -162,6 +162,7 @@ export const decoder = (reply: Reply): Decoder => {
   let refused = false
   let isKnown = false
   let hasSpoken = false
+  const turns = new Map<number, number>()
 
   const finish = (given: FinishReason) =>
     reply.finish(refused ? "content-filter" : given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
@@ -174,7 +175,8 @@ export const decoder = (reply: Reply): Decoder => {
       refused = true
       reply.text(refusal)
     }
-    if (message?.["tool_calls"] !== undefined) list(message, "tool_calls").forEach((call) => readCall(reply, call))
+    if (message?.["tool_calls"] !== undefined)
+      list(message, "tool_calls").forEach((call) => readCall(reply, turns, call))
   }
 
   const take = (chunk: Fields, key: "delta" | "message"): Fault | undefined => {
@@ -231,12 +233,11 @@ const speak = (reply: Reply, content: unknown) => {
  * A piece belongs to the call of its index, unless it names another id; without
  * an index it belongs to the call of its id, or else continues the last one.
  */
-const readCall = (reply: Reply, piece: Fields) => {
+const readCall = (reply: Reply, turns: Map<number, number>, piece: Fields) => {
   const target = fields(piece, "function")
   const name = text(target, "name")
   const id = text(piece, "id")
-  const key = callKey(reply, count(piece, "index"), id, name)
-  if (key === undefined) return
+  const key = callKey(reply, turns, count(piece, "index"), id, name)
   if (!reply.knowsCall(key)) reply.call(key, id, name ?? "")
   const params = target?.["arguments"]
   if (typeof params === "string") reply.params(key, params)
@@ -245,23 +246,26 @@ const readCall = (reply: Reply, piece: Fields) => {
 
 const callKey = (
   reply: Reply,
+  turns: Map<number, number>,
   index: number | undefined,
   id: string | undefined,
   name: string | undefined
-): string | undefined => {
+): string => {
   if (index === undefined) {
     const last = reply.lastCall()
     const continues = last !== undefined && (id === undefined ? name === undefined : id === reply.callId(last))
     return continues ? last : `next ${reply.callCount()}`
   }
   // Some servers give every call index 0: another id there is another call.
-  for (let turn = 0; ; turn++) {
-    const key = turn === 0 ? String(index) : `${index} ${turn}`
-    if (!reply.knowsCall(key)) return key
-    const isOther = id !== undefined && name !== undefined && id !== reply.callId(key)
-    if (!isOther && !reply.knowsCall(`${index} ${turn + 1}`)) return key
-  }
+  const turn = turns.get(index) ?? 0
+  const key = keyOf(index, turn)
+  const isOther = reply.knowsCall(key) && id !== undefined && name !== undefined && id !== reply.callId(key)
+  if (!isOther) return key
+  turns.set(index, turn + 1)
+  return keyOf(index, turn + 1)
 }
+
+const keyOf = (index: number, turn: number): string => (turn === 0 ? String(index) : `${index} ${turn}`)
 
 const finishReason = (given: string): FinishReason => {
   switch (given) {
