@@ -261,12 +261,9 @@ export const configJsonSchema = (): JsonObject => Configs.jsonSchema()
  * @category getters
  * @since 0.1.0
  */
-export const skillNames = (
+export const skillNames: (
   agent: Agent<unknown, AnySkill<unknown>, unknown>
-): "all" | ReadonlyArray<string> | undefined =>
-  agent.skills === undefined || agent.skills === "all"
-    ? agent.skills
-    : agent.skills.map((skill) => (typeof skill === "string" ? skill : skill.name))
+) => "all" | ReadonlyArray<string> | undefined = Configs.skillNames
 
 /**
  * Finds the first value an agent cannot have (AC-22).

@@ -212,18 +212,10 @@ export const textOf = (result: CallResult): string =>
 const textOfParts = (parts: ReadonlyArray<Content>): string => {
   if (parts.length === 1 && parts[0]?.type === "text") return parts[0].text
   let text = ""
-  for (const part of parts) if (!isMedia(part)) text += part.type === "text" ? part.text : Contents.toText(part)
+  for (const part of parts)
+    if (!Contents.isMedia(part)) text += part.type === "text" ? part.text : Contents.toText(part)
   return text
 }
-
-/**
- * Tells whether a part is a medium.
- *
- * @category guards
- * @since 0.1.0
- */
-export const isMedia = (part: Content): part is MediaContent =>
-  part.type === "image" || part.type === "audio" || part.type === "video" || part.type === "document"
 
 /**
  * The media of a result as a model is shown them: before each one a block with its id (BP-72).
@@ -232,7 +224,9 @@ export const isMedia = (part: Content): part is MediaContent =>
  * @since 0.1.0
  */
 export const mediaOf = (output: ReadonlyArray<Content>): ReadonlyArray<Content> =>
-  output.flatMap((part): ReadonlyArray<Content> => (isMedia(part) ? [Contents.text(mediaTag(part)), part] : []))
+  output.flatMap((part): ReadonlyArray<Content> =>
+    Contents.isMedia(part) ? [Contents.text(mediaTag(part)), part] : []
+  )
 
 const blockMessage = (result: CallResult): Message => {
   if (result.error !== undefined)

@@ -16,6 +16,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { TopicId } from "./Address.ts"
 import { AgentId } from "./Address.ts"
+import { closeOver } from "./internal/closeOver.ts"
 import type { Mailbox } from "./internal/mailbox.ts"
 import * as Mailboxes from "./internal/mailbox.ts"
 import { AgentIdConflict, AgentNotFoundError, HandlerError } from "./KernelError.ts"
@@ -51,6 +52,8 @@ export {
 export type Handler<E = unknown, R = never> = (message: Message) => Effect.Effect<Message | undefined | void, E, R>
 
 /**
+ * The verbs of a bus.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -131,9 +134,8 @@ export const make: Effect.Effect<Shape, never, Scope.Scope> = Effect.gen(functio
 
   const register = Effect.fnUntraced(function* <E, R>(agentId: AgentId, handler: Handler<E, R>) {
     const address = agentId.toString()
-    const services = yield* Effect.context<R>()
-    const closed: Handler = (message) =>
-      Effect.updateContext(handler(message), (current: Context.Context<never>) => Context.merge(services, current))
+    const provide = closeOver(yield* Effect.context<R>())
+    const closed: Handler = (message) => provide(Effect.suspend(() => handler(message)))
     yield* Effect.acquireRelease(
       Effect.suspend(() => {
         if (handlers.has(address)) return Effect.fail(new AgentIdConflict({ agentId: address }))

@@ -15,6 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Call, CallResult } from "./Call.ts"
 import type { Generation } from "./Generation.ts"
+import { closeOver } from "./internal/closeOver.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
 import type { ErrorInfo, RunSource, RunState, Turn } from "./RunState.ts"
 import type { Message } from "./Message.ts"
@@ -73,7 +74,7 @@ export interface Prepared {
 }
 
 /**
- * A stand-in for running a call: what it gives, or why it was refused.
+ * What a hook makes of a call at its review: other arguments, or a result that stands in for running it (DR-11).
  *
  * @category models
  * @since 0.1.0
@@ -148,13 +149,10 @@ export const layer = <E, R>(hooks: Given<E, R>): Layer.Layer<never, never, R> =>
  * @since 0.1.0
  */
 export const close = <E, R>(hooks: Given<E, R>, services: Context.Context<R>): Hooks => {
+  const own = closeOver(services)
   const provide = <Args extends ReadonlyArray<unknown>, A>(
     hook: ((...args: Args) => Effect.Effect<A, E, R>) | undefined
-  ) =>
-    hook === undefined
-      ? undefined
-      : (...args: Args): Effect.Effect<A, E> =>
-          Effect.updateContext(hook(...args), (current: Context.Context<never>) => Context.merge(services, current))
+  ) => (hook === undefined ? undefined : (...args: Args): Effect.Effect<A, E> => own(hook(...args)))
   const closed = {
     onRunStarted: provide(hooks.onRunStarted),
     onTurnStarted: provide(hooks.onTurnStarted),

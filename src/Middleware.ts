@@ -13,9 +13,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Stream from "effect/Stream"
 import type { Call, CallResult } from "./Call.ts"
+import { closeOver } from "./internal/closeOver.ts"
+import { extensionError } from "./internal/extension.ts"
 import type { JsonObject } from "./internal/json.ts"
-import type { MiddlewareTermination, ProviderError } from "./KernelError.ts"
-import { ExtensionFailed } from "./KernelError.ts"
+import type { ExtensionFailed, MiddlewareTermination, ProviderError } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { ProviderShape, Request } from "./Provider.ts"
 import type { StreamPart } from "./StreamPart.ts"
@@ -58,6 +59,8 @@ export interface ToolRun {
 }
 
 /**
+ * What a call gives. What a skill does wrong is a result; a failure here fails the run, or ends it on purpose.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -86,7 +89,7 @@ export const Middleware: Context.Reference<ReadonlyArray<Middleware>> = Context.
 )
 
 /**
- * Adds middleware inside what is already there. Its tool effects may need services: they are closed over here.
+ * Adds middleware inside what is already there. For one that needs services see `layerTool`.
  *
  * @category layers
  * @since 0.1.0
@@ -112,22 +115,12 @@ export const layerTool = <E, R>(
   Layer.effect(
     Middleware,
     Effect.gen(function* () {
-      const services = yield* Effect.context<R>()
+      const provide = closeOver(yield* Effect.context<R>())
       const outer = yield* Middleware
       const wrapped: Middleware = {
         callTool: (run, next) =>
-          callTool(run, next).pipe(
-            Effect.updateContext((current: Context.Context<never>) => Context.merge(services, current)),
-            Effect.mapError((error) =>
-              isTermination(error) ? error : new ExtensionFailed({ extension: "callTool", detail: sentence(error) })
-            )
-          )
+          Effect.mapError(provide(callTool(run, next)), (error) => extensionError("callTool", error))
       }
       return [...outer, wrapped]
     })
   )
-
-const isTermination = (error: unknown): error is MiddlewareTermination =>
-  typeof error === "object" && error !== null && "_tag" in error && error._tag === "MiddlewareTermination"
-
-const sentence = (error: unknown): string => (error instanceof Error ? error.message : String(error))

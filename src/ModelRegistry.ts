@@ -12,6 +12,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
+import { closeOver } from "./internal/closeOver.ts"
 import { InvalidModel, ProviderUnavailable, UnsupportedProvider } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
 import * as Models from "./Model.ts"
@@ -124,6 +125,7 @@ export const layer = <R = never>(
   Layer.effect(
     ModelRegistry,
     Effect.map(Effect.context<R>(), (context) => {
+      const provide = closeOver(context)
       const registered = new Map<string, Adapter<R>>()
       for (const [key, adapter] of Object.entries(adapters)) registered.set(canonical(key), adapter)
       const keys = [...new Set([...known.keys(), ...registered.keys()])]
@@ -135,7 +137,7 @@ export const layer = <R = never>(
         if (ready !== undefined) return ready
         const adapter = registered.get(key)
         if (adapter === undefined) return yield* missing(key, keys)
-        const provider = "stream" in adapter ? adapter : yield* within(adapter, context)
+        const provider = "stream" in adapter ? adapter : yield* provide(adapter)
         built.set(key, provider)
         return provider
       })
@@ -200,10 +202,6 @@ const missing = (key: string, keys: ReadonlyArray<string>): UnsupportedProvider 
     ? new UnsupportedProvider({ provider: key, supported: keys })
     : new ProviderUnavailable({ provider: key, package: need.package, variable: need.variable })
 }
-
-// The running fiber's clock, logger and configuration win over those of the layer.
-const within = <A, E, R>(effect: Effect.Effect<A, E, R>, context: Context.Context<R>): Effect.Effect<A, E> =>
-  Effect.updateContext(effect, (current: Context.Context<never>) => Context.merge(context, current))
 
 const catalogue: ReadonlyArray<Model> = [
   Models.claudeOpus4,

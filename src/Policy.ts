@@ -1,7 +1,7 @@
 /**
  * May this call run, and is it shown at all (AC-18, AC-19).
  *
- * A policy hides callables from the model (`filter`) and decides about each call
+ * A policy hides callables from the model (`visible`) and decides about each call
  * (`authorize`). What is hidden is denied too, even when the model guesses its
  * name. Several policies combine: the strictest decision wins. A policy that
  * fails denies.
@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import type { CallKind } from "./Call.ts"
+import { closeOver } from "./internal/closeOver.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
 import { compile } from "./internal/rules.ts"
 import { ConfigInvalid } from "./KernelError.ts"
@@ -36,9 +37,19 @@ export type Decision =
   | { readonly _tag: "Denied"; readonly reason: string }
   | { readonly _tag: "Confirm"; readonly reason: string }
 
-/** @category constructors @since 0.1.0 */
+/**
+ * The call runs.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const allowed: Decision = { _tag: "Allowed" }
-/** @category constructors @since 0.1.0 */
+/**
+ * The call does not run, and the model is told why.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const denied = (reason: string): Decision => ({ _tag: "Denied", reason })
 /**
  * The run pauses until a person answers (DR-22).
@@ -213,13 +224,12 @@ export const layer = <E, R>(
   Layer.effect(
     Policy,
     Effect.gen(function* () {
-      const services = yield* Effect.context<R>()
+      const provide = closeOver(yield* Effect.context<R>())
       const outer = yield* Policy
       const shape: PolicyShape = {
         ...(visible === undefined ? {} : { visible }),
         authorize: (call) =>
-          Effect.suspend(() => authorize(call)).pipe(
-            Effect.updateContext((current: Context.Context<never>) => Context.merge(services, current)),
+          provide(Effect.suspend(() => authorize(call))).pipe(
             Effect.catchCause(() => Effect.succeed(denied("policy_error")))
           )
       }

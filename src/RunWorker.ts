@@ -22,6 +22,7 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import { offer } from "./internal/offer.ts"
+import { passing } from "./internal/passing.ts"
 import { Kernel, type ResumeOptions } from "./Kernel.ts"
 import { AgentCrashError, CancellationError, type KernelError } from "./KernelError.ts"
 import { type RunHead, RunStore, type StoreError } from "./RunStore.ts"
@@ -286,14 +287,5 @@ const isPassing = ({ lease, status }: RunHead): boolean =>
   status.type === "failed" &&
   status.error.tag === "ProviderError" &&
   passing.has(status.error.fields?.["reason"])
-
-const passing: ReadonlySet<unknown> = new Set([
-  "rate_limited",
-  "overloaded",
-  "server_error",
-  "disconnected",
-  "timeout",
-  "incomplete"
-])
 
 const progress: ReadonlySet<string> = new Set(["model_completed", "tool_call_completed", "turn_completed", "paused"])

@@ -22,6 +22,7 @@ import * as Yaml from "../internal/yaml.ts"
 import { AgentConfigInvalid, ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import type { AnySkill } from "../Skill.ts"
+import { readText } from "./internal/disk.ts"
 
 export {
   /**
@@ -113,15 +114,7 @@ export const load: (
   path: string
 ) => Effect.Effect<Agent<unknown>, ConfigInvalid | AgentConfigInvalid, FileSystem.FileSystem> = Effect.fnUntraced(
   function* (path) {
-    const fs = yield* FileSystem.FileSystem
-    const text = yield* Effect.gen(function* () {
-      const info = yield* fs.stat(path)
-      if (info.type !== "File") return yield* invalid(`the agent '${path}' is not a plain file`)
-      if (Number(info.size) > maxBytes) return yield* invalid(`the agent '${path}' is larger than ${maxBytes} bytes`)
-      return yield* fs.readFileString(path)
-    }).pipe(
-      Effect.catchTag("PlatformError", (error) => invalid(`the agent '${path}' cannot be read: ${error.message}`))
-    )
+    const text = yield* readText(path, "agent", maxBytes)
     return yield* parse(text, path.toLowerCase().endsWith(".json") ? "json" : "yaml")
   }
 )

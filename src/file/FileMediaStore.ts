@@ -11,14 +11,13 @@
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
-import type { PlatformError } from "effect/PlatformError"
 import * as Semaphore from "effect/Semaphore"
 import { createHash, randomUUID } from "node:crypto"
 import * as Record from "../internal/mediaRecord.ts"
 import * as Shelves from "../internal/mediaShelf.ts"
-import { StoreError } from "../KernelError.ts"
+import type { StoreError } from "../KernelError.ts"
 import { MediaStore, type StoredMedia } from "../MediaStore.ts"
-import { isTag, syncDirectory } from "./internal/disk.ts"
+import { failed, isTag, syncDirectory } from "./internal/disk.ts"
 import * as Name from "./internal/name.ts"
 
 /**
@@ -166,8 +165,3 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
 const none = new Uint8Array(0)
 
 const digestOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
-
-const failed =
-  (operation: string) =>
-  (error: PlatformError): Effect.Effect<never, StoreError> =>
-    Effect.fail(new StoreError({ operation, reason: "unavailable", detail: error.message }))

@@ -13,7 +13,6 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { PlatformError } from "effect/PlatformError"
 import * as Stream from "effect/Stream"
 import * as Follow from "../internal/follow.ts"
 import * as Marks from "../internal/marks.ts"
@@ -23,6 +22,7 @@ import type { RunRecord, RunState } from "../RunState.ts"
 import { advance } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "../RunStore.ts"
+import { failed } from "./internal/disk.ts"
 import * as Heads from "./internal/head.ts"
 import * as Leases from "./internal/lease.ts"
 import * as Log from "./internal/log.ts"
@@ -287,8 +287,3 @@ const newer = (format: number) =>
       detail: `format ${format} is newer than ${RunCodec.format}, the newest this version reads`
     })
   )
-
-const failed =
-  (operation: string) =>
-  (error: PlatformError): Effect.Effect<never, StoreError> =>
-    Effect.fail(new StoreError({ operation, reason: "unavailable", detail: error.message }))

@@ -9,7 +9,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
+import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Yaml from "../internal/yaml.ts"
@@ -17,6 +17,7 @@ import { ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import type { PolicyShape, Rule, Rules, Verdict } from "../Policy.ts"
 import * as Policy from "../Policy.ts"
+import { readText } from "./internal/disk.ts"
 
 export {
   /**
@@ -60,17 +61,7 @@ export const parse: (text: string) => Effect.Effect<Rules, ConfigInvalid> = Effe
  */
 export const load: (path: string) => Effect.Effect<PolicyShape, ConfigInvalid, FileSystem.FileSystem> =
   Effect.fnUntraced(function* (path) {
-    const fs = yield* FileSystem.FileSystem
-    const text = yield* Effect.gen(function* () {
-      const info = yield* fs.stat(path)
-      if (info.type !== "File") return yield* invalid("", `the policy '${path}' is not a plain file`)
-      if (Number(info.size) > maxBytes) {
-        return yield* invalid("", `the policy '${path}' is larger than ${maxBytes} bytes`)
-      }
-      return yield* fs.readFileString(path)
-    }).pipe(
-      Effect.catchTag("PlatformError", (error) => invalid("", `the policy '${path}' cannot be read: ${error.message}`))
-    )
+    const text = yield* readText(path, "policy", maxBytes)
     return yield* Effect.fromResult(Policy.rules(yield* parse(text)))
   })
 

@@ -16,7 +16,7 @@ import type { Model, Price } from "../Model.ts"
 import { Capability } from "../Model.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as Fault from "./fault.ts"
-import type { Json, JsonObject } from "./json.ts"
+import type { JsonObject } from "./json.ts"
 import { isJsonObject, jsonObject } from "./json.ts"
 import * as Snapshot from "./snapshot.ts"
 
@@ -235,7 +235,7 @@ export const write = (agent: Anyone, defaults: Anyone): Result.Result<JsonObject
       description: agent.description,
       system_prompt: instructions,
       model: typeof model === "string" ? model : writeModel(model),
-      skills: namesOf(agent),
+      skills: skillNames(agent),
       protocols: agent.protocols,
       gate: told("gate"),
       max_steps: told("maxSteps"),
@@ -266,7 +266,8 @@ export const write = (agent: Anyone, defaults: Anyone): Result.Result<JsonObject
   })
 }
 
-const namesOf = (agent: Anyone): Json | undefined =>
+/** The names an agent lists. */
+export const skillNames = (agent: Anyone): "all" | ReadonlyArray<string> | undefined =>
   agent.skills === undefined || agent.skills === "all"
     ? agent.skills
     : agent.skills.map((skill) => (typeof skill === "string" ? skill : skill.name))

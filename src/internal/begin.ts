@@ -310,7 +310,7 @@ const ended = (call: Call, result: RunResult<unknown>, turns: ReadonlyArray<Turn
 const mediaOf = (turns: ReadonlyArray<Turn>): ReadonlyArray<Content> => {
   const media = new Map<string, Content>()
   const keep = (parts: ReadonlyArray<Content>) => {
-    for (const part of parts) if (Calls.isMedia(part) && part.fileId !== undefined) media.set(part.fileId, part)
+    for (const part of parts) if (Contents.isMedia(part) && part.fileId !== undefined) media.set(part.fileId, part)
   }
   for (const { completed, message } of turns) {
     if (message !== undefined) keep(message.content)

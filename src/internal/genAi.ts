@@ -1,14 +1,11 @@
 /**
  * The names of OpenTelemetry's conventions for generative AI, and of nothing else.
  *
- * They are still in development: when they move, this is the one file to change.
+ * They are still in development, and taken from `gen-ai-dev/1.42.0-dev`: when they move, this is the one file to change.
  *
  * @since 0.1.0
  */
 import * as Metric from "effect/Metric"
-
-/** The conventions these names are taken from. */
-export const schemaUrl = "https://opentelemetry.io/schemas/gen-ai-dev/1.42.0-dev"
 
 /** Values of `gen_ai.operation.name`. */
 export const operations = {

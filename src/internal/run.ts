@@ -20,8 +20,8 @@ import type { Call, CallResult } from "../Call.ts"
 import type { Content } from "../Content.ts"
 import type { HookArgs, HookResult, Hooks } from "../Hooks.ts"
 import type * as InstructionBuilder from "../InstructionBuilder.ts"
-import type { KernelError, MiddlewareTermination } from "../KernelError.ts"
-import { ConcurrentAppendError, ExtensionFailed, StoreError } from "../KernelError.ts"
+import type { ExtensionFailed, KernelError, MiddlewareTermination } from "../KernelError.ts"
+import { ConcurrentAppendError, StoreError } from "../KernelError.ts"
 import type { Limits } from "../Limits.ts"
 import type * as MediaStore from "../MediaStore.ts"
 import type { Message } from "../Message.ts"
@@ -41,6 +41,7 @@ import type { StreamPart } from "../StreamPart.ts"
 import type { SkillRegistry } from "../SkillRegistry.ts"
 import type * as Telemetry from "../Telemetry.ts"
 import { advance, seal, turnLog, withContext } from "./advance.ts"
+import { extensionError } from "./extension.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
 import { freeze, take } from "./snapshot.ts"
 import type { Tree } from "./tree.ts"
@@ -386,15 +387,6 @@ export const ownContext = (context: JsonObject): JsonObject => {
   const copy = take(context)
   return Result.isSuccess(copy) && isJsonObject(copy.success) ? copy.success : context
 }
-
-/** The failure of a hook or middleware, unless it ends the run on purpose (CP-16). */
-export const extensionError = (extension: string, error: unknown): ExtensionFailed | MiddlewareTermination =>
-  isTermination(error) || error instanceof ExtensionFailed
-    ? error
-    : new ExtensionFailed({ extension, detail: error instanceof Error ? error.message : String(error) })
-
-const isTermination = (error: unknown): error is MiddlewareTermination =>
-  typeof error === "object" && error !== null && "_tag" in error && error._tag === "MiddlewareTermination"
 
 /**
  * Goes on after the settle hook of the phase just committed, which runs once;

@@ -18,9 +18,6 @@ import { absent, exactly, type FieldsOf } from "./runLeaves.ts"
 import * as Leaves from "./runLeaves.ts"
 import * as Storable from "./storable.ts"
 
-/** Everything that is stored of runs, for one way to read contents. */
-export type Schemas = ReturnType<typeof make>
-
 /** What the events of a record share. */
 export interface Scope {
   readonly rootRunId: string

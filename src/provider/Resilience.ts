@@ -55,6 +55,8 @@ export interface RetryOptions {
 export type Candidate = string | { readonly provider: ProviderShape; readonly model: Model }
 
 /**
+ * How often each model is asked, and when the next one is.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -82,6 +84,8 @@ export interface RateLimitOptions {
 }
 
 /**
+ * Which calls share a circuit, and what opens it.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -96,6 +100,8 @@ export interface CircuitOptions {
 
 export {
   /**
+   * Tells whether the same call may succeed a little later (R-13).
+   *
    * @category guards
    * @since 0.1.0
    */

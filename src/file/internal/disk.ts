@@ -4,8 +4,31 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type * as FileSystem from "effect/FileSystem"
+import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
+import { ConfigInvalid, StoreError } from "../../KernelError.ts"
+
+/** What goes wrong on a disk, as what goes wrong in a store. */
+export const failed =
+  (operation: string) =>
+  (error: PlatformError): Effect.Effect<never, StoreError> =>
+    Effect.fail(new StoreError({ operation, reason: "unavailable", detail: error.message }))
+
+/** Reads a text file of at most so many bytes; `what` it is stands in the sentence of a failure. */
+export const readText = Effect.fnUntraced(function* (
+  path: string,
+  what: string,
+  maxBytes: number
+): Effect.fn.Return<string, ConfigInvalid, FileSystem.FileSystem> {
+  const files = yield* FileSystem.FileSystem
+  const invalid = (reason: string) => new ConfigInvalid({ path: "", reason: `the ${what} '${path}' ${reason}` })
+  return yield* Effect.gen(function* () {
+    const info = yield* files.stat(path)
+    if (info.type !== "File") return yield* invalid("is not a plain file")
+    if (Number(info.size) > maxBytes) return yield* invalid(`is larger than ${maxBytes} bytes`)
+    return yield* files.readFileString(path)
+  }).pipe(Effect.catchTag("PlatformError", (error) => invalid(`cannot be read: ${error.message}`)))
+})
 
 /** Whether a file system failed in this way. */
 export const isTag = (tag: string) => (error: PlatformError) => error.reason._tag === tag

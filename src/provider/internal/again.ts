@@ -8,22 +8,14 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { ProviderError, ProviderReason } from "../../KernelError.ts"
+import { passing } from "../../internal/passing.ts"
+import type { ProviderError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { ModelStream } from "../../Middleware.ts"
 import type { RetryOptions } from "../Resilience.ts"
 
 /** How a reply may fail. */
 export type Failure = Stream.Error<ModelStream>
-
-const passing: ReadonlySet<ProviderReason> = new Set<ProviderReason>([
-  "rate_limited",
-  "overloaded",
-  "server_error",
-  "disconnected",
-  "timeout",
-  "incomplete"
-])
 
 /**
  * Tells whether the same call may succeed a little later (R-13).

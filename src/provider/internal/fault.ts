@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+import { passing } from "../../internal/passing.ts"
 import { ProviderError, type ProviderReason } from "../../KernelError.ts"
 
 /** A failure before it has a name: `code` is the vendor's, unchecked. */
@@ -72,15 +73,6 @@ export const statusReason = (status: number): ProviderReason => {
   if (status >= 500) return "server_error"
   return status >= 400 ? "invalid_request" : "invalid_response"
 }
-
-const passing: ReadonlySet<ProviderReason> = new Set<ProviderReason>([
-  "rate_limited",
-  "overloaded",
-  "server_error",
-  "disconnected",
-  "timeout",
-  "incomplete"
-])
 
 /** Whether the same call may succeed a little later (R-13). */
 export const isPassing = (fault: Fault): boolean => fault.retry !== false && passing.has(fault.reason)
