@@ -9,6 +9,8 @@
 import type { Json } from "effect/Schema"
 
 /**
+ * Options of one reply, in words that all vendors share.
+ *
  * @category models
  * @since 0.1.0
  */

@@ -77,6 +77,8 @@ export interface Prompt {
 }
 
 /**
+ * Makes the prompt of a turn. A failure fails the run where it stands.
+ *
  * @category models
  * @since 0.1.0
  */

@@ -54,7 +54,12 @@ interface Phase<Type extends string> extends Event<Type> {
 
 // ---------------------------------------------------------------- phases (DR-4)
 
-/** @category phases @since 0.1.0 */
+/**
+ * A run began: who runs, and what it was asked.
+ *
+ * @category phases
+ * @since 0.1.0
+ */
 export interface RunStarted extends Phase<"run_started"> {
   readonly agent: string
   readonly parentRunId: string | undefined
@@ -65,13 +70,25 @@ export interface RunStarted extends Phase<"run_started"> {
   readonly history: number
   readonly context: JsonObject
 }
-/** @category phases @since 0.1.0 */
+
+/**
+ * A turn was opened.
+ *
+ * @category phases
+ * @since 0.1.0
+ */
 export interface TurnStarted extends Phase<"turn_started"> {
   readonly turnId: string
   /** What was said to the run since its last turn, now part of the conversation. */
   readonly steering?: ReadonlyArray<Message>
 }
-/** @category phases @since 0.1.0 */
+
+/**
+ * The prompt of the turn is made, told as what is new in it.
+ *
+ * @category phases
+ * @since 0.1.0
+ */
 export interface TurnPrepared extends Phase<"turn_prepared"> {
   readonly model: string
   readonly dialect: "blocks" | "tools"
@@ -80,15 +97,33 @@ export interface TurnPrepared extends Phase<"turn_prepared"> {
   /** What differs from the agent's own model and generation for this turn. */
   readonly args?: ModelArgs
 }
-/** @category phases @since 0.1.0 */
+
+/**
+ * The model is about to be asked.
+ *
+ * @category phases
+ * @since 0.1.0
+ */
 export interface ModelStarted extends Phase<"model_started"> {
   readonly attempt: number
 }
-/** @category phases @since 0.1.0 */
+
+/**
+ * The model is about to be asked again: the run was cut off while it was (DR-24).
+ *
+ * @category phases
+ * @since 0.1.0
+ */
 export interface ModelRestarted extends Phase<"model_restarted"> {
   readonly attempt: number
 }
-/** @category phases @since 0.1.0 */
+
+/**
+ * The reply is there, with what it means for the run.
+ *
+ * @category phases
+ * @since 0.1.0
+ */
 export interface ModelCompleted extends Phase<"model_completed"> {
   readonly message: Message
   /** Who answered, as `provider/model`: a fallback is visible here. */
@@ -100,36 +135,77 @@ export interface ModelCompleted extends Phase<"model_completed"> {
   readonly outcome: Outcome
   readonly calls: ReadonlyArray<Call>
 }
-/** @category phases @since 0.1.0 */
+
+/**
+ * The calls of the reply are open, with the questions they wait for (DR-22).
+ *
+ * @category phases
+ * @since 0.1.0
+ */
 export interface ToolCallsStarted extends Phase<"tool_calls_started"> {
   /** The batch a hook put in place of the model's, if it did. */
   readonly calls?: ReadonlyArray<Call>
   readonly approvals?: ReadonlyArray<Approval>
 }
-/** @category phases @since 0.1.0 */
+
+/**
+ * A call was reviewed: it will run as it is, as `change` says, or not at all (DR-11).
+ *
+ * @category phases
+ * @since 0.1.0
+ */
 export interface ToolCallStarted extends Phase<"tool_call_started"> {
   readonly toolCallId: string
   readonly change?: ToolResponseChange
 }
-/** @category phases @since 0.1.0 */
+
+/**
+ * A call has its result.
+ *
+ * @category phases
+ * @since 0.1.0
+ */
 export interface ToolCallCompleted extends Phase<"tool_call_completed"> {
   readonly toolCallId: string
   readonly result: CallResult
   /** What a child run used (CP-15). */
   readonly spent?: { readonly usage: Usage; readonly costUsd: number; readonly turns: number }
 }
-/** @category phases @since 0.1.0 */
+
+/**
+ * Every call of the reply has its result.
+ *
+ * @category phases
+ * @since 0.1.0
+ */
 export interface ToolCallsCompleted extends Phase<"tool_calls_completed"> {}
-/** @category phases @since 0.1.0 */
+/**
+ * The turn is part of the conversation.
+ *
+ * @category phases
+ * @since 0.1.0
+ */
 export interface TurnCompleted extends Phase<"turn_completed"> {
   readonly turnId: string
 }
-/** @category phases @since 0.1.0 */
+
+/**
+ * The run waits, for a person or for its host (DR-9).
+ *
+ * @category phases
+ * @since 0.1.0
+ */
 export interface Paused extends Phase<"paused"> {
   readonly reason: string
   readonly metadata: Json
 }
-/** @category phases @since 0.1.0 */
+
+/**
+ * The run ended: with an answer, at its limit, or by its host (DR-10, DR-20).
+ *
+ * @category phases
+ * @since 0.1.0
+ */
 export interface RunCompleted<out Output = unknown> extends Phase<"run_completed"> {
   readonly source: RunSource
   readonly reason?: string
@@ -137,7 +213,13 @@ export interface RunCompleted<out Output = unknown> extends Phase<"run_completed
   /** Absent in the journal: it is computed from it. */
   readonly result?: RunResult<Output>
 }
-/** @category phases @since 0.1.0 */
+
+/**
+ * The run failed. It can be resumed from where it stood (DR-18).
+ *
+ * @category phases
+ * @since 0.1.0
+ */
 export interface RunFailed extends Phase<"run_failed"> {
   readonly error: ErrorInfo
 }

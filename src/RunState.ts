@@ -60,6 +60,8 @@ export interface ErrorInfo {
 }
 
 /**
+ * Where a run stands: it runs or waits at a phase, has ended, or failed.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -152,6 +154,8 @@ export interface Approval {
 }
 
 /**
+ * What a person decided about a call (DR-22).
+ *
  * @category models
  * @since 0.1.0
  */
@@ -358,21 +362,29 @@ export {
    */
   answer,
   /**
+   * A call of a run, as its result tells it (AC-21).
+   *
    * @category models
    * @since 0.1.0
    */
   type CallMade,
   /**
+   * What a turn adds to the conversation: what was said to it, the answer, then results or a corrective.
+   *
    * @category getters
    * @since 0.1.0
    */
   messagesOf,
   /**
+   * The result of a completed run, given its decoded output (AC-21).
+   *
    * @category getters
    * @since 0.1.0
    */
   result,
   /**
+   * What a finished run gives (AC-21). Computed from its state, so a resumed run gives what an undisturbed one does.
+   *
    * @category models
    * @since 0.1.0
    */

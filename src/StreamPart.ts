@@ -50,46 +50,100 @@ interface Base<Type extends string> {
   readonly metadata?: Metadata | undefined
 }
 
-/** @category models @since 0.1.0 */
+/**
+ * Text begins.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface TextStart extends Base<"text-start"> {
   readonly id: string
 }
-/** @category models @since 0.1.0 */
+
+/**
+ * A piece of text.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface TextDelta extends Base<"text-delta"> {
   readonly id: string
   readonly delta: string
 }
-/** @category models @since 0.1.0 */
+
+/**
+ * Text ends.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface TextEnd extends Base<"text-end"> {
   readonly id: string
 }
-/** @category models @since 0.1.0 */
+
+/**
+ * Thinking begins.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ReasoningStart extends Base<"reasoning-start"> {
   readonly id: string
 }
-/** @category models @since 0.1.0 */
+
+/**
+ * A piece of thinking.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ReasoningDelta extends Base<"reasoning-delta"> {
   readonly id: string
   readonly delta: string
 }
-/** @category models @since 0.1.0 */
+
+/**
+ * Thinking ends, with what its vendor wants to see again.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ReasoningEnd extends Base<"reasoning-end"> {
   readonly id: string
 }
-/** @category models @since 0.1.0 */
+
+/**
+ * The parameters of a native call begin.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ToolParamsStart extends Base<"tool-params-start"> {
   readonly id: string
   readonly name: string
 }
-/** @category models @since 0.1.0 */
+
+/**
+ * A piece of JSON text of the parameters.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ToolParamsDelta extends Base<"tool-params-delta"> {
   readonly id: string
   readonly delta: string
 }
-/** @category models @since 0.1.0 */
+
+/**
+ * The parameters are whole; the call itself follows.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ToolParamsEnd extends Base<"tool-params-end"> {
   readonly id: string
 }
+
 /**
  * A native call, whole. `params` is the decoded JSON, or the raw text when it is no JSON (R-11).
  *
@@ -101,11 +155,18 @@ export interface ToolCall extends Base<"tool-call"> {
   readonly name: string
   readonly params: unknown
 }
-/** @category models @since 0.1.0 */
+
+/**
+ * What the vendor calls the reply, and the model that gives it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ResponseMetadata extends Base<"response-metadata"> {
   readonly id?: string | undefined
   readonly modelId?: string | undefined
 }
+
 /**
  * The last part of every complete reply. A stream without it was cut (AC-4, R-10).
  *

@@ -23,7 +23,12 @@ import type { Usage } from "./Usage.ts"
 
 // ---------------------------------------------------------------- models
 
-/** @category models @since 0.1.0 */
+/**
+ * What is known of a run when it begins.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface RunFacts {
   readonly agent: string
   readonly description?: string | undefined
@@ -34,14 +39,24 @@ export interface RunFacts {
   readonly depth?: number
 }
 
-/** @category models @since 0.1.0 */
+/**
+ * What is known of a run when it ended.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface RunOutcome {
   readonly usage?: Usage | null
   readonly turns?: number
   readonly costUsd?: number
 }
 
-/** @category models @since 0.1.0 */
+/**
+ * What is known of a model call when it is made.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ChatFacts {
   readonly provider: string
   readonly model: string
@@ -53,7 +68,12 @@ export interface ChatFacts {
   readonly input?: () => ReadonlyArray<Message>
 }
 
-/** @category models @since 0.1.0 */
+/**
+ * What is known of a model call when its reply is there.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ChatOutcome {
   readonly usage?: Usage | null
   readonly finishReason?: FinishReason
@@ -66,7 +86,12 @@ export interface ChatOutcome {
   readonly output?: () => Message
 }
 
-/** @category models @since 0.1.0 */
+/**
+ * What is known of a call when it is made.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ToolFacts {
   readonly name: string
   readonly kind: CallKind
@@ -76,7 +101,12 @@ export interface ToolFacts {
   readonly input?: () => unknown
 }
 
-/** @category models @since 0.1.0 */
+/**
+ * What is known of a call when it has its result.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface ToolOutcome {
   /** Why the call gave no result, as one word. */
   readonly error?: string
@@ -84,7 +114,12 @@ export interface ToolOutcome {
   readonly output?: () => unknown
 }
 
-/** @category models @since 0.1.0 */
+/**
+ * What is known of a workflow when it begins.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface WorkflowFacts {
   readonly goal: string
   readonly tasks: number
@@ -103,14 +138,24 @@ export interface Shape {
   readonly workflow: <A, E, R>(effect: Effect.Effect<A, E, R>, facts: WorkflowFacts) => Effect.Effect<A, E, R>
 }
 
-/** @category models @since 0.1.0 */
+/**
+ * Puts a span and its metrics around an effect, which stays what it is.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Wrap<Facts, Outcome> = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   facts: Facts,
   outcome?: (value: A) => Outcome
 ) => Effect.Effect<A, E, R>
 
-/** @category models @since 0.1.0 */
+/**
+ * What telemetry may show.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Options {
   /** Puts prompts, replies, arguments and results into spans. They may hold anything a user or a file said. */
   readonly captureContent?: boolean

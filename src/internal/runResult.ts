@@ -37,6 +37,8 @@ export interface RunResult<out Output = string> {
 }
 
 /**
+ * A call of a run, as its result tells it (AC-21).
+ *
  * @category models
  * @since 0.1.0
  */

@@ -36,6 +36,8 @@ import type { Reply } from "./internal/reply.ts"
 export type AiSdkModel = Packages.AiSdkModel
 
 /**
+ * What the provider is called.
+ *
  * @category models
  * @since 0.1.0
  */

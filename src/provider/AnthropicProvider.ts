@@ -24,6 +24,8 @@ import { offer } from "./internal/offer.ts"
 import { encoder } from "./internal/pieces.ts"
 
 /**
+ * How to reach the Messages API.
+ *
  * @category models
  * @since 0.1.0
  */

@@ -28,6 +28,8 @@ import { count, type Fields, fields, isFields, list, string, sum, text } from ".
 import type { Reply } from "./internal/reply.ts"
 
 /**
+ * How to reach Gemini.
+ *
  * @category models
  * @since 0.1.0
  */

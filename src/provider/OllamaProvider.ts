@@ -28,6 +28,8 @@ import { count, type Fields, fields, list, string, text } from "./internal/read.
 import type { Reply } from "./internal/reply.ts"
 
 /**
+ * How to reach an Ollama server.
+ *
  * @category models
  * @since 0.1.0
  */

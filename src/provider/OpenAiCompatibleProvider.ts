@@ -21,6 +21,8 @@ import { offer } from "./internal/offer.ts"
 import { encoder } from "./internal/pieces.ts"
 
 /**
+ * How to reach a server, and what it takes.
+ *
  * @category models
  * @since 0.1.0
  */

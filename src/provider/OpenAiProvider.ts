@@ -20,6 +20,8 @@ import { offer } from "./internal/offer.ts"
 import { encoder } from "./internal/pieces.ts"
 
 /**
+ * How to reach OpenAI.
+ *
  * @category models
  * @since 0.1.0
  */
