@@ -29,7 +29,7 @@ export {
  * @category schemas
  * @since 0.1.0
  */
-export const Segment = Schema.String.check(
+export const Segment = /*#__PURE__*/ Schema.String.check(
   Schema.isPattern(/^[^/\s\p{Cc}]{1,255}$/u, { expected: "an address segment" })
 )
 
@@ -144,7 +144,7 @@ export const TopicIdFromString: Schema.Codec<TopicId, string> = /*#__PURE__*/ fr
 
 const unnamed = "default"
 
-const isSegment = Schema.is(Segment)
+const isSegment = /*#__PURE__*/ Schema.is(Segment)
 
 const print = (namespace: string, type: string, key: string): string =>
   namespace === unnamed ? `${type}/${key}` : `${namespace}/${type}/${key}`

@@ -187,7 +187,7 @@ const told = <Output, S extends AnySkill<unknown>, R>(
  * Adds the user's message and gives what else was said. Added by an earlier try, it is there already, maybe with a
  * conversation behind it: it is taken out, for the run says it itself.
  */
-const begin = Effect.fnUntraced(function* (history: History, input: Input, runId: string) {
+const begin = /*#__PURE__*/ Effect.fnUntraced(function* (history: History, input: Input, runId: string) {
   const before = yield* history.toArray
   const message = messageOf(input)
   yield* history.append(message, runId)

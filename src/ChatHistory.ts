@@ -103,7 +103,7 @@ export const makeMemory = (before: ReadonlyArray<Message> = []): Effect.Effect<S
  * @category constructors
  * @since 0.1.0
  */
-export const makeRunStore = Effect.fnUntraced(function* (
+export const makeRunStore = /*#__PURE__*/ Effect.fnUntraced(function* (
   runIds: ReadonlyArray<string>
 ): Effect.fn.Return<Shape, never, RunStore> {
   const store = yield* RunStore

@@ -104,7 +104,7 @@ export const agentIdOf = (name: string, namespace = "default"): AgentId =>
  * @category constructors
  * @since 0.1.0
  */
-export const make: Effect.Effect<Shape, never, Scope.Scope> = Effect.gen(function* () {
+export const make: Effect.Effect<Shape, never, Scope.Scope> = /*#__PURE__*/ Effect.gen(function* () {
   const topics = new Map<string, Followers>()
   const progress = followersOf(topics, "agent.progress")
   const streams = followersOf(topics, "agent.stream")
@@ -173,7 +173,7 @@ export const make: Effect.Effect<Shape, never, Scope.Scope> = Effect.gen(functio
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<EventBus> = Layer.effect(EventBus, make)
+export const layerMemory: Layer.Layer<EventBus> = /*#__PURE__*/ Layer.effect(EventBus, make)
 
 // ---------------------------------------------------------------- helpers
 

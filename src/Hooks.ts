@@ -128,7 +128,9 @@ export interface Hooks extends Given<unknown, never> {}
  * @category references
  * @since 0.1.0
  */
-export const Hooks: Context.Reference<Hooks> = Context.Reference<Hooks>("kernai/Hooks", { defaultValue: () => ({}) })
+export const Hooks: Context.Reference<Hooks> = /*#__PURE__*/ Context.Reference<Hooks>("kernai/Hooks", {
+  defaultValue: () => ({})
+})
 
 /**
  * Closes hooks over the services they need. Any failure of a hook fails the run where it stands.

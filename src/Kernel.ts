@@ -250,7 +250,7 @@ export const replay = <Output, S extends AnySkill<unknown>, R>(
  * @category running
  * @since 0.1.0
  */
-export const fork = Effect.fnUntraced(function* (
+export const fork = /*#__PURE__*/ Effect.fnUntraced(function* (
   runId: string,
   options: ForkOptions = {}
 ): Effect.fn.Return<string, KernelError, RunStore.RunStore> {

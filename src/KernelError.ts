@@ -138,7 +138,7 @@ export class MediaUnreadable extends Schema.TaggedError<MediaUnreadable>()("Medi
  * @category errors
  * @since 0.1.0
  */
-export const ProviderReason = Schema.Literals([
+export const ProviderReason = /*#__PURE__*/ Schema.Literals([
   "not_configured",
   "authentication",
   "permission",
@@ -914,7 +914,7 @@ export class AgentIdConflict extends Schema.TaggedError<AgentIdConflict>()("Agen
  * @category models
  * @since 0.1.0
  */
-export const KernelError = Schema.Union([
+export const KernelError = /*#__PURE__*/ Schema.Union([
   BlockValidationError,
   BlockTypeConflict,
   InvalidAddress,

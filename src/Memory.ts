@@ -117,9 +117,12 @@ export type Embed = (text: string) => Effect.Effect<ReadonlyArray<number>, unkno
  * @category references
  * @since 0.1.0
  */
-export const Embedder: Context.Reference<Embed | undefined> = Context.Reference<Embed | undefined>("kernai/Embedder", {
-  defaultValue: () => undefined
-})
+export const Embedder: Context.Reference<Embed | undefined> = /*#__PURE__*/ Context.Reference<Embed | undefined>(
+  "kernai/Embedder",
+  {
+    defaultValue: () => undefined
+  }
+)
 
 // ---------------------------------------------------------------- constructors
 
@@ -180,7 +183,7 @@ export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.gen(functio
  * @category constructors
  * @since 0.1.0
  */
-export const entryOf = Effect.fnUntraced(function* (
+export const entryOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   content: string,
   metadata: JsonObject
 ): Effect.fn.Return<MemoryEntry> {
@@ -243,7 +246,7 @@ export const layerMemory: Layer.Layer<Memory> = /*#__PURE__*/ Layer.effect(
 
 // ---------------------------------------------------------------- skills
 
-const MetadataInput = Schema.optionalKey(
+const MetadataInput = /*#__PURE__*/ Schema.optionalKey(
   Schema.Record(Schema.String, Schema.Json).annotate({ description: "Facts about it, to search by" })
 )
 

@@ -23,7 +23,7 @@ import * as Limits from "./Limits.ts"
  * @category errors
  * @since 0.1.0
  */
-export const Reason = Schema.Literals([
+export const Reason = /*#__PURE__*/ Schema.Literals([
   "not_a_hash",
   "too_large",
   "blank",
@@ -65,7 +65,7 @@ export class PlanRejected extends Schema.TaggedError<PlanRejected>()("PlanReject
  * @category models
  * @since 0.1.0
  */
-export const Status = Schema.Literals(["pending", "running", "done"])
+export const Status = /*#__PURE__*/ Schema.Literals(["pending", "running", "done"])
 
 /**
  * Where a task stands.
@@ -89,7 +89,7 @@ export interface Task extends Schema.Schema.Type<typeof Task> {}
  * @category models
  * @since 0.1.0
  */
-export const Task = Schema.Struct({
+export const Task = /*#__PURE__*/ Schema.Struct({
   id: Schema.String,
   input: Schema.String,
   /** What the model asked for; `isParallel` says what happens. */
@@ -104,7 +104,7 @@ export const Task = Schema.Struct({
  * @category models
  * @since 0.1.0
  */
-export const Strategy = Schema.Literals(["parallel", "sequential", "mixed"])
+export const Strategy = /*#__PURE__*/ Schema.Literals(["parallel", "sequential", "mixed"])
 
 /**
  * Whether tasks run together.
@@ -128,7 +128,7 @@ export interface Plan extends Schema.Schema.Type<typeof Plan> {}
  * @category models
  * @since 0.1.0
  */
-export const Plan = Schema.Struct({
+export const Plan = /*#__PURE__*/ Schema.Struct({
   goal: Schema.String,
   strategy: Strategy,
   tasks: Schema.Array(Task)

@@ -153,12 +153,11 @@ export interface Rules {
  * @category references
  * @since 0.1.0
  */
-export const Policy: Context.Reference<PolicyShape | undefined> = Context.Reference<PolicyShape | undefined>(
-  "kernai/Policy",
-  {
-    defaultValue: () => undefined
-  }
-)
+export const Policy: Context.Reference<PolicyShape | undefined> = /*#__PURE__*/ Context.Reference<
+  PolicyShape | undefined
+>("kernai/Policy", {
+  defaultValue: () => undefined
+})
 
 /**
  * Makes a policy of rules. A pattern that cannot be read, or not be matched in

@@ -199,10 +199,9 @@ export type TokenCount = (text: string) => Effect.Effect<number>
  * @category references
  * @since 0.1.0
  */
-export const TokenCounter: Context.Reference<TokenCount | undefined> = Context.Reference<TokenCount | undefined>(
-  "kernai/TokenCounter",
-  { defaultValue: () => undefined }
-)
+export const TokenCounter: Context.Reference<TokenCount | undefined> = /*#__PURE__*/ Context.Reference<
+  TokenCount | undefined
+>("kernai/TokenCounter", { defaultValue: () => undefined })
 
 /**
  * Puts values in the place of `{{name}}`, all at once: what is put in is not
@@ -303,7 +302,7 @@ export function layer(options?: Options<unknown>): Layer.Layer<never, never, unk
   return Layer.effect(PromptPipeline, make(options))
 }
 
-const assemble = Effect.fnUntraced(function* <R>(
+const assemble = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   options: Options<R>,
   context: PromptContext
 ): Effect.fn.Return<Prompt, KernelError, R> {
@@ -331,7 +330,5 @@ const assemble = Effect.fnUntraced(function* <R>(
  * @category references
  * @since 0.1.0
  */
-export const PromptPipeline: Context.Reference<PromptPipelineShape> = Context.Reference<PromptPipelineShape>(
-  "kernai/PromptPipeline",
-  { defaultValue: () => simple }
-)
+export const PromptPipeline: Context.Reference<PromptPipelineShape> =
+  /*#__PURE__*/ Context.Reference<PromptPipelineShape>("kernai/PromptPipeline", { defaultValue: () => simple })

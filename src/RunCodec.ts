@@ -97,7 +97,7 @@ export const make = (types?: Pick<BlockTypes["Service"], "decode">): RunCodec =>
  * @since 0.1.0
  */
 export const fromContext: Effect.Effect<RunCodec> = /*#__PURE__*/ Effect.map(
-  Effect.serviceOption(BlockTypes),
+  /*#__PURE__*/ Effect.serviceOption(BlockTypes),
   (types) => make(Option.getOrUndefined(types))
 )
 

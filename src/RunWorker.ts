@@ -84,7 +84,7 @@ export interface Options<R = never> {
  * @category running
  * @since 0.1.0
  */
-export const run = Effect.fnUntraced(function* <R = never>(
+export const run = /*#__PURE__*/ Effect.fnUntraced(function* <R = never>(
   options: Options<R>
 ): Effect.fn.Return<never, never, Kernel | RunStore | R> {
   const worker = yield* make(options)
@@ -98,7 +98,7 @@ export const run = Effect.fnUntraced(function* <R = never>(
  * @category running
  * @since 0.1.0
  */
-export const runOnce = Effect.fnUntraced(function* <R = never>(
+export const runOnce = /*#__PURE__*/ Effect.fnUntraced(function* <R = never>(
   options: Options<R>
 ): Effect.fn.Return<number, never, Kernel | RunStore | R> {
   const worker = yield* make(options)
@@ -133,7 +133,7 @@ interface Worker {
   readonly drain: Effect.Effect<void>
 }
 
-const make = Effect.fnUntraced(function* <R>(
+const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   options: Options<R>
 ): Effect.fn.Return<Worker, never, Kernel | RunStore | R> {
   const kernel = yield* Kernel
@@ -257,7 +257,7 @@ const tell = (runId: string, exit: Exit.Exit<unknown, KernelError>): Effect.Effe
  * Attempts are counted in the journal, so that all workers count alike: the
  * resumes since the run last came on.
  */
-const patience = Effect.fnUntraced(function* (
+const patience = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore["Service"],
   retry: Schedule.Schedule<unknown>,
   head: RunHead

@@ -45,7 +45,7 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = Effect.fnUntraced(function* (directory: string, options: Options = {}) {
+export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string, options: Options = {}) {
   const files = yield* FileSystem.FileSystem
   yield* Effect.catch(files.makeDirectory(directory, { recursive: true, mode: 0o700 }), failed("open"))
   const codec = yield* RunCodec.fromContext

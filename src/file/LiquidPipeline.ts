@@ -79,7 +79,7 @@ type Render = (text: string, values: { readonly [name: string]: unknown }) => Ef
 /** Templates that were parsed, by their text: an agent has one, that says the same each turn. */
 const maxParsed = 16
 
-const engine = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Render, TemplateError> {
+const engine = /*#__PURE__*/ Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Render, TemplateError> {
   const { Liquid, LiquidError } = yield* Effect.tryPromise({
     try: () => import("liquidjs"),
     catch: () => new TemplateError({ line: 0, detail: "the package 'liquidjs' is not installed" })

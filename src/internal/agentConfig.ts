@@ -33,86 +33,94 @@ const describe = <S extends Schema.Top>(schema: S, description: string): S["Rebu
 
 const key = <S extends Schema.Top>(schema: S, description: string) => Schema.optionalKey(describe(schema, description))
 
-const strings = Schema.Array(Schema.String)
-const atLeast = (minimum: number) => Schema.Int.check(Schema.isGreaterThanOrEqualTo(minimum))
-const amount = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
+// In one function, so that whoever uses no config has none in the bundle.
+const describeConfig = () => {
+  const strings = Schema.Array(Schema.String)
+  const atLeast = (minimum: number) => Schema.Int.check(Schema.isGreaterThanOrEqualTo(minimum))
+  const amount = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
 
-const ModelConfig = Schema.Struct({
-  id: Schema.NonEmptyString,
-  provider: Schema.optionalKey(Schema.String),
-  capabilities: Schema.optionalKey(Schema.Array(Capability)),
-  context_window: Schema.optionalKey(Schema.Natural),
-  max_output_tokens: Schema.optionalKey(Schema.Natural),
-  price: Schema.optionalKey(
-    Schema.Struct({
-      input_per_million: amount,
-      output_per_million: amount,
-      cached_per_million: Schema.optionalKey(amount)
-    })
-  )
-})
+  const ModelConfig = Schema.Struct({
+    id: Schema.NonEmptyString,
+    provider: Schema.optionalKey(Schema.String),
+    capabilities: Schema.optionalKey(Schema.Array(Capability)),
+    context_window: Schema.optionalKey(Schema.Natural),
+    max_output_tokens: Schema.optionalKey(Schema.Natural),
+    price: Schema.optionalKey(
+      Schema.Struct({
+        input_per_million: amount,
+        output_per_million: amount,
+        cached_per_million: Schema.optionalKey(amount)
+      })
+    )
+  })
 
-const BudgetConfig = Schema.Struct({
-  max_tokens: Schema.optionalKey(Schema.Natural),
-  max_cost_usd: Schema.optionalKey(amount),
-  max_turns: Schema.optionalKey(Schema.Natural),
-  // Longer than any run: more could not be told in milliseconds.
-  deadline_s: Schema.optionalKey(amount.check(Schema.isLessThanOrEqualTo(1e9)))
-})
+  const BudgetConfig = Schema.Struct({
+    max_tokens: Schema.optionalKey(Schema.Natural),
+    max_cost_usd: Schema.optionalKey(amount),
+    max_turns: Schema.optionalKey(Schema.Natural),
+    // Longer than any run: more could not be told in milliseconds.
+    deadline_s: Schema.optionalKey(amount.check(Schema.isLessThanOrEqualTo(1e9)))
+  })
 
-const SpawnConfig = Schema.Struct({
-  max_agents: Schema.optionalKey(Schema.Natural),
-  max_depth: Schema.optionalKey(Schema.Natural)
-})
+  const SpawnConfig = Schema.Struct({
+    max_agents: Schema.optionalKey(Schema.Natural),
+    max_depth: Schema.optionalKey(Schema.Natural)
+  })
+
+  return Schema.Struct({
+    version: key(Schema.Literal(1), "The version of this format"),
+    name: key(Schema.NonEmptyString, "Who the agent is in logs and events"),
+    description: key(Schema.String, "What it is for"),
+    system_prompt: describe(Schema.String, "Its instructions"),
+    model: describe(
+      Schema.Union([Schema.NonEmptyString, ModelConfig]),
+      "`<provider>/<model>`, or all that is known of a model"
+    ),
+    skills: key(
+      Schema.Union([Schema.Literal("all"), strings]),
+      "The skills it may call: `all`, or a list of names; none when left out"
+    ),
+    protocols: key(strings, "The protocols it may speak; all that are registered when left out"),
+    gate: key(
+      Schema.Literals(["dispatch", "listing"]),
+      "Whether `skills` is enforced when a call runs, or only listed"
+    ),
+    max_steps: key(atLeast(0), "Turns before the run stops without an answer"),
+    max_turns: key(atLeast(0), "Another name of max_steps"),
+    prose: key(Schema.Literals(["auto", "final", "corrective"]), "What text without blocks means"),
+    dialect: key(Schema.Literals(["blocks", "tools"]), "Blocks in text, or native tool calls"),
+    markups: key(
+      Schema.Array(Schema.Literals(["tool_call", "function", "invoke", "bracket", "fenced", "json"])),
+      "Other markup its model's calls are understood in"
+    ),
+    grammar: key(Schema.Boolean, "Whether its replies are held to the grammar of its dialect, where a provider can"),
+    concurrency: key(atLeast(1), "Calls of one reply that may run at once"),
+    task_concurrency: key(atLeast(1), "Tasks of a workflow that may run at once"),
+    max_repeats: key(atLeast(1), "How often the same calls may give the same results in a row"),
+    temperature: key(amount, "How freely the model chooses"),
+    max_tokens: key(atLeast(1), "The longest reply, in tokens"),
+    top_p: key(amount.check(Schema.isLessThanOrEqualTo(1)), "The share of the likeliest tokens to choose from"),
+    stop_sequences: key(strings, "Texts that end a reply"),
+    seed: key(Schema.Int, "Makes choices repeatable, where a provider can"),
+    thinking: key(
+      Schema.Struct({ budget: Schema.optionalKey(Schema.Natural), effort: Schema.optionalKey(Schema.String) }),
+      "How much the model may think before it answers"
+    ),
+    provider_options: key(Schema.Record(Schema.String, Schema.Json), "Further options, by the name of the provider"),
+    budget: key(BudgetConfig, "What a run may spend"),
+    spawn: key(SpawnConfig, "How many runs it may start, and how deep"),
+    context_window: key(atLeast(1), "Tokens a prompt may take"),
+    reserved_output_tokens: key(atLeast(0), "Tokens kept free for the reply"),
+    output_schema: key(Schema.Record(Schema.String, Schema.Json), "JSON Schema of a typed answer")
+  })
+}
 
 /** The config of an agent. Every key but `system_prompt` and `model` may be left out. */
-export const Config = Schema.Struct({
-  version: key(Schema.Literal(1), "The version of this format"),
-  name: key(Schema.NonEmptyString, "Who the agent is in logs and events"),
-  description: key(Schema.String, "What it is for"),
-  system_prompt: describe(Schema.String, "Its instructions"),
-  model: describe(
-    Schema.Union([Schema.NonEmptyString, ModelConfig]),
-    "`<provider>/<model>`, or all that is known of a model"
-  ),
-  skills: key(
-    Schema.Union([Schema.Literal("all"), strings]),
-    "The skills it may call: `all`, or a list of names; none when left out"
-  ),
-  protocols: key(strings, "The protocols it may speak; all that are registered when left out"),
-  gate: key(Schema.Literals(["dispatch", "listing"]), "Whether `skills` is enforced when a call runs, or only listed"),
-  max_steps: key(atLeast(0), "Turns before the run stops without an answer"),
-  max_turns: key(atLeast(0), "Another name of max_steps"),
-  prose: key(Schema.Literals(["auto", "final", "corrective"]), "What text without blocks means"),
-  dialect: key(Schema.Literals(["blocks", "tools"]), "Blocks in text, or native tool calls"),
-  markups: key(
-    Schema.Array(Schema.Literals(["tool_call", "function", "invoke", "bracket", "fenced", "json"])),
-    "Other markup its model's calls are understood in"
-  ),
-  grammar: key(Schema.Boolean, "Whether its replies are held to the grammar of its dialect, where a provider can"),
-  concurrency: key(atLeast(1), "Calls of one reply that may run at once"),
-  task_concurrency: key(atLeast(1), "Tasks of a workflow that may run at once"),
-  max_repeats: key(atLeast(1), "How often the same calls may give the same results in a row"),
-  temperature: key(amount, "How freely the model chooses"),
-  max_tokens: key(atLeast(1), "The longest reply, in tokens"),
-  top_p: key(amount.check(Schema.isLessThanOrEqualTo(1)), "The share of the likeliest tokens to choose from"),
-  stop_sequences: key(strings, "Texts that end a reply"),
-  seed: key(Schema.Int, "Makes choices repeatable, where a provider can"),
-  thinking: key(
-    Schema.Struct({ budget: Schema.optionalKey(Schema.Natural), effort: Schema.optionalKey(Schema.String) }),
-    "How much the model may think before it answers"
-  ),
-  provider_options: key(Schema.Record(Schema.String, Schema.Json), "Further options, by the name of the provider"),
-  budget: key(BudgetConfig, "What a run may spend"),
-  spawn: key(SpawnConfig, "How many runs it may start, and how deep"),
-  context_window: key(atLeast(1), "Tokens a prompt may take"),
-  reserved_output_tokens: key(atLeast(0), "Tokens kept free for the reply"),
-  output_schema: key(Schema.Record(Schema.String, Schema.Json), "JSON Schema of a typed answer")
-})
+export const Config = /*#__PURE__*/ describeConfig()
 
 type Fields = typeof Config.Type
 
-const decode = Schema.decodeUnknownResult(Config)
+const decode = /*#__PURE__*/ Schema.decodeUnknownResult(Config)
 
 // ---------------------------------------------------------------- reading
 
@@ -185,7 +193,7 @@ const generationOf = (fields: Fields): Generation =>
     extra: fields.provider_options
   })
 
-const budgetOf = (budget: typeof BudgetConfig.Type): ExecutionBudget =>
+const budgetOf = (budget: NonNullable<Fields["budget"]>): ExecutionBudget =>
   present({
     maxTokens: budget.max_tokens,
     maxCostUsd: budget.max_cost_usd,
@@ -193,7 +201,7 @@ const budgetOf = (budget: typeof BudgetConfig.Type): ExecutionBudget =>
     deadlineMs: budget.deadline_s === undefined ? undefined : Math.round(budget.deadline_s * 1000)
   })
 
-const modelOf = (config: typeof ModelConfig.Type): Model => {
+const modelOf = (config: Exclude<Fields["model"], string>): Model => {
   const { price } = config
   return present({
     id: config.id,

@@ -46,7 +46,7 @@ export const startCalls = (run: Run): Effect.Effect<void, KernelError> =>
     ? commit(run, "phase", [{ type: "tool_calls_started" }])
     : openBatch(run)
 
-const openBatch = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+const openBatch = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
   const hook = run.hooks.onToolCallsStarted
   let calls = openTurn(run).pending
   let rewritten = false
@@ -174,7 +174,7 @@ const nextCall = (run: Run): Effect.Effect<void, KernelError> => {
 // ---------------------------------------------------------------- review
 
 /** Reviews one call: the person's answer, then the hook, then the policy again if the hook changed it. */
-const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Return<void, KernelError> {
+const review = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Return<void, KernelError> {
   const approval = run.state.approvals.findLast((approval) => approval.toolCallId === call.toolCallId)
   const answer = approval?.answer
   if (answer !== undefined && !answer.approved) return yield* started(run, call, refuse(call, answer.reason))

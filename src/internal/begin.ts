@@ -48,7 +48,10 @@ export const submit = (ground: Ground, birth: Birth): Effect.Effect<string, Kern
   )
 
 /** A new run: it is stored before its first model call. */
-const born = Effect.fnUntraced(function* (ground: Ground, birth: Birth): Effect.fn.Return<Run, KernelError> {
+const born = /*#__PURE__*/ Effect.fnUntraced(function* (
+  ground: Ground,
+  birth: Birth
+): Effect.fn.Return<Run, KernelError> {
   const { depth, history, parentRunId, rootRunId, runId, taskId } = birth
   const at = now(ground)
   const messages = [...history, Messages.user(birth.input)]
@@ -134,7 +137,7 @@ export const stored = (store: RunStore.Shape, runId: string): Effect.Effect<RunS
  * The tasks that were cut off go on where their own journals end. What the
  * caller says about their calls and questions is for them.
  */
-export const resume = Effect.fnUntraced(function* (
+export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
   ground: Ground,
   state: RunState,
   how: Resume
@@ -170,7 +173,7 @@ const inDialectOf = (state: RunState, agent: AnyAgent): AnyAgent => {
 }
 
 /** The stored runs of the tasks that were in flight, by the ids of their calls. */
-const childrenOf = Effect.fnUntraced(function* (
+const childrenOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   ground: Ground,
   state: RunState
 ): Effect.fn.Return<ReadonlyMap<string, RunState>, KernelError> {
@@ -228,7 +231,7 @@ const checkRewind = (state: RunState): Effect.Effect<void, RewindNotAllowed> => 
  * their skill declares. One without a verdict stops the resume, be it of a task
  * below this run; nothing is run (DR-16).
  */
-const verdictsOf = Effect.fnUntraced(function* (
+const verdictsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   run: Run,
   replay: NonNullable<Resume["replay"]>,
   children: ReadonlyMap<string, RunState>

@@ -48,7 +48,7 @@ const noteTokens = 50
 const summaryTokens = 1_000
 
 /** Shortens a conversation; fails when what must stay does not fit. */
-export const compact = Effect.fnUntraced(function* <R = never>(
+export const compact = /*#__PURE__*/ Effect.fnUntraced(function* <R = never>(
   messages: ReadonlyArray<Message>,
   settings: Settings<R>
 ): Effect.fn.Return<ReadonlyArray<Message>, ContextWindowExceeded, R> {

@@ -228,7 +228,7 @@ const clean = (output: Output, redactor: Redactor): Output => {
 
 // ---------------------------------------------------------------- protocols
 
-const speak = Effect.fnUntraced(function* (run: Run, call: Call) {
+const speak = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, call: Call) {
   const name = call.toolName ?? ""
   const protocol = run.protocols.find(name)
   if (Option.isNone(protocol)) {

@@ -33,7 +33,7 @@ export interface Fork {
 }
 
 /** Makes the fork; nobody runs it yet. */
-export const fork = Effect.fnUntraced(function* (
+export const fork = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore.Shape,
   from: string,
   { edit, revision, runId }: Fork
@@ -56,7 +56,7 @@ export const fork = Effect.fnUntraced(function* (
 })
 
 /** The root runs a run was forked from, nearest first: their media are also its own. */
-export const originsOf = Effect.fnUntraced(function* (
+export const originsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore.Shape,
   state: RunState
 ): Effect.fn.Return<ReadonlyArray<string>, StoreError> {

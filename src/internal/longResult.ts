@@ -33,7 +33,7 @@ export const isLong = (content: ReadonlyArray<Content>, limit: number): boolean 
 }
 
 /** Cuts the texts at the limit and keeps the whole. */
-export const shorten = Effect.fnUntraced(function* (run: Run, content: ReadonlyArray<Content>) {
+export const shorten = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, content: ReadonlyArray<Content>) {
   const whole = encoder.encode(textOf(content))
   const stored = yield* Effect.option(run.media.put(Media.fromBytes(whole, "text/plain")))
   const reader = run.skills.find(name)

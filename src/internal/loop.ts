@@ -33,7 +33,7 @@ export const drive = (run: Run): Effect.Effect<void, KernelError> => {
   return Effect.catchCause(kept, (cause) => fail(run, cause))
 }
 
-const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+const loop = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
   const { completing } = run.state
   // Its end was decided, and onRunCompleted was asked: all that is left is to come to it (DR-10).
   if (completing !== undefined && run.state.status.type === "running") {
@@ -106,7 +106,7 @@ const fail = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never, K
 const flushed = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never, KernelError> =>
   Effect.andThen(flush(run), Effect.failCause(cause))
 
-const failed = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {
+const failed = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {
   const hook = run.hooks.onRunFailed
   if (hook !== undefined) {
     // A store that fails here ends the run itself; only what the hook does wrong is passed over.

@@ -200,7 +200,7 @@ export class World {
 export type Ending = "done" | "idle" | "endless"
 
 /** Moves a world until `done`, until nothing can move, or for so many steps. */
-export const drive = Effect.fnUntraced(function* (
+export const drive = /*#__PURE__*/ Effect.fnUntraced(function* (
   world: World,
   done: () => boolean,
   steps = 200_000

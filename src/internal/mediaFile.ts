@@ -16,7 +16,7 @@ import * as Limits from "../Limits.ts"
 export type ReadFile = (path: string) => Effect.Effect<Uint8Array, string>
 
 /** Reads files inside `root` when a file system is at hand. */
-export const make: (root: string) => Effect.Effect<ReadFile> = Effect.fnUntraced(function* (root) {
+export const make: (root: string) => Effect.Effect<ReadFile> = /*#__PURE__*/ Effect.fnUntraced(function* (root) {
   const fs = yield* Effect.serviceOption(FileSystem.FileSystem)
   const path = yield* Effect.serviceOption(Path.Path)
   return Option.isSome(fs) && Option.isSome(path)

@@ -12,13 +12,13 @@ import type { StoredMedia } from "../MediaStore.ts"
 /** The newest form this version knows. */
 const format = 1
 
-const Source = Schema.Union([
+const Source = /*#__PURE__*/ Schema.Union([
   Schema.Struct({ type: Schema.Literal("bytes"), digest: Schema.String, size: Schema.Natural }),
   Schema.Struct({ type: Schema.Literal("path"), path: Schema.String }),
   Schema.Struct({ type: Schema.Literal("url"), url: Schema.String })
 ])
 
-const Record = Schema.Struct({
+const Record = /*#__PURE__*/ Schema.Struct({
   format: Schema.Int,
   id: Schema.String,
   kind: Media.Kind,
@@ -100,4 +100,4 @@ const sourceOf = (source: Media.Source, digest: string): typeof Source.Type => {
   }
 }
 
-const decodeRecord = Schema.decodeUnknownEffect(Schema.fromJsonString(Record))
+const decodeRecord = /*#__PURE__*/ Schema.decodeUnknownEffect(Schema.fromJsonString(Record))

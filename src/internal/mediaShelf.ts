@@ -42,7 +42,7 @@ export interface Shelves {
 }
 
 /** A store on these shelves, which reads the files of paths inside `root`. */
-export const store = Effect.fnUntraced(function* (
+export const store = /*#__PURE__*/ Effect.fnUntraced(function* (
   shelves: Shelves,
   root: string
 ): Effect.fn.Return<Shape, never, Scope.Scope> {
@@ -163,7 +163,7 @@ interface Place {
 
 // A run has a store of its own: what it does is written once, and not made again for each.
 
-const find = Effect.fnUntraced(function* ({ others, own }: Place, id: string) {
+const find = /*#__PURE__*/ Effect.fnUntraced(function* ({ others, own }: Place, id: string) {
   for (const shelf of [own, ...others]) {
     const media = yield* shelf.find(id)
     if (media !== undefined) return media
@@ -180,7 +180,7 @@ const add = (place: Place, media: StoredMedia, limit: number) =>
     there === undefined ? place.own.add(media, limit) : Effect.succeed(there)
   )
 
-const put = Effect.fnUntraced(function* (place: Place, media: Media.Media) {
+const put = /*#__PURE__*/ Effect.fnUntraced(function* (place: Place, media: Media.Media) {
   const limits = yield* Limits.Limits
   const id = yield* Media.id(media)
   const added = Object.freeze({ ...media, id })
@@ -189,7 +189,7 @@ const put = Effect.fnUntraced(function* (place: Place, media: Media.Media) {
   return isSame(there, media) ? there : yield* new MediaConflict({ id })
 })
 
-const bytes = Effect.fnUntraced(function* (place: Place, id: string) {
+const bytes = /*#__PURE__*/ Effect.fnUntraced(function* (place: Place, id: string) {
   const { source } = yield* need(place, id)
   switch (source._tag) {
     case "Bytes":
@@ -234,7 +234,7 @@ const shape = (place: Place, run: Shape["run"], release: Shape["release"]): Shap
   release
 })
 
-const schedule = Schedule.spaced("100 millis")
+const schedule = /*#__PURE__*/ Schedule.spaced("100 millis")
 
 const isPassing = (error: LimitExceeded | StoreError): boolean =>
   error._tag === "StoreError" && (error.reason === "unavailable" || error.reason === "timeout")

@@ -14,7 +14,7 @@ import { advance } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 
 /** Lets any worker take a run up at once: a lease that has ended tells it from one somebody runs without any. */
-export const offer = Effect.fnUntraced(function* (
+export const offer = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore.Shape,
   runId: string,
   workerId: string
@@ -30,7 +30,7 @@ export const offer = Effect.fnUntraced(function* (
  * are told first, so that a run that goes on finds its tasks answered. One
  * answer that fits no open question, and none is recorded (R-25).
  */
-export const answer = Effect.fnUntraced(function* (
+export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore.Shape,
   runId: string,
   answers: ReadonlyArray<ApprovalAnswer>,

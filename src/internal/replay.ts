@@ -45,7 +45,7 @@ export const providerOf = (records: ReadonlyArray<RunRecord>): string => {
 }
 
 /** The records of a run and of all runs below it, oldest run first. */
-export const recordsOf = Effect.fnUntraced(function* (
+export const recordsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore.Shape,
   runId: string
 ): Effect.fn.Return<ReadonlyArray<RunRecord>, KernelError> {
@@ -62,7 +62,7 @@ export const recordsOf = Effect.fnUntraced(function* (
  * Plays a recording to its end, or to the first event that differs. Where the
  * parts of a reply were recorded too, they come again one by one.
  */
-export const replay = Effect.fnUntraced(function* (
+export const replay = /*#__PURE__*/ Effect.fnUntraced(function* (
   ground: Ground,
   root: string,
   records: ReadonlyArray<RunRecord>,
@@ -101,7 +101,7 @@ export const replay = Effect.fnUntraced(function* (
 })
 
 /** What a process of the recording began with. */
-const begun = Effect.fnUntraced(function* (
+const begun = /*#__PURE__*/ Effect.fnUntraced(function* (
   ground: Ground,
   tape: Tape,
   store: RunStore.Shape,
@@ -229,7 +229,7 @@ const texts = (fields: unknown): { readonly [key: string]: string } =>
     Object.entries(fields ?? {}).filter((entry): entry is [string, string] => typeof entry[1] === "string")
   )
 
-const decodeError = Schema.decodeUnknownOption(KernelError)
+const decodeError = /*#__PURE__*/ Schema.decodeUnknownOption(KernelError)
 
 const failureOf = ({ fields, message, tag }: ErrorInfo): ProviderError | ExtensionFailed | MiddlewareTermination => {
   const error = Option.getOrUndefined(decodeError({ _tag: tag, ...fields }))

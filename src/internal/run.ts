@@ -444,7 +444,7 @@ export const observePause = (run: Run, reason: string, metadata: Json): Effect.E
 }
 
 /** Ends the run: onRunCompleted may pause this, but not undo it (DR-10). */
-export const complete = Effect.fnUntraced(function* (
+export const complete = /*#__PURE__*/ Effect.fnUntraced(function* (
   run: Run,
   source: RunSource,
   reason?: string | undefined,

@@ -108,7 +108,7 @@ interface Inspected {
 }
 
 /** Looks at one folder; nothing when it holds no SKILL.md. */
-const inspect = Effect.fnUntraced(function* (files: Files, folder: Folder) {
+const inspect = /*#__PURE__*/ Effect.fnUntraced(function* (files: Files, folder: Folder) {
   const dir = folder.root === "" ? folder.name : `${folder.root}/${folder.name}`
   const bad = (code: Problem["code"], reason: string, refused?: InvalidSkillPath): Inspected => ({
     dir,
@@ -129,7 +129,7 @@ const inspect = Effect.fnUntraced(function* (files: Files, folder: Folder) {
 })
 
 /** The start of SKILL.md or skill.md as text, its last character whole. */
-const readManifest = Effect.fnUntraced(function* (files: Files, folder: Folder, bytes: number) {
+const readManifest = /*#__PURE__*/ Effect.fnUntraced(function* (files: Files, folder: Folder, bytes: number) {
   for (const name of ["SKILL.md", "skill.md"]) {
     const found = yield* files.read(folder, name, bytes)
     if (Option.isNone(found)) continue

@@ -60,12 +60,12 @@ const fromProvider = (skill: string, key: string): Effect.Effect<Redacted.Redact
     Effect.orElseSucceed(() => null)
   )
 
-export const CredentialResolver: Context.Reference<CredentialResolver> = Context.Reference<CredentialResolver>(
-  "kernai/Skill/CredentialResolver",
-  { defaultValue: () => ({ resolve: fromProvider }) }
-)
+export const CredentialResolver: Context.Reference<CredentialResolver> =
+  /*#__PURE__*/ Context.Reference<CredentialResolver>("kernai/Skill/CredentialResolver", {
+    defaultValue: () => ({ resolve: fromProvider })
+  })
 
-export const ConfigResolver: Context.Reference<ConfigResolver> = Context.Reference<ConfigResolver>(
+export const ConfigResolver: Context.Reference<ConfigResolver> = /*#__PURE__*/ Context.Reference<ConfigResolver>(
   "kernai/Skill/ConfigResolver",
   {
     defaultValue: () => ({
@@ -115,7 +115,7 @@ export const make = (
   return configSpecs.size + credentialSpecs.size === 0 ? () => none : begin
 }
 
-const readConfig = Effect.fnUntraced(function* (execution: Execution, key: string) {
+const readConfig = /*#__PURE__*/ Effect.fnUntraced(function* (execution: Execution, key: string) {
   const { configs, configSpecs, skill } = execution
   const cached = configs.get(key)
   if (cached !== undefined) return cached
@@ -129,7 +129,7 @@ const readConfig = Effect.fnUntraced(function* (execution: Execution, key: strin
   return value
 })
 
-const readCredential = Effect.fnUntraced(function* (execution: Execution, key: string) {
+const readCredential = /*#__PURE__*/ Effect.fnUntraced(function* (execution: Execution, key: string) {
   const { credentials, credentialSpecs, skill } = execution
   const cached = credentials.get(key)
   if (cached !== undefined) return cached

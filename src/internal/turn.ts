@@ -66,7 +66,7 @@ const limitOf = (run: Run): number => Math.min(run.agent.maxSteps, run.agent.bud
 export const prepare = (run: Run): Effect.Effect<void, KernelError> =>
   settle(run, "onTurnStarted", run.hooks.onTurnStarted, {}, build)
 
-const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+const build = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
   const { agent } = run
   let { instructions } = agent
   if (typeof instructions !== "string") {
@@ -143,7 +143,7 @@ export const startModel = (run: Run): Effect.Effect<void, KernelError> =>
   )
 
 /** Asks again what was asked when the run was cut off; the attempt goes up (DR-24). */
-export const restartModel = Effect.fnUntraced(function* (run: Run) {
+export const restartModel = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run) {
   yield* commit(run, "phase", [{ type: "model_restarted", attempt: openTurn(run).attempt + 1 }])
   const observer = run.hooks.onModelRestarted
   if (observer !== undefined) {

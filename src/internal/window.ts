@@ -15,7 +15,7 @@ const around = ({ counter, tools }: PromptContext, system: string | null): Effec
   Effect.map(Tokens.ofSystem(system, counter), (tokens) => tokens + Tokens.ofTools(tools))
 
 /** Fails when the prompt does not fit the agent's window. It gives nothing: the conversation stays as it stands. */
-export const fitted = Effect.fnUntraced(function* (
+export const fitted = /*#__PURE__*/ Effect.fnUntraced(function* (
   context: PromptContext,
   system: string | null
 ): Effect.fn.Return<undefined, ContextWindowExceeded> {
@@ -28,7 +28,7 @@ export const fitted = Effect.fnUntraced(function* (
 })
 
 /** The conversation, shortened when it fills its share of the window; nothing when it may stay as it is. */
-export const compacted = Effect.fnUntraced(function* <R>(
+export const compacted = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   context: PromptContext,
   system: string | null,
   { keep = 2, summarize, target = 0.5, trigger = 0.9 }: Compaction<R>

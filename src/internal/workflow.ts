@@ -38,7 +38,7 @@ type Control = NonNullable<Run["deferred"]>
 export type Launch = (call: Call, body: Effect.Effect<Ended, KernelError>) => Effect.Effect<Ended, KernelError>
 
 /** Runs what is left of a plan. Only what stops the run itself fails here. */
-export const runWorkflow = Effect.fnUntraced(function* (
+export const runWorkflow = /*#__PURE__*/ Effect.fnUntraced(function* (
   run: Run,
   plan: Plan.Plan,
   launch: Launch

@@ -165,7 +165,7 @@ export const fromYaml = (text: string, options?: Options): Effect.Effect<McpConf
  * @category constructors
  * @since 0.1.0
  */
-export const fromValue = Effect.fnUntraced(function* (value: unknown, options?: Options) {
+export const fromValue = /*#__PURE__*/ Effect.fnUntraced(function* (value: unknown, options?: Options) {
   const limits = yield* Limits
   const document = PlainValue.plain(value, { nodes: limits.yamlNodes, depth: limits.jsonDepth })
   return yield* whole(yield* decode(yield* readable(document), options))
@@ -179,7 +179,7 @@ export const fromValue = Effect.fnUntraced(function* (value: unknown, options?: 
  * @category constructors
  * @since 0.1.0
  */
-export const inspectYaml = Effect.fnUntraced(function* (
+export const inspectYaml = /*#__PURE__*/ Effect.fnUntraced(function* (
   text: string,
   options?: Options
 ): Effect.fn.Return<Decoded, ConfigInvalid> {
@@ -224,13 +224,13 @@ const readable = (document: Result.Result<PlainValue.Plain, string>) =>
   Effect.fromResult(Result.mapError(document, (problem) => invalid("", `MCP config cannot be read: ${problem}`)))
 
 /** All servers, or the first thing that is wrong. */
-const whole = Effect.fnUntraced(function* (decoded: Decoded): Effect.fn.Return<McpConfig, ConfigInvalid> {
+const whole = /*#__PURE__*/ Effect.fnUntraced(function* (decoded: Decoded): Effect.fn.Return<McpConfig, ConfigInvalid> {
   const servers = new Map<string, McpServer>()
   for (const [name, server] of decoded) servers.set(name, yield* Effect.fromResult(server))
   return { servers }
 })
 
-const decode = Effect.fnUntraced(function* (document: PlainValue.Plain, options: Options | undefined) {
+const decode = /*#__PURE__*/ Effect.fnUntraced(function* (document: PlainValue.Plain, options: Options | undefined) {
   const declared = isFields(document) ? document.get("servers") : undefined
   if (!isFields(declared) || declared.size === 0) {
     return yield* invalid("servers", "MCP config must declare at least one server under 'servers:'")
@@ -252,7 +252,7 @@ const decode = Effect.fnUntraced(function* (document: PlainValue.Plain, options:
   return servers
 })
 
-const decodeServer = Effect.fnUntraced(function* (
+const decodeServer = /*#__PURE__*/ Effect.fnUntraced(function* (
   name: string,
   read: Reader
 ): Effect.fn.Return<McpServer, ConfigInvalid> {
@@ -276,7 +276,7 @@ const decodeServer = Effect.fnUntraced(function* (
   }
 })
 
-const decodeCommon = Effect.fnUntraced(function* (name: string, read: Reader) {
+const decodeCommon = /*#__PURE__*/ Effect.fnUntraced(function* (name: string, read: Reader) {
   const limits = yield* Limits
   const version = (yield* read.text("protocolVersion"))?.value ?? "2025-11-25"
   if (!isVersion(version)) {
@@ -295,7 +295,7 @@ const decodeCommon = Effect.fnUntraced(function* (name: string, read: Reader) {
   return settings
 })
 
-const decodeStdio = Effect.fnUntraced(function* (name: string, read: Reader, line: string | undefined) {
+const decodeStdio = /*#__PURE__*/ Effect.fnUntraced(function* (name: string, read: Reader, line: string | undefined) {
   const missing = read.invalid("command", `stdio server '${name}' missing 'command'`)
   if (line === undefined) return yield* missing
   // With `args` the command is one word as it stands; without, it is a line to be split (BP-171).
@@ -322,7 +322,7 @@ const decodeStdio = Effect.fnUntraced(function* (name: string, read: Reader, lin
   return server
 })
 
-const decodeHttp = Effect.fnUntraced(function* (
+const decodeHttp = /*#__PURE__*/ Effect.fnUntraced(function* (
   name: string,
   read: Reader,
   transport: "sse" | "streamable_http",

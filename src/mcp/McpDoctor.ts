@@ -44,7 +44,7 @@ export interface Finding {
  * @category running
  * @since 0.1.0
  */
-export const examine = Effect.fnUntraced(function* (
+export const examine = /*#__PURE__*/ Effect.fnUntraced(function* (
   text: string,
   options?: McpConfig.Options
 ): Effect.fn.Return<
@@ -69,7 +69,7 @@ export const examine = Effect.fnUntraced(function* (
  * @category running
  * @since 0.1.0
  */
-export const examineServer = Effect.fnUntraced(function* (
+export const examineServer = /*#__PURE__*/ Effect.fnUntraced(function* (
   server: McpConfig.McpServer
 ): Effect.fn.Return<
   ReadonlyArray<Finding>,
@@ -83,7 +83,7 @@ export const examineServer = Effect.fnUntraced(function* (
 })
 
 /** Connects and asks for what there is. */
-const meet = Effect.fnUntraced(function* (server: McpConfig.McpServer) {
+const meet = /*#__PURE__*/ Effect.fnUntraced(function* (server: McpConfig.McpServer) {
   const kept = Option.getOrUndefined(yield* Effect.serviceOption(TokenStore))
   const oauth =
     server.transport === "stdio"
@@ -111,7 +111,7 @@ const meet = Effect.fnUntraced(function* (server: McpConfig.McpServer) {
 }, Effect.scoped)
 
 /** A program that is not there, or a folder: the system calls both by the same name. */
-const findProgram = Effect.fnUntraced(function* (server: McpConfig.StdioServer) {
+const findProgram = /*#__PURE__*/ Effect.fnUntraced(function* (server: McpConfig.StdioServer) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const exists = (file: string) => Effect.orElseSucceed(fs.exists(file), () => false)

@@ -176,7 +176,7 @@ export const layerConfig = (
  * @category constructors
  * @since 0.1.0
  */
-export const readConfig = Effect.fnUntraced(function* (
+export const readConfig = /*#__PURE__*/ Effect.fnUntraced(function* (
   source: string | { readonly [key: string]: unknown },
   options?: McpConfig.Options
 ): Effect.fn.Return<McpConfig.McpConfig, ConfigInvalid, FileSystem.FileSystem> {
@@ -188,7 +188,7 @@ export const readConfig = Effect.fnUntraced(function* (
   return yield* McpConfig.fromYaml(text, options)
 })
 
-const make = Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: Options | undefined) {
+const make = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: Options | undefined) {
   const limits = yield* Limits
   const registry = yield* SkillRegistry
   const stations = yield* connectAll(config)
@@ -290,7 +290,7 @@ const make = Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: 
   })
 })
 
-const connectAll = Effect.fnUntraced(function* (config: McpConfig.McpConfig) {
+const connectAll = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpConfig) {
   const pins = Option.getOrUndefined(yield* Effect.serviceOption(ToolPins)) ?? (yield* ownPins)
   const tokens = Option.getOrUndefined(yield* Effect.serviceOption(TokenStore)) ?? (yield* ownTokens)
   const stations = new Map<string, Station>()
@@ -307,7 +307,7 @@ const ownPins = Effect.provide(ToolPins, pinsInMemory)
 const ownTokens = Effect.provide(TokenStore, tokensInMemory)
 
 /** The protocol block: a tool that fails is an error block, whoever says so (BP-179). */
-const registerProtocol = Effect.fnUntraced(function* (
+const registerProtocol = /*#__PURE__*/ Effect.fnUntraced(function* (
   servers: ReadonlyArray<string>,
   catalogFor: (scope: Protocol.ProtocolScope) => McpProtocol.Catalog,
   skillOf: (call: McpProtocol.ToolCall) => string | undefined
@@ -329,7 +329,7 @@ const registerProtocol = Effect.fnUntraced(function* (
 const keyOf = (server: string, tool: string): string => JSON.stringify([server, tool])
 
 /** Gives every tool a name and keeps those that were given; a tool that is gone gives its name back. */
-const nameAll = Effect.fnUntraced(function* (
+const nameAll = /*#__PURE__*/ Effect.fnUntraced(function* (
   names: Map<string, string>,
   tools: ReadonlyArray<Names.Remote>,
   registry: SkillRegistry["Service"]

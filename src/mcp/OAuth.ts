@@ -65,7 +65,7 @@ export interface OAuth {
  * @category constructors
  * @since 0.1.0
  */
-export const make = Effect.fnUntraced(function* (
+export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   server: HttpServer
 ): Effect.fn.Return<OAuth, never, HttpClient.HttpClient | TokenStore> {
   const client = Http.discreet(yield* HttpClient.HttpClient)
@@ -215,4 +215,4 @@ const codeOf = (
 const failed = (server: HttpServer, detail: string) =>
   new McpError({ server: server.name, reason: "needs_sign_in", detail })
 
-const crypto = Layer.merge(SecureRandom.layerWebCrypto, Digest.layerWebCrypto)
+const crypto = /*#__PURE__*/ Layer.merge(SecureRandom.layerWebCrypto, Digest.layerWebCrypto)

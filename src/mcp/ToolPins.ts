@@ -48,7 +48,7 @@ export class ToolPins extends Context.Service<
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<ToolPins> = Layer.sync(ToolPins, () => {
+export const layerMemory: Layer.Layer<ToolPins> = /*#__PURE__*/ Layer.sync(ToolPins, () => {
   const servers = new Map<string, Pins>()
   return ToolPins.of({
     load: (server) => Effect.sync(() => servers.get(server) ?? new Map()),
@@ -109,7 +109,7 @@ export const layerFile = (file: string): Layer.Layer<ToolPins, ConfigInvalid, Fi
     })
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
 
-const Stored = Schema.fromJsonString(
+const Stored = /*#__PURE__*/ Schema.fromJsonString(
   Schema.Struct({
     version: Schema.Literal(1),
     servers: Schema.Array(
@@ -117,5 +117,5 @@ const Stored = Schema.fromJsonString(
     )
   })
 )
-const decode = Schema.decodeUnknownEffect(Stored)
-const encode = Schema.encodeEffect(Stored)
+const decode = /*#__PURE__*/ Schema.decodeUnknownEffect(Stored)
+const encode = /*#__PURE__*/ Schema.encodeEffect(Stored)

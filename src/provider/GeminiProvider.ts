@@ -73,13 +73,12 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
  * @category constructors
  * @since 0.1.0
  */
-export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> = Effect.gen(
-  function* () {
+export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> =
+  /*#__PURE__*/ Effect.gen(function* () {
     const apiKey = yield* requireKey(name, [...Google.variables])
     const baseUrl = yield* findText("GEMINI_BASE_URL")
     return yield* make({ apiKey, baseUrl })
-  }
-)
+  })
 
 /**
  * The provider of the environment. Without a key the layer fails, naming the variable.
@@ -87,7 +86,7 @@ export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpC
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpClient> = Layer.effect(
+export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpClient> = /*#__PURE__*/ Layer.effect(
   Provider,
   fromConfig
 )

@@ -253,7 +253,11 @@ const unfenced = (text: string): string => {
 
 // ---------------------------------------------------------------- errors
 
-const toAiError = Effect.fnUntraced(function* (provider: ProviderShape, error: ProviderError, method: string) {
+const toAiError = /*#__PURE__*/ Effect.fnUntraced(function* (
+  provider: ProviderShape,
+  error: ProviderError,
+  method: string
+) {
   const now = yield* Clock.currentTimeMillis
   const description = error.message
   const wait = error.retryAt === undefined ? undefined : Duration.millis(Math.max(0, error.retryAt - now))

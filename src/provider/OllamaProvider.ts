@@ -80,11 +80,13 @@ export const make = (options: Options = {}): Effect.Effect<ProviderShape, never,
  * @category constructors
  * @since 0.1.0
  */
-export const fromConfig: Effect.Effect<ProviderShape, never, HttpClient.HttpClient> = Effect.gen(function* () {
-  const apiKey = yield* findKey(["OLLAMA_API_KEY"])
-  const baseUrl = yield* findText("OLLAMA_BASE_URL")
-  return yield* make({ apiKey, baseUrl })
-})
+export const fromConfig: Effect.Effect<ProviderShape, never, HttpClient.HttpClient> = /*#__PURE__*/ Effect.gen(
+  function* () {
+    const apiKey = yield* findKey(["OLLAMA_API_KEY"])
+    const baseUrl = yield* findText("OLLAMA_BASE_URL")
+    return yield* make({ apiKey, baseUrl })
+  }
+)
 
 /**
  * The provider of the environment.
@@ -92,7 +94,10 @@ export const fromConfig: Effect.Effect<ProviderShape, never, HttpClient.HttpClie
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<Provider, never, HttpClient.HttpClient> = Layer.effect(Provider, fromConfig)
+export const layer: Layer.Layer<Provider, never, HttpClient.HttpClient> = /*#__PURE__*/ Layer.effect(
+  Provider,
+  fromConfig
+)
 
 /**
  * The provider with its settings anywhere in the configuration.

@@ -170,8 +170,8 @@ export const fromConfig = (
  * @category constructors
  * @since 0.1.0
  */
-export const azureFromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> = Effect.gen(
-  function* () {
+export const azureFromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> =
+  /*#__PURE__*/ Effect.gen(function* () {
     const apiKey = yield* requireKey("azure", ["AZURE_API_KEY"])
     const resource = yield* findText("AZURE_RESOURCE_NAME")
     const given = yield* findText("AZURE_BASE_URL")
@@ -180,8 +180,7 @@ export const azureFromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, 
       return yield* new ProviderUnavailable({ provider: "azure", variable: "AZURE_RESOURCE_NAME" })
     }
     return yield* make({ name: "azure", apiKey, keyHeader: "api-key", baseUrl })
-  }
-)
+  })
 
 /**
  * A server at a known address.

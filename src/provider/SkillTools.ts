@@ -100,7 +100,7 @@ export const approval = <Tools extends Record<string, Tool.Any>>(
  * @category schemas
  * @since 0.1.0
  */
-export const Success = Schema.Union([
+export const Success = /*#__PURE__*/ Schema.Union([
   Schema.String,
   Schema.Struct({
     text: Schema.String,
@@ -120,7 +120,7 @@ export const Success = Schema.Union([
  * @category schemas
  * @since 0.1.0
  */
-export const Failure = Schema.Struct({ error: Schema.String, message: Schema.String })
+export const Failure = /*#__PURE__*/ Schema.Struct({ error: Schema.String, message: Schema.String })
 
 /**
  * A skill as a tool.

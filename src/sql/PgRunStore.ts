@@ -49,7 +49,7 @@ export interface Options {
 export const layer = (options: Options): Layer.Layer<RunStore, StoreError> =>
   Layer.effect(RunStore, make(options)).pipe(Layer.provide(Reactivity.layer))
 
-const make = Effect.fnUntraced(
+const make = /*#__PURE__*/ Effect.fnUntraced(
   function* (options: Options) {
     const client = yield* Postgres.make(options, { least: 2, usual: 10 })
     const listen = client.listen(Tables.channel)

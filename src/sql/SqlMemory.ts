@@ -43,7 +43,7 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = Effect.fnUntraced(function* (
+export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   options: Options = {}
 ): Effect.fn.Return<Memory.Shape, StoreError, SqlClient.SqlClient> {
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()
@@ -206,7 +206,7 @@ const floats = (bytes: Uint8Array): Float32Array =>
   // Bytes from a database may begin anywhere; numbers may not.
   new Float32Array(new Uint8Array(bytes).buffer)
 
-const decode = Schema.decodeUnknownResult(
+const decode = /*#__PURE__*/ Schema.decodeUnknownResult(
   Schema.fromJsonString(
     Schema.Struct({
       id: Schema.String,

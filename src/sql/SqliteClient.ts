@@ -71,7 +71,7 @@ export interface SqliteClient extends Client.SqlClient {
  * @category constructors
  * @since 0.1.0
  */
-export const make = Effect.fnUntraced(function* (
+export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<SqliteClient, SqlError, Scope.Scope | Reactivity.Reactivity> {
   const db = yield* Effect.acquireRelease(

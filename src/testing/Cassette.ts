@@ -25,7 +25,7 @@ import { StoreError } from "../KernelError.ts"
 import * as Cuts from "./internal/cut.ts"
 import * as Redaction from "./internal/redaction.ts"
 
-const Headers = Schema.Record(Schema.String, Schema.String)
+const Headers = /*#__PURE__*/ Schema.Record(Schema.String, Schema.String)
 
 /**
  * One request and its answer. `frames` is the body cut where its events or lines end.
@@ -33,7 +33,7 @@ const Headers = Schema.Record(Schema.String, Schema.String)
  * @category schemas
  * @since 0.1.0
  */
-export const Exchange = Schema.Struct({
+export const Exchange = /*#__PURE__*/ Schema.Struct({
   request: Schema.Struct({
     method: Schema.String,
     url: Schema.String,
@@ -63,7 +63,7 @@ export type Exchange = typeof Exchange.Type
  * @category schemas
  * @since 0.1.0
  */
-export const Cassette = Schema.Struct({
+export const Cassette = /*#__PURE__*/ Schema.Struct({
   source: Schema.optionalKey(Schema.Json),
   vendor: Schema.String,
   name: Schema.String,
@@ -104,7 +104,7 @@ const json = (text: string) =>
     Effect.fromResult(Content.json(value))
   )
 
-const decode = Schema.decodeUnknownEffect(Cassette)
+const decode = /*#__PURE__*/ Schema.decodeUnknownEffect(Cassette)
 
 /**
  * Reads a cassette from a file.
@@ -112,7 +112,7 @@ const decode = Schema.decodeUnknownEffect(Cassette)
  * @category constructors
  * @since 0.1.0
  */
-export const fromFile = Effect.fnUntraced(function* (file: string) {
+export const fromFile = /*#__PURE__*/ Effect.fnUntraced(function* (file: string) {
   const files = yield* FileSystem.FileSystem
   const text = yield* Effect.mapError(files.readFileString(file), () => unavailable("read a cassette", file))
   return yield* parse(text)

@@ -86,7 +86,7 @@ export interface Report {
  * @category running
  * @since 0.1.0
  */
-export const run = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R, E = never>(
+export const run = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R, E = never>(
   subject: Subject<Output, S, R>,
   settings: Settings<E> = {}
 ): Effect.fn.Return<Report, E | RunStore.StoreError> {

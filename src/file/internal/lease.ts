@@ -16,7 +16,7 @@ export const read = (files: FileSystem.FileSystem, path: string): Effect.Effect<
   Effect.map(last(logOf(files, path)), ({ lease }) => lease)
 
 /** Takes or renews the lease; gives another's that is still live instead. */
-export const acquire = Effect.fnUntraced(function* (
+export const acquire = /*#__PURE__*/ Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
   lease: Lease,
@@ -31,7 +31,7 @@ export const acquire = Effect.fnUntraced(function* (
 })
 
 /** Gives a lease back. */
-export const release = Effect.fnUntraced(function* (
+export const release = /*#__PURE__*/ Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
   workerId: string
@@ -44,21 +44,21 @@ export const release = Effect.fnUntraced(function* (
   }
 })
 
-const Line = Schema.fromJsonString(
+const Line = /*#__PURE__*/ Schema.fromJsonString(
   Schema.Struct({
     n: Schema.Natural,
     lease: Schema.NullOr(Schema.Struct({ workerId: Schema.String, expiresAt: Schema.Finite }))
   })
 )
 
-const decode = Schema.decodeUnknownResult(Line)
+const decode = /*#__PURE__*/ Schema.decodeUnknownResult(Line)
 
 const write = (line: typeof Line.Type): string => JSON.stringify(line)
 
 const logOf = (files: FileSystem.FileSystem, path: string): Log.Log =>
   Log.make(files, `${path}.lease`, { field: "n", format: 0, isSame: () => false })
 
-const last = Effect.fnUntraced(function* (log: Log.Log) {
+const last = /*#__PURE__*/ Effect.fnUntraced(function* (log: Log.Log) {
   yield* log.end
   let found: { readonly n: number; readonly lease: Lease | undefined } = { n: 0, lease: undefined }
   for (let place = Log.start; ;) {

@@ -227,7 +227,11 @@ export const sizeOf = (files: FileSystem.FileSystem, path: string): Effect.Effec
   Effect.map(look(files, path), ({ size }) => size)
 
 /** Reads whole lines from an offset on: about a MiB of them, or one that is longer; and how much follows of a cut one. */
-const readWhole = Effect.fnUntraced(function* (files: FileSystem.FileSystem, path: string, offset: number) {
+const readWhole = /*#__PURE__*/ Effect.fnUntraced(function* (
+  files: FileSystem.FileSystem,
+  path: string,
+  offset: number
+) {
   const none = { whole: new Uint8Array(0), rest: 0 }
   const size = (yield* sizeOf(files, path)) - offset
   if (size <= 0) return none

@@ -34,7 +34,7 @@ export const effectsOf = ({ server }: Station, { tool }: StationTool): Effects =
 }
 
 /** Calls a tool, if it is still the one that was accepted. */
-export const callTool = Effect.fnUntraced(function* (
+export const callTool = /*#__PURE__*/ Effect.fnUntraced(function* (
   station: Station,
   tool: StationTool,
   input: { readonly [key: string]: unknown }
@@ -68,7 +68,10 @@ export interface Page {
 }
 
 /** Reads a page. */
-export const readPage = Effect.fnUntraced(function* (station: Station, uri: string): Effect.fn.Return<Page, McpError> {
+export const readPage = /*#__PURE__*/ Effect.fnUntraced(function* (
+  station: Station,
+  uri: string
+): Effect.fn.Return<Page, McpError> {
   const { contents } = yield* station.connection.readResource(uri)
   const [page] = contents
   const mimeType = page?.mimeType ?? ""
@@ -114,7 +117,7 @@ const errorText = ({ content }: Render.Rendered): string => {
 }
 
 /** Names who made a page, because only that server is asked for it; and keeps the whole of what is too long. */
-const fit = Effect.fnUntraced(function* (station: Station, answer: Render.Rendered) {
+const fit = /*#__PURE__*/ Effect.fnUntraced(function* (station: Station, answer: Render.Rendered) {
   const limits = yield* Limits
   const content = lined(
     answer.content.map((part) =>
@@ -152,7 +155,7 @@ const lined = (content: ReadonlyArray<Content.Content>): ReadonlyArray<Content.C
 const isCarried = (part: Content.Content): boolean => Content.isMedia(part) || part.type === "ui_resource"
 
 /** Keeps a text among the media of the run, if there is one and it has room. */
-const keep = Effect.fnUntraced(function* (bytes: Uint8Array) {
+const keep = /*#__PURE__*/ Effect.fnUntraced(function* (bytes: Uint8Array) {
   const store = yield* Effect.serviceOption(MediaStore)
   if (Option.isNone(store)) return undefined
   const stored = yield* Effect.result(store.value.put(Media.fromBytes(bytes, "text/plain")))

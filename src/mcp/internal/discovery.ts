@@ -40,7 +40,7 @@ export interface Answer {
 }
 
 /** Sends a request and reads a bounded JSON answer. */
-export const fetchJson = Effect.fnUntraced(function* (
+export const fetchJson = /*#__PURE__*/ Effect.fnUntraced(function* (
   server: string,
   client: HttpClient.HttpClient,
   request: HttpClientRequest.HttpClientRequest
@@ -71,7 +71,7 @@ export const fetchJson = Effect.fnUntraced(function* (
 })
 
 /** Follows the documents from an MCP server to where one signs in. */
-export const discover = Effect.fnUntraced(function* (
+export const discover = /*#__PURE__*/ Effect.fnUntraced(function* (
   server: { readonly name: string; readonly url: string },
   client: HttpClient.HttpClient,
   challenge: string
@@ -152,13 +152,13 @@ export const discover = Effect.fnUntraced(function* (
 
 const maxBytes = 1024 * 1024
 
-const Resource = Schema.Struct({
+const Resource = /*#__PURE__*/ Schema.Struct({
   resource: Schema.String,
   authorization_servers: Schema.NonEmptyArray(Schema.String),
   scopes_supported: Schema.optionalKey(Schema.Array(Schema.String))
 })
 
-const Metadata = Schema.Struct({
+const Metadata = /*#__PURE__*/ Schema.Struct({
   issuer: Schema.String,
   authorization_endpoint: Schema.String,
   token_endpoint: Schema.String,

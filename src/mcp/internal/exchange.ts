@@ -137,9 +137,8 @@ export const reply = (request: McpSchema.JsonRpcRequest): McpSchema.JsonRpcRespo
       }
 
 /** Reads a message, if it is one. */
-export const decodeMessage: (value: unknown) => Option.Option<McpSchema.JsonRpcMessage> = Schema.decodeUnknownOption(
-  McpSchema.JsonRpcMessage
-)
+export const decodeMessage: (value: unknown) => Option.Option<McpSchema.JsonRpcMessage> =
+  /*#__PURE__*/ Schema.decodeUnknownOption(McpSchema.JsonRpcMessage)
 
 export const isRequest = (message: McpSchema.JsonRpcMessage): message is McpSchema.JsonRpcRequest =>
   "method" in message && "id" in message && message.id !== undefined
@@ -153,7 +152,7 @@ const cancelled = (requestId: McpSchema.RequestId): McpSchema.JsonRpcNotificatio
   params: { requestId }
 })
 
-const encode = Effect.fnUntraced(function* (message: McpSchema.JsonRpcMessage, limit: number) {
+const encode = /*#__PURE__*/ Effect.fnUntraced(function* (message: McpSchema.JsonRpcMessage, limit: number) {
   const text = yield* Effect.try({
     try: () => JSON.stringify(message),
     catch: () => broken("the request is no JSON")

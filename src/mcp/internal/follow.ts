@@ -9,7 +9,10 @@ import type { McpError } from "../../KernelError.ts"
 import type { Station } from "./station.ts"
 
 /** Follows a server until it is interrupted. */
-export const follow = Effect.fnUntraced(function* (station: Station, refresh: Effect.Effect<void, McpError>) {
+export const follow = /*#__PURE__*/ Effect.fnUntraced(function* (
+  station: Station,
+  refresh: Effect.Effect<void, McpError>
+) {
   let pause = shortest
   for (;;) {
     const { problem } = station

@@ -18,7 +18,7 @@ import * as Exchange from "./exchange.ts"
 import * as Http from "./http.ts"
 
 /** Connects to a server for the time of the scope. */
-export const open = Effect.fnUntraced(function* (
+export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   server: HttpServer,
   client: HttpClient.HttpClient,
   listener: Exchange.Listener
@@ -55,7 +55,7 @@ export const open = Effect.fnUntraced(function* (
   return line
 })
 
-const execute = Effect.fnUntraced(function* (
+const execute = /*#__PURE__*/ Effect.fnUntraced(function* (
   client: HttpClient.HttpClient,
   request: HttpClientRequest.HttpClientRequest
 ): Effect.fn.Return<HttpClientResponse, McpClientError, Scope.Scope> {

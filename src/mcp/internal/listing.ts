@@ -79,6 +79,6 @@ export const resourceTemplates = (
 const maxPages = 100
 const maxItems = 10_000
 
-const decodeTemplates = Schema.decodeUnknownOption(McpSchema.ListResourceTemplatesResult)
+const decodeTemplates = /*#__PURE__*/ Schema.decodeUnknownOption(McpSchema.ListResourceTemplatesResult)
 
 const tooMuch = (description: string) => new McpClientError({ reason: new LimitError({ description }) })

@@ -24,7 +24,7 @@ export interface Loopback {
 }
 
 /** Opens the page for the time of the scope. Port 0 takes any free one. */
-export const listen = Effect.fnUntraced(function* (
+export const listen = /*#__PURE__*/ Effect.fnUntraced(function* (
   port: number,
   state: string
 ): Effect.fn.Return<Loopback, ServeError, Scope.Scope> {

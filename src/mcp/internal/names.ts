@@ -19,7 +19,10 @@ export interface Remote {
  * Names tools in order; undefined when no name is left for one. `isTaken` tells what others
  * have, and a name given here is taken too.
  */
-export const assign = Effect.fnUntraced(function* (tools: ReadonlyArray<Remote>, isTaken: (name: string) => boolean) {
+export const assign = /*#__PURE__*/ Effect.fnUntraced(function* (
+  tools: ReadonlyArray<Remote>,
+  isTaken: (name: string) => boolean
+) {
   const given = new Set<string>()
   const isFree = (name: string) => name.length <= longest && !given.has(name) && !isTaken(name)
   const names: Array<string | undefined> = []

@@ -9,7 +9,10 @@ import * as Effect from "effect/Effect"
 import { isRecord } from "../../internal/untrusted.ts"
 
 /** The tools that explain themselves; the others are named in the log. */
-export const usableTools = Effect.fnUntraced(function* (server: string, tools: ReadonlyArray<McpSchema.Tool>) {
+export const usableTools = /*#__PURE__*/ Effect.fnUntraced(function* (
+  server: string,
+  tools: ReadonlyArray<McpSchema.Tool>
+) {
   const usable = tools.filter((tool) => isSelfContained(tool.inputSchema) && isSelfContained(tool.outputSchema))
   if (usable.length < tools.length) {
     const names = tools.filter((tool) => !usable.includes(tool)).map((tool) => JSON.stringify(tool.name))

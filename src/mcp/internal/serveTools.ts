@@ -43,7 +43,7 @@ export interface Tools {
 }
 
 /** Makes tools of the skills in context. */
-export const make: Effect.Effect<Tools, never, SkillRegistry> = Effect.gen(function* () {
+export const make: Effect.Effect<Tools, never, SkillRegistry> = /*#__PURE__*/ Effect.gen(function* () {
   const registry = yield* SkillRegistry
   const policy = yield* Policy
   let offered: Offered = []
@@ -111,7 +111,7 @@ const toolOf = (skill: AnySkill) =>
     }
   })
 
-const decodeSchema = Schema.decodeUnknownSync(McpSchema.ToolJson)
+const decodeSchema = /*#__PURE__*/ Schema.decodeUnknownSync(McpSchema.ToolJson)
 
 const scopeOf = (callId: string): PolicyScope => ({
   runId: callId,
@@ -122,7 +122,11 @@ const scopeOf = (callId: string): PolicyScope => ({
 })
 
 /** Calls a skill as it is registered now. */
-const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], name: string, input: JsonObject) {
+const call = /*#__PURE__*/ Effect.fnUntraced(function* (
+  registry: SkillRegistry["Service"],
+  name: string,
+  input: JsonObject
+) {
   const found = registry.find(name)
   if (Option.isNone(found)) return failed(`Skill '${name}' not found`)
   const skill = found.value
@@ -183,7 +187,7 @@ const decide = (skill: AnySkill, input: JsonObject, toolCallId: string): Effect.
 
 const failed = (text: string) => new McpSchema.CallToolResult({ isError: true, content: [{ type: "text", text }] })
 
-const blockOf = Effect.fnUntraced(function* (media: Media, part: Content.Content) {
+const blockOf = /*#__PURE__*/ Effect.fnUntraced(function* (media: Media, part: Content.Content) {
   if (!Content.isMedia(part)) return textBlock(Content.toText(part))
   const bytes = yield* Effect.option(media.bytes(part.fileId ?? ""))
   if (Option.isNone(bytes)) return textBlock(Content.placeholder(part))

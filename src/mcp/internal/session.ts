@@ -53,7 +53,7 @@ export interface Options {
 }
 
 /** Connects. The session ends with the scope, or earlier with its own `close`. */
-export const open = Effect.fnUntraced(function* (
+export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   server: McpServer,
   options: Options
 ): Effect.fn.Return<Session, McpClientError, ChildProcessSpawner | Scope.Scope> {
@@ -72,7 +72,11 @@ export const open = Effect.fnUntraced(function* (
 
 const nothingToOffer = new McpClientError({ reason: new UnsupportedError({ description: "no revision to offer" }) })
 
-const connect = Effect.fnUntraced(function* (server: McpServer, offer: ProtocolVersion, options: Options) {
+const connect = /*#__PURE__*/ Effect.fnUntraced(function* (
+  server: McpServer,
+  offer: ProtocolVersion,
+  options: Options
+) {
   const scope = yield* Scope.fork(yield* Effect.scope)
   return yield* attempt(server, Handshake.make(offer), options, Scope.close(scope, Exit.void)).pipe(
     Scope.provide(scope),
@@ -80,7 +84,7 @@ const connect = Effect.fnUntraced(function* (server: McpServer, offer: ProtocolV
   )
 })
 
-const attempt = Effect.fnUntraced(function* (
+const attempt = /*#__PURE__*/ Effect.fnUntraced(function* (
   server: McpServer,
   handshake: Handshake.Handshake,
   options: Options,
@@ -108,7 +112,7 @@ const attempt = Effect.fnUntraced(function* (
   return session
 })
 
-const openTransport = Effect.fnUntraced(function* (
+const openTransport = /*#__PURE__*/ Effect.fnUntraced(function* (
   server: McpServer,
   handshake: Handshake.Handshake,
   { httpClient, listener }: Options

@@ -26,7 +26,7 @@ import type { StdioServer } from "../McpConfig.ts"
 import * as Exchange from "./exchange.ts"
 
 /** Starts a server for the time of the scope. */
-export const open = Effect.fnUntraced(function* (
+export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   server: StdioServer,
   listener: Exchange.Listener
 ): Effect.fn.Return<Exchange.Exchange, McpClientError, ChildProcessSpawner | Scope.Scope> {
@@ -120,7 +120,7 @@ const command = (server: StdioServer, forceKillAfter: number) => {
   })
 }
 
-const receive = Effect.fnUntraced(function* (line: Exchange.Exchange, splitter: Splitter, chunk: string) {
+const receive = /*#__PURE__*/ Effect.fnUntraced(function* (line: Exchange.Exchange, splitter: Splitter, chunk: string) {
   for (const text of splitter.push(chunk)) {
     // Servers that print to their standard output by mistake are common, and harmless.
     if (text.startsWith("{") || text.startsWith("[")) yield* line.receive(text)

@@ -28,7 +28,7 @@ export interface StreamableHttp {
 }
 
 /** Prepares the transport for the time of the scope. */
-export const open = Effect.fnUntraced(function* (
+export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   server: HttpServer,
   base: HttpClient.HttpClient,
   listener: Exchange.Listener,

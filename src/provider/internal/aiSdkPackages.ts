@@ -104,7 +104,7 @@ const recipes: ReadonlyMap<string, Recipe> = new Map<string, Recipe>([
 export const keys: ReadonlyArray<string> = [...recipes.keys()]
 
 /** Loads the package of a key and sets it up. */
-export const load = Effect.fnUntraced(function* (
+export const load = /*#__PURE__*/ Effect.fnUntraced(function* (
   key: string
 ): Effect.fn.Return<(modelId: string) => AiSdkModel, ProviderUnavailable> {
   const recipe = recipes.get(key)
@@ -138,7 +138,7 @@ export const load = Effect.fnUntraced(function* (
   return (modelId) => provider(modelId) as AiSdkModel
 })
 
-const textOf = Effect.fnUntraced(function* (variables: ReadonlyArray<string>) {
+const textOf = /*#__PURE__*/ Effect.fnUntraced(function* (variables: ReadonlyArray<string>) {
   for (const variable of variables) {
     const found = yield* findText(variable)
     if (found !== undefined) return found

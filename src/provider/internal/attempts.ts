@@ -19,7 +19,7 @@ import { type Fault, isPassing, toError } from "./fault.ts"
 import { isSubstance } from "./reply.ts"
 
 /** Begins a reply, again as long as that may help; `begin` succeeds when something was said. */
-export const patiently = Effect.fnUntraced(function* (
+export const patiently = /*#__PURE__*/ Effect.fnUntraced(function* (
   provider: string,
   secrets: ReadonlyArray<string>,
   begin: Effect.Effect<Stream.Stream<StreamPart, Fault>, Fault, Scope.Scope>
@@ -45,7 +45,7 @@ export const patiently = Effect.fnUntraced(function* (
 })
 
 /** Starts a reply: succeeds when its first part that says something is there, and gives the whole of it. */
-export const open = Effect.fnUntraced(function* <E>(
+export const open = /*#__PURE__*/ Effect.fnUntraced(function* <E>(
   stream: Stream.Stream<StreamPart, E>
 ): Effect.fn.Return<Stream.Stream<StreamPart, E>, E, Scope.Scope> {
   type Parts = Arr.NonEmptyReadonlyArray<StreamPart>

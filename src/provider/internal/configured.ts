@@ -24,7 +24,7 @@ export const requireKey = (
   )
 
 /** The first of `variables` that is set to anything. */
-export const findKey = Effect.fnUntraced(function* (variables: ReadonlyArray<string>) {
+export const findKey = /*#__PURE__*/ Effect.fnUntraced(function* (variables: ReadonlyArray<string>) {
   for (const variable of variables) {
     const found = yield* Effect.option(Config.Redacted(variable))
     if (Option.isSome(found) && Redacted.value(found.value).trim() !== "") return found.value
@@ -33,7 +33,7 @@ export const findKey = Effect.fnUntraced(function* (variables: ReadonlyArray<str
 })
 
 /** The text of a variable, if it is set to anything. */
-export const findText = Effect.fnUntraced(function* (variable: string) {
+export const findText = /*#__PURE__*/ Effect.fnUntraced(function* (variable: string) {
   const found = yield* Effect.option(Config.String(variable))
   return Option.isSome(found) && found.value.trim() !== "" ? found.value.trim() : undefined
 })

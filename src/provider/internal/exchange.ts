@@ -60,7 +60,7 @@ export const stream =
     Stream.unwrap(call(client, vendor, request))
 
 /** Asks for a document, once: the list of models, for instance. */
-export const document = Effect.fnUntraced(
+export const document = /*#__PURE__*/ Effect.fnUntraced(
   function* (client: HttpClient.HttpClient, service: Service, url: string) {
     const limits = yield* Limits
     const get = HttpClientRequest.get(url, { headers: { accept: "application/json", ...service.headers() } })
@@ -80,7 +80,11 @@ export const document = Effect.fnUntraced(
     )
 )
 
-const call = Effect.fnUntraced(function* (client: HttpClient.HttpClient, vendor: Vendor, request: Request) {
+const call = /*#__PURE__*/ Effect.fnUntraced(function* (
+  client: HttpClient.HttpClient,
+  vendor: Vendor,
+  request: Request
+) {
   const limits = yield* Limits
   const secrets = vendor.secrets.map((secret) => Redacted.value(secret))
   const body = yield* vendor.body(request)
@@ -91,7 +95,7 @@ const call = Effect.fnUntraced(function* (client: HttpClient.HttpClient, vendor:
 })
 
 /** Makes one attempt: succeeds when the first part that says something is there. */
-const begin = Effect.fnUntraced(function* (
+const begin = /*#__PURE__*/ Effect.fnUntraced(function* (
   client: HttpClient.HttpClient,
   vendor: Vendor,
   post: HttpClientRequest.HttpClientRequest,
@@ -146,7 +150,7 @@ const direct = (context: Context.Context<never>): Context.Context<never> =>
   }).pipe(Context.add(HttpClient.TracerPropagationEnabled, false))
 
 /** The parts of a reply, one array for each read of the network that brings any. */
-const read = Effect.fnUntraced(function* (
+const read = /*#__PURE__*/ Effect.fnUntraced(function* (
   vendor: Vendor,
   response: HttpClientResponse.HttpClientResponse,
   limits: Limits
@@ -248,7 +252,7 @@ const decode = (utf8: Utf8, chunk?: Uint8Array): string | undefined => {
 }
 
 /** Fails with what an answer other than 200 means. */
-const refused = Effect.fnUntraced(function* (
+const refused = /*#__PURE__*/ Effect.fnUntraced(function* (
   vendor: Service,
   response: HttpClientResponse.HttpClientResponse,
   limits: Limits

@@ -229,7 +229,7 @@ const sought = (
   )
 
 /** The contents with the media named by id in their place, as far as they are there. */
-const look = Effect.fnUntraced(function* (
+const look = /*#__PURE__*/ Effect.fnUntraced(function* (
   content: ReadonlyArray<Content>,
   lookup: MediaLookup
 ): Effect.fn.Return<Found, StoreError> {
@@ -251,7 +251,7 @@ const look = Effect.fnUntraced(function* (
   return { content: found, isComplete }
 })
 
-const medium = Effect.fnUntraced(function* (part: MediaContent, id: string, lookup: MediaLookup) {
+const medium = /*#__PURE__*/ Effect.fnUntraced(function* (part: MediaContent, id: string, lookup: MediaLookup) {
   const stored = yield* lookup.get(id)
   if (Option.isNone(stored)) return Option.none<Content>()
   const { kind, mimeType, source } = stored.value

@@ -87,7 +87,7 @@ export const make = (sql: SqlClient, position: string) => {
 }
 
 /** What of a head never changes, as text: keys may be shortened. */
-const Facts = Schema.fromJsonString(
+const Facts = /*#__PURE__*/ Schema.fromJsonString(
   Schema.Struct({
     runId: Schema.String,
     rootRunId: Schema.String,
@@ -101,7 +101,7 @@ const Facts = Schema.fromJsonString(
 export const facts = ({ agent, createdAt, parentRunId, rootRunId, runId }: RunHead): string =>
   JSON.stringify({ runId, rootRunId, parentRunId: parentRunId ?? null, agent, createdAt })
 
-const readRow = Schema.decodeUnknownResult(
+const readRow = /*#__PURE__*/ Schema.decodeUnknownResult(
   Schema.Struct({
     facts: Facts,
     revision: Schema.Int,

@@ -15,7 +15,7 @@ export interface Options {
 }
 
 /** Connects with as many connections as were asked for, or the usual number. */
-export const make = Effect.fnUntraced(
+export const make = /*#__PURE__*/ Effect.fnUntraced(
   function* (options: Options, connections: { readonly least: number; readonly usual: number }) {
     const PgClient = yield* Effect.tryPromise({
       try: () => import("@effect/sql-pg/PgClient"),

@@ -89,7 +89,7 @@ const runId = "run"
 const patience = 24
 
 /** Lives a run to its end. `before` is the undisturbed life it is compared with. */
-export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R, E>(
+export const live = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R, E>(
   subject: Subject<Output, S, R>,
   settings: Settings<E>,
   before: Life | undefined,
@@ -157,7 +157,7 @@ const opened = <E>(place: Layer.Layer<RunStore.RunStore, E>) =>
   Effect.map(Layer.build(place), (context) => Context.get(context, RunStore.RunStore))
 
 /** Everything a store has. */
-export const keep = Effect.fnUntraced(function* (store: RunStore.Shape) {
+export const keep = /*#__PURE__*/ Effect.fnUntraced(function* (store: RunStore.Shape) {
   const heads = yield* store.list()
   const kept = yield* Effect.forEach(heads, ({ runId }) =>
     Effect.map(
@@ -223,7 +223,7 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
   return { machine, exit: () => fiber.pollUnsafe(), commits: () => commits(), asksAboutResults: () => asksAboutResults }
 }
 
-const defaults = Layer.mergeAll(ProtocolRegistry.layer(), MediaStore.layerMemory)
+const defaults = /*#__PURE__*/ Layer.mergeAll(ProtocolRegistry.layer(), MediaStore.layerMemory)
 
 const endOf = (process: Process | undefined): string => {
   const exit = process?.exit()
@@ -240,7 +240,7 @@ interface Decision {
 }
 
 /** What the one who takes a run up knows and says: answers to questions, verdicts on calls in flight. */
-const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R>(
+const decide = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R>(
   subject: Subject<Output, S, R>,
   store: RunStore.Shape,
   state: RunState,

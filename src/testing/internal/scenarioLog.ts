@@ -19,7 +19,7 @@ import { type Report, toJson } from "./outcome.ts"
 type Files = FileSystem.FileSystem | Path.Path
 
 /** Keeps a report in a folder, and gives the path of its file. */
-export const save = Effect.fnUntraced(function* (
+export const save = /*#__PURE__*/ Effect.fnUntraced(function* (
   report: Report,
   directory: string
 ): Effect.fn.Return<string, PlatformError, Files> {
@@ -34,7 +34,7 @@ export const save = Effect.fnUntraced(function* (
 })
 
 /** Writes a file under a name nobody has: `name.json`, else `name_2.json` and so on. */
-export const create = Effect.fnUntraced(function* (
+export const create = /*#__PURE__*/ Effect.fnUntraced(function* (
   directory: string,
   name: string,
   text: string
@@ -61,7 +61,7 @@ const plain = (name: string): string => name.replace(/[^A-Za-z0-9-]/g, "_").slic
 export const stamp = (at: number): string =>
   new Date(at).toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "_")
 
-const append = Effect.fnUntraced(function* (directory: string, summary: JsonObject) {
+const append = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string, summary: JsonObject) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const file = path.join(directory, "manifest.json")
@@ -93,7 +93,7 @@ const patience = 10_000
 const pause = 20
 
 /** A folder that only one process can make. One whose owner died is taken over. */
-const lock = Effect.fnUntraced(function* (
+const lock = /*#__PURE__*/ Effect.fnUntraced(function* (
   directory: string
 ): Effect.fn.Return<void, PlatformError, FileSystem.FileSystem> {
   const fs = yield* FileSystem.FileSystem

@@ -27,7 +27,7 @@ export const put = (store: RunStore.Shape, commits: ReadonlyArray<Commit>) =>
   )
 
 /** Loads a run and goes on with it, as a worker that resumes does. */
-export const resume = Effect.fnUntraced(function* (
+export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore.Shape,
   runId: string,
   commits: ReadonlyArray<Commit>
