@@ -356,7 +356,7 @@ const limited = (call: ModelCall, retryAt: number) =>
     retryAt
   })
 
-const resting = Effect.fnUntraced(function* (call: ModelCall, error: CircuitBreaker.CircuitBreakerError) {
+const resting = /*#__PURE__*/ Effect.fnUntraced(function* (call: ModelCall, error: CircuitBreaker.CircuitBreakerError) {
   const { reason } = error
   const now = yield* Clock.currentTimeMillis
   return new ProviderError({

@@ -15,7 +15,7 @@ export const failed =
     Effect.fail(new StoreError({ operation, reason: "unavailable", detail: error.message }))
 
 /** Reads a text file of at most so many bytes; `what` it is stands in the sentence of a failure. */
-export const readText = Effect.fnUntraced(function* (
+export const readText = /*#__PURE__*/ Effect.fnUntraced(function* (
   path: string,
   what: string,
   maxBytes: number

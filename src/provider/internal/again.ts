@@ -46,10 +46,10 @@ export const again = (
     )
   })
 
-const pauses = Schedule.exponential("500 millis").pipe(Schedule.jittered)
+const pauses = /*#__PURE__*/ Schedule.exponential("500 millis").pipe(Schedule.jittered)
 
 /** Waits as long as the vendor asked for; says no when that is too long. */
-const patience = Effect.fnUntraced(function* (error: ProviderError) {
+const patience = /*#__PURE__*/ Effect.fnUntraced(function* (error: ProviderError) {
   if (error.retryAt === undefined) return true
   const limits = yield* Limits
   const wait = error.retryAt - (yield* Clock.currentTimeMillis)
