@@ -514,11 +514,12 @@ describe("over a socket", () => {
     )
   )
 
-  it.live("a server that is not there is disconnected", () =>
+  it.live("a server that is not there is disconnected, and named by its host alone", () =>
     Effect.gen(function* () {
-      const provider = yield* OpenAiProvider.make({ apiKey: key, baseUrl: "http://127.0.0.1:1" })
+      const provider = yield* OpenAiProvider.make({ apiKey: key, baseUrl: "http://127.0.0.1:1/private" })
       const error = yield* Effect.flip(read(provider.stream(request())))
       assert.strictEqual(error.reason, "disconnected")
+      assert.strictEqual(error.detail, "the connection was lost (no answer from 127.0.0.1:1)")
     }).pipe(
       Effect.provide(FetchHttpClient.layer),
       Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 })

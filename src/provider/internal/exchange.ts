@@ -136,11 +136,16 @@ const send = (client: HttpClient.HttpClient, ask: HttpClientRequest.HttpClientRe
     Effect.catch((error) => {
       if (!HttpClientError.isHttpClientError(error)) return Effect.fail(error)
       if (error.response !== undefined) return Effect.succeed(error.response)
-      return Effect.fail<Fault>({
-        reason: error.reason._tag === "TransportError" ? "disconnected" : "invalid_request"
-      })
+      return Effect.fail<Fault>(
+        error.reason._tag === "TransportError"
+          ? { reason: "disconnected", note: `no answer from ${hostOf(ask.url)}` }
+          : { reason: "invalid_request" }
+      )
     })
   )
+
+/** Where a request went: what else an address holds may be a secret. */
+const hostOf = (url: string): string => URL.parse(url)?.host ?? "there"
 
 // Nothing is followed, and trace ids stay here.
 const direct = (context: Context.Context<never>): Context.Context<never> =>
