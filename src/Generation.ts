@@ -36,13 +36,14 @@ export interface Generation {
 export const empty: Generation = {}
 
 /**
- * Lays `over` on top of `base`; extras are merged by key.
+ * Lays `over` on top of `base`; extras are merged by key, and what is not given changes nothing (BP-111).
  *
  * @category combinators
  * @since 0.1.0
  */
 export const merge = (base: Generation, over: Generation): Generation => {
   if (over === empty) return base
+  const given = Object.fromEntries(Object.entries(over).filter(([, value]) => value !== undefined && value !== null))
   const extra = { ...base.extra, ...over.extra }
-  return { ...base, ...over, ...(Object.keys(extra).length > 0 ? { extra } : {}) }
+  return { ...base, ...given, ...(Object.keys(extra).length > 0 ? { extra } : {}) }
 }

@@ -79,7 +79,9 @@ export const source = (directory: string): Effect.Effect<FileSource, never, File
 
     return {
       load: Effect.catchTag(loadAll, "PlatformError", (error) =>
-        Effect.fail(new SkillFilesInvalid({ problems: [{ file: directory, reason: error.message }] }))
+        Effect.fail(
+          new SkillFilesInvalid({ problems: [{ file: directory, reason: `cannot be read (${error.reason._tag})` }] })
+        )
       ),
       changes: fs.watch(directory).pipe(
         Stream.tapError((error) => Effect.logWarning(`watching ${directory} failed: ${error.message}`)),

@@ -115,6 +115,7 @@ describe("SkillFileLoader", () => {
       const missing = SkillFileLoader.layer({ directory: "/nowhere/at/all" })
       const error = yield* Effect.flip(Effect.scoped(Layer.build(missing)))
       assert.instanceOf(error, SkillFiles.SkillFilesInvalid)
+      assert.include(error.message, "/nowhere/at/all: cannot be read (NotFound)")
     }).pipe(Effect.provide(live))
   )
 })
