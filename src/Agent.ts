@@ -286,6 +286,9 @@ export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): Agen
         })
   return (
     (agent.name === "" ? new AgentConfigInvalid({ path: "name", reason: "is empty" }) : undefined) ??
+    (typeof model !== "string" && model.id === ""
+      ? new AgentConfigInvalid({ path: "model.id", reason: "is empty" })
+      : undefined) ??
     whole("maxSteps", agent.maxSteps, 0) ??
     whole("concurrency", agent.concurrency, 1) ??
     whole("taskConcurrency", agent.taskConcurrency, 1) ??

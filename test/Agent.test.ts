@@ -179,7 +179,8 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
       ["budget.maxTokens", { budget: { maxTokens: -1 } }],
       ["budget.deadlineMs", { budget: { deadlineMs: Number.NaN } }],
       ["spawn.maxDepth", { spawn: { maxAgents: 1, maxDepth: -1 } }],
-      ["contextWindow", { contextWindow: 0.5 }]
+      ["contextWindow", { contextWindow: 0.5 }],
+      ["model.id", { model: { id: "", capabilities: ["text"] } }]
     ] as const) {
       assert.strictEqual(Agent.problem(Agent.make({ ...base, ...options }))?.path, path)
     }
