@@ -229,6 +229,7 @@ const decoder = (reply: Reply): Decoder => {
         const callId = reply.call(key, text(step, "id"), string(step, "name") ?? "")
         const given = fields(step, "arguments")
         if (given !== undefined && Object.keys(given).length > 0) reply.input(key, given)
+        else reply.params(key, string(step, "arguments") ?? "")
         const signature = text(step, "signature")
         if (signature !== undefined) reply.endThinking({ [name]: { signature, callId } })
         return
@@ -297,10 +298,10 @@ const decoder = (reply: Reply): Decoder => {
         case "error":
           return Google.fault(event, 500)
       }
-      return event["error"] === undefined ? undefined : Google.fault(event, 500)
+      return event["error"] === undefined || event["error"] === null ? undefined : Google.fault(event, 500)
     },
     whole: (interaction) => {
-      if (interaction["error"] !== undefined) return Google.fault(interaction, 500)
+      if (interaction["error"] !== undefined && interaction["error"] !== null) return Google.fault(interaction, 500)
       reply.about(text(interaction, "id"), text(interaction, "model"))
       const steps = [...list(interaction, "steps"), ...list(interaction, "outputs")]
       steps.forEach((step, index) => {

@@ -248,7 +248,7 @@ const decoder = (reply: Reply): Decoder => {
   }
 
   const take = (piece: Fields): Fault | undefined => {
-    if (piece["error"] !== undefined) return Google.fault(piece, 500)
+    if (piece["error"] !== undefined && piece["error"] !== null) return Google.fault(piece, 500)
     if (!isKnown) {
       isKnown = true
       reply.about(text(piece, "responseId"), text(piece, "modelVersion"))

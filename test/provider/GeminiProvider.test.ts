@@ -122,6 +122,13 @@ describe("GeminiProvider", () => {
     )
   }
 
+  it.effect("an error that is null is none", () =>
+    Effect.map(
+      readingAs("google", { error: null, candidates: [{ content: { parts: [{ text: "x" }] }, finishReason: "STOP" }] }),
+      ({ text }) => assert.strictEqual(text, "x")
+    )
+  )
+
   it.effect("a body that ends without a reason was cut", () =>
     Effect.map(Effect.flip(readingAs("google", { candidates: [{ content: { parts: [{ text: "x" }] } }] })), (error) =>
       assert.strictEqual(error.reason, "incomplete")
@@ -223,6 +230,23 @@ describe("GeminiInteractionsProvider", () => {
       ]) {
         const error = yield* Effect.flip(readingAs("google-interactions", start, last))
         assert.strictEqual(error.reason, "overloaded")
+      }
+    })
+  )
+
+  it.effect("takes the arguments of a call as an object, as a text, or in pieces", () =>
+    Effect.gen(function* () {
+      const start = (step: object) => ({ event_type: "step.start", index: 0, step: { type: "function_call", ...step } })
+      const end = { event_type: "interaction.completed", error: null, interaction: { status: "requires_action" } }
+      const piece = { event_type: "step.delta", index: 0, delta: { type: "arguments_delta", arguments: '{"a":1}' } }
+      for (const given of [
+        [start({ name: "add", arguments: { a: 1 } })],
+        [start({ name: "add", arguments: '{"a":1}' })],
+        [start({ name: "add", arguments: {} }), piece]
+      ]) {
+        const { parts } = yield* readingAs("google-interactions", { event_type: "x", error: null }, ...given, end)
+        const calls = parts.flatMap((part) => (part.type === "tool-call" ? [part.params] : []))
+        assert.deepStrictEqual(calls, [{ a: 1 }])
       }
     })
   )
