@@ -113,7 +113,8 @@ const main = Effect.fnUntraced(function* (order: Order) {
 
 if (import.meta.filename === process.argv[1]) {
   const order: Order = JSON.parse(process.argv[2] ?? "{}")
-  const { broken, ...site } = order
+  const { broken, ...rest } = order
+  const site = { ...rest, isSilent: order.task === "race" }
   const lies = broken === undefined ? undefined : (await import("../support/brokenKernels.ts")).named(broken)
   const layer = Layer.provideMerge(kernel(lies === undefined ? site : { ...site, kernel: lies }), storeAt(order.where))
   const fiber = Effect.runFork(Effect.provide(main(order), Layer.merge(layer, Logger.layer([]))))

@@ -109,6 +109,8 @@ export interface Site {
   readonly gone: ReadonlyArray<string>
   /** Milliseconds a skill takes. */
   readonly takes: number
+  /** Says nothing about calls in flight: where others are at work, what was true of a call may be about its turn only. */
+  readonly isSilent?: boolean
   readonly kernel?: typeof Kernel.layer
 }
 
@@ -140,8 +142,9 @@ export const kernel = (site: Site) =>
         Effect.map(Kernel.Kernel, (kernel): Kernel.Shape => ({
           ...kernel,
           resume: (agent, runId, options) =>
-            Effect.flatMap(verdicts(site, store, witness, runId), (replay) =>
-              kernel.resume(agent, runId, { ...options, workerId: site.machine, replay })
+            Effect.flatMap(
+              site.isSilent === true ? Effect.succeed({}) : verdicts(site, store, witness, runId),
+              (replay) => kernel.resume(agent, runId, { ...options, workerId: site.machine, replay })
             )
         }))
       )
