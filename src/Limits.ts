@@ -34,7 +34,7 @@ export interface Limits {
   readonly taskMs: number
   /** Milliseconds an interrupted skill or process gets to clean up. */
   readonly cleanUpMs: number
-  /** Milliseconds one commit may take. */
+  /** Milliseconds a store may take for one commit, before it is sent again or the run fails. */
   readonly commitMs: number
   /** Model calls made for one turn before giving up. */
   readonly modelAttempts: number

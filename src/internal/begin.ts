@@ -82,7 +82,7 @@ const born = /*#__PURE__*/ Effect.fnUntraced(function* (
   const state = advance(undefined, record)
   // What is stored is told, even while the run is being interrupted.
   yield* Effect.uninterruptible(
-    Effect.map(patiently(ground.store, record, ground.store.create(record, state)), () => ground.tell?.(event))
+    Effect.map(patiently(ground, record, ground.store.create(record, state)), () => ground.tell?.(event))
   )
   return take(ground, state)
 })

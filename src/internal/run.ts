@@ -12,6 +12,7 @@
 import * as Arr from "effect/Array"
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Semaphore from "effect/Semaphore"
@@ -221,7 +222,7 @@ const send = (run: Run): Effect.Effect<void, CommitError> => {
   if (!Arr.isArrayNonEmpty(records) || !Arr.isArrayNonEmpty(states)) return Effect.void
   outbox.records = []
   outbox.states = []
-  const sent = patiently(store, state, store.commitAll(records, states))
+  const sent = patiently(run, state, store.commitAll(records, states))
   if (run.tell === undefined) return sent
   outbox.events = []
   return Effect.map(sent, () => tellAll(run, events))
@@ -243,7 +244,7 @@ export const write = (
   Effect.suspend(() => {
     const record = recordOf(run, op, events, delta)
     const state = advance(run.state, record)
-    return Effect.map(patiently(run.store, record, run.store.commit(record, state)), () => {
+    return Effect.map(patiently(run, record, run.store.commit(record, state)), () => {
       enter(run, state)
       if (run.tell !== undefined) tellAll(run, announce(run, record, []))
     })
@@ -295,17 +296,37 @@ const scoped = (state: RunState, step: number, at: number, event: Draft): PhaseE
  * store would leave a call in flight that nobody knows the outcome of.
  */
 export const patiently = <E>(
-  store: RunStore.Shape,
+  ground: Pick<Ground, "limits" | "store">,
   last: { readonly runId: string; readonly revision: number },
   write: Effect.Effect<void, E>,
   waits: ReadonlyArray<number> = [50, 250]
 ): Effect.Effect<void, E | StoreError | ConcurrentAppendError> =>
-  Effect.catchIf(write, isPassing, (error) => {
+  Effect.catchIf(inTime(write, ground.limits.commitMs), isPassing, (error) => {
     const [wait, ...rest] = waits
     if (wait === undefined) return Effect.fail(error)
-    const again = Effect.andThen(Effect.sleep(wait), patiently(store, last, write, rest))
+    const again = Effect.andThen(Effect.sleep(wait), patiently(ground, last, write, rest))
     // While it waited, another may have taken the run up from that very record.
-    return Effect.andThen(again, stillLast(store, last))
+    return Effect.andThen(again, stillLast(ground.store, last))
+  })
+
+/**
+ * A write that is given up when it takes too long: nothing interrupts a run that commits, so a store that
+ * hangs would hold it for ever. It has a fiber of its own, for one that cannot be interrupted is left behind.
+ */
+const inTime = <E>(write: Effect.Effect<void, E>, limit: number): Effect.Effect<void, E | StoreError> =>
+  Effect.flatMap(Effect.forkDetach(Effect.interruptible(write), { startImmediately: true }), (fiber) => {
+    // Most are done by now: a clock is set only for those that are not.
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return exit
+    return Effect.timeoutOrElse(Fiber.join(fiber), {
+      duration: limit,
+      orElse: () => {
+        fiber.interruptUnsafe()
+        return Effect.fail(
+          new StoreError({ operation: "commit", reason: "timeout", detail: `it took longer than ${limit} ms` })
+        )
+      }
+    })
   })
 
 const stillLast = (

@@ -1,11 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import type { RunEvent, RunState } from "kernai"
 import {
   Agent,
   Hooks,
   Kernel,
   KernelError,
+  Limits,
   MediaStore,
   PromptPipeline,
   ProtocolRegistry,
@@ -258,5 +260,52 @@ describe("a store that takes several revisions at once", () => {
       assert.deepStrictEqual(error, broken)
       assert.strictEqual(asked, 0)
     })
+  )
+})
+
+describe("a store that does not answer", () => {
+  const play = Effect.fnUntraced(function* (hanging: number, stored: boolean) {
+    const world: World = { transactions: [], moments: [] }
+    const { commitAll: _, ...store } = yield* watched(world, false)
+    let commits = 0
+    const slow: RunStore.Shape = {
+      ...store,
+      commit: (record, state) =>
+        Effect.suspend(() => {
+          const hangs = ++commits <= hanging
+          const kept = hangs && !stored ? Effect.void : store.commit(record, state)
+          return hangs ? Effect.uninterruptible(Effect.andThen(kept, Effect.never)) : kept
+        })
+    }
+    const fiber = yield* Kernel.run(agent, "go", { runId: "run", provider: MockProvider.make(...replies) }).pipe(
+      Effect.provide(kernelOn(world, slow)),
+      Effect.forkChild({ startImmediately: true })
+    )
+    return { fiber, commits: () => commits }
+  })
+
+  it.effect("is asked once more for the same record after commitMs, whether it kept it or not (R-6)", () =>
+    Effect.gen(function* () {
+      for (const stored of [true, false]) {
+        const { fiber } = yield* play(1, stored)
+        yield* TestClock.adjust(Limits.defaults.commitMs + 50)
+        assert.strictEqual((yield* Fiber.join(fiber)).text, "done")
+      }
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("fails the run when it never does, and holds neither it nor who interrupts it", () =>
+    Effect.gen(function* () {
+      const { commits, fiber } = yield* play(Number.POSITIVE_INFINITY, false)
+      const left = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
+      yield* TestClock.adjust(3 * Limits.defaults.commitMs + 300)
+      yield* Fiber.join(left)
+      assert.strictEqual(commits(), 3)
+
+      const other = yield* play(Number.POSITIVE_INFINITY, false)
+      yield* TestClock.adjust(3 * Limits.defaults.commitMs + 300)
+      const error = yield* Effect.flip(Fiber.join(other.fiber))
+      assert.isTrue(error._tag === "StoreError" && error.reason === "timeout")
+    }).pipe(Effect.scoped)
   )
 })
