@@ -234,7 +234,7 @@ const parse = (text: string, depth: number): Result.Result<Request, McpError> =>
   const method = own(json.success, "method")
   if (method === undefined || method === null || method === "")
     return Result.fail(invalid("MCP request missing method"))
-  return Result.succeed({ method: String(method), params: record(json.success, "params") })
+  return Result.succeed({ method: word(method), params: record(json.success, "params") })
 }
 
 const record = (from: Readonly<Record<string, unknown>>, key: string): Readonly<Record<string, unknown>> => {
@@ -244,8 +244,11 @@ const record = (from: Readonly<Record<string, unknown>>, key: string): Readonly<
 
 const scalar = (from: Readonly<Record<string, unknown>>, key: string): string | undefined => {
   const value = own(from, key)
-  return value === undefined || value === null || value === "" ? undefined : String(value)
+  return value === undefined || value === null || value === "" ? undefined : word(value)
 }
+
+/** A value where a word belongs; an object of the model may hold a `toString` of its own. */
+const word = (value: unknown): string => (typeof value === "object" ? JSON.stringify(value) : String(value))
 
 const required = ({ method, params }: Request, key: string): Effect.Effect<string, McpError> => {
   const value = scalar(params, key)

@@ -176,7 +176,8 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
           `the authorization server of MCP server '${server.name}' gave no token${Tokens.errorOf(token)}`
         )
       }
-      yield* keep({ ...registered, ...fresh })
+      // A refresh that is under way forgets or replaces only what was there before.
+      yield* gate.withPermits(1)(keep({ ...registered, ...fresh }))
     }).pipe(Effect.scoped, Effect.provide(crypto))
 
   return {

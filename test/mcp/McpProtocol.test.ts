@@ -36,6 +36,20 @@ describe("McpProtocol", () => {
     })
   )
 
+  it.effect("reads an object where a word belongs as its JSON, whatever it says about its own text", () =>
+    Effect.gen(function* () {
+      const odd = { toString: 1, valueOf: 1 }
+      const text = JSON.stringify(odd)
+      assert.strictEqual(yield* refusal({ method: odd }), `unknown MCP method: ${text}`)
+      const call = { method: "tools/call", params: { name: odd, server: odd } }
+      assert.strictEqual(
+        yield* refusal({ ...call, method: "tools/describe" }),
+        `tool not found: ${text} (server=${text})`
+      )
+      assert.strictEqual(McpProtocol.toolCallOf(JSON.stringify(call))?.name, text)
+    })
+  )
+
   it.effect("teaches the right call to a model that writes a tool's name as method (BP-176)", () =>
     Effect.gen(function* () {
       const message = yield* refusal({
