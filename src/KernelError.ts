@@ -132,7 +132,7 @@ export class MediaUnreadable extends Schema.TaggedError<MediaUnreadable>()("Medi
 /**
  * Why a model call failed.
  *
- * `rate_limited`, `overloaded`, `disconnected`, `timeout` and `incomplete` may pass;
+ * `rate_limited`, `overloaded`, `server_error`, `disconnected`, `timeout` and `incomplete` may pass;
  * the rest needs a change of request, key or model.
  *
  * @category errors

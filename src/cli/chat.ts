@@ -8,10 +8,8 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Path from "effect/Path"
 import * as Agent from "../Agent.ts"
 import * as AgentFile from "../file/AgentFile.ts"
 import * as Kernel from "../Kernel.ts"
@@ -32,6 +30,7 @@ import { type Options as LiveOptions, resolve, skillsOf } from "./live.ts"
 import * as Markdown from "./markdown.ts"
 import { paint } from "./pen.ts"
 import { Screen } from "./screen.ts"
+import { makeFolder } from "./store.ts"
 import * as Text from "./text.ts"
 
 /**
@@ -128,14 +127,6 @@ const careful = Policy.layer((call) =>
   Effect.succeed(call.effects === "write" ? Policy.confirm("it may change something") : Policy.allowed)
 )
 
-const makeFolder = Effect.fnUntraced(function* (file: string) {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  yield* Effect.mapError(fs.makeDirectory(path.dirname(file), { recursive: true }), () =>
-    usage(`the folder of ${Text.excerpt(file, 80)} cannot be made`)
-  )
-})
-
 // ---------------------------------------------------------------- the conversation
 
 const talk = Effect.fnUntraced(function* (agent: Talker, options: Options) {
@@ -156,7 +147,7 @@ const talk = Effect.fnUntraced(function* (agent: Talker, options: Options) {
     const before = yield* Session.last(session)
     const count = yield* Session.size(session)
     note(
-      `session ${session}${count === 0 ? "" : `, ${count} ${count === 1 ? "message" : "messages"} so far`}; /help tells what can be typed`
+      `session ${session}${count === 0 ? "" : `, ${Text.count(count, "message")} so far`}; /help tells what can be typed`
     )
     if (before === undefined || before.status.type === "completed") return
     const question = (yield* Session.exchanges(session, 1))[0]?.asked ?? ""

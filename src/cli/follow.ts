@@ -163,13 +163,11 @@ const idOf = (runId: string, look: Look): string => `${paint("run", "title", loo
 const summary = (result: RunResult<unknown>, took: number, look: Look): string => {
   const { costUsd, toolCallsMade, turns, unreportedTurns, usage } = result
   const facts = [
-    count(turns, "step"),
-    count(toolCallsMade.length, "call"),
+    Text.count(turns, "step"),
+    Text.count(toolCallsMade.length, "call"),
     Text.tokens(unreportedTurns === turns ? null : usage),
     ...(costUsd === 0 ? [] : [`$${costUsd.toFixed(4)}`]),
     Text.duration(took)
   ]
   return `${paint("answer", "title", look)}  ${paint(facts.join(", "), "quiet", look)}\n\n`
 }
-
-const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? "" : "s"}`

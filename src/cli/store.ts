@@ -55,8 +55,7 @@ export const open = Effect.fnUntraced(function* (
   options: { readonly exists: boolean }
 ): Effect.fn.Return<Store, CommandFailed, FileSystem.FileSystem | Path.Path> {
   const fs = yield* FileSystem.FileSystem
-  const colon = text.indexOf(":")
-  const [kind, rest] = [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)]
+  const [kind, rest] = partsOf(text)
   if (rest === "") return yield* unknown
   switch (kind) {
     case "sqlite": {
@@ -91,8 +90,7 @@ export const media = Effect.fnUntraced(function* (
   text: string
 ): Effect.fn.Return<Media, CommandFailed, FileSystem.FileSystem> {
   const fs = yield* FileSystem.FileSystem
-  const colon = text.indexOf(":")
-  const [kind, rest] = [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)]
+  const [kind, rest] = partsOf(text)
   switch (kind) {
     case "sqlite": {
       const SqlMediaStore = yield* Effect.promise(() => import("../sql/SqlMediaStore.ts"))
@@ -111,7 +109,27 @@ export const media = Effect.fnUntraced(function* (
   }
 })
 
+/**
+ * Makes the folder a file will be in.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const makeFolder = Effect.fnUntraced(function* (file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  yield* Effect.mapError(fs.makeDirectory(path.dirname(file), { recursive: true }), () =>
+    usage(`the folder of ${excerpt(file, 80)} cannot be made`)
+  )
+})
+
 // ---------------------------------------------------------------- helpers
+
+/** The kind of a store and where it is. */
+const partsOf = (text: string): readonly [kind: string, rest: string] => {
+  const colon = text.indexOf(":")
+  return [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)]
+}
 
 const unknown = usage(`--store is ${forms}`)
 
@@ -119,14 +137,6 @@ const there = Effect.fnUntraced(function* (path: string) {
   const fs = yield* FileSystem.FileSystem
   const found = yield* Effect.orElseSucceed(fs.exists(path), () => false)
   if (!found) return yield* usage(`there is no store at ${excerpt(path, 80)}`)
-})
-
-const makeFolder = Effect.fnUntraced(function* (file: string) {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  yield* Effect.mapError(fs.makeDirectory(path.dirname(file), { recursive: true }), () =>
-    usage(`the folder of ${excerpt(file, 80)} cannot be made`)
-  )
 })
 
 const orUsage = <Service>(layer: Layer.Layer<Service, StoreError>): Layer.Layer<Service, CommandFailed> =>

@@ -84,10 +84,18 @@ export const escaped = (text: string): string =>
 export const duration = (milliseconds: number): string => {
   if (milliseconds < 1) return "<1 ms"
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`
-  return milliseconds < 60_000
-    ? `${(milliseconds / 1_000).toFixed(1)} s`
-    : `${Math.floor(milliseconds / 60_000)} min ${Math.round((milliseconds % 60_000) / 1_000)} s`
+  if (milliseconds < 60_000) return `${(milliseconds / 1_000).toFixed(1)} s`
+  const seconds = Math.round(milliseconds / 1_000)
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
+
+/**
+ * A number of things: `1 step`, `2 steps`.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? "" : "s"}`
 
 /**
  * Tokens of a model call as people read them; null is not zero.

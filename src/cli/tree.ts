@@ -17,8 +17,8 @@ export const lines = (report: Scenario.Report, look: Options): ReadonlyArray<str
   const { failure, model, provider, scenario, status, steps, tasks, tree } = report
   const facts = [
     `${Text.excerpt(provider, 40)}/${Text.excerpt(model, 60)}`,
-    count(steps, "turn"),
-    ...(tasks === 0 ? [] : [count(tasks, "task")]),
+    Text.count(steps, "turn"),
+    ...(tasks === 0 ? [] : [Text.count(tasks, "task")]),
     ...(report.usage === null ? [] : [Text.tokens(report.usage)]),
     ...(report.costUsd === 0 ? [] : [`$${report.costUsd.toFixed(4)}`]),
     Text.duration(report.finishedAt - report.startedAt)
@@ -47,8 +47,6 @@ export const tones: { readonly [status in Scenario.Status | "error"]: Tone } = {
 const word = (status: Scenario.Status): string => (status === "skipped" ? "SKIPPED" : status)
 
 const indent = "        "
-
-const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? "" : "s"}`
 
 const branches = (nodes: ReadonlyArray<Scenario.Node>, margin: string, look: Options): ReadonlyArray<string> =>
   nodes.flatMap((node, index) => {

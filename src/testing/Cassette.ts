@@ -223,7 +223,9 @@ export const layer = (
               return files.writeFileString(options.file, `${JSON.stringify(cassette, undefined, 2)}\n`)
             })
           )
-          .pipe(Effect.ignore)
+          .pipe(
+            Effect.catch(() => Effect.logWarning(`an exchange was not recorded: '${options.file}' cannot be written`))
+          )
       const recording = recorder(outside, save)
       if (options.mode === "all") return recording
       return HttpClient.make((request) =>

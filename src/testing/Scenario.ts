@@ -254,8 +254,17 @@ export const run = /*#__PURE__*/ Effect.fnUntraced(function* (
     exit,
     entries: recording.entries()
   })
-  return report.status === "ok" ? Outcome.judged(report, scenario.expect?.(report) ?? []) : report
+  return report.status === "ok" ? Outcome.judged(report, problemsOf(scenario, report)) : report
 })
+
+/** What a scenario says is wrong; one that cannot say it is a finding too. */
+const problemsOf = ({ expect }: Scenario, report: Report): ReadonlyArray<string> => {
+  try {
+    return expect?.(report) ?? []
+  } catch (error) {
+    return [`what was expected could not be looked at: ${error instanceof Error ? error.message : String(error)}`]
+  }
+}
 
 const castOf = (scenario: Scenario, named: Cast | undefined): Effect.Effect<Cast, Outcome.Skipped> => {
   const cast = named === undefined ? offline(scenario) : Effect.succeed(named)

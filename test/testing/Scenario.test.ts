@@ -95,6 +95,19 @@ describe("Scenario.run", () => {
     })
   )
 
+  it.live("reports that what was expected cannot be looked at, when looking at it throws", () =>
+    Effect.gen(function* () {
+      const expect = (): ReadonlyArray<string> => {
+        throw new Error("no result to look at")
+      }
+      const { failure } = yield* Scenario.run(simple({ expect }))
+      assert.deepStrictEqual(failure, {
+        type: "unexpected_result",
+        message: "what was expected could not be looked at: no result to look at"
+      })
+    })
+  )
+
   it.live("reports a run that gives up or whose model fails, and writes it behind the recording (BP-183)", () =>
     Effect.gen(function* () {
       const endless = yield* Scenario.run(
