@@ -85,7 +85,7 @@ export interface Tape {
   }
   readonly config?: { readonly allowed_skills?: ReadonlyArray<string> }
   readonly input: string | ReadonlyArray<Part> | Part
-  readonly history?: ReadonlyArray<{ readonly role: Message.Role; readonly content: string | ReadonlyArray<string> }>
+  readonly history?: ReadonlyArray<{ readonly role: Message.Role; readonly content: Part | ReadonlyArray<Part> }>
   readonly skills?: ReadonlyArray<{
     readonly name: string
     readonly description?: string
@@ -215,6 +215,22 @@ const bytesOf = (base64: string) => Uint8Array.from(Buffer.from(base64, "base64"
 const mediaOf = (part: Exclude<Part, string>) => Media.fromBytes(bytesOf(part.base64), part.mime)
 const partOf = (part: Part) => (typeof part === "string" ? part : mediaOf(part))
 
+/** A medium of the history is no medium of the run: it stands in the message as it is (BP-34). */
+const contentOf = (part: Part): string | Content.Content => {
+  if (typeof part === "string") return part
+  const source = { data: bytesOf(part.base64), mediaType: part.mime }
+  switch (mediaOf(part).kind) {
+    case "image":
+      return Content.image(source)
+    case "audio":
+      return Content.audio(source)
+    case "video":
+      return Content.video(source)
+    case "document":
+      return Content.document(source)
+  }
+}
+
 const valueOf = (
   returns: Returns,
   echoed: () => string,
@@ -340,7 +356,7 @@ export const play = Effect.fnUntraced(function* (tape: Tape, whole: boolean) {
     const exit = yield* Effect.exit(
       Kernel.run(agent, given.map(partOf), {
         runId: "tape",
-        history: (tape.history ?? []).map(({ content, role }) => Message.make(role, content)),
+        history: (tape.history ?? []).map(({ content, role }) => Message.make(role, [content].flat().map(contentOf))),
         provider,
         ...(tape.config?.allowed_skills === undefined ? {} : { allowedSkills: tape.config.allowed_skills }),
         onTaskComplete: ({ error, input, result, taskId }) =>
@@ -648,7 +664,7 @@ const toldContent = (part: Content.Content): Json =>
   part.type === "text"
     ? part.text
     : Content.isMedia(part)
-      ? { media: part.fileId ?? "", kind: part.type, mime: part.mediaType ?? "" }
+      ? { media: part.fileId ?? idOf(part.data), kind: part.type, mime: part.mediaType ?? "" }
       : { type: part.type }
 
 // ---------------------------------------------------------------- events
@@ -737,6 +753,10 @@ const isMedia = (
   "bytes" in value.source
 
 const mediaIds = new Map<string, string>()
+
+const idOf = (bytes: Uint8Array | undefined): string =>
+  bytes === undefined ? "" : (mediaIds.get(Buffer.from(bytes).toString("base64")) ?? "")
+
 /** Ids are digests: they are made before events are compared. */
 export const learnMedia = Effect.fnUntraced(function* (tape: Tape) {
   const parts: Array<Exclude<Part, string>> = []
