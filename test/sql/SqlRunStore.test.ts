@@ -48,6 +48,29 @@ describe("SqlRunStore, in its tables", () => {
     })
   )
 
+  it.effect("writes a part where a turn ends inside a transaction, and takes one record at a time when told to", () =>
+    Effect.gen(function* () {
+      const { db, filename, store } = yield* stored
+      const run = Journal.begin("grouped")
+      yield* put(store, [run.last()])
+      let held: ReadonlyArray<Journal.Commit> = []
+      for (let turn = 0; turn < 66; turn++) {
+        const commits = Journal.turn(run)
+        const [first, ...rest] = [...held, ...commits.slice(0, 3)]
+        if (first === undefined) return assert.fail("a turn has commits")
+        const records = [first.record, ...rest.map(({ record }) => record)] as const
+        const states = [first.state, ...rest.map(({ state }) => state)] as const
+        yield* store.commitAll?.(records, states) ?? Effect.die("it takes one at a time")
+        held = commits.slice(3)
+      }
+      assert.strictEqual(db.prepare("SELECT count(*) AS n FROM kernai_parts").get()?.["n"], 1)
+      const strict = yield* open(SqlRunStore.layerSqlite({ filename, commits: "each" }))
+      assert.isUndefined(strict.commitAll)
+      yield* put(strict, held)
+      yield* loads(store, run.last())
+    })
+  )
+
   it.effect("lets several open a new database at once", () =>
     Effect.gen(function* () {
       const filename = `${yield* folder}/runs.db`
