@@ -12,7 +12,7 @@ import type { Json } from "../../../Content.ts"
 import * as Limits from "../../../Limits.ts"
 import * as Media from "../../../Media.ts"
 import type { Shape } from "../../../MediaStore.ts"
-import { bytes, has, png, same, tagOf } from "./check.ts"
+import { bytes, has, idsOf, png, same, sameBytes, tagOf } from "./check.ts"
 
 /** A sentence, and what it means for a store. */
 export interface Check {
@@ -51,7 +51,7 @@ export const basics: ReadonlyArray<Check> = [
         assert.equal(stored.id, yield* Media.id(media))
         same(stored, { ...media, id: stored.id })
         yield* has(run, stored)
-        if (media.source._tag === "Bytes") assert.deepEqual(yield* run.bytes(stored.id), media.source.bytes)
+        if (media.source._tag === "Bytes") sameBytes(yield* run.bytes(stored.id), media.source.bytes)
         else assert.equal(yield* tagOf(run.bytes(stored.id)), "MediaUnreadable")
       }
       assert.equal((yield* run.put(png("a"))).id, "media_86f7e437faa5")
@@ -62,7 +62,7 @@ export const basics: ReadonlyArray<Check> = [
     name: "keeps a medium put twice once, and lists the oldest first",
     body: Effect.fnUntraced(function* (store) {
       const run = yield* store.run("media/list")
-      assert.deepEqual(yield* run.list, [])
+      assert.deepEqual(yield* idsOf(run), [])
       const ids: Array<string> = []
       for (const text of ["c", "a", "b", "a", "c"]) ids.push((yield* run.put(png(text))).id)
       const listed = yield* run.list
@@ -124,7 +124,7 @@ export const basics: ReadonlyArray<Check> = [
           Content.document({ fileId: document?.id ?? "", mediaType: "application/pdf", filename: "a.pdf" })
         ])
       ])
-      assert.deepEqual(yield* run.bytes(document?.id ?? ""), bytes("pdf"))
+      sameBytes(yield* run.bytes(document?.id ?? ""), bytes("pdf"))
     })
   },
   {
@@ -137,7 +137,7 @@ export const basics: ReadonlyArray<Check> = [
       const { id } = yield* run.put(png("of the run"))
       yield* has(child, ours)
       yield* has(other, ours)
-      assert.deepEqual(yield* child.bytes(id), bytes("of the run"))
+      sameBytes(yield* child.bytes(id), bytes("of the run"))
       for (const stranger of [other, store]) {
         assert.equal(yield* tagOf(stranger.bytes(id)), "MediaNotFound")
         assert.equal(yield* tagOf(stranger.content(id)), "MediaNotFound")
@@ -177,9 +177,9 @@ export const basics: ReadonlyArray<Check> = [
       ]
       for (const id of [...strange, "x'; DROP TABLE kernai_media;--", "x".repeat(5_000)]) {
         const run = yield* store.run(id)
-        assert.deepEqual(yield* run.get(id), Option.none())
+        assert.ok(Option.isNone(yield* run.get(id)))
         assert.equal(yield* tagOf(run.bytes(id)), "MediaNotFound")
-        assert.deepEqual(yield* run.list, [], `the run '${id.slice(0, 20)}' has media of another`)
+        assert.deepEqual(yield* idsOf(run), [], `the run '${id.slice(0, 20)}' has media of another`)
         yield* run.put(png(`only of ${id}`))
         assert.equal(yield* run.size, 1)
       }

@@ -33,3 +33,15 @@ export const same = (actual: StoredMedia | undefined, expected: StoredMedia): vo
 /** How an effect ends, by the tag of its failure. */
 export const tagOf = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>): Effect.Effect<string> =>
   Effect.match(effect, { onFailure: (error) => error._tag, onSuccess: () => "no failure" })
+
+/** Bytes are these; two long lists of numbers would be told at a length that helps nobody. */
+export const sameBytes = (actual: Uint8Array, expected: Uint8Array): void => {
+  assert.equal(actual.length, expected.length)
+  assert.ok(
+    actual.every((byte, index) => byte === expected[index]),
+    "the bytes are others"
+  )
+}
+
+/** The ids of everything that was put into a store. */
+export const idsOf = (store: Shape) => Effect.map(store.list, (all) => all.map(({ id }) => id))

@@ -1,0 +1,87 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, type Scope } from "effect"
+import { FileMediaStore } from "kernai/file"
+import { Media, type MediaStore } from "kernai"
+import { MediaStoreSuite } from "kernai/testing"
+import { NodeFileSystem } from "@effect/platform-node"
+import { folder } from "../support/runStore.ts"
+
+type Mutation = (store: MediaStore.Shape) => Partial<MediaStore.Shape>
+
+/** The same fault in the store of the application and in those of its runs. */
+const everywhere =
+  (mutation: Mutation): Mutation =>
+  (store) => ({
+    ...mutation(store),
+    run: (...args) =>
+      Effect.map(store.run(...args), (run) => ({ ...run, ...everywhere(mutation)(run), ...mutation(run) }))
+  })
+
+/** Stores that do one thing wrong. */
+const mutations: { readonly [name: string]: Mutation } = {
+  "says nothing of a conflict": everywhere((store) => ({
+    put: (media) =>
+      Effect.catchTag(store.put(media), "MediaConflict", ({ id }) => Effect.succeed(Object.freeze({ ...media, id })))
+  })),
+  "has no limit": everywhere((store) => ({
+    put: (media) =>
+      Effect.catchTag(store.put(media), "LimitExceeded", () =>
+        Effect.map(Media.id(media), (id) => Object.freeze({ ...media, id }))
+      )
+  })),
+  "loses what it is told of a medium": everywhere((store) => ({
+    put: (media) => store.put({ ...media, metadata: {} })
+  })),
+  "gives ids of its own": everywhere((store) => ({
+    put: (media) => Effect.map(store.put(media), (stored) => ({ ...stored, id: `${stored.id}0` }))
+  })),
+  "lists the newest first": everywhere((store) => ({ list: Effect.map(store.list, (all) => all.toReversed()) })),
+  "counts one too many": everywhere((store) => ({ size: Effect.map(store.size, (size) => size + 1) })),
+  "loses contents": everywhere((store) => ({
+    admit: (parts) => Effect.map(store.admit(parts), (admitted) => admitted.slice(1))
+  })),
+  "shows every run to every other": (store) => ({ run: (_, origins) => store.run("one for all", origins) }),
+  "hides the application's media from runs": (store) => ({
+    run: (...args) => Effect.map(store.run(...args), (run) => ({ ...run, get: () => Effect.succeedNone }))
+  }),
+  "hides from a fork what it comes from": (store) => ({ run: (runId) => store.run(runId) }),
+  "releases nothing": () => ({ release: () => Effect.void }),
+  "releases everything": (store) => ({
+    release: (runIds) => store.release([...runIds, "media/kept"])
+  }),
+  "forgets a run that is put away": (store) => ({
+    run: (runId, origins) =>
+      Effect.acquireRelease(store.run(runId, origins), () => Effect.ignore(store.release([runId])))
+  })
+}
+
+const failures = Effect.fnUntraced(function* (
+  mutate: Mutation
+): Effect.fn.Return<ReadonlyArray<string>, unknown, Scope.Scope> {
+  const directory = yield* folder
+  const open = Effect.map(Effect.provide(FileMediaStore.make(directory), NodeFileSystem.layer), (store) => ({
+    ...store,
+    ...mutate(store)
+  }))
+  const failed: Array<string> = []
+  for (const { name, run } of MediaStoreSuite.checks(open, { durable: true })) {
+    if (Exit.isFailure(yield* Effect.exit(run))) failed.push(name)
+  }
+  return failed
+})
+
+describe("MediaStoreSuite", () => {
+  it.effect("finds nothing wrong with a store that is right", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* failures(() => ({})), [])
+    })
+  )
+
+  for (const [name, mutate] of Object.entries(mutations)) {
+    it.effect(`sees a store that ${name}`, () =>
+      Effect.gen(function* () {
+        assert.isNotEmpty(yield* failures(mutate))
+      })
+    )
+  }
+})
