@@ -21,6 +21,8 @@ import type { Agent } from "./Agent.ts"
 import * as Histories from "./ChatHistory.ts"
 import type { Content } from "./Content.ts"
 import * as Contents from "./Content.ts"
+import { newRunId } from "./internal/ground.ts"
+import { listOf } from "./internal/host.ts"
 import { partsOf } from "./internal/kernelParts.ts"
 import { Kernel, type Input, type ResumeOptions, type RunOptions } from "./Kernel.ts"
 import type { KernelError, StoreError } from "./KernelError.ts"
@@ -69,7 +71,7 @@ export const chat = <Output, S extends AnySkill<unknown>, R>(
 ): Effect.Effect<RunResult<Output>, KernelError, Kernel | ChatHistory | R> =>
   inTurn((kernel, history) =>
     Effect.gen(function* () {
-      const runId = options.runId ?? (yield* newRunId)
+      const runId = options.runId ?? newRunId(yield* Random.Random)
       const before = yield* begin(history, input, runId)
       const result = yield* kernel
         .run(agent, input, { ...options, runId, history: before })
@@ -92,7 +94,7 @@ export const chatStream = <Output, S extends AnySkill<unknown>, R>(
 ): Stream.Stream<RunEvent<Output, S>, KernelError, Kernel | ChatHistory | R> =>
   told((kernel, history) =>
     Effect.gen(function* () {
-      const runId = options.runId ?? (yield* newRunId)
+      const runId = options.runId ?? newRunId(yield* Random.Random)
       const before = yield* begin(history, input, runId)
       return kernel
         .stream(agent, input, { ...options, runId, history: before })
@@ -203,9 +205,7 @@ const end = (history: History, result: RunResult<unknown>): Effect.Effect<void, 
 
 /** The user's message as a history keeps it: with its media inside, since those of a run end with it. */
 const messageOf = (input: Input): Message =>
-  Messages.user((isList(input) ? input : [input]).map((part) => (isMedia(part) ? contentOf(part) : part)))
-
-const isList = (input: Input): input is ReadonlyArray<string | Media | Content> => Array.isArray(input)
+  Messages.user(listOf(input).map((part) => (isMedia(part) ? contentOf(part) : part)))
 
 const contentOf = ({ kind, mimeType, source }: Media): Content => {
   switch (source._tag) {
@@ -217,11 +217,6 @@ const contentOf = ({ kind, mimeType, source }: Media): Content => {
       return Contents.text(`[${kind} unavailable: ${mimeType}]`)
   }
 }
-
-const newRunId: Effect.Effect<string> = Effect.map(
-  Effect.all([Random.nextInt, Random.nextInt, Random.nextInt]),
-  (numbers) => `run_${numbers.map((number) => (number >>> 0).toString(16).padStart(8, "0")).join("")}`
-)
 
 // ---------------------------------------------------------------- the memory
 

@@ -12,6 +12,7 @@
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import * as Block from "./Block.ts"
+import { shorten } from "./internal/cut.ts"
 import type { Capability, Model } from "./Model.ts"
 import type { FinishReason } from "./StreamPart.ts"
 
@@ -323,18 +324,15 @@ ${schema}`
 
 /** More kinds than a sentence can hold, or longer ones, help nobody and cost tokens in every later turn (W-33). */
 const quoted = (kinds: ReadonlyArray<string>): string => {
-  const shown = kinds.slice(0, 8).map((kind) => `'${Block.escape(clip(kind, 64))}'`)
+  const shown = kinds.slice(0, 8).map((kind) => `'${Block.escape(shorten(kind, 64))}'`)
   return kinds.length > shown.length ? `${shown.join(", ")} and ${kinds.length - shown.length} more` : shown.join(", ")
 }
 
 /** Somebody else's words as one sentence of ours. */
 const sentence = (text: string): string => {
-  const safe = Block.escape(clip(text, 2_000))
+  const safe = Block.escape(shorten(text, 2_000))
   return /[.!?…]$/.test(safe) ? safe : `${safe}.`
 }
-
-const clip = (text: string, length: number): string =>
-  text.length <= length ? text : `${text.slice(0, length).toWellFormed()}…`
 
 const cutReason = (reason: FinishReason): string => {
   switch (reason) {

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+import { clip } from "../internal/cut.ts"
 import { visible } from "../internal/visible.ts"
 
 /**
@@ -42,16 +43,15 @@ export const excerpt = (text: string, length: number): string => {
   return line.length <= length && start.length === text.length ? line : `${clip(line, length - 1)}…`
 }
 
-/**
- * The beginning of a text, not cut inside a character.
- *
- * @category combinators
- * @since 0.1.0
- */
-export const clip = (text: string, length: number): string => {
-  const end = Math.max(0, length)
-  return text.slice(0, /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end)
-}
+export {
+  /**
+   * The beginning of a text, not cut inside a character.
+   *
+   * @category combinators
+   * @since 0.1.0
+   */
+  clip
+} from "../internal/cut.ts"
 
 /**
  * JSON text that decodes to the same and holds no character a terminal obeys.

@@ -1,5 +1,5 @@
 /**
- * Cutting texts by bytes.
+ * Cutting texts, never inside a character.
  *
  * @since 0.1.0
  */
@@ -11,3 +11,13 @@ export const cut = (text: string, bytes: number): string => {
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(Math.max(0, bytes)))
   return read === text.length ? text : text.slice(0, read)
 }
+
+/** The start of a text, in at most so many UTF-16 units; never half a character. */
+export const clip = (text: string, length: number): string => {
+  const end = Math.max(0, length)
+  return text.slice(0, /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end)
+}
+
+/** A text, or its start and `…` where it is longer than this. */
+export const shorten = (text: string, length: number): string =>
+  text.length <= length ? text : `${clip(text, length)}…`

@@ -8,6 +8,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
+import { spawnDefaults } from "../Budget.ts"
 import type { Agent } from "../Agent.ts"
 import * as Agents from "../Agent.ts"
 import { agentIdOf, EventBus } from "../EventBus.ts"
@@ -84,7 +85,7 @@ export const onGround = <Output, S extends AnySkill<unknown>, R, A>(
         workerId: `${holder}#${hex(random)}`,
         allowed: options.allowedSkills,
         parts: options.parts ?? false,
-        tree: Tree.make(agent.budget, agent.spawn ?? { maxAgents: 50, maxDepth: 1 }, Tree.spentOf(state)),
+        tree: Tree.make(agent.budget, agent.spawn ?? spawnDefaults, Tree.spentOf(state)),
         tell: listeners(built, current, agent.name, sink),
         isFull: sink.isFull,
         batch: sink.batch,

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+import { shorten } from "./cut.ts"
 import type { JsonObject } from "./json.ts"
 import { isRecord, own } from "./untrusted.ts"
 
@@ -142,7 +143,3 @@ const isSpecialNumber = (schema: unknown) => {
 }
 
 const literal = (value: unknown): string => shorten(JSON.stringify(value) ?? "any", 100)
-
-/** The beginning of a text that is too long to show. */
-export const shorten = (text: string, length: number): string =>
-  text.length > length ? `${text.slice(0, length)}…` : text

@@ -11,6 +11,7 @@ import type { Content } from "../Content.ts"
 import type { Message } from "../Message.ts"
 import type { RunState, Turn } from "../RunState.ts"
 import { messagesOf } from "./advance.ts"
+import { commonPrefix } from "./prefix.ts"
 import type { Entry, Part } from "./runSchema.ts"
 
 /** Up to where a state is written: the number of its turns, and its conversation at that time. */
@@ -25,7 +26,7 @@ export const start: Mark = { turns: 0, prompt: [] }
 /** What lies behind a mark. */
 export const split = (state: RunState, mark: Mark): Omit<Part, "format"> => {
   const { input, prompt, turns, ...rest } = state
-  const base = shared(mark.prompt, prompt)
+  const base = commonPrefix(mark.prompt, prompt)
   return {
     ...rest,
     ...(mark === start ? { input } : {}),
@@ -160,11 +161,3 @@ const sameContent = (a: Content, b: Content | undefined): boolean => {
 }
 
 const fields = (content: Content): number => Object.keys(content).length
-
-/** How many messages two conversations share at their beginning. */
-const shared = (a: ReadonlyArray<Message>, b: ReadonlyArray<Message>): number => {
-  const length = Math.min(a.length, b.length)
-  let index = 0
-  while (index < length && a[index] === b[index]) index++
-  return index
-}

@@ -19,7 +19,7 @@ import {
 import { Limits } from "../Limits.ts"
 import * as Media from "../Media.ts"
 import type { Files, Folder, Listing, LoadedPack, Options, Problem, Shape, SkillPack, Warning } from "../SkillPack.ts"
-import { cut } from "./cut.ts"
+import { cut, shorten } from "./cut.ts"
 import * as FrontMatter from "./frontMatter.ts"
 
 const tops = ["scripts", "references", "assets"] as const
@@ -47,7 +47,7 @@ export const make = (files: Files, options: Options = {}): Shape => {
 
   const find = Effect.fnUntraced(function* (name: string) {
     // Nothing else can be listed, and no other text is worth a look at the disk.
-    if (!isName(name)) return yield* new SkillPackNotFound({ name: clip(name) })
+    if (!isName(name)) return yield* new SkillPackNotFound({ name: shorten(name, 256) })
     let refused: InvalidSkillPath | undefined
     for (const root of files.roots) {
       const names = yield* Effect.orElseSucceed(files.folders(root), (): ReadonlyArray<string> => [])
@@ -82,7 +82,7 @@ export const make = (files: Files, options: Options = {}): Shape => {
 
   const readFile = Effect.fnUntraced(function* (name: string, path: string) {
     const reason = refusal(path)
-    if (reason !== undefined) return yield* new InvalidSkillPath({ path: clip(path), reason })
+    if (reason !== undefined) return yield* new InvalidSkillPath({ path: shorten(path, 256), reason })
     const { folder } = yield* find(name)
     const { skillFileBytes: limit } = yield* Limits
     const found = yield* files.read(folder, path, limit)
@@ -268,8 +268,6 @@ const contentOf = (path: string, bytes: Uint8Array): string | Media.Media => {
     ? text.success
     : Media.fromBytes(bytes, mimeType, { metadata: { filename } })
 }
-
-const clip = (text: string): string => (text.length <= 256 ? text : `${text.slice(0, 256).toWellFormed()}…`)
 
 // ---------------------------------------------------------------- memory
 

@@ -12,7 +12,6 @@ import * as Effect from "effect/Effect"
 import type * as Dialects from "../Dialect.ts"
 import type { KernelError } from "../KernelError.ts"
 import { EmptyReplies, LoopDetected, ProviderError } from "../KernelError.ts"
-import type { Message } from "../Message.ts"
 import type { ModelCall } from "../Middleware.ts"
 import type { Prompt } from "../PromptPipeline.ts"
 import type { ToolDefinition } from "../Provider.ts"
@@ -23,6 +22,7 @@ import { startCalls } from "./batch.ts"
 import * as Guard from "./guard.ts"
 import { intent, type Intent, messageOf } from "./intent.ts"
 import { type Heard, hear } from "./modelCall.ts"
+import { commonPrefix } from "./prefix.ts"
 import { ask, commit, complete, flush, hookArgs, obey, openTurn, type Run, settle, tell } from "./run.ts"
 import { freeze } from "./snapshot.ts"
 import * as Tree from "./tree.ts"
@@ -123,15 +123,6 @@ const commitPrompt = (run: Run, prompt: Prompt, args: ModelArgs | undefined): Ef
       ...(args === undefined ? {} : { args })
     }
   ])
-}
-
-/** Messages are shared values: the same object is the same message. */
-const commonPrefix = (before: ReadonlyArray<Message>, after: ReadonlyArray<Message>): number => {
-  if (before === after) return before.length
-  const end = Math.min(before.length, after.length)
-  let index = 0
-  while (index < end && before[index] === after[index]) index++
-  return index
 }
 
 // ---------------------------------------------------------------- the model

@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import { shorten } from "../../internal/cut.ts"
 import { jsonObject } from "../../internal/json.ts"
 import { plain } from "../../internal/plain.ts"
 import { McpError } from "../../KernelError.ts"
@@ -87,7 +88,7 @@ export const make = (
     )
 
   const short = (description: string | undefined): string | null =>
-    description === undefined ? null : Definition.shorten(description, limits.descriptionBytes)
+    description === undefined ? null : shorten(description, limits.descriptionBytes)
 
   const toolEntry = (station: Station, { parts, tool }: StationTool): ToolEntry => ({
     name: tool.name,

@@ -11,6 +11,7 @@ import type * as McpSchema from "effect/ai/McpSchema"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Block from "../../Block.ts"
+import { shorten } from "../../internal/cut.ts"
 import { isJsonObject, type Json, type JsonObject, jsonObject } from "../../internal/json.ts"
 import { plain } from "../../internal/plain.ts"
 import { isRecord, own } from "../../internal/untrusted.ts"
@@ -90,13 +91,6 @@ export const pageOf = (tool: McpSchema.Tool): string | undefined => {
 
 /** Does an address name a page? */
 export const isPage = (uri: string): boolean => /^ui:\/\/\S+$/.test(uri)
-
-/** The beginning of a text, not cut inside a character. */
-export const shorten = (text: string, limit: number): string => {
-  if (text.length <= limit) return text
-  const start = text.slice(0, limit)
-  return `${start.isWellFormed() ? start : start.slice(0, -1)}…`
-}
 
 const partsOf = ({ annotations, description, inputSchema, name, outputSchema, title }: McpSchema.Tool): JsonObject =>
   jsonObject(plain({ annotations, description, inputSchema, name, outputSchema, title }))
