@@ -251,6 +251,8 @@ export const circuitBreaker = (
         Effect.catchTag("CircuitBreakerError", (error) =>
           Effect.flatMap(resting(call, error), (failure) => Deferred.fail(admitted, failure))
         ),
+        // A breaker that breaks lets nobody wait.
+        Effect.catchDefect((defect) => Deferred.die(admitted, defect)),
         Effect.ignore,
         Effect.forkScoped
       )

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Schedule, Stream } from "effect"
+import { Cause, Effect, Exit, Fiber, Layer, Schedule, Stream } from "effect"
+import { CircuitBreaker } from "effect/persistence"
 import { TestClock } from "effect/testing"
 import { Agent, KernelError, Middleware, Model, ModelRegistry, type Provider, RunStore, StreamPart } from "kernai"
 import { Resilience } from "kernai/provider"
@@ -279,6 +280,28 @@ describe("Resilience.circuitBreaker", () => {
         kernel().pipe(
           Layer.provideMerge(Resilience.layer(Resilience.circuitBreaker())),
           Layer.provideMerge(Resilience.layerCircuitBreaker({ tripPolicy: { _tag: "Consecutive", failures: 1 } }))
+        )
+      )
+    )
+  )
+
+  it.effect("fails the call, and lets it not wait, when the breaker itself breaks", () =>
+    Effect.gen(function* () {
+      const exit = yield* Effect.exit(told(agent, "hi", { provider: MockProvider.make("here") }))
+      assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+    }).pipe(
+      Effect.provide(
+        kernel().pipe(
+          Layer.provideMerge(Resilience.layer(Resilience.circuitBreaker())),
+          Layer.provideMerge(
+            Layer.effect(
+              CircuitBreaker.CircuitBreaker,
+              Effect.map(CircuitBreaker.CircuitBreaker, (breaker) => ({
+                ...breaker,
+                execute: () => Effect.die("no table of circuits")
+              }))
+            ).pipe(Layer.provide(Resilience.layerCircuitBreaker()))
+          )
         )
       )
     )
