@@ -294,13 +294,15 @@ describe("Resilience.circuitBreaker", () => {
         kernel().pipe(
           Layer.provideMerge(Resilience.layer(Resilience.circuitBreaker())),
           Layer.provideMerge(
-            Layer.effect(
-              CircuitBreaker.CircuitBreaker,
-              Effect.map(CircuitBreaker.CircuitBreaker, (breaker) => ({
-                ...breaker,
-                execute: () => Effect.die("no table of circuits")
-              }))
-            ).pipe(Layer.provide(Resilience.layerCircuitBreaker()))
+            CircuitBreaker.layer({ tripPolicy: CircuitBreaker.consecutive(1), openDuration: "1 minute" }).pipe(
+              Layer.provide(
+                Layer.succeed(CircuitBreaker.CircuitBreakerStore, {
+                  admit: () => Effect.die("no table of circuits"),
+                  record: () => Effect.undefined,
+                  state: () => Effect.die("no table of circuits")
+                })
+              )
+            )
           )
         )
       )
