@@ -95,11 +95,8 @@ export const costOf = (usage: Usage.Usage | null, price: Price | undefined): num
   usage === null || price === undefined ? 0 : Usage.cost(usage, price)
 
 /** Why no child may run at this depth, if none may: waiting for a slot would not help. */
-export const denied = (tree: Tree, parentRun: string, depth: number): SpawnDenied | undefined => {
-  const { maxAgents, maxDepth } = tree.spawn
-  if (depth > maxDepth) return new SpawnDenied({ parentRun, limit: maxDepth })
-  return maxAgents < 2 ? new SpawnDenied({ parentRun, limit: maxAgents }) : undefined
-}
+export const denied = (tree: Tree, parentRun: string, depth: number): SpawnDenied | undefined =>
+  Budget.beforeSpawn(tree.spawn, { parentRun, depth: depth - 1, agents: 1 })
 
 /** Runs a child in a slot of the tree, and waits for one (CP-15). What will be denied needs none. */
 export const inSlot = <A, E>(tree: Tree, child: Effect.Effect<A, E>): Effect.Effect<A, E> =>
