@@ -230,7 +230,7 @@ const interleaved = async (rounds: number, bodies: ReadonlyArray<() => Promise<n
 /** Steps of one long run, timed as they start. */
 const growth = async () => {
   const ratios: Array<number> = []
-  for (let round = 0; round < 7; round++) {
+  for (let round = 0; round < 27; round++) {
     const stamps: Array<number> = []
     const runtime = await standing(RunStore.layerMemory)
     await kernai(runtime, 1001, (step) => {
@@ -253,7 +253,7 @@ export const loopBench = async (): Promise<ReadonlyArray<Row>> => {
     [1000, 2, 2.5]
   ]
   for (const [steps, runs, bound] of bounds) {
-    const [ours = 0, bare = 0, theirs = 1, sdk = 1] = await interleaved(5, [
+    const [ours = 0, bare = 0, theirs = 1, sdk = 1] = await interleaved(9, [
       () => ourStep(steps, runs, RunStore.layerMemory),
       () => ourStep(steps, runs, forgetful),
       () => perStep(steps, runs, pi),

@@ -53,7 +53,7 @@ export const hear = (
   Effect.suspend(() => {
     const call = modelCall(run, turn, tools, grammar)
     const started = now(run)
-    tell(run, { type: "messages_sent", messages: call.request.messages })
+    tellSent(run, call.request, started)
     const hearing: Hearing = { raw: [], first: undefined, call, calls: 0 }
     const reader = Dialects.of(turn.dialect, markupsOf(run.agent, grammar)).reader(
       listener(run, turn),
@@ -174,16 +174,45 @@ const modelCall = (
   const model = turn.args?.model ?? run.model
   const generation = Generations.merge(agent.generation, turn.args?.generation ?? Generations.empty)
   const breakpoints = turn.args?.cacheBreakpoints
-  const request: Request = {
+  const rest = {
     model,
-    messages: clean(run, promptLog(state).after(system)),
     tools,
     generation,
     media: run.media,
     ...(grammar === undefined ? {} : { grammar }),
     ...(breakpoints === undefined ? {} : { cacheBreakpoints: breakpoints.map((index) => index + system.length) })
   }
+  const log = promptLog(state)
+  let messages: ReadonlyArray<Message> | undefined
+  const request = withMessages(rest, log.length, () => (messages ??= clean(run, log.after(system))))
   return { runId: state.runId, rootRunId: state.rootRunId, step: stepOf(state), provider: run.provider, request }
+}
+
+/**
+ * Adds the conversation to a value: at once, or, where it is long, when somebody looks at it. A list of thousands
+ * is not copied every turn for a provider that keeps what it encoded, nor is a short one hidden behind an accessor,
+ * which costs more than its copy.
+ */
+const withMessages = <A extends object>(
+  value: A,
+  count: number,
+  messages: () => ReadonlyArray<Message>
+): A & { readonly messages: ReadonlyArray<Message> } =>
+  count < 512
+    ? { ...value, messages: messages() }
+    : {
+        ...value,
+        get messages() {
+          return messages()
+        }
+      }
+
+/** Tells what is sent. Nothing waits to be told here: what was before is stored. */
+const tellSent = (run: Run, request: Request, at: number): void => {
+  if (run.tell === undefined) return
+  const { depth, rootRunId, runId, taskId } = run.state
+  const event = { type: "messages_sent" as const, runId, rootRunId, step: stepOf(run.state), depth, taskId, at }
+  run.tell(withMessages(event, promptLog(run.state).length, () => request.messages))
 }
 
 const clean = (run: Run, messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
