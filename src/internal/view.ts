@@ -13,6 +13,7 @@ import * as Schema from "effect/Schema"
 import * as Agents from "../Agent.ts"
 import type { ReplyGrammar, ToolDefinition } from "../Provider.ts"
 import type { AnyProtocol } from "../Protocol.ts"
+import * as ProtocolRegistry from "../ProtocolRegistry.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as SkillRegistry from "../SkillRegistry.ts"
 import { jsonObject, type JsonObject } from "./json.ts"
@@ -63,10 +64,7 @@ export const isProtocol = (run: Run, type: string): boolean => Option.isSome(run
 
 /** The protocols the agent may speak, as registered (BP-161). */
 export const visibleProtocols = (run: Run): Effect.Effect<ReadonlyArray<AnyProtocol>> =>
-  Effect.map(run.protocols.all, (all) => {
-    const listed = run.agent.protocols
-    return listed === undefined ? all : all.filter((protocol) => listed.includes(protocol.name))
-  })
+  Effect.map(run.protocols.all, (all) => ProtocolRegistry.visible(all, run.agent.protocols))
 
 export const maySpeak = (run: Run, protocol: string): boolean =>
   run.agent.protocols === undefined || run.agent.protocols.includes(protocol)
