@@ -71,6 +71,8 @@ export interface Listener {
 }
 
 /**
+ * A way to speak: its name, and how a reply in it is read.
+ *
  * @category models
  * @since 0.1.0
  */

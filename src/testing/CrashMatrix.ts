@@ -62,6 +62,8 @@ export interface Violation {
 }
 
 /**
+ * What came of a matrix.
+ *
  * @category models
  * @since 0.1.0
  */
