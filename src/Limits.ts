@@ -60,8 +60,6 @@ export interface Limits {
   readonly liveEvents: number
   /** Bytes of media kept for one root run. */
   readonly mediaBytes: number
-  /** Bytes a content may carry inline; more go to the media store (CP-11). */
-  readonly inlineMediaBytes: number
   /** Redirects followed by an opt-in fetcher (S-5). */
   readonly redirects: number
   /** Nodes of a YAML document with its aliases expanded (S-3). */
@@ -103,7 +101,6 @@ export const defaults: Limits = {
   jsonNodes: 1_000_000,
   liveEvents: 1024,
   mediaBytes: 256 * 1024 * 1024,
-  inlineMediaBytes: 64 * 1024,
   redirects: 3,
   yamlNodes: 10_000,
   descriptionBytes: 4 * 1024,
