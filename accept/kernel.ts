@@ -1,7 +1,7 @@
 /**
  * The kernel's promises: from a fresh clone to a finished run.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { attempt, benched, type Line, node, root, run, tested, vectors } from "./support.ts"
@@ -11,6 +11,8 @@ const answer = "50% of active users are on the premium plan"
 /** A clone in an empty folder, with what it installs itself. */
 const fresh = async (body: (folder: string) => Promise<ReadonlyArray<Line>>): Promise<ReadonlyArray<Line>> => {
   const folder = mkdtempSync(join(tmpdir(), "kernai-accept-"))
+  // A database that is started as another user has to find its program in here.
+  chmodSync(folder, 0o755)
   try {
     const cloned = run("git", ["clone", "--quiet", "--no-hardlinks", root, folder])
     if (cloned.status !== 0) return [{ line: "git clone", pass: false, figure: cloned.stderr.trim() }]
