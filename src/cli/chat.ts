@@ -25,6 +25,7 @@ import * as Answer from "./chat/answer.ts"
 import { Lines } from "./chat/lines.ts"
 import * as Script from "./chat/script.ts"
 import * as Session from "./chat/session.ts"
+import { instructions } from "./commands/shared.ts"
 import { Codes, CommandFailed, usage } from "./exit.ts"
 import { type Options as LiveOptions, resolve, skillsOf } from "./live.ts"
 import * as Markdown from "./markdown.ts"
@@ -100,8 +101,6 @@ export const chat = Effect.fnUntraced(function* (options: Options) {
 })
 
 type Talker = Agent.Agent<unknown>
-
-const instructions = "You are a helpful assistant. Use a skill where one helps, and answer briefly."
 
 const readAgent = (file: string) =>
   Effect.mapError(AgentFile.load(file), (error) => usage(Text.excerpt(error.message, 400)))

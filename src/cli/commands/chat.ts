@@ -8,6 +8,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { help, usage } from "../exit.ts"
+import * as Shared from "./shared.ts"
 
 const flags = {
   agent: Flag.String("agent").pipe(
@@ -16,16 +17,11 @@ const flags = {
     Flag.withDescription("Talk with the agent of this YAML or JSON file; the other flags go before what it says"),
     Flag.optional
   ),
-  model: Flag.String("model").pipe(
-    Flag.withAlias("m"),
-    Flag.withMetavar("<provider>/<model>"),
-    Flag.withDescription("Talk with this model, such as anthropic/claude-sonnet-4-20250514 or ollama/llama3.1"),
-    Flag.optional
+  model: Shared.speaker.model.pipe(
+    Flag.withDescription("Talk with this model, such as anthropic/claude-sonnet-4-20250514 or ollama/llama3.1")
   ),
-  script: Flag.String("script").pipe(
-    Flag.withMetavar("<file>"),
-    Flag.withDescription("Talk with a scripted model instead: a JSON list of replies. No key is needed"),
-    Flag.optional
+  script: Shared.speaker.script.pipe(
+    Flag.withDescription("Talk with a scripted model instead: a JSON list of replies. No key is needed")
   ),
   session: Flag.String("session").pipe(
     Flag.withAlias("s"),
@@ -38,21 +34,10 @@ const flags = {
     Flag.withDescription("The SQLite file the conversations are kept in"),
     Flag.withDefault(".kernai/chat.db")
   ),
-  system: Flag.String("system").pipe(Flag.withDescription("Instructions for the model"), Flag.optional),
-  skillsFrom: Flag.String("skills-from").pipe(
-    Flag.withMetavar("<folder>"),
-    Flag.withDescription("Offer the skill files of this folder instead of the built-in examples. Their code is run"),
-    Flag.optional
-  ),
-  skills: Flag.Boolean("skills").pipe(
-    Flag.withDescription("Offer skills at all (--no-skills: plain talk)"),
-    Flag.withDefault(true)
-  ),
-  yes: Flag.Boolean("yes").pipe(
-    Flag.withAlias("y"),
-    Flag.withDescription("Run calls that may change something without asking"),
-    Flag.withDefault(false)
-  ),
+  system: Shared.agent.system,
+  skillsFrom: Shared.agent.skillsFrom,
+  skills: Shared.agent.skills.pipe(Flag.withDescription("Offer skills at all (--no-skills: plain talk)")),
+  yes: Shared.agent.yes,
   maxSteps: Flag.Int("max-steps").pipe(
     Flag.withDescription("How often the model may be asked for one message (20, or what the agent says)"),
     Flag.optional
@@ -61,9 +46,8 @@ const flags = {
     Flag.withDescription("Blocks in text (the default), or the vendor's native tool calls"),
     Flag.optional
   ),
-  color: Flag.Boolean("color").pipe(
-    Flag.withDescription("Colour the output; default: on a terminal, unless NO_COLOR is set"),
-    Flag.optional
+  color: Shared.form.color.pipe(
+    Flag.withDescription("Colour the output; default: on a terminal, unless NO_COLOR is set")
   )
 }
 

@@ -9,6 +9,7 @@ import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { usage } from "../exit.ts"
+import * as Shared from "./shared.ts"
 
 const config = Flag.String("config").pipe(
   Flag.withAlias("c"),
@@ -69,18 +70,11 @@ const serveFlags = {
   ),
   host: Flag.String("host").pipe(Flag.withDescription("The address to listen on"), Flag.withDefault("127.0.0.1")),
   port: Flag.Int("port").pipe(Flag.withDescription("0 takes any free port"), Flag.withDefault(0)),
-  skillsFrom: Flag.String("skills-from").pipe(
-    Flag.withMetavar("<folder>"),
-    Flag.withDescription("Offer the skill files of this folder instead of the built-in examples. Their code is run"),
-    Flag.optional
+  skillsFrom: Shared.agent.skillsFrom,
+  model: Shared.speaker.model.pipe(
+    Flag.withDescription("Offer an agent with this model and the skills, instead of the skills")
   ),
-  model: Flag.String("model").pipe(
-    Flag.withAlias("m"),
-    Flag.withMetavar("<provider>/<model>"),
-    Flag.withDescription("Offer an agent with this model and the skills, instead of the skills"),
-    Flag.optional
-  ),
-  system: Flag.String("system").pipe(Flag.withDescription("Instructions for the agent"), Flag.optional)
+  system: Shared.agent.system.pipe(Flag.withDescription("Instructions for the agent"))
 }
 
 const serve = Command.make(

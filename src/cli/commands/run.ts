@@ -16,12 +16,7 @@ import * as Shared from "./shared.ts"
 
 const flags = {
   question: Argument.String("question").pipe(Argument.withDescription("What to ask; needs --model"), Argument.optional),
-  model: Flag.String("model").pipe(
-    Flag.withAlias("m"),
-    Flag.withMetavar("<provider>/<model>"),
-    Flag.withDescription("Ask this model, such as anthropic/claude-sonnet-4-20250514 or ollama/llama3.1"),
-    Flag.optional
-  ),
+  model: Shared.speaker.model,
   replay: Flag.String("replay").pipe(
     Flag.withMetavar("<name or file>"),
     Flag.withDescription("Play this recorded conversation"),
@@ -42,26 +37,16 @@ const flags = {
     Flag.optional
   ),
   list: Flag.Boolean("list").pipe(Flag.withDescription("List the recorded conversations"), Flag.withDefault(false)),
-  system: Flag.String("system").pipe(Flag.withDescription("Instructions for the model"), Flag.optional),
+  system: Shared.agent.system,
   image: Flag.String("image").pipe(
     Flag.withMetavar("<file>"),
     Flag.withDescription("Send a picture with the question; may be given several times"),
     Flag.atLeast(0)
   ),
-  skillsFrom: Flag.String("skills-from").pipe(
-    Flag.withMetavar("<folder>"),
-    Flag.withDescription("Offer the skill files of this folder instead of the built-in examples. Their code is run"),
-    Flag.optional
-  ),
-  skills: Flag.Boolean("skills").pipe(
-    Flag.withDescription("Offer skills at all (--no-skills: a plain question)"),
-    Flag.withDefault(true)
-  ),
-  maxSteps: Flag.Int("max-steps").pipe(Flag.withDescription("How often the model may be asked"), Flag.withDefault(10)),
-  dialect: Flag.Literals("dialect", ["blocks", "tools"]).pipe(
-    Flag.withDescription("Blocks in text, or the vendor's native tool calls"),
-    Flag.withDefault("blocks")
-  ),
+  skillsFrom: Shared.agent.skillsFrom,
+  skills: Shared.agent.skills.pipe(Flag.withDescription("Offer skills at all (--no-skills: a plain question)")),
+  maxSteps: Shared.agent.maxSteps,
+  dialect: Shared.agent.dialect,
   root: Flag.String("root").pipe(
     Flag.withMetavar("<folder>"),
     Flag.withDescription("Read files given here only inside this folder"),
