@@ -371,26 +371,17 @@ const review = (turn: Turn, toolCallId: string, change: ToolResponseChange | und
       completed: turn.completed.concat(change.result)
     }
   }
-  const first = reviewed.get(turn.pending) ?? 0
-  const at = turn.pending[first]?.toolCallId === toolCallId ? first : indexOf(turn.pending, toolCallId)
+  const at = indexOf(turn.pending, toolCallId)
   const call = change === undefined ? turn.pending[at] : change.call
   if (call === undefined || at === -1) return turn
   const pending = turn.pending.slice()
   pending[at] = { ...call, review: "accepted" }
-  reviewed.set(pending, first)
   return { ...turn, pending }
 }
 
-/** The first call that nobody has looked at yet. Reviews go from front to back: what is known to be behind them is passed over. */
-export const unreviewed = (calls: ReadonlyArray<Call>): Call | undefined => {
-  let at = reviewed.get(calls) ?? 0
-  while (calls[at]?.review === "accepted") at++
-  reviewed.set(calls, at)
-  return calls[at]
-}
-
-/** How many calls at the front of a list are known to be reviewed. */
-const reviewed = new WeakMap<ReadonlyArray<Call>, number>()
+/** The first call that nobody has looked at yet. */
+export const unreviewed = (calls: ReadonlyArray<Call>): Call | undefined =>
+  calls.find((call) => call.review !== "accepted")
 
 const launch = (turn: Turn, ids: ReadonlyArray<string>): Turn => {
   let { pending } = turn
