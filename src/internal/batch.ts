@@ -19,23 +19,11 @@ import type { Decision } from "../Policy.ts"
 import * as Policy from "../Policy.ts"
 import type { Approval, ToolResponseChange } from "../RunState.ts"
 import { unreviewed } from "./advance.ts"
+import { commit, type Draft, flush, write } from "./commit.ts"
 import { effectsOf, execute, skillCallOf } from "./dispatch.ts"
 import type { Json } from "./json.ts"
-import {
-  ask,
-  commit,
-  flush,
-  type Draft,
-  hookArgs,
-  obey,
-  observePause,
-  openTurn,
-  pause,
-  policyScope,
-  type Run,
-  settle,
-  write
-} from "./run.ts"
+import { openTurn, policyScope, type Run } from "./run.ts"
+import { ask, hookArgs, obey, observePause, pause, settle } from "./settle.ts"
 import { runWorkflow } from "./workflow.ts"
 
 // ---------------------------------------------------------------- opening

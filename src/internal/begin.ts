@@ -18,11 +18,13 @@ import * as Messages from "../Message.ts"
 import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import { advance } from "./advance.ts"
+import { commit, emptyOutbox, flush, patiently } from "./commit.ts"
 import { effectsOf } from "./dispatch.ts"
 import { offer, questionsOf } from "./offer.ts"
 import type { JsonObject } from "./json.ts"
 import { conclude, drive, failWith, restoreOutput } from "./loop.ts"
-import { type AnyAgent, commit, flush, type Ground, now, ownContext, patiently, type Run } from "./run.ts"
+import { type AnyAgent, type Ground, now, type Run } from "./run.ts"
+import { ownContext } from "./settle.ts"
 import * as Tree from "./tree.ts"
 
 /** Who a new run is. */
@@ -98,7 +100,7 @@ const take = (ground: Ground, state: RunState): Run => ({
   output: undefined,
   raw: [],
   deferred: undefined,
-  outbox: ground.store.commitAll === undefined ? undefined : { records: [], states: [], events: [] }
+  outbox: emptyOutbox()
 })
 
 const finish = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>

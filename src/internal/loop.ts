@@ -11,10 +11,12 @@ import type { ErrorInfo, RunResult } from "../RunState.ts"
 import { answer, result } from "../RunState.ts"
 import { turnLog } from "./advance.ts"
 import { continueCalls } from "./batch.ts"
+import { commit, flush } from "./commit.ts"
 import type { Json } from "./json.ts"
 import { isJsonObject } from "./json.ts"
 import { redact } from "./redact.ts"
-import { ask, commit, flush, hookArgs, type Run, settle } from "./run.ts"
+import type { Run } from "./run.ts"
+import { ask, hookArgs, settle } from "./settle.ts"
 import { afterCalls, afterModel, afterTurn, prepare, restartModel, startModel, startTurn } from "./turn.ts"
 import { misfit } from "./view.ts"
 
@@ -29,7 +31,7 @@ export const drive = (run: Run): Effect.Effect<void, KernelError> => {
           orElse: () => Effect.fail(new CancellationError({ reason: "deadline" }))
         })
   // What was done is stored even while the run is being interrupted (DR-7); another worker may have it by now.
-  const kept = run.outbox === undefined ? steps : Effect.onInterrupt(steps, () => Effect.ignore(flush(run)))
+  const kept = Effect.onInterrupt(steps, () => Effect.ignore(flush(run)))
   return Effect.catchCause(kept, (cause) => fail(run, cause))
 }
 

@@ -24,7 +24,8 @@ import * as Plan from "../Plan.ts"
 import * as TaskScheduler from "../TaskScheduler.ts"
 import { type Json, isJsonObject } from "./json.ts"
 import { redact } from "./redact.ts"
-import { now, openTurn, type Run, tell } from "./run.ts"
+import { tell } from "./commit.ts"
+import { now, openTurn, type Run } from "./run.ts"
 import * as Tree from "./tree.ts"
 
 /** How a task ended: without a result when it waits for a person, or was not started any more. */

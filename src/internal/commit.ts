@@ -1,0 +1,242 @@
+/**
+ * How a run moves: the record, the new state, the store, the events.
+ *
+ * `commit` is the only place where state advances. What it made waits for the
+ * next barrier: before a model is asked, a call is launched, a hook or a policy
+ * is heard, and when the run stops. There it goes to the store, all at once
+ * where the store can, else one revision after the other, and is told. So no
+ * other ever sees what is not stored.
+ *
+ * @since 0.1.0
+ */
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import { ConcurrentAppendError, StoreError } from "../KernelError.ts"
+import type { CallEvent, PhaseEvent, RunEvent, RunScope, TaskEvent, TurnEvent } from "../RunEvent.ts"
+import type { Delta, RunRecord, RunState } from "../RunState.ts"
+import { answer as answerOf, result as resultOf } from "../RunState.ts"
+import type * as RunStore from "../RunStore.ts"
+import { advance, turnLog } from "./advance.ts"
+import type { JsonObject } from "./json.ts"
+import { type Ground, now, type Outbox, type Run, stepOf } from "./run.ts"
+
+/** What can go wrong around a commit: nothing else may be tried on this run then. */
+export type CommitError = ConcurrentAppendError | StoreError
+
+/** The facts of an event that its run fills in. */
+export type Draft = PhaseEvent extends infer E
+  ? E extends PhaseEvent
+    ? Omit<E, keyof RunScope | "revision">
+    : never
+  : never
+
+type LiveOf<E> = E extends RunScope ? Omit<E, keyof RunScope> : never
+/** A live event without its scope. */
+export type Live =
+  | LiveOf<TurnEvent | CallEvent | TaskEvent>
+  | { readonly type: "skill_execute"; readonly skill: string; readonly callId: string; readonly input: unknown }
+  | {
+      readonly type: "skill_result"
+      readonly skill: string
+      readonly callId: string
+      readonly output: unknown
+      readonly durationMs: number
+      readonly metadata?: JsonObject
+      readonly truncated?: boolean
+    }
+
+/** Publishes something that is not part of the journal. */
+export const tell = (run: Run, event: Live): void => {
+  if (run.tell === undefined) return
+  const { depth, rootRunId, runId, taskId } = run.state
+  const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at: now(run) }
+  const told: RunEvent = Object.assign(scope, event)
+  // It comes after what happened before it.
+  if (isWaiting(run.outbox)) run.outbox.events.push(told)
+  else run.tell(told)
+}
+
+const nothing: Delta = {}
+
+/**
+ * One commit: the record and the new state, which wait for the next barrier.
+ *
+ * The state has moved when this returns: a dozen steps of a turn cost no effect
+ * of their own. So it is called when it is due, not before. Calls that run
+ * beside each other share a lock: their commits are stored at once.
+ */
+export const commit = (
+  run: Run,
+  op: RunRecord["op"],
+  events: ReadonlyArray<Draft>,
+  delta: Delta = nothing
+): Effect.Effect<void, CommitError> => {
+  const { lock, outbox } = run
+  if (lock !== undefined) return lock.withPermits(1)(Effect.uninterruptible(write(run, op, events, delta)))
+  const record = recordOf(run, op, events, delta)
+  enter(run, advance(run.state, record))
+  outbox.records.push(record)
+  outbox.states.push(run.state)
+  if (run.tell !== undefined) announce(run, record, outbox.events)
+  return Effect.void
+}
+
+/** A barrier: what waits is stored, even while the run is being interrupted, and told (DR-7). */
+export const flush = (run: Run): Effect.Effect<void, CommitError> =>
+  Effect.uninterruptible(Effect.suspend(() => send(run)))
+
+/** Nothing that waits to be stored. */
+export const emptyOutbox = (): Outbox => ({ records: [], states: [], events: [] })
+
+const isWaiting = (outbox: Outbox): boolean => outbox.records.length > 0
+
+const send = (run: Run): Effect.Effect<void, CommitError> => {
+  const { outbox, store } = run
+  const { events, records, states } = outbox
+  if (!Arr.isArrayNonEmpty(records) || !Arr.isArrayNonEmpty(states)) return Effect.void
+  run.outbox = emptyOutbox()
+  if (store.commitAll === undefined) return sendEach(run, outbox, 0, 0)
+  const sent = patiently(run, records.at(-1) ?? records[0], store.commitAll(records, states))
+  return run.tell === undefined ? sent : Effect.map(sent, () => tellAll(run, events))
+}
+
+/** Stores and tells one revision after the other, from those at `index` and `told` on. */
+const sendEach = (run: Run, outbox: Outbox, index: number, told: number): Effect.Effect<void, CommitError> => {
+  const record = outbox.records[index]
+  const state = outbox.states[index]
+  if (record === undefined || state === undefined) return Effect.void
+  return Effect.flatMap(patiently(run, record, run.store.commit(record, state)), () => {
+    const later = outbox.events.findIndex((event) => "revision" in event && event.revision > record.revision)
+    const end = later === -1 ? outbox.events.length : later
+    tellAll(run, outbox.events.slice(told, end))
+    return sendEach(run, outbox, index + 1, end)
+  })
+}
+
+const tellAll = (run: Run, events: ReadonlyArray<RunEvent>): void => {
+  if (run.tell !== undefined) for (const event of events) run.tell(event)
+}
+
+/** Stores a commit at once, for callers that hold the lock already. */
+export const write = (
+  run: Run,
+  op: RunRecord["op"],
+  events: ReadonlyArray<Draft>,
+  delta: Delta
+): Effect.Effect<void, CommitError> =>
+  Effect.suspend(() => {
+    const record = recordOf(run, op, events, delta)
+    const state = advance(run.state, record)
+    return Effect.map(patiently(run, record, run.store.commit(record, state)), () => {
+      enter(run, state)
+      if (run.tell !== undefined) tellAll(run, announce(run, record, []))
+    })
+  })
+
+/** From here on the run is where its record says. */
+const enter = (run: Run, state: RunState): void => {
+  run.state = state
+  run.settled = false
+  run.changed = undefined
+}
+
+/** Adds what a record has to tell. */
+const announce = (run: Run, { events }: RunRecord, told: Array<RunEvent>): ReadonlyArray<RunEvent> => {
+  for (const event of events) told.push(event.type === "run_completed" ? withResult(run, event) : event)
+  return told
+}
+
+const recordOf = (run: Run, op: RunRecord["op"], events: ReadonlyArray<Draft>, delta: Delta): RunRecord => {
+  const at = now(run)
+  const { runId } = run.state
+  const revision = run.state.revision + 1
+  const [first] = events
+  const step = first?.type === "turn_started" ? turnLog(run.state).length : stepOf(run.state)
+  return {
+    runId,
+    revision,
+    op,
+    // Nearly all records have one event: no list to fill, no closure to fill it.
+    events:
+      events.length === 1 && first !== undefined
+        ? [scoped(run.state, step, at, first)]
+        : events.map((event) => scoped(run.state, step, at, event)),
+    delta: run.settled || run.changed !== undefined || run.deferred !== undefined ? pending(run, delta) : delta,
+    createdAt: at,
+    workerId: run.workerId
+  }
+}
+
+/** An event of the record that follows a state. The fields all events share come first: such an object is quick to make. */
+const scoped = (state: RunState, step: number, at: number, event: Draft): PhaseEvent => {
+  const { depth, revision, rootRunId, runId, taskId } = state
+  return Object.assign({ runId, rootRunId, step, depth, taskId, at, revision: revision + 1 }, event)
+}
+
+/**
+ * Sends what a store did not take, or did not acknowledge, a few times more: the
+ * same record once more is no second one (R-6). Without this, every hiccup of a
+ * store would leave a call in flight that nobody knows the outcome of.
+ */
+export const patiently = <E>(
+  ground: Pick<Ground, "limits" | "store">,
+  last: { readonly runId: string; readonly revision: number },
+  write: Effect.Effect<void, E>,
+  waits: ReadonlyArray<number> = [50, 250]
+): Effect.Effect<void, E | StoreError | ConcurrentAppendError> =>
+  Effect.catchIf(inTime(write, ground.limits.commitMs), isPassing, (error) => {
+    const [wait, ...rest] = waits
+    if (wait === undefined) return Effect.fail(error)
+    const again = Effect.andThen(Effect.sleep(wait), patiently(ground, last, write, rest))
+    // While it waited, another may have taken the run up from that very record.
+    return Effect.andThen(again, stillLast(ground.store, last))
+  })
+
+/**
+ * A write that is given up when it takes too long: nothing interrupts a run that commits, so a store that
+ * hangs would hold it for ever. It has a fiber of its own, for one that cannot be interrupted is left behind.
+ */
+const inTime = <E>(write: Effect.Effect<void, E>, limit: number): Effect.Effect<void, E | StoreError> =>
+  Effect.flatMap(Effect.forkDetach(Effect.interruptible(write), { startImmediately: true }), (fiber) => {
+    // Most are done by now: a clock is set only for those that are not.
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return exit
+    return Effect.timeoutOrElse(Fiber.join(fiber), {
+      duration: limit,
+      orElse: () => {
+        fiber.interruptUnsafe()
+        return Effect.fail(
+          new StoreError({ operation: "commit", reason: "timeout", detail: `it took longer than ${limit} ms` })
+        )
+      }
+    })
+  })
+
+const stillLast = (
+  store: RunStore.Shape,
+  { revision, runId }: { readonly runId: string; readonly revision: number }
+): Effect.Effect<void, StoreError | ConcurrentAppendError> =>
+  Effect.flatMap(store.head(runId), (head) => {
+    const actualSeq = Option.isSome(head) ? head.value.revision : 0
+    return actualSeq === revision
+      ? Effect.void
+      : Effect.fail(new ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq }))
+  })
+
+const isPassing = (error: unknown): error is StoreError =>
+  error instanceof StoreError && (error.reason === "unavailable" || error.reason === "timeout")
+
+/** The result is computed from the journal, so it is told but not kept in it (AC-21). */
+const withResult = (run: Run, event: Extract<PhaseEvent, { type: "run_completed" }>): PhaseEvent =>
+  answerOf(run.state) === undefined ? event : { ...event, result: resultOf(run.state, run.output) }
+
+const pending = (run: Run, delta: Delta): Delta => ({
+  ...(run.settled ? { settled: true } : {}),
+  ...delta,
+  ...(run.changed === undefined && delta.context === undefined
+    ? {}
+    : { context: { ...run.changed, ...delta.context } }),
+  ...(run.deferred === undefined || run.deferred === run.state.deferred ? {} : { deferred: run.deferred })
+})
