@@ -97,23 +97,33 @@ const send = (run: Run): Effect.Effect<void, CommitError> => {
   const { events, records, states } = outbox
   if (!Arr.isArrayNonEmpty(records) || !Arr.isArrayNonEmpty(states)) return Effect.void
   run.outbox = emptyOutbox()
-  if (store.commitAll === undefined) return sendEach(run, outbox, 0, 0)
-  const sent = patiently(run, records.at(-1) ?? records[0], store.commitAll(records, states))
+  const last = records.at(-1) ?? records[0]
+  if (store.commitAll === undefined) return patiently(run, last, oneByOne(run, outbox))
+  const sent = patiently(run, last, store.commitAll(records, states))
   return run.tell === undefined ? sent : Effect.map(sent, () => tellAll(run, events))
 }
 
-/** Stores and tells one revision after the other, from those at `index` and `told` on. */
-const sendEach = (run: Run, outbox: Outbox, index: number, told: number): Effect.Effect<void, CommitError> => {
-  const record = outbox.records[index]
-  const state = outbox.states[index]
-  if (record === undefined || state === undefined) return Effect.void
-  return Effect.flatMap(patiently(run, record, run.store.commit(record, state)), () => {
-    const later = outbox.events.findIndex((event) => "revision" in event && event.revision > record.revision)
-    const end = later === -1 ? outbox.events.length : later
-    tellAll(run, outbox.events.slice(told, end))
-    return sendEach(run, outbox, index + 1, end)
+/** Stores and tells one revision after the other. What failed goes on, when it is run again, where it failed. */
+const oneByOne = (run: Run, { events, records, states }: Outbox): Effect.Effect<void, CommitError> => {
+  let next = 0
+  let told = 0
+  const rest: Effect.Effect<void, CommitError> = Effect.suspend(() => {
+    const [record, state] = [records[next], states[next]]
+    if (record === undefined || state === undefined) return Effect.void
+    return Effect.flatMap(run.store.commit(record, state), () => {
+      next++
+      const from = told
+      while (told < events.length && !isAfter(events[told], record)) told++
+      tellAll(run, events.slice(from, told))
+      return rest
+    })
   })
+  return rest
 }
+
+/** Whether an event is of a later record. */
+const isAfter = (event: RunEvent | undefined, { revision }: RunRecord): boolean =>
+  event !== undefined && "revision" in event && event.revision > revision
 
 const tellAll = (run: Run, events: ReadonlyArray<RunEvent>): void => {
   if (run.tell !== undefined) for (const event of events) run.tell(event)
