@@ -19,7 +19,7 @@ import type { Decision } from "../Policy.ts"
 import * as Policy from "../Policy.ts"
 import type { Approval, ToolResponseChange } from "../RunState.ts"
 import { unreviewed } from "./advance.ts"
-import { commit, type Draft, flush, write } from "./commit.ts"
+import { commit, type Draft, flush, goOn, write } from "./commit.ts"
 import { effectsOf, execute, skillCallOf } from "./dispatch.ts"
 import type { Json } from "./json.ts"
 import { openTurn, policyScope, type Run } from "./run.ts"
@@ -260,12 +260,12 @@ const together = (run: Run, calls: Effect.Effect<void, KernelError>): Effect.Eff
 /** One call, alone. A result in hand is committed even when the run is being stopped (DR-7). */
 const one = (run: Run, call: Call): Effect.Effect<void, KernelError> =>
   Effect.andThen(
-    Effect.andThen(commit(run, "launch", [], { launched: [call.toolCallId] }), flush(run)),
+    goOn(commit(run, "launch", [], { launched: [call.toolCallId] }), () => flush(run)),
     Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(restore(execute(run, call)), (result) => {
         const done = commit(run, "phase", [completed(result)])
         // What cannot be done again is known to be done as soon as it is.
-        return effectsOf(run, call) === "read" ? done : Effect.andThen(done, flush(run))
+        return effectsOf(run, call) === "read" ? done : goOn(done, () => flush(run))
       })
     )
   )

@@ -83,6 +83,12 @@ export const commit = (
   return Effect.void
 }
 
+/** Goes on after a step of a run: at once where it is done when it returns, as most commits are. */
+export const goOn = <E, A, E2>(
+  step: Effect.Effect<void, E>,
+  next: () => Effect.Effect<A, E2>
+): Effect.Effect<A, E | E2> => (step === Effect.void ? next() : Effect.flatMap(step, next))
+
 /** A barrier: what waits is stored, even while the run is being interrupted, and told (DR-7). */
 export const flush = (run: Run): Effect.Effect<void, CommitError> =>
   Effect.uninterruptible(Effect.suspend(() => send(run)))

@@ -7,7 +7,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { KernelError } from "../KernelError.ts"
 import { CancellationError, MaxStepsReached, MiddlewareTermination, RunFinished, RunPaused } from "../KernelError.ts"
-import type { ErrorInfo, RunResult } from "../RunState.ts"
+import type { ErrorInfo, Phase, RunResult } from "../RunState.ts"
 import { answer, result } from "../RunState.ts"
 import { turnLog } from "./advance.ts"
 import { continueCalls } from "./batch.ts"
@@ -44,37 +44,35 @@ const loop = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Ret
   while (run.state.status.type === "running") {
     const reason = run.stop?.()
     if (reason !== undefined) return yield* Effect.fail(reason)
-    switch (run.state.status.phase) {
-      case "run_started":
-        yield* settle(run, "onRunStarted", run.hooks.onRunStarted, {}, startTurn)
-        break
-      case "turn_started":
-        yield* prepare(run)
-        break
-      case "turn_prepared":
-        yield* startModel(run)
-        break
-      case "model_started":
-        yield* restartModel(run)
-        break
-      case "model_completed":
-        yield* afterModel(run)
-        break
-      case "tool_calls_started":
-      case "tool_call_started":
-      case "tool_call_completed":
-        yield* continueCalls(run)
-        break
-      case "tool_calls_completed":
-        yield* afterCalls(run)
-        break
-      case "turn_completed":
-        yield* afterTurn(run)
-        break
-    }
+    const step = stepFrom(run.state.status.phase, run)
+    if (step !== Effect.void) yield* step
   }
   yield* flush(run)
 })
+
+/** What comes after a phase. Most of it is done when this returns. */
+const stepFrom = (phase: Phase, run: Run): Effect.Effect<void, KernelError> => {
+  switch (phase) {
+    case "run_started":
+      return settle(run, "onRunStarted", run.hooks.onRunStarted, {}, startTurn)
+    case "turn_started":
+      return prepare(run)
+    case "turn_prepared":
+      return startModel(run)
+    case "model_started":
+      return restartModel(run)
+    case "model_completed":
+      return afterModel(run)
+    case "tool_calls_started":
+    case "tool_call_started":
+    case "tool_call_completed":
+      return continueCalls(run)
+    case "tool_calls_completed":
+      return afterCalls(run)
+    case "turn_completed":
+      return afterTurn(run)
+  }
+}
 
 // ---------------------------------------------------------------- failure
 

@@ -19,7 +19,7 @@ import type { ModelArgs, Turn } from "../RunState.ts"
 import * as Usage from "../Usage.ts"
 import { promptLog, turnLog } from "./advance.ts"
 import { startCalls } from "./batch.ts"
-import { commit, flush, tell } from "./commit.ts"
+import { commit, flush, goOn, tell } from "./commit.ts"
 import * as Guard from "./guard.ts"
 import { intent, type Intent, messageOf } from "./intent.ts"
 import { type Heard, hear } from "./modelCall.ts"
@@ -131,7 +131,7 @@ const commitPrompt = (run: Run, prompt: Prompt, args: ModelArgs | undefined): Ef
 
 /** Commits that the model is about to be asked, then asks it. */
 export const startModel = (run: Run): Effect.Effect<void, KernelError> =>
-  Effect.flatMap(commit(run, "phase", [{ type: "model_started", attempt: 1 }]), () =>
+  goOn(commit(run, "phase", [{ type: "model_started", attempt: 1 }]), () =>
     settle(run, "onModelStarted", run.hooks.onModelStarted, {}, askModel)
   )
 
@@ -204,7 +204,7 @@ const decideOn = (
   const { maxRepeats } = run.agent
   const circle = maxRepeats === undefined ? undefined : Guard.circle(run.state, understood, reply.text, maxRepeats)
   const meaning = circle?.meaning ?? understood
-  return Effect.flatMap(commitAnswer(run, heard, usage, costUsd, meaning), (): Effect.Effect<void, KernelError> => {
+  return goOn(commitAnswer(run, heard, usage, costUsd, meaning), (): Effect.Effect<void, KernelError> => {
     run.raw = heard.raw
     tellReply(run, heard, usage, meaning)
     const overrun = Tree.isBounded(run.tree) ? Tree.overrun(run.tree) : undefined
@@ -303,9 +303,10 @@ export const afterCalls = (run: Run): Effect.Effect<void, KernelError> =>
 
 const endTurn = (run: Run): Effect.Effect<void, KernelError> => {
   const { outcome, turnId } = openTurn(run)
-  return Effect.map(commit(run, "phase", [{ type: "turn_completed", turnId }]), () => {
+  return goOn(commit(run, "phase", [{ type: "turn_completed", turnId }]), () => {
     if (outcome?.type === "final") tell(run, { type: "final", text: outcome.text })
     if (outcome?.type === "final" || outcome?.type === "prose") tell(run, { type: "result", text: outcome.text })
+    return Effect.void
   })
 }
 
