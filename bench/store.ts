@@ -245,7 +245,8 @@ const atMost = (name: string, value: number, bound: number): Row => ({ name, val
 /**
  * Turns per second of the bare loop over ours: with the disk waited for at each transaction, and without.
  *
- * Both go on turn by turn beside each other: a disk is not as fast now as it is in a second.
+ * Both go on turn by turn beside each other: a disk is not as fast now as it is in a second. The first rounds, where
+ * much of the code is not compiled yet, do not count.
  */
 const speed = async (synchronous: Synchronous, commits: Commits, least: number): Promise<Row> => {
   const turns = 1_000
@@ -253,13 +254,14 @@ const speed = async (synchronous: Synchronous, commits: Commits, least: number):
   const texts = textsOf(filename)
   const ours: Array<number> = []
   const theirs: Array<number> = []
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < 9; round++) {
     const loop = bareLoop(texts, synchronous, commits)
     const { ms } = await onSqlite(turns, synchronous, commits, loop.turn)
     // What is left is the last turn's.
     const before = loop.ms()
     loop.turn()
     loop.close()
+    if (round < 2) continue
     ours.push(ms - before)
     theirs.push(loop.ms())
   }

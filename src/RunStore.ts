@@ -120,14 +120,14 @@ export interface Shape {
    */
   readonly commit: (record: RunRecord, state: RunState) => Effect.Effect<void, ConcurrentAppendError | StoreError>
   /**
-   * Stores records that follow one another in one transaction: all of them or none, on the terms of `commit`.
-   * `states` are those the records lead to, one each.
+   * Stores records that follow one another, on the terms of `commit`: in one transaction, or, where every revision is
+   * to have one of its own, in order up to the first that is not taken. `states` are those the records lead to, one
+   * each.
    *
-   * A store that has this is given what happened between two effects at once;
-   * one that has not is given each revision by itself. Then a crash sets a run
-   * back to its last revision, else to the one before its last effect: nothing
-   * that others could see is ever taken back. Whoever wraps `commit` wraps this
-   * too, or leaves it out.
+   * A store that has this is given what happened between two effects at once; one that has not is given each
+   * revision by itself. Where they share a transaction, a crash sets a run back to before its last effect, else to
+   * one of the revisions after it: nothing that others could see is ever taken back. Whoever wraps `commit` wraps
+   * this too, or leaves it out.
    */
   readonly commitAll?: (
     records: Arr.NonEmptyReadonlyArray<RunRecord>,

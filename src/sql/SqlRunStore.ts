@@ -216,35 +216,70 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (
     return mark === undefined ? Effect.void : writePart(whole ?? last, mark)
   }
 
-  // On the path of every commit: mostly no effect at all.
+  /** Stores rows in one transaction. On the path of every commit: mostly no effect at all. */
+  const together = (
+    id: string,
+    rows: Arr.NonEmptyReadonlyArray<Tables.Row>,
+    state: RunState
+  ): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
+    const status = state.status.type
+    if (status === "running" && appendNow(id, rows, status)) {
+      if (followers.has(id)) followers.wake(id)
+      return Effect.void
+    }
+    const written = status === "completed" ? writeLast(id, rows, state) : write(id, rows, state)
+    return Effect.flatMap(written, (isDone) => (isDone ? Effect.void : refused(state.runId, rows))).pipe(
+      Effect.catchTag("SqlError", failed("commit"))
+    )
+  }
+
+  /** Stores each row in a transaction of its own, from that at `index` on: what comes before one that is refused stays. */
+  const oneByOne = (
+    id: string,
+    rows: ReadonlyArray<Tables.Row>,
+    states: ReadonlyArray<RunState>,
+    index = 0
+  ): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
+    for (let next = index; next < rows.length; next++) {
+      const [row, state] = [rows[next], states[next]]
+      if (row === undefined || state === undefined) break
+      const done = together(id, [row], state)
+      if (done !== Effect.void) {
+        return Effect.andThen(
+          done,
+          Effect.suspend(() => oneByOne(id, rows, states, next + 1))
+        )
+      }
+    }
+    return Effect.void
+  }
+
   const commitAll = (
     records: Arr.NonEmptyReadonlyArray<RunRecord>,
     states: Arr.NonEmptyReadonlyArray<RunState>
   ): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
     const last = states.at(-1) ?? states[0]
-    const { runId, status } = last
-    const detail = RunCodec.encodeStatus(status)
-    if (Result.isFailure(detail)) return Effect.fail(detail.failure)
     const rows: Array<Tables.Row> = []
     let bytes = 0
     for (let index = 0; index < records.length; index++) {
       const record = records[index] ?? records[0]
+      const state = states[index] ?? last
       const body = RunCodec.encodeRecord(record)
       if (Result.isFailure(body)) return Effect.fail(body.failure)
-      const state = states[index] ?? last
-      rows.push(rowOf(record, state, body.success, state === last ? detail.success : state.status.phase))
+      const detail = RunCodec.encodeStatus(state.status)
+      if (Result.isFailure(detail)) return Effect.fail(detail.failure)
+      rows.push(rowOf(record, state, body.success, detail.success))
       bytes += body.success.length
     }
-    const id = Key.make(runId)
-    if (status.type === "running" && appendNow(id, rows, status.type)) {
-      if (followers.has(id)) followers.wake(id)
-      return afterwards(states, bytes)
-    }
     if (!Arr.isArrayNonEmpty(rows)) return Effect.void
-    const written = status.type === "completed" ? writeLast(id, rows, last) : write(id, rows, last)
-    return Effect.flatMap(written, (isDone) => (isDone ? afterwards(states, bytes) : refused(runId, rows))).pipe(
-      Effect.catchTag("SqlError", failed("commit"))
-    )
+    const id = Key.make(last.runId)
+    const done = options.commits === "each" ? oneByOne(id, rows, states) : together(id, rows, last)
+    return done === Effect.void
+      ? afterwards(states, bytes)
+      : Effect.andThen(
+          done,
+          Effect.suspend(() => afterwards(states, bytes))
+        )
   }
 
   const remove = Effect.fnUntraced(function* (runIds: ReadonlyArray<string>) {
@@ -263,12 +298,7 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (
   return RunStore.RunStore.of({
     create: (record, state) => Effect.catchTag(create(record, state), "SqlError", failed("create")),
     commit: (record, state) => Effect.suspend(() => commitAll([record], [state])),
-    ...(options.commits === "each"
-      ? {}
-      : {
-          commitAll: (records: Arr.NonEmptyReadonlyArray<RunRecord>, states: Arr.NonEmptyReadonlyArray<RunState>) =>
-            Effect.suspend(() => commitAll(records, states))
-        }),
+    commitAll: (records, states) => Effect.suspend(() => commitAll(records, states)),
     load: (runId) => Effect.catchTag(load(runId), "SqlError", failed("load")),
     head: (runId) => Effect.catchTag(heads.head(runId), "SqlError", failed("read")),
     read,

@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { DatabaseSync } from "node:sqlite"
 import { SqliteClient, SqlRunStore } from "../../src/sql/index.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
-import { folder, loads, open, put, race, resume, suite } from "../support/runStore.ts"
+import { folder, loads, open, put, putAll, race, resume, suite, tagOf } from "../support/runStore.ts"
 
 const scope = Scope.makeUnsafe()
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
@@ -16,6 +16,11 @@ const at = (filename: string) =>
 
 describe("SqlRunStore on SQLite", () => {
   suite(at(`${Effect.runSync(Scope.provide(folder, scope))}/runs.db`))
+})
+
+describe("SqlRunStore on SQLite, every revision by itself", () => {
+  const filename = `${Effect.runSync(Scope.provide(folder, scope))}/runs.db`
+  suite(open(SqlRunStore.layerSqlite({ filename, synchronous: "normal", pollInterval: "20 millis", commits: "each" })))
 })
 
 describe("SqlRunStore, in its tables", () => {
@@ -48,26 +53,44 @@ describe("SqlRunStore, in its tables", () => {
     })
   )
 
-  it.effect("writes a part where a turn ends inside a transaction, and takes one record at a time when told to", () =>
+  it.effect("writes a part where a turn ends inside a transaction", () =>
     Effect.gen(function* () {
-      const { db, filename, store } = yield* stored
+      const { db, store } = yield* stored
       const run = Journal.begin("grouped")
       yield* put(store, [run.last()])
       let held: ReadonlyArray<Journal.Commit> = []
       for (let turn = 0; turn < 66; turn++) {
         const commits = Journal.turn(run)
-        const [first, ...rest] = [...held, ...commits.slice(0, 3)]
-        if (first === undefined) return assert.fail("a turn has commits")
-        const records = [first.record, ...rest.map(({ record }) => record)] as const
-        const states = [first.state, ...rest.map(({ state }) => state)] as const
-        yield* store.commitAll?.(records, states) ?? Effect.die("it takes one at a time")
+        yield* putAll(store, [...held, ...commits.slice(0, 3)])
         held = commits.slice(3)
       }
       assert.strictEqual(db.prepare("SELECT count(*) AS n FROM kernai_parts").get()?.["n"], 1)
-      const strict = yield* open(SqlRunStore.layerSqlite({ filename, commits: "each" }))
-      assert.isUndefined(strict.commitAll)
-      yield* put(strict, held)
+      yield* putAll(store, held)
       yield* loads(store, run.last())
+    })
+  )
+
+  it.effect("gives every revision a transaction of its own when told to: what comes before a conflict stays", () =>
+    Effect.gen(function* () {
+      const filename = `${yield* folder}/runs.db`
+      const grouped = yield* open(SqlRunStore.layerSqlite({ filename }))
+      const each = yield* open(SqlRunStore.layerSqlite({ filename, commits: "each" }))
+      for (const [store, runId, kept] of [
+        [grouped, "grouped", 1],
+        [each, "each", 3]
+      ] as const) {
+        const run = Journal.begin(runId)
+        const first = run.last()
+        const [second, third, fourth] = Journal.turn(run)
+        if (second === undefined || third === undefined || fourth === undefined) return assert.fail("a turn is longer")
+        yield* put(store, [first])
+        const gap = { record: { ...fourth.record, revision: 9 }, state: fourth.state }
+        assert.strictEqual(yield* tagOf(putAll(store, [second, third, gap])), "ConcurrentAppendError")
+        assert.strictEqual(Option.getOrThrow(yield* store.head(runId)).revision, kept)
+        // Those that are stored already are no second ones (R-6).
+        yield* putAll(store, [second, third, fourth])
+        yield* loads(store, fourth)
+      }
     })
   )
 

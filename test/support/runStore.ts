@@ -13,7 +13,7 @@ import { promisify } from "node:util"
 import { RunStoreSuite } from "../../src/testing/index.ts"
 import { type Kind, layerOf } from "./runStoreRacer.ts"
 
-export { loads, put, resume } from "../../src/testing/internal/runStore/check.ts"
+export { loads, put, putAll, resume, tagOf } from "../../src/testing/internal/runStore/check.ts"
 
 /** A store of its own each time; what the layer points at is shared. */
 export const open = <E, R>(layer: Layer.Layer<RunStore.RunStore, E, R>) =>

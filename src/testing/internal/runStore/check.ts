@@ -3,9 +3,11 @@
  *
  * @since 0.1.0
  */
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as assert from "node:assert/strict"
+import type { ConcurrentAppendError, StoreError } from "../../../KernelError.ts"
 import type { RunState } from "../../../RunState.ts"
 import { advance } from "../../../RunState.ts"
 import type * as RunStore from "../../../RunStore.ts"
@@ -25,6 +27,18 @@ export const put = (store: RunStore.Shape, commits: ReadonlyArray<Commit>) =>
       record.revision === 1 ? store.create(record, state) : store.commit(record, state),
     { discard: true }
   )
+
+/** Commits of one run at once, where the store can. */
+export const putAll = (
+  store: RunStore.Shape,
+  commits: ReadonlyArray<Commit>
+): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
+  const records = commits.map(({ record }) => record)
+  const states = commits.map(({ state }) => state)
+  return store.commitAll !== undefined && Arr.isArrayNonEmpty(records) && Arr.isArrayNonEmpty(states)
+    ? store.commitAll(records, states)
+    : Effect.forEach(commits, ({ record, state }) => store.commit(record, state), { discard: true })
+}
 
 /** Loads a run and goes on with it, as a worker that resumes does. */
 export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (

@@ -5,27 +5,13 @@
  *
  * @since 0.1.0
  */
-import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as assert from "node:assert/strict"
-import type { ConcurrentAppendError, StoreError } from "../../../KernelError.ts"
 import type * as RunStore from "../../../RunStore.ts"
 import type { Commit } from "../journal.ts"
 import * as Journal from "../journal.ts"
-import { type Check, loads, put, tagOf } from "./check.ts"
-
-/** Commits of one run at once, where the store can. */
-const putAll = (
-  store: RunStore.Shape,
-  commits: ReadonlyArray<Commit>
-): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
-  const records = commits.map(({ record }) => record)
-  const states = commits.map(({ state }) => state)
-  return store.commitAll !== undefined && Arr.isArrayNonEmpty(records) && Arr.isArrayNonEmpty(states)
-    ? store.commitAll(records, states)
-    : Effect.forEach(commits, ({ record, state }) => store.commit(record, state), { discard: true })
-}
+import { type Check, loads, put, putAll, tagOf } from "./check.ts"
 
 const recordsOf = (store: RunStore.Shape, runId: string) => Stream.runCollect(store.read(runId))
 
