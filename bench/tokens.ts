@@ -150,7 +150,7 @@ const alone = async () => {
 
 export const tokensBench = async (): Promise<ReadonlyArray<Row>> => {
   const times: { readonly [name: string]: Array<number> } = { one: [], arrays: [], pi: [], alone: [] }
-  for (let round = 0; round < 6; round++) {
+  for (let round = 0; round < 16; round++) {
     const measured = {
       one: await cpu(() => kernai(1)),
       arrays: await cpu(() => kernai(64)),

@@ -76,6 +76,12 @@ export const make = <A, E = never>(options: {
     else wake = resume
   })
 
+  // Whoever was interrupted by the time this is run leaves what is stored to the next.
+  const handOver: typeof take = Effect.suspend(() => {
+    const values = drain()
+    return values === undefined ? take : Effect.succeed(values)
+  })
+
   const later = Effect.andThen(Effect.yieldNow, take)
 
   /** The consumer runs when the producer yields, and finds all that came until then. */
@@ -105,11 +111,10 @@ export const make = <A, E = never>(options: {
       holding = false
       if (wake !== undefined) {
         trim()
-        const values = stored
-        if (values !== undefined) {
+        if (stored !== undefined) {
           const resume = wake
           wake = undefined
-          resume(Effect.sync(() => drain() ?? values))
+          resume(handOver)
         }
       }
     }
