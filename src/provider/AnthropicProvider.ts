@@ -8,7 +8,7 @@
  *
  * @since 0.1.0
  */
-import * as Config from "effect/Config"
+import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
@@ -18,7 +18,7 @@ import { Provider, type ProviderShape } from "../Provider.ts"
 import { decoder, fault } from "./internal/anthropicReply.ts"
 import { name, toBody, toMessage } from "./internal/anthropicRequest.ts"
 import { endpoint } from "./internal/body.ts"
-import { findText, requireKey } from "./internal/configured.ts"
+import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
 import { offer } from "./internal/offer.ts"
 import { encoder } from "./internal/pieces.ts"
@@ -77,10 +77,10 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
  * @since 0.1.0
  */
 export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> =
-  /*#__PURE__*/ Effect.gen(function* () {
-    const apiKey = yield* requireKey(name, ["ANTHROPIC_API_KEY"])
-    const baseUrl = yield* findText("ANTHROPIC_BASE_URL")
-    return yield* make({ apiKey, baseUrl })
+  /*#__PURE__*/ fromEnvironment({
+    key: () => requireKey(name, ["ANTHROPIC_API_KEY"]),
+    address: "ANTHROPIC_BASE_URL",
+    make
   })
 
 /**
@@ -100,7 +100,6 @@ export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpCl
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig = (
+export const layerConfig: (
   options: Config.Wrap<Options>
-): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
-  Layer.effect(Provider, Effect.flatMap(Config.unwrap(options), make))
+) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = /*#__PURE__*/ layerOf<Options>(make)

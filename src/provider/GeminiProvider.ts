@@ -6,7 +6,7 @@
  *
  * @since 0.1.0
  */
-import * as Config from "effect/Config"
+import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
@@ -17,7 +17,7 @@ import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
 import { assemble, endpoint, extras } from "./internal/body.ts"
-import { findText, requireKey } from "./internal/configured.ts"
+import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
 import { offer } from "./internal/offer.ts"
 import type { Fault } from "./internal/fault.ts"
@@ -74,10 +74,10 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
  * @since 0.1.0
  */
 export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> =
-  /*#__PURE__*/ Effect.gen(function* () {
-    const apiKey = yield* requireKey(name, [...Google.variables])
-    const baseUrl = yield* findText("GEMINI_BASE_URL")
-    return yield* make({ apiKey, baseUrl })
+  /*#__PURE__*/ fromEnvironment({
+    key: () => requireKey(name, [...Google.variables]),
+    address: "GEMINI_BASE_URL",
+    make
   })
 
 /**
@@ -97,10 +97,9 @@ export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpCl
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig = (
+export const layerConfig: (
   options: Config.Wrap<Options>
-): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
-  Layer.effect(Provider, Effect.flatMap(Config.unwrap(options), make))
+) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = /*#__PURE__*/ layerOf<Options>(make)
 
 const name = "google"
 

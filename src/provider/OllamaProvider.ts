@@ -7,7 +7,7 @@
  *
  * @since 0.1.0
  */
-import * as Config from "effect/Config"
+import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
@@ -18,7 +18,7 @@ import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason } from "../StreamPart.ts"
 import { assemble, endpoint, extras } from "./internal/body.ts"
-import { findKey, findText } from "./internal/configured.ts"
+import { findKey, fromEnvironment, layerOf } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
 import { offer } from "./internal/offer.ts"
 import { type Fault, statusReason } from "./internal/fault.ts"
@@ -80,13 +80,11 @@ export const make = (options: Options = {}): Effect.Effect<ProviderShape, never,
  * @category constructors
  * @since 0.1.0
  */
-export const fromConfig: Effect.Effect<ProviderShape, never, HttpClient.HttpClient> = /*#__PURE__*/ Effect.gen(
-  function* () {
-    const apiKey = yield* findKey(["OLLAMA_API_KEY"])
-    const baseUrl = yield* findText("OLLAMA_BASE_URL")
-    return yield* make({ apiKey, baseUrl })
-  }
-)
+export const fromConfig: Effect.Effect<ProviderShape, never, HttpClient.HttpClient> = /*#__PURE__*/ fromEnvironment({
+  key: () => findKey(["OLLAMA_API_KEY"]),
+  address: "OLLAMA_BASE_URL",
+  make
+})
 
 /**
  * The provider of the environment.
@@ -105,10 +103,9 @@ export const layer: Layer.Layer<Provider, never, HttpClient.HttpClient> = /*#__P
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig = (
+export const layerConfig: (
   options: Config.Wrap<Options>
-): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
-  Layer.effect(Provider, Effect.flatMap(Config.unwrap(options), make))
+) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = /*#__PURE__*/ layerOf<Options>(make)
 
 const name = "ollama"
 

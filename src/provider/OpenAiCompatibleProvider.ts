@@ -6,7 +6,7 @@
  *
  * @since 0.1.0
  */
-import * as Config from "effect/Config"
+import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
@@ -15,7 +15,7 @@ import { ProviderUnavailable } from "../KernelError.ts"
 import { Provider, type ProviderShape } from "../Provider.ts"
 import { endpoint } from "./internal/body.ts"
 import * as Chat from "./internal/chat.ts"
-import { findKey, findText, requireKey } from "./internal/configured.ts"
+import { findKey, findText, fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
 import { offer } from "./internal/offer.ts"
 import { encoder } from "./internal/pieces.ts"
@@ -157,11 +157,11 @@ export const fromConfig = (
   name: string,
   host: Host
 ): Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> =>
-  Effect.gen(function* () {
-    const { grammar, usageOption, variable } = host
-    const apiKey = yield* host.keyless === true ? findKey([variable]) : requireKey(name, [variable])
-    const baseUrl = yield* findText(`${name.toUpperCase()}_BASE_URL`)
-    return yield* make({ name, apiKey, baseUrl: baseUrl ?? host.baseUrl, usageOption, grammar })
+  fromEnvironment({
+    key: () => (host.keyless === true ? findKey([host.variable]) : requireKey(name, [host.variable])),
+    address: `${name.toUpperCase()}_BASE_URL`,
+    make: ({ apiKey, baseUrl = host.baseUrl }) =>
+      make({ name, apiKey, baseUrl, usageOption: host.usageOption, grammar: host.grammar })
   })
 
 /**
@@ -197,7 +197,6 @@ export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig = (
+export const layerConfig: (
   options: Config.Wrap<Options>
-): Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> =>
-  Layer.effect(Provider, Effect.flatMap(Config.unwrap(options), make))
+) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = /*#__PURE__*/ layerOf<Options>(make)

@@ -1,5 +1,5 @@
 /**
- * Reads an adapter's key and address from the configuration.
+ * Makes an adapter's provider from what the configuration says of its key and address.
  *
  * A missing key is `ProviderUnavailable` when the layer is built, naming the
  * variable, so that nothing starts that cannot speak to its model.
@@ -8,9 +8,33 @@
  */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
+import type { HttpClient } from "effect/http/HttpClient"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { ProviderUnavailable } from "../../KernelError.ts"
+import { Provider, type ProviderShape } from "../../Provider.ts"
+
+/** The provider of the environment, with its key and with the address that stands in a variable, if one does. */
+export const fromEnvironment = <Key, E>(options: {
+  readonly key: () => Effect.Effect<Key, E>
+  readonly address: string
+  readonly make: (found: {
+    readonly apiKey: Key
+    readonly baseUrl: string | undefined
+  }) => Effect.Effect<ProviderShape, never, HttpClient>
+}): Effect.Effect<ProviderShape, E, HttpClient> =>
+  Effect.gen(function* () {
+    const apiKey = yield* options.key()
+    const baseUrl = yield* findText(options.address)
+    return yield* options.make({ apiKey, baseUrl })
+  })
+
+/** The layer of a provider whose options stand anywhere in the configuration. */
+export const layerOf =
+  <Options>(make: (options: Options) => Effect.Effect<ProviderShape, never, HttpClient>) =>
+  (options: Config.Wrap<Options>): Layer.Layer<Provider, Config.ConfigError, HttpClient> =>
+    Layer.effect(Provider, Effect.flatMap(Config.unwrap(options), make))
 
 /** The first of `variables` that is set to anything. The first one is named when none is. */
 export const requireKey = (
