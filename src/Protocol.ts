@@ -10,6 +10,7 @@
 import type * as Effect from "effect/Effect"
 import type { Block } from "./Block.ts"
 import type { JsonObject } from "./internal/json.ts"
+import { misnamed } from "./internal/names.ts"
 import { DefinitionInvalid } from "./KernelError.ts"
 import type { CallScope, Effects } from "./Skill.ts"
 
@@ -119,9 +120,5 @@ export const reserved: ReadonlySet<string> = new Set([
  * @category guards
  * @since 0.1.0
  */
-export const problem = (name: string): DefinitionInvalid | undefined => {
-  if (reserved.has(name)) return new DefinitionInvalid({ name, reason: "the name is reserved" })
-  return /^[A-Za-z0-9_-]{1,64}$/.test(name)
-    ? undefined
-    : new DefinitionInvalid({ name, reason: "a name has 1 to 64 letters, digits, '_' or '-'" })
-}
+export const problem = (name: string): DefinitionInvalid | undefined =>
+  reserved.has(name) ? new DefinitionInvalid({ name, reason: "the name is reserved" }) : misnamed(name)

@@ -14,6 +14,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { closeOver } from "./internal/closeOver.ts"
+import { misnamed } from "./internal/names.ts"
 import { DefinitionInvalid, ToolNameConflict } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
 import type { AnySkill, SkillTypes, Source } from "./Skill.ts"
@@ -197,9 +198,8 @@ const make = (): Shape => {
       const others = now.groups.filter((group) => group !== previous)
       const names = new Map(others.flatMap((group) => group.skills.map((skill) => [skill.name, group.source])))
       for (const { name } of next.skills) {
-        if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
-          return Effect.fail(new DefinitionInvalid({ name, reason: "a name has 1 to 64 letters, digits, '_' or '-'" }))
-        }
+        const fault = misnamed(name)
+        if (fault !== undefined) return Effect.fail(fault)
         const existing = names.get(name)
         if (existing !== undefined) return Effect.fail(new ToolNameConflict({ name, existing, incoming: next.source }))
         names.set(name, next.source)
