@@ -38,6 +38,14 @@ const longRun = (): Omit<Line, "line"> => {
   const isClean = verdict !== null && verdict.slice(1).every((count) => count === "0")
   const pass = status === 0 && isClean && countOf("mutants found") > 0 && counts.every((row) => row.count >= row.least)
   const told = counts.map(({ count, what }) => `${count} ${what}`).join(", ")
+  // What was found is needed to play it again: its seed is in it.
+  if (!pass)
+    console.log(
+      stdout
+        .split("\n")
+        .filter((line) => !line.startsWith("pass"))
+        .join("\n")
+    )
   const found = `${countOf("mutants found")} mutants found, ${verdict?.[0] ?? (stderr.trim().split("\n").at(-1) || "no report")}`
   return { pass, figure: `${told}; ${found}; ${seconds.toFixed(0)} s` }
 }

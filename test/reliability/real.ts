@@ -103,7 +103,7 @@ const at = (
   body: (
     place: Place,
     order: Pick<Order, "where" | "folder" | "broken">
-  ) => Promise<Pick<Outcome, "rounds" | "refused">>
+  ) => Promise<Pick<Outcome, "rounds" | "refused" | "findings">>
 ): Promise<Outcome> =>
   Effect.gen(function* () {
     const site = yield* place(settings)
@@ -113,7 +113,8 @@ const at = (
       ...(settings.broken === undefined ? {} : { broken: settings.broken })
     }
     const counts = yield* Effect.promise(() => body(site, order))
-    return { ...counts, ...(yield* Effect.promise(() => judge(site))) }
+    const judged = yield* Effect.promise(() => judge(site))
+    return { ...counts, ...judged, findings: [...counts.findings, ...judged.findings] }
   }).pipe(Effect.scoped, Effect.runPromise)
 
 // ---------------------------------------------------------------- processes
@@ -186,12 +187,18 @@ const grown = async (file: string, bytes: number): Promise<void> => {
   while (statSync(file).size < bytes && Date.now() < end) await sleep(1)
 }
 
-/** Brings what is there to its end, in a process that nobody disturbs. */
-const finish = async (order: Omit<Order, "task">): Promise<void> => {
+/** Brings what is there to its end, in a process that nobody disturbs; tells what kept it from that. */
+const finish = async (order: Omit<Order, "task">): Promise<ReadonlyArray<string>> => {
   const child = await start({ ...order, task: "finish" })
-  const timer = setTimeout(() => child.signal("SIGKILL"), 20_000)
-  await child.ended
+  const limit = 60
+  const timer = setTimeout(() => child.signal("SIGKILL"), limit * 1_000)
+  const said: Array<string> = []
+  for (let line = await child.line(); line !== undefined; line = await child.line()) said.push(line)
+  const { error, signal } = await child.ended
   clearTimeout(timer)
+  const isLate = signal === null ? [] : [`R-1: ${order.machine} was not at the end after ${limit} s`]
+  const isStuck = said.filter((line) => !line.endsWith(" completed")).map((line) => `R-1: ${order.machine}: ${line}`)
+  return [...isLate, ...isStuck, ...(error === "" ? [] : [`${order.machine}: ${error}`])]
 }
 
 // ---------------------------------------------------------------- rounds
@@ -215,8 +222,7 @@ export const kills = (count: number, settings: Settings = {}): Promise<Outcome> 
       gone.push(machine.machine)
       rounds++
     }
-    await finish(next())
-    return { rounds, refused: 0 }
+    return { rounds, refused: 0, findings: await finish(next()) }
   })
 
 /** Sets two processes on one run at one moment: to begin it, or to take it up. */
@@ -236,8 +242,7 @@ export const contentions = (count: number, settings: Settings = {}): Promise<Out
     }
     for (const racer of racers) racer.signal("SIGTERM")
     await Promise.all(racers.map((racer) => racer.ended))
-    await finish({ ...machine("c"), gone: ["a", "b"] })
-    return { rounds: count, refused }
+    return { rounds: count, refused, findings: await finish({ ...machine("c"), gone: ["a", "b"] }) }
   })
 
 /** Stops a worker past its lease while it runs, and wakes it when the other one has finished its run. */
@@ -275,5 +280,5 @@ export const stops = (count: number, settings: Settings = {}): Promise<Outcome> 
     const ends = await Promise.all([...workers.values()].map((worker) => worker.ended))
     if (ends.some(({ code }) => code !== 0))
       throw new Error(`a worker failed: ${ends.map(({ error }) => error).join()}`)
-    return { rounds, refused: 0 }
+    return { rounds, refused: 0, findings: [] }
   })
