@@ -122,7 +122,8 @@ export interface Shape {
   /**
    * Stores records that follow one another, on the terms of `commit`: in one transaction, or, where every revision is
    * to have one of its own, in order up to the first that is not taken. `states` are those the records lead to, one
-   * each.
+   * each. A list with a gap fails with `ConcurrentAppendError`; one of several runs, or with a state too few or too
+   * many, is `invalid`, and nothing of it is stored (`notTogether`).
    *
    * A store that has this is given what happened between two effects at once; one that has not is given each
    * revision by itself. Where they share a transaction, a crash sets a run back to before its last effect, else to
@@ -219,6 +220,38 @@ export const notFirst = ({ revision }: RunRecord): StoreError | undefined =>
       })
 
 /**
+ * Why records cannot be stored at once, if they cannot: they are of one run, follow one another, and lead to a state each.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const notTogether = (
+  records: Arr.NonEmptyReadonlyArray<RunRecord>,
+  states: ReadonlyArray<RunState>
+): ConcurrentAppendError | StoreError | undefined => notOfOne(records, states) ?? gapIn(records)
+
+/**
+ * Why records are not those of one run with a state each, if they are not.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const notOfOne = (
+  records: Arr.NonEmptyReadonlyArray<RunRecord>,
+  states: ReadonlyArray<RunState>
+): StoreError | undefined => {
+  const { runId } = records[0]
+  const isOne = records.every((record, index) => record.runId === runId && states[index]?.runId === runId)
+  return isOne && states.length === records.length
+    ? undefined
+    : new StoreError({
+        operation: "commit",
+        reason: "invalid",
+        detail: `records stored at once are of one run and lead to a state each: these begin with one of run '${runId}'`
+      })
+}
+
+/**
  * Forgets trees of runs in which nothing happened since a time and every run has ended, and tells their ids.
  *
  * Completed runs have ended, unless `status` says otherwise. A tree goes as a
@@ -280,6 +313,8 @@ const memory = (): Shape & Required<Pick<Shape, "commitAll">> => {
 
   const commitAll = (records: Arr.NonEmptyReadonlyArray<RunRecord>, states: Arr.NonEmptyReadonlyArray<RunState>) =>
     Effect.suspend((): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
+      const apart = notTogether(records, states)
+      if (apart !== undefined) return Effect.fail(apart)
       const [{ revision, runId }] = records
       const kept = runs.get(runId)
       const actualSeq = kept?.journal.length ?? 0
@@ -386,6 +421,17 @@ export const eachRevision = (store: Shape): Shape => {
  * @since 0.1.0
  */
 export const layerMemory: Layer.Layer<RunStore> = /*#__PURE__*/ Layer.sync(RunStore, memory)
+
+/** The first record that does not follow the one before it: a store would have got as far as that one. */
+const gapIn = (records: Arr.NonEmptyReadonlyArray<RunRecord>): ConcurrentAppendError | undefined => {
+  let actualSeq = records[0].revision - 1
+  for (const { revision, runId } of records) {
+    const expectedSeq = revision - 1
+    if (expectedSeq !== actualSeq) return new ConcurrentAppendError({ runId, expectedSeq, actualSeq })
+    actualSeq = revision
+  }
+  return undefined
+}
 
 // An acknowledgement was lost: the same record comes again, as it is or made anew (R-6).
 const isSame = (kept: RunRecord | undefined, record: RunRecord): boolean => {

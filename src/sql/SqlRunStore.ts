@@ -258,6 +258,9 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (
     records: Arr.NonEmptyReadonlyArray<RunRecord>,
     states: Arr.NonEmptyReadonlyArray<RunState>
   ): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
+    // Where each has a transaction of its own, what comes before a gap is stored.
+    const apart = (options.commits === "each" ? RunStore.notOfOne : RunStore.notTogether)(records, states)
+    if (apart !== undefined) return Effect.fail(apart)
     const last = states.at(-1) ?? states[0]
     const rows: Array<Tables.Row> = []
     let bytes = 0

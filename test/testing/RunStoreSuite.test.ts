@@ -54,6 +54,22 @@ const mutations: { readonly [name: string]: Mutation } = {
   "takes values that are no JSON": (store) => ({
     commit: (record, state) => Effect.catchTag(store.commit(record, state), "StoreError", () => Effect.void)
   }),
+  "looks only at the first of several records": (store) => ({
+    commitAll: ([first, ...records], [state, ...states]) =>
+      Effect.andThen(
+        store.commit(first, state),
+        Effect.forEach(
+          records,
+          (record, index) =>
+            Effect.catchTag(store.commit(record, states[index] ?? state), "ConcurrentAppendError", () => Effect.void),
+          { discard: true }
+        )
+      )
+  }),
+  "takes records of several runs at once": (store) => ({
+    commitAll: (records, states) =>
+      Effect.forEach(records, (record, index) => store.commit(record, states[index] ?? states[0]), { discard: true })
+  }),
   "confuses ids": (store) => ({
     load: (runId) => store.load(runId.toWellFormed()),
     create: (record, state) => store.create({ ...record, runId: record.runId.toWellFormed() }, state)

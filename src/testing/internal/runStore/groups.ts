@@ -69,6 +69,50 @@ export const groups: ReadonlyArray<Check> = [
     })
   },
   {
+    name: "takes no record that does not follow the one before it in a list (R-5)",
+    body: Effect.fnUntraced(function* (one, two) {
+      const run = Journal.begin("groups/gap")
+      yield* put(one, [run.last()])
+      const commits = Journal.turn(run)
+      const [first, second, third, fourth, ...rest] = commits
+      if (first === undefined || second === undefined || third === undefined || fourth === undefined) {
+        return assert.fail("a turn is longer")
+      }
+      for (const list of [
+        [first, second, fourth],
+        [first, second, fourth, third]
+      ]) {
+        assert.strictEqual(yield* tagOf(putAll(one, list)), "ConcurrentAppendError")
+        // Nothing is stored of it, or what comes before the gap where each record is stored by itself.
+        const stored = yield* recordsOf(two, "groups/gap")
+        assert.ok(stored.length === 1 || stored.length === 3)
+        assert.deepEqual(stored.slice(1), stored.length === 1 ? [] : [first.record, second.record])
+      }
+      yield* putAll(two, [first, second, third, fourth, ...rest])
+      yield* loads(one, run.last())
+    })
+  },
+  {
+    name: "takes no records of several runs as those of one",
+    body: Effect.fnUntraced(function* (one, two) {
+      const [run, other] = [Journal.begin("groups/mine"), Journal.begin("groups/other")]
+      yield* put(one, [run.last(), other.last()])
+      const [mine] = Journal.turn(run)
+      const [, theirs] = Journal.turn(other)
+      if (mine === undefined || theirs === undefined) return assert.fail("a turn is longer")
+      if (one.commitAll === undefined) return
+      for (const [first, second] of [
+        [mine, theirs],
+        [theirs, mine]
+      ] as const) {
+        const refused = one.commitAll([first.record, second.record], [first.state, second.state])
+        assert.strictEqual(yield* tagOf(refused), "StoreError")
+        assert.strictEqual((yield* recordsOf(two, "groups/mine")).length, 1)
+        assert.strictEqual((yield* recordsOf(two, "groups/other")).length, 1)
+      }
+    })
+  },
+  {
     name: "takes records of one of two workers that send several at once (R-5)",
     body: Effect.fnUntraced(function* (one, two) {
       const run = Journal.begin("groups/race")
