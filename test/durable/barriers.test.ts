@@ -12,6 +12,7 @@ import {
   PromptPipeline,
   ProtocolRegistry,
   Provider,
+  Recorder,
   RunStore,
   Skill,
   SkillRegistry
@@ -260,6 +261,49 @@ describe("a store that takes several revisions at once", () => {
       assert.deepStrictEqual(error, broken)
       assert.strictEqual(asked, 0)
     })
+  )
+})
+
+describe("a store that takes one revision at a time", () => {
+  it.effect("has a revision, and none after it, when its event is told (R-23)", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, false)
+      const seen: Array<readonly [told: number, stored: number]> = []
+      const record = (event: RunEvent.RunEvent) => {
+        if ("revision" in event) seen.push([event.revision, world.transactions.length + 1])
+      }
+      yield* Kernel.run(agent, "go", { runId: "run", provider: watchedProvider(world, store) }).pipe(
+        Effect.provideService(Recorder.Recorder, { record }),
+        Effect.provide(kernelOn(world, store))
+      )
+      assert.isAbove(seen.length, 15)
+      for (const [told, stored] of seen) assert.strictEqual(told, stored)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("keeps and tells what came before the one it refuses, and nothing after it", () =>
+    Effect.gen(function* () {
+      const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, false)
+      // The third of those that wait until the model is asked.
+      const small: RunStore.Shape = {
+        ...store,
+        commit: (record, state) => (record.revision === 4 ? Effect.fail(full) : store.commit(record, state))
+      }
+      const told: Array<string> = []
+      const error = yield* Kernel.stream(agent, "go", { runId: "run", provider: watchedProvider(world, small) }).pipe(
+        Stream.runForEach((event) => Effect.sync(() => told.push(event.type))),
+        Effect.flip,
+        Effect.provide(kernelOn(world, small))
+      )
+      assert.deepStrictEqual(error, full)
+      assert.deepStrictEqual(told, ["run_started", "turn_started", "turn_prepared"])
+      const journal = yield* Stream.runCollect(store.read("run"))
+      assert.deepStrictEqual(journal.map(nameOf), told)
+      assert.deepStrictEqual(world.moments, [])
+    }).pipe(Effect.scoped)
   )
 })
 
