@@ -76,7 +76,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
 ): Effect.fn.Return<SqliteClient, SqlError, Scope.Scope | Reactivity.Reactivity> {
   const db = yield* Effect.acquireRelease(
     Effect.try({ try: () => new DatabaseSync(options.filename), catch: toSqlError(`open ${options.filename}`) }),
-    (db) => Effect.sync(() => db.close())
+    (db) => Effect.sync(() => db.isOpen && db.close())
   )
   const isTransaction = () => db.isOpen && db.isTransaction
 
@@ -167,6 +167,15 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   const commit = db.prepare("COMMIT")
   const isChange = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) =>
     Number(statement.run(...params).changes) > 0
+  /** Ends a transaction that is to change nothing, unless SQLite did so by itself. */
+  const undo = () => {
+    try {
+      if (isTransaction()) db.exec("ROLLBACK")
+    } catch {
+      // What comes next must not become part of it: a database that is closed keeps nothing of it, and says what is wrong.
+      if (isTransaction()) db.close()
+    }
+  }
   const attempt: SqliteClient["attempt"] = (sql, lists) => {
     // In a transaction, a statement may be that of another fiber.
     if (!db.isOpen || db.isTransaction) return undefined
@@ -177,10 +186,10 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
       begin.run()
       const isDone = lists.every((params) => isChange(statement, params))
       if (isDone) commit.run()
-      else db.exec("ROLLBACK")
+      else undo()
       return isDone
     } catch {
-      if (db.isTransaction) db.exec("ROLLBACK")
+      undo()
       return undefined
     }
   }

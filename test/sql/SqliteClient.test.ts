@@ -1,10 +1,12 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
+import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import { execFile } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
+import { DatabaseSync } from "node:sqlite"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { SqliteClient } from "../../src/sql/index.ts"
@@ -192,6 +194,33 @@ describe("SqliteClient", () => {
       const error = yield* Effect.flip(Effect.provideService(stale, SqlClient.BeginTransaction, "BEGIN"))
       assert.strictEqual(error.reason._tag, "LockTimeoutError")
       assert.deepStrictEqual(yield* one`SELECT id FROM t`, [{ id: "two" }])
+    })
+  )
+
+  it.effect("leaves nothing half-done where a transaction cannot be rolled back, and says so (R-5)", () =>
+    Effect.gen(function* () {
+      const filename = yield* file
+      const client = yield* Effect.provide(SqliteClient.make({ filename }), Reactivity.layer)
+      yield* client`CREATE TABLE t (id TEXT PRIMARY KEY)`
+      const rollback = vi.spyOn(DatabaseSync.prototype, "exec")
+      yield* Effect.addFinalizer(() => Effect.sync(() => rollback.mockRestore()))
+      const insert = "INSERT INTO t VALUES (?) ON CONFLICT DO NOTHING"
+      // SQLite rolled back by itself: there is nothing left to roll back.
+      const itself = "INSERT OR ROLLBACK INTO t VALUES (?)"
+      assert.isUndefined(client.attempt(itself, [["a"], ["a"]]))
+      assert.deepStrictEqual(yield* client`SELECT id FROM t`, [])
+      rollback.mockImplementationOnce(() => {
+        throw new Error("disk I/O error")
+      })
+      assert.isFalse(client.attempt(insert, [["a"], ["a"]]))
+      assert.strictEqual(rollback.mock.calls.at(-1)?.[0], "ROLLBACK")
+      for (const next of [client`INSERT INTO t VALUES ('lost')`, client.withTransaction(client`SELECT 1`)]) {
+        assert.strictEqual((yield* Effect.flip(next))._tag, "SqlError")
+      }
+      assert.isUndefined(client.attempt(insert, [["b"]]))
+      const other = yield* open({ filename })
+      assert.deepStrictEqual(yield* other`SELECT id FROM t`, [])
+      yield* other`INSERT INTO t VALUES ('c')`
     })
   )
 
