@@ -269,7 +269,7 @@ export class ToolNameConflict extends Schema.TaggedError<ToolNameConflict>()("To
 }
 
 /**
- * No callable of this name (AC-14).
+ * No callable of this name (AC-14). The model is told so in the result of its call, and the run goes on.
  *
  * @category errors
  * @since 0.1.0
@@ -573,7 +573,10 @@ export class LoopDetected extends Schema.TaggedError<LoopDetected>()("LoopDetect
 }
 
 /**
- * The final answer never took the shape of the agent's output schema.
+ * The stored answer of a run does not fit the output schema of the agent it is resumed with.
+ *
+ * The run stays as it is, for an agent whose schema it fits. While a run goes
+ * on, an answer that does not fit goes back to the model instead.
  *
  * @category errors
  * @since 0.1.0

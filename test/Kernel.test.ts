@@ -814,6 +814,55 @@ describe("a typed answer", () => {
       assert.strictEqual(again.turns, 1)
     }).pipe(Effect.provide(kernel()))
   )
+
+  it.effect("is not given to an agent whose schema it does not fit, and stays for the one whose it does", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make(final('{"count": 3}'))
+      yield* Kernel.run(typed, "go", { provider, runId: "r" })
+      const other = Agent.make({
+        instructions: "You name.",
+        model: Model.textOnly,
+        output: Schema.Struct({ name: Schema.String })
+      })
+      const error = yield* Effect.flip(Kernel.resume(other, "r", { provider }))
+      assert.instanceOf(error, KernelError.OutputInvalid)
+      assert.strictEqual(error.runId, "r")
+      assert.include(error.message, `"name"`)
+      assert.strictEqual((yield* Kernel.resume(typed, "r", { provider })).output.count, 3)
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("that another agent cannot give does not end a run that waits for its host", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make(final('{"count": 3}'))
+      const hooks: Hooks.Hooks = {
+        onModelCompleted: () => Effect.succeed({ control: { type: "pause", reason: "look" } })
+      }
+      const paused = Kernel.run(typed, "go", { provider, runId: "r" }).pipe(Effect.provideService(Hooks.Hooks, hooks))
+      assert.strictEqual((yield* Effect.flip(paused))._tag, "RunPaused")
+      const other = Agent.make({ instructions: "You list.", model: Model.textOnly, output: Schema.Array(Schema.Int) })
+      assert.strictEqual((yield* Effect.flip(Kernel.resume(other, "r", { provider })))._tag, "OutputInvalid")
+      assert.strictEqual((yield* Kernel.resume(typed, "r", { provider })).output.count, 3)
+    }).pipe(Effect.provide(kernel()))
+  )
+})
+
+describe("a call of a name nobody has", () => {
+  for (const dialect of ["blocks", "tools"] as const) {
+    it.effect(`comes back to the model as \`ToolNotFound\`, spoken in ${dialect} (AC-14)`, () =>
+      Effect.gen(function* () {
+        const mock =
+          dialect === "blocks"
+            ? MockProvider.make(`<block type="command" name="serch">x</block>`, final("done"))
+            : MockProvider.make({ calls: [{ name: "serch", params: {} }] }, "done")
+        const events = yield* Stream.runCollect(Kernel.stream({ ...agent, dialect }, "go", { provider: mock }))
+        const completed = events.find((event) => event.type === "tool_call_completed")
+        const { _tag, message } = new KernelError.ToolNotFound({ name: "serch" })
+        assert.deepStrictEqual(completed?.result.error, { name: _tag, message, recoverable: true })
+        assert.strictEqual(events.at(-1)?.type, "run_completed")
+      }).pipe(Effect.provide(kernel(echo)))
+    )
+  }
 })
 
 describe("isKernelError", () => {

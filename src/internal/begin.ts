@@ -12,12 +12,19 @@ import * as Calls from "../Call.ts"
 import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
 import type { KernelError } from "../KernelError.ts"
-import { ApprovalNotFound, InFlightToolCalls, RewindNotAllowed, RunBusy, RunNotFound } from "../KernelError.ts"
+import {
+  ApprovalNotFound,
+  InFlightToolCalls,
+  OutputInvalid,
+  RewindNotAllowed,
+  RunBusy,
+  RunNotFound
+} from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
 import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
-import { advance } from "./advance.ts"
+import { advance, turnLog } from "./advance.ts"
 import { commit, emptyOutbox, flush, patiently } from "./commit.ts"
 import { effectsOf } from "./dispatch.ts"
 import { offer, questionsOf } from "./offer.ts"
@@ -26,6 +33,7 @@ import { conclude, drive, failWith, restoreOutput } from "./loop.ts"
 import { type AnyAgent, type Ground, now, type Run } from "./run.ts"
 import { ownContext } from "./settle.ts"
 import * as Tree from "./tree.ts"
+import { misfit } from "./view.ts"
 
 /** Who a new run is. */
 export interface Birth {
@@ -147,6 +155,7 @@ export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
   const children = yield* childrenOf(ground, state)
   const run = take({ ...ground, agent: inDialectOf(state, ground.agent), spawn: again(ground, children, how) }, state)
   restoreOutput(run)
+  yield* checkOutput(run)
   if (state.status.type === "completed") return yield* retell(run)
   yield* notHeld(run)
   yield* checkAnswers([state, ...children.values()], how.approvals ?? [])
@@ -166,6 +175,15 @@ export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
   yield* flush(run)
   return yield* finish(run)
 })
+
+/** What was answered has the shape that the result promises, or nothing is done with it. */
+const checkOutput = (run: Run): Effect.Effect<void, OutputInvalid> => {
+  const { currentTurn, runId } = run.state
+  const outcome = (currentTurn ?? turnLog(run.state).last())?.outcome
+  if (run.output !== undefined || (outcome?.type !== "final" && outcome?.type !== "prose")) return Effect.void
+  const detail = misfit(run, outcome.text)
+  return detail === undefined ? Effect.void : Effect.fail(new OutputInvalid({ runId, detail }))
+}
 
 /** The agent in the dialect its run began in: a conversation is not half of one and half of the other. */
 const inDialectOf = (state: RunState, agent: AnyAgent): AnyAgent => {

@@ -18,13 +18,14 @@ import type { Call, CallError, CallResult } from "../Call.ts"
 import * as Calls from "../Call.ts"
 import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
-import type {
-  ExtensionFailed,
-  LimitExceeded,
-  MediaConflict,
-  MiddlewareTermination,
-  SkillResultInvalid,
-  StoreError
+import {
+  type ExtensionFailed,
+  type LimitExceeded,
+  type MediaConflict,
+  type MiddlewareTermination,
+  type SkillResultInvalid,
+  type StoreError,
+  ToolNotFound
 } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import type { ToolEffect, ToolRun } from "../Middleware.ts"
@@ -108,8 +109,10 @@ const faulty = (
 const useSkill = (run: Run, call: Call): Effect.Effect<CallResult> => {
   const name = call.toolName ?? ""
   const found = run.skills.find(name)
-  if (Option.isNone(found))
-    return Effect.sync(() => skillFailed(run, call, Calls.error("ToolNotFound", `Skill '${name}' not found`)))
+  if (Option.isNone(found)) {
+    const { _tag, message } = new ToolNotFound({ name })
+    return Effect.sync(() => skillFailed(run, call, Calls.error(_tag, message)))
+  }
   const skill = found.value
   const reason = refusalOf(run, skill)
   if (reason !== undefined) {

@@ -20,7 +20,7 @@ import * as Content from "../../Content.ts"
 import { explain } from "../../internal/dispatch.ts"
 import { isJsonObject, type JsonObject, jsonObject } from "../../internal/json.ts"
 import { plain } from "../../internal/plain.ts"
-import { McpError } from "../../KernelError.ts"
+import { McpError, ToolNotFound } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { MediaStore, type Shape as Media } from "../../MediaStore.ts"
 import { allowed, type Decision, Policy, type PolicyScope } from "../../Policy.ts"
@@ -128,7 +128,7 @@ const call = /*#__PURE__*/ Effect.fnUntraced(function* (
   input: JsonObject
 ) {
   const found = registry.find(name)
-  if (Option.isNone(found)) return failed(`Skill '${name}' not found`)
+  if (Option.isNone(found)) return failed(new ToolNotFound({ name }).message)
   const skill = found.value
   const limits = yield* Limits
   const callId = `mcp_${(yield* Random.nextInt) >>> 0}_${(yield* Random.nextInt) >>> 0}`
