@@ -214,6 +214,8 @@ const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string =>
 
 // ---------------------------------------------------------------- the reply
 
+const failed = (told: Fields | undefined): Fault => Google.fault(told, 500)
+
 const decoder = (reply: Reply): Decoder => {
   const signatures = new Map<string, string>()
   let usage: Fields | undefined
@@ -269,7 +271,7 @@ const decoder = (reply: Reply): Decoder => {
   const concluded = (interaction: Fields | undefined): Fault | undefined => {
     usage = fields(interaction, "usage") ?? usage
     const status = string(interaction, "status")
-    if (status === "failed") return Google.fault(interaction, 500)
+    if (status === "failed") return failed(interaction)
     if (status !== undefined) reason = finishReason(status)
     return undefined
   }
@@ -293,14 +295,15 @@ const decoder = (reply: Reply): Decoder => {
           return fault
         }
         case "interaction.status_update":
-          return string(event, "status") === "failed" ? Google.fault(event, 500) : undefined
+          return string(event, "status") === "failed" ? failed(event) : undefined
         case "error":
-          return Google.fault(event, 500)
+          return failed(event)
       }
-      return event["error"] === undefined || event["error"] === null ? undefined : Google.fault(event, 500)
+      return event["error"] === undefined || event["error"] === null ? undefined : failed(event)
     },
+    failed,
     whole: (interaction) => {
-      if (interaction["error"] !== undefined && interaction["error"] !== null) return Google.fault(interaction, 500)
+      if (interaction["error"] !== undefined && interaction["error"] !== null) return failed(interaction)
       reply.about(text(interaction, "id"), text(interaction, "model"))
       const steps = [...list(interaction, "steps"), ...list(interaction, "outputs")]
       steps.forEach((step, index) => {

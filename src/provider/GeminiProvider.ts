@@ -221,6 +221,8 @@ const emptyText = JSON.stringify({ text: "" })
 
 // ---------------------------------------------------------------- the reply
 
+const failed = (piece: Fields): Fault => Google.fault(piece, 500)
+
 const decoder = (reply: Reply): Decoder => {
   let usage: Fields | undefined
   let reason: FinishReason | undefined
@@ -247,7 +249,7 @@ const decoder = (reply: Reply): Decoder => {
   }
 
   const take = (piece: Fields): Fault | undefined => {
-    if (piece["error"] !== undefined && piece["error"] !== null) return Google.fault(piece, 500)
+    if (piece["error"] !== undefined && piece["error"] !== null) return failed(piece)
     if (!isKnown) {
       isKnown = true
       reply.about(text(piece, "responseId"), text(piece, "modelVersion"))
@@ -263,6 +265,7 @@ const decoder = (reply: Reply): Decoder => {
 
   return {
     event: take,
+    failed,
     whole: take,
     end: () => {
       if (reason !== undefined) finish(reason)

@@ -205,8 +205,7 @@ const decoder = (reply: Reply): Decoder => {
   let calls = 0
 
   const take = (line: Fields): Fault | undefined => {
-    if (line["error"] !== undefined && line["error"] !== null)
-      return { reason: "server_error", note: "reported in the reply" }
+    if (line["error"] !== undefined && line["error"] !== null) return failed
     if (!isKnown) {
       isKnown = true
       reply.about(undefined, text(line, "model"))
@@ -234,8 +233,10 @@ const decoder = (reply: Reply): Decoder => {
     return undefined
   }
 
-  return { event: take, whole: take, end: () => undefined }
+  return { event: take, failed: () => failed, whole: take, end: () => undefined }
 }
+
+const failed: Fault = { reason: "server_error", note: "reported in the reply" }
 
 // Old versions give no reason with their end mark.
 const finishReason = (given: string | undefined, hasCalls: boolean): FinishReason => {

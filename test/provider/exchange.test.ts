@@ -11,6 +11,7 @@ import * as Limits from "../../src/Limits.ts"
 import * as Model from "../../src/Model.ts"
 import type { ProviderShape } from "../../src/Provider.ts"
 import { OpenAiProvider } from "../../src/provider/index.ts"
+import { retryAt } from "../../src/provider/internal/fault.ts"
 import { type Answer, chunk, ending, type FaultServer, faultServer } from "../support/faultServer.ts"
 import { finishOf, key, message, read, request, stub, vendor } from "../support/provider.ts"
 
@@ -20,7 +21,9 @@ const sse = (body: string, init: ResponseInit = {}) =>
   new Response(body, { headers: { "content-type": "text/event-stream" }, ...init })
 
 /** A provider over a stubbed client that answers the calls in turn, the last one again and again. */
-const answering = (...answers: ReadonlyArray<() => Response>) =>
+const answering = (...answers: ReadonlyArray<() => Response>) => answeringAs("openai", ...answers)
+
+const answeringAs = (name: string, ...answers: ReadonlyArray<() => Response>) =>
   Effect.gen(function* () {
     const http = stub((_, call) =>
       Effect.suspend(() => {
@@ -28,7 +31,7 @@ const answering = (...answers: ReadonlyArray<() => Response>) =>
         return answer === undefined ? Effect.fail("refused" as const) : Effect.succeed(answer())
       })
     )
-    const provider = yield* Effect.provide(vendor("openai")({}), http.layer)
+    const provider = yield* Effect.provide(vendor(name)({}), http.layer)
     return { provider, asked: http.asked }
   })
 
@@ -74,6 +77,22 @@ describe("what is tried again (R-13)", () => {
         const error = yield* failure(provider)
         assert.strictEqual(error.reason, reason)
         assert.strictEqual(asked.length, 1)
+      })
+    )
+  }
+
+  for (const name of ["anthropic", "openai", "google"]) {
+    it.effect(`${name}: lets the status decide whether to ask again, whatever the document says`, () =>
+      Effect.gen(function* () {
+        const code = { anthropic: "invalid_request_error", openai: "invalid_api_key", google: "INVALID_ARGUMENT" }[name]
+        const passing = { anthropic: "overloaded_error", openai: "overloaded_error", google: "UNAVAILABLE" }[name]
+        const document = (code: string | undefined) => JSON.stringify({ error: { type: code, status: code } })
+        const later = yield* answeringAs(name, () => new Response(document(code), { status: 409 }))
+        assert.strictEqual((yield* failure(later.provider)).reason, "overloaded")
+        assert.strictEqual(later.asked.length, 3)
+        const never = yield* answeringAs(name, () => new Response(document(passing), { status: 403 }))
+        assert.strictEqual((yield* failure(never.provider)).reason, "permission")
+        assert.strictEqual(never.asked.length, 1)
       })
     )
   }
@@ -167,6 +186,22 @@ describe("how long it waits (R-13)", () => {
   it.effect("waits until the date of retry-after", () =>
     waits({ "retry-after": new Date(45_000).toUTCString() }, 45_000)
   )
+  it.effect("takes parts of a second, and any form of an HTTP date", () =>
+    Effect.sync(() => {
+      for (const [header, at] of [
+        ["1.5", 1_500],
+        ["0", 0],
+        ["Thu, 01 Jan 1970 00:00:25 GMT", 25_000],
+        ["Thursday, 01-Jan-70 00:00:25 GMT", 25_000],
+        ["-5", undefined],
+        ["in 3000", undefined],
+        ["soon 5", undefined],
+        ["", undefined]
+      ] as const) {
+        assert.strictEqual(retryAt({ "retry-after": header }, 0), at, header)
+      }
+    })
+  )
   it.effect("waits the milliseconds of retry-after-ms before those of retry-after", () =>
     waits({ "retry-after": "50", "retry-after-ms": "2500" }, 2_500)
   )
@@ -212,6 +247,12 @@ describe("answers that are no replies", () => {
       `${chunk({ content: "he" })}data: {"error":{"message":"x","code":500}}\n\n`,
       "server_error"
     ],
+    [
+      "an error in the older form",
+      `${chunk({ content: "he" })}data: {"object":"error","code":400}\n\n`,
+      "invalid_request"
+    ],
+    ["an event named error", `${chunk({ content: "he" })}event: error\ndata: upstream failed\n\n`, "server_error"],
     ["a cut document", `{"choices":[{"message":{"content":"he`, "incomplete"]
   ]
   for (const [what, body, reason] of cases) {
@@ -227,6 +268,26 @@ describe("answers that are no replies", () => {
     Effect.gen(function* () {
       const { provider } = yield* answering(() => new Response(new Uint8Array([0x64, 0x61, 0xff, 0xfe, 0x0a])))
       assert.strictEqual((yield* failure(provider)).reason, "invalid_response")
+    })
+  )
+
+  it.effect("takes an end mark with blanks behind it", () =>
+    Effect.gen(function* () {
+      const { provider } = yield* answering(() => sse(whole("here").replace("[DONE]", "[DONE]  ")))
+      assert.strictEqual((yield* Effect.fromResult(yield* outcome(provider))).text, "here")
+    })
+  )
+
+  it.effect("reads a list of events, and a document over many lines, where a stream was asked for", () =>
+    Effect.gen(function* () {
+      const piece = (text: string) => ({ candidates: [{ content: { parts: [{ text }] }, finishReason: "STOP" }] })
+      const google = yield* answeringAs("google", () => sse(JSON.stringify([piece("he"), piece("re")])))
+      assert.strictEqual((yield* Effect.fromResult(yield* outcome(google.provider))).text, "here")
+      const refused = yield* answeringAs("google", () => sse(JSON.stringify([{ error: { code: 400 } }])))
+      assert.strictEqual((yield* failure(refused.provider)).reason, "invalid_request")
+      const document = JSON.stringify({ message: { content: "here" }, done: true }, null, 2)
+      const ollama = yield* answeringAs("ollama", () => sse(document))
+      assert.strictEqual((yield* Effect.fromResult(yield* outcome(ollama.provider))).text, "here")
     })
   )
 

@@ -84,11 +84,14 @@ export const decoder = (reply: Reply): Decoder => {
           return void finish(reason ?? "unknown")
         case "error":
           return inStream(event)
+        case undefined:
+          // A gateway in between may leave the type of an error out.
+          return fields(event, "error") === undefined ? undefined : inStream(event)
       }
       return undefined
     },
+    failed: inStream,
     whole: (message) => {
-      // A gateway in between may leave the type of the document out.
       if (string(message, "type") === "error" || fields(message, "error") !== undefined) return inStream(message)
       reply.about(text(message, "id"), text(message, "model"))
       list(message, "content").forEach((block, index) => {

@@ -180,7 +180,7 @@ export const decoder = (reply: Reply): Decoder => {
   }
 
   const take = (chunk: Fields, key: "delta" | "message"): Fault | undefined => {
-    if (chunk["error"] !== undefined && chunk["error"] !== null) return inStream(chunk)
+    if ((chunk["error"] !== undefined && chunk["error"] !== null) || chunk["object"] === "error") return inStream(chunk)
     if (!isKnown) {
       isKnown = true
       reply.about(text(chunk, "id"), text(chunk, "model"))
@@ -197,6 +197,7 @@ export const decoder = (reply: Reply): Decoder => {
 
   return {
     event: (chunk) => take(chunk, "delta"),
+    failed: inStream,
     whole: (completion) => {
       const fault = take(completion, "message")
       if (fault === undefined && hasSpoken) finish(reason ?? "unknown")

@@ -27,7 +27,7 @@ import { Limits } from "../../Limits.ts"
 import type { Request } from "../../Provider.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import { patiently } from "./attempts.ts"
-import { type Fault, limitFault, retryAt, statusReason, toError } from "./fault.ts"
+import { type Fault, limitFault, refusal, retryAt, statusReason, toError } from "./fault.ts"
 import { type Decoder, type Framing, make as makeFrames } from "./frames.ts"
 import { isFields, parse } from "./read.ts"
 import { isSubstance, make as makeReply, type Reply } from "./reply.ts"
@@ -174,6 +174,7 @@ const read = /*#__PURE__*/ Effect.fnUntraced(function* (
     vendor.framing,
     {
       event: (value) => (reply.isFinished ? undefined : decoder.event(value)),
+      failed: (value) => (reply.isFinished ? undefined : decoder.failed(value)),
       whole: decoder.whole,
       end: decoder.end
     },
@@ -267,7 +268,7 @@ const refused = /*#__PURE__*/ Effect.fnUntraced(function* (
   const now = yield* Clock.currentTimeMillis
   const document = reason === "redirect" ? undefined : parse(yield* excerpt(response, limits, excerptBytes))
   return yield* Effect.fail<Fault>({
-    ...(reason === "redirect" ? { reason } : vendor.fault(document, status)),
+    ...(reason === "redirect" ? { reason } : refusal(vendor.fault(document, status), status)),
     status,
     retryAt: retryAt(response.headers, now),
     retry: response.headers["x-should-retry"] === "false" ? false : undefined

@@ -74,6 +74,20 @@ export const statusReason = (status: number): ProviderReason => {
   return status >= 400 ? "invalid_request" : "invalid_response"
 }
 
+/**
+ * What a refused call means: the status decides whether it may be made again, the document why it was refused (R-13).
+ *
+ * A document that contradicts its status is not believed, except that nothing helps an empty account or a prompt
+ * that is too long.
+ */
+export const refusal = (told: Pick<Fault, "reason" | "code">, status: number): Pick<Fault, "reason" | "code"> => {
+  const reason = statusReason(status)
+  const isAgreed = lasting.has(told.reason) || passing.has(told.reason) === passing.has(reason)
+  return isAgreed ? told : { reason, code: told.code }
+}
+
+const lasting: ReadonlySet<ProviderReason> = new Set(["quota_exhausted", "context_length", "content_filter"])
+
 /** Whether the same call may succeed a little later. */
 export const isPassing = (fault: Fault): boolean => fault.retry !== false && passing.has(fault.reason)
 
@@ -127,16 +141,17 @@ export const limitFault = (limit: string, value: number): Fault => ({
  */
 export const retryAt = (headers: { readonly [name: string]: string | undefined }, now: number): number | undefined => {
   const milliseconds = wait(headers["retry-after-ms"])
-  if (milliseconds !== undefined) return now + milliseconds
+  if (milliseconds !== undefined) return now + Math.ceil(milliseconds)
   const after = headers["retry-after"]
-  if (after === undefined) return undefined
   const seconds = wait(after)
-  if (seconds !== undefined) return now + seconds * 1000
+  if (seconds !== undefined) return now + Math.ceil(seconds * 1000)
+  // A lenient reader takes almost any word with a number for a date.
+  if (after === undefined || !clock.test(after)) return undefined
   const date = Date.parse(after)
   return Number.isNaN(date) ? undefined : Math.max(now, date)
 }
 
-const wait = (header: string | undefined): number | undefined => {
-  if (header === undefined || !/^\s*\d+(\.\d+)?\s*$/.test(header)) return undefined
-  return Math.ceil(Number(header))
-}
+const clock = /\d:\d\d:\d\d/
+
+const wait = (header: string | undefined): number | undefined =>
+  header === undefined || !/^\s*\d+(\.\d+)?\s*$/.test(header) ? undefined : Number(header)

@@ -20,6 +20,8 @@ export type Framing = "sse" | "ndjson"
 export interface Decoder {
   /** One event or line. */
   readonly event: (value: Fields) => Fault | undefined
+  /** An event that is named an error. */
+  readonly failed: (value: Fields) => Fault | undefined
   /** A reply that came as one document. */
   readonly whole: (value: Fields) => Fault | undefined
   /** The vendor's end mark came, or else the body just ended. */
@@ -47,7 +49,11 @@ export const make = (framing: Framing, decoder: Decoder, limits: Limits): Frames
       const first = text[start]
       if (first === "<") return { reason: "invalid_response", note: "a page instead of a reply" }
       frames =
-        framing === "ndjson" ? lines(decoder, limits) : first === "{" ? whole(decoder, limits) : events(decoder, limits)
+        framing === "ndjson"
+          ? lines(decoder, limits)
+          : first === "{" || first === "["
+            ? whole(decoder, limits)
+            : events(decoder, limits)
       return frames.push(text.slice(start))
     },
     end: () => {
@@ -65,9 +71,11 @@ const events = (decoder: Decoder, limits: Limits): Frames => {
   let isEnding = false
   const parser = Sse.makeParser(
     (event) => {
-      if (fault !== undefined || event._tag === "Retry" || event.data === "") return
-      if (event.data === "[DONE]") return decoder.end(true)
-      fault = read(event.data, isEnding, decoder.event)
+      if (fault !== undefined || event._tag === "Retry") return
+      const data = event.data.trim()
+      if (data === "") return
+      if (data === "[DONE]") return decoder.end(true)
+      fault = event.event === "error" ? failure(data, decoder) : read(data, isEnding, decoder.event)
     },
     { maxEventSize: limits.frameBytes }
   )
@@ -84,12 +92,15 @@ const events = (decoder: Decoder, limits: Limits): Frames => {
 }
 
 const lines = (decoder: Decoder, limits: Limits): Frames => {
+  let document: Frames | undefined
+  let isFirst = true
   let pending: Array<string> = []
   let pendingLength = 0
   const line = (text: string, isEnding: boolean): Fault | undefined =>
     text.trim() === "" ? undefined : read(text, isEnding, decoder.event)
   return {
     push: (text) => {
+      if (document !== undefined) return document.push(text)
       let from = 0
       for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", from)) {
         let found = text.slice(from, at)
@@ -99,6 +110,12 @@ const lines = (decoder: Decoder, limits: Limits): Frames => {
           pending = []
           pendingLength = 0
         }
+        if (isFirst && found.trim() === "{") {
+          // One document, written over many lines.
+          document = whole(decoder, limits)
+          return document.push(`{${text.slice(at)}`)
+        }
+        isFirst = false
         const fault = line(found, false)
         if (fault !== undefined) return fault
         from = at + 1
@@ -109,7 +126,7 @@ const lines = (decoder: Decoder, limits: Limits): Frames => {
       }
       return pendingLength > limits.frameBytes ? limitFault("frameBytes", limits.frameBytes) : undefined
     },
-    end: () => line(pending.join(""), true)
+    end: () => (document === undefined ? line(pending.join(""), true) : document.end())
   }
 }
 
@@ -122,15 +139,35 @@ const whole = (decoder: Decoder, limits: Limits): Frames => {
       length += text.length
       return length > limits.fetchedBytes ? limitFault("fetchedBytes", limits.fetchedBytes) : undefined
     },
-    end: () => read(pieces.join(""), true, decoder.whole)
+    end: () => {
+      const source = pieces.join("")
+      return source.startsWith("[") ? readList(source, decoder) : read(source, true, decoder.whole)
+    }
   }
+}
+
+// Google gives its events as one list to whoever does not ask for a stream of events.
+const readList = (source: string, decoder: Decoder): Fault | undefined => {
+  const values = parse(source)
+  if (!Array.isArray(values)) return { reason: "incomplete" }
+  for (const value of values) {
+    const fault = isFields(value) ? decoder.event(value) : unreadable
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}
+
+// What is named an error is one, whatever it says.
+const failure = (source: string, decoder: Decoder): Fault | undefined => {
+  const value = parse(source)
+  return decoder.failed(isFields(value) ? value : {})
 }
 
 // Text that is no JSON is junk in the middle of a reply, and a cut at its end.
 const read = (source: string, isEnding: boolean, use: (value: Fields) => Fault | undefined): Fault | undefined => {
   const value = parse(source)
   if (isFields(value)) return use(value)
-  return value === undefined && isEnding
-    ? { reason: "incomplete" }
-    : { reason: "invalid_response", note: "no JSON object" }
+  return value === undefined && isEnding ? { reason: "incomplete" } : unreadable
 }
+
+const unreadable: Fault = { reason: "invalid_response", note: "no JSON object" }

@@ -12,7 +12,7 @@ import type { MediaContent } from "../../Content.ts"
 import type { Service } from "./exchange.ts"
 import { type Fault, statusReason } from "./fault.ts"
 import { type Piece, wireId } from "./pieces.ts"
-import { fields, isFields, list, string, text } from "./read.ts"
+import { count, fields, isFields, list, string, text } from "./read.ts"
 
 /** Where the key is looked for, in this order. */
 export const variables = ["GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_API_KEY"] as const
@@ -72,5 +72,7 @@ export const fault = (document: unknown, status: number): Pick<Fault, "reason" |
   const code = [...details, string(error, "status"), string(error, "code")].find(
     (code) => code !== undefined && reasons.has(code)
   )
-  return { reason: reasons.get(code ?? "") ?? statusReason(status), code }
+  const number = count(error, "code")
+  const known = number !== undefined && number >= 400 ? number : status
+  return { reason: reasons.get(code ?? "") ?? statusReason(known), code }
 }
