@@ -192,10 +192,7 @@ const staged = (
 }
 
 /** What was said to the run before the turn that comes next. */
-const steeringOf = (tape: Tape): ReadonlyArray<Message> => {
-  const event = tape.next(tape.root)?.events[0]
-  return event?.type === "turn_started" ? (event.steering ?? []) : []
-}
+const steeringOf = (tape: Tape): ReadonlyArray<Message> => tape.nextTurn(tape.root)?.steering ?? []
 
 /** Models and calls give what they gave; what never ended then never ends now. */
 const played = (tape: Tape, replies: Replies): Middleware => ({

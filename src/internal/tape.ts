@@ -72,6 +72,12 @@ export class Tape {
     return record?.workerId === this.life ? record : undefined
   }
 
+  /** How the next turn of a run begins in this life. What comes before it may still wait to be stored. */
+  nextTurn(runId: string): Extract<PhaseEvent, { readonly type: "turn_started" }> | undefined {
+    const [event] = this.#find(runId, (record) => record.workerId === this.life && isTurn(record))?.events ?? []
+    return event?.type === "turn_started" ? event : undefined
+  }
+
   /** What a call gave in this life, if it ended in it. */
   resultOf(runId: string, step: number, toolCallId: string): CallResult | undefined {
     return this.#results.get(JSON.stringify([runId, this.life, step, toolCallId]))
@@ -145,6 +151,8 @@ const isCompletionOf =
   (event: Extract<PhaseEvent, { type: "tool_call_completed" }>) =>
   ({ events: [other] }: RunRecord): boolean =>
     other?.type === "tool_call_completed" && other.toolCallId === event.toolCallId
+
+const isTurn = ({ events: [event] }: RunRecord): boolean => event?.type === "turn_started"
 
 const isLaunchOf = (recorded: RunRecord, record: RunRecord): boolean =>
   recorded.op === "launch" && same(recorded.delta.launched, record.delta.launched)
