@@ -6,7 +6,9 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as MutableList from "effect/MutableList"
 import * as Queue from "effect/Queue"
+import * as Result from "effect/Result"
 import type * as Stream from "effect/Stream"
 import type { Agent } from "../Agent.ts"
 import type { Content } from "../Content.ts"
@@ -14,6 +16,7 @@ import type { KernelError } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import type { Media } from "../Media.ts"
 import type * as MediaStore from "../MediaStore.ts"
+import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import { isStreamed } from "../RunEvent.ts"
@@ -43,14 +46,34 @@ export const steeringOf = (
   queue: Queue.Dequeue<Input, unknown> | undefined,
   media: MediaStore.Shape
 ): Steering | undefined =>
-  queue === undefined
-    ? undefined
-    : {
-        isWaiting: () => Queue.sizeUnsafe(queue) > 0,
-        take: Effect.orElseSucceed(Queue.clear(queue), (): ReadonlyArray<Input> => []).pipe(
-          Effect.flatMap(Effect.forEach((input) => Effect.map(media.admit(listOf(input)), Messages.user)))
-        )
-      }
+  queue === undefined ? undefined : { isWaiting: () => Queue.sizeUnsafe(queue) > 0, take: takeFrom(queue, media) }
+
+/**
+ * Takes each message once its media are stored. One whose media cannot be stored stays where it is, first in the
+ * queue: those before it are given, and when it is the next, the run fails with the reason.
+ */
+const takeFrom = /*#__PURE__*/ Effect.fnUntraced(function* (
+  queue: Queue.Dequeue<Input, unknown>,
+  media: MediaStore.Shape
+) {
+  const messages: Array<Message> = []
+  for (let left = Queue.sizeUnsafe(queue); left > 0; left--) {
+    const next = peek(queue)
+    if (next === undefined) break
+    const parts = yield* Effect.result(media.admit(listOf(next)))
+    if (Result.isFailure(parts)) {
+      if (messages.length > 0) break
+      return yield* Effect.fail(parts.failure)
+    }
+    // A queue that slides may have dropped it by now.
+    if (peek(queue) !== next) continue
+    Queue.takeUnsafe(queue)
+    messages.push(Messages.user(parts.success))
+  }
+  return messages
+})
+
+const peek = (queue: Queue.Dequeue<Input, unknown>): Input | undefined => MutableList.toArrayN(queue.messages, 1)[0]
 
 /** The same run, told through a mailbox to whoever pulls. */
 export const events = <Output, S extends AnySkill<unknown>, R>(

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Option, Queue, Schema, Stream } from "effect"
-import { Agent, Kernel, Media, type RunState, RunStore, Skill } from "kernai"
+import { Agent, Kernel, Limits, Media, type RunState, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel, of, told } from "../support/toolbox.ts"
 
@@ -117,6 +117,38 @@ describe("steering", () => {
         assert.strictEqual(replayed.state.turns.length, 3)
         assert.lengthOf(replayed.state.turns[2]?.steering ?? [], 1)
       }).pipe(Effect.provide(kernel(work(Queue.offer(steering, "More.")))))
+    })
+  )
+
+  it.effect("stays in the queue, and stops the run with the reason, where its media cannot be stored (R-1)", () =>
+    Effect.gen(function* () {
+      const steering = yield* Queue.unbounded<Kernel.Input>()
+      const image = Media.fromBytes(new Uint8Array(64), "image/png")
+      yield* Effect.gen(function* () {
+        const provider = MockProvider.make(command, final("Rome"))
+        const few = Effect.provideService(
+          told(agent, "Which city?", { provider, steering, runId: "r" }),
+          Limits.Limits,
+          { ...Limits.defaults, mediaBytes: 16 }
+        )
+        const run = yield* few
+        assert.strictEqual(run.failure?._tag, "LimitExceeded")
+        // What was said before it is part of the run, and nothing after it is lost.
+        assert.include(texts(provider.messagesAt(1)).at(-1), "Only Rome.")
+        assert.deepStrictEqual(
+          of(run, "run_failed").map(({ error }) => error.tag),
+          ["LimitExceeded"]
+        )
+        assert.strictEqual(yield* Queue.size(steering), 2)
+        const again = MockProvider.make(final("Napoli"))
+        const result = yield* Kernel.resume(agent, "r", { provider: again, steering })
+        assert.strictEqual(result.text, "Napoli")
+        const [seen, later] = texts(again.messagesAt(0)).slice(-2)
+        assert.include(seen, '"type":"image"')
+        assert.include(later, "Later.")
+        assert.strictEqual(texts(result.messages).filter((text) => text.includes("Only Rome.")).length, 1)
+        assert.strictEqual(yield* Queue.size(steering), 0)
+      }).pipe(Effect.provide(kernel(work(Queue.offerAll(steering, ["Only Rome.", image, "Later."])))))
     })
   )
 
