@@ -11,6 +11,7 @@
 import type { Call, CallResult } from "./Call.ts"
 import * as Fold from "./internal/advance.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
+import { open, turnLog } from "./internal/state.ts"
 import type { Generation } from "./Generation.ts"
 import type { Message } from "./Message.ts"
 import type { Model } from "./Model.ts"
@@ -321,8 +322,7 @@ export interface RunRecord {
  * @category combinators
  * @since 0.1.0
  */
-export const advance = (state: RunState | undefined, record: RunRecord): RunState =>
-  Fold.open(Fold.advance(state, record))
+export const advance = (state: RunState | undefined, record: RunRecord): RunState => open(Fold.advance(state, record))
 
 /**
  * Folds a whole journal; nothing when it is empty.
@@ -333,7 +333,7 @@ export const advance = (state: RunState | undefined, record: RunRecord): RunStat
 export const fold = (records: Iterable<RunRecord>): RunState | undefined => {
   let state: RunState | undefined
   for (const record of records) state = Fold.advance(state, record)
-  return state === undefined ? undefined : Fold.open(state)
+  return state === undefined ? undefined : open(state)
 }
 
 // ---------------------------------------------------------------- getters
@@ -353,7 +353,7 @@ export const isCopied = (state: Pick<RunState, "forkedFrom">, revision: number):
  * @category getters
  * @since 0.1.0
  */
-export const turnCount = (state: RunState): number => Fold.turnLog(state).length
+export const turnCount = (state: RunState): number => turnLog(state).length
 
 export {
   /**

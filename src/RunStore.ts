@@ -18,7 +18,7 @@ import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
-import { open } from "./internal/advance.ts"
+import { open } from "./internal/state.ts"
 import * as Search from "./internal/runSearch.ts"
 import { MediaStore } from "./MediaStore.ts"
 import * as RunCodec from "./RunCodec.ts"
@@ -84,7 +84,7 @@ export interface RunHead {
 }
 
 /**
- * Which runs to list. Newest first; of the same instant, by id.
+ * Which runs to list. Newest first, unless told; of the same instant, by id.
  *
  * @category models
  * @since 0.1.0
@@ -102,6 +102,10 @@ export interface RunFilter {
   readonly updatedBefore?: number
   /** Words that all occur in what was asked or in the answer, in any case and order. */
   readonly search?: string
+  /** Which come first: the `newest`, unless told. */
+  readonly order?: "newest" | "oldest"
+  /** Only runs that come after this one in that order, whether it is still there or not: how to read on. */
+  readonly after?: Pick<RunHead, "createdAt" | "runId">
   readonly limit?: number
 }
 
@@ -193,16 +197,20 @@ export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.rootRunId === undefined || filter.rootRunId === head.rootRunId) &&
   (filter.roots !== true || head.parentRunId === undefined) &&
   (filter.updatedBefore === undefined || head.updatedAt < filter.updatedBefore) &&
+  (filter.after === undefined || inOrder(filter)(filter.after, head) < 0) &&
   (filter.unleasedAt === undefined || head.lease === undefined || head.lease.expiresAt <= filter.unleasedAt)
 
 /**
- * Newest first; of the same instant, by id.
+ * The order a filter asks for, as a comparison.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const newestFirst = (a: RunHead, b: RunHead): number =>
-  b.createdAt - a.createdAt || (a.runId < b.runId ? -1 : a.runId > b.runId ? 1 : 0)
+export const inOrder =
+  ({ order }: RunFilter) =>
+  (a: Pick<RunHead, "createdAt" | "runId">, b: Pick<RunHead, "createdAt" | "runId">): number =>
+    (order === "oldest" ? a.createdAt - b.createdAt : b.createdAt - a.createdAt) ||
+    (a.runId < b.runId ? -1 : a.runId > b.runId ? 1 : 0)
 
 /**
  * Why a record cannot be the first of a run, if it cannot.
@@ -364,7 +372,7 @@ const memory = (): Shape & Required<Pick<Shape, "commitAll">> => {
         const head = headOf(kept.state, kept.lease)
         if (matches(head, filter) && Search.mentions(kept.state, asked)) found.push(head)
       }
-      return found.sort(newestFirst).slice(0, filter.limit)
+      return found.sort(inOrder(filter)).slice(0, filter.limit)
     })
 
   const acquire = (runId: string, lease: Lease, now: number) =>

@@ -18,9 +18,10 @@ import type { CallEvent, PhaseEvent, RunEvent, RunScope, TaskEvent, TurnEvent } 
 import type { Delta, RunRecord, RunState } from "../RunState.ts"
 import { answer as answerOf, result as resultOf } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
-import { advance, turnLog } from "./advance.ts"
+import { advance } from "./advance.ts"
 import type { JsonObject } from "./json.ts"
 import { type Ground, now, type Outbox, type Run, stepOf } from "./run.ts"
+import { turnLog } from "./state.ts"
 
 /** What can go wrong around a commit: nothing else may be tried on this run then. */
 export type CommitError = ConcurrentAppendError | StoreError

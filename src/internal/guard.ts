@@ -11,7 +11,7 @@ import type { Call } from "../Call.ts"
 import * as Calls from "../Call.ts"
 import * as InstructionBuilder from "../InstructionBuilder.ts"
 import type { RunState, Turn } from "../RunState.ts"
-import { turnLog } from "./advance.ts"
+import { turnLog } from "./state.ts"
 import type { Intent } from "./intent.ts"
 
 /** What a reply means when it closes a circle once more. */

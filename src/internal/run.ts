@@ -29,7 +29,7 @@ import type { AnySkill } from "../Skill.ts"
 import type { StreamPart } from "../StreamPart.ts"
 import type { SkillRegistry } from "../SkillRegistry.ts"
 import type * as Telemetry from "../Telemetry.ts"
-import { turnLog } from "./advance.ts"
+import { turnLog } from "./state.ts"
 import type { JsonObject } from "./json.ts"
 import type { Tree } from "./tree.ts"
 

@@ -10,7 +10,7 @@
 import type { Content } from "../Content.ts"
 import type { Message } from "../Message.ts"
 import type { RunState, Turn } from "../RunState.ts"
-import { messagesOf } from "./advance.ts"
+import { messagesOf } from "./turnFold.ts"
 import { commonPrefix } from "./prefix.ts"
 import type { Entry, Part } from "./runSchema.ts"
 

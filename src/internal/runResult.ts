@@ -8,7 +8,8 @@ import type { Message } from "../Message.ts"
 import type { RunState, Turn } from "../RunState.ts"
 import type { FinishReason } from "../StreamPart.ts"
 import type * as Usage from "../Usage.ts"
-import { messagesOf as added, turnLog } from "./advance.ts"
+import { turnLog } from "./state.ts"
+import { messagesOf as added } from "./turnFold.ts"
 import type { Json } from "./json.ts"
 
 /**
