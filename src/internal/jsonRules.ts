@@ -9,24 +9,12 @@
  *
  * @since 0.1.0
  */
+import { anyBut, anyObject, anyValue, blank, keyExcept, maxDepth } from "./anyJson.ts"
 import type { JsonObject } from "./json.ts"
 import { properties, required, resolve } from "./jsonSchema.ts"
 import * as Numbers from "./numberRules.ts"
-import {
-  chars,
-  choice,
-  empty,
-  except,
-  never,
-  type Node,
-  optional,
-  type Range,
-  repeat,
-  rule,
-  type Rules,
-  sequence,
-  text
-} from "./productions.ts"
+import { choice, empty, never, type Node, optional, repeat, rule, type Rules, sequence, text } from "./productions.ts"
+import { boundsOf, constrains, count, formats, impliedType, merge, type Part } from "./schemaParts.ts"
 import * as Strings from "./stringRules.ts"
 import { isRecord, own } from "./untrusted.ts"
 
@@ -34,10 +22,7 @@ import { isRecord, own } from "./untrusted.ts"
 export const fitting = (rules: Rules, schema: JsonObject, name: string): Node =>
   new SchemaRules(rules, schema).value(schema, name, 0)
 
-const maxDepth = 40
 const maxChoices = 500
-
-type Part = Record<string, unknown>
 
 class SchemaRules {
   readonly #rules: Rules
@@ -238,175 +223,7 @@ class SchemaRules {
   }
 }
 
-// ---------------------------------------------------------------- any JSON
-
-/** White space between tokens: little of it, or a small model writes nothing else. */
-export const blank = (rules: Rules): Node =>
-  rules.shared("space", () => optional(choice(text(" "), sequence(text("\n"), repeat(text(" "), 0, 8)))))
-
-const anyValue = (rules: Rules): Node => rules.shared("value", () => anyBut(rules, []))
-
-/** Any value but those of some types. */
-const anyBut = (rules: Rules, types: ReadonlyArray<unknown>): Node => {
-  const unless = (type: string, node: () => Node) => (types.includes(type) ? never : node())
-  return choice(
-    unless("string", () => Strings.any(rules)),
-    types.includes("number") || types.includes("integer") ? never : rules.shared("number", () => Numbers.numbers({})),
-    unless("boolean", () => choice(text("true"), text("false"))),
-    unless("null", () => text("null")),
-    unless("array", () => rules.shared("list", () => enclosed(rules, "[", "]", anyValue(rules)))),
-    unless("object", () => anyObject(rules))
-  )
-}
-
-const anyObject = (rules: Rules): Node =>
-  rules.shared("object", () =>
-    enclosed(rules, "{", "}", sequence(Strings.any(rules), text(":"), blank(rules), anyValue(rules)))
-  )
-
-const enclosed = (rules: Rules, open: string, close: string, item: Node): Node =>
-  sequence(
-    text(open),
-    blank(rules),
-    optional(sequence(item, repeat(sequence(text(","), blank(rules), item), 0))),
-    blank(rules),
-    text(close)
-  )
-
-// ---------------------------------------------------------------- keys
-
-/** Keys that none of these names is: told apart letter by letter, as in a tree. */
-const keyExcept = (rules: Rules, names: ReadonlyArray<string>, name: string): Node => {
-  if (names.length === 0) return Strings.any(rules)
-  // A name with an escape in it could be spelled in many ways: no key begins like it and goes on with an escape.
-  const told = names.map((name): Told => {
-    const plain = name.replace(/["\\<\p{Cc}\p{Cs}].*$/su, "")
-    return { rest: plain, isWhole: plain === name }
-  })
-  const branch = (told: ReadonlyArray<Told>, path: string, depth: number): Node => {
-    const end = told.some(({ isWhole, rest }) => isWhole && rest === "") ? never : empty
-    // No key begins like so long a name and goes on.
-    if (depth > maxDepth || !rules.spend()) return end
-    const letters = [...new Set(told.flatMap(({ rest }) => Array.from(rest)[0] ?? []))]
-    const codes = letters.map((letter): Range => [letter.codePointAt(0) ?? 0, letter.codePointAt(0) ?? 0])
-    const free = chars(...except(...Strings.special, ...codes))
-    const after = (letter: string) =>
-      told.flatMap(({ isWhole, rest }) =>
-        rest.startsWith(letter) ? [{ rest: rest.slice(letter.length), isWhole }] : []
-      )
-    return rules.add(
-      path,
-      choice(
-        end,
-        sequence(free, Strings.rest(rules)),
-        ...letters.map((letter) => sequence(text(letter), branch(after(letter), path, depth + 1)))
-      )
-    )
-  }
-  return sequence(text('"'), branch(told, `${name}-key`, 0), text('"'))
-}
-
-/** What is left of a name that is taken, from some letter on. */
-interface Told {
-  readonly rest: string
-  readonly isWhole: boolean
-}
-
-// ---------------------------------------------------------------- schemas
-
-const constrains: ReadonlySet<string> = new Set([
-  "type",
-  "enum",
-  "const",
-  "properties",
-  "required",
-  "additionalProperties",
-  "items",
-  "prefixItems",
-  "pattern",
-  "minimum",
-  "maximum",
-  "exclusiveMinimum",
-  "exclusiveMaximum",
-  "minLength",
-  "maxLength",
-  "minItems",
-  "maxItems"
-])
-
-/** What several schemas ask for together: the tighter bound, the members of all, the first word on the rest. */
-const merge = (parts: ReadonlyArray<Part>): Part => {
-  const [only] = parts
-  if (
-    parts.length === 1 &&
-    only !== undefined &&
-    own(only, "anyOf") === undefined &&
-    own(only, "oneOf") === undefined
-  ) {
-    return only
-  }
-  const merged = new Map<string, unknown>()
-  for (const part of parts) {
-    for (const [key, value] of Object.entries(part)) {
-      if (key === "allOf" || key === "anyOf" || key === "oneOf") continue
-      merged.set(key, merged.has(key) ? both(key, merged.get(key), value) : value)
-    }
-  }
-  return Object.fromEntries(merged)
-}
-
-const both = (key: string, a: unknown, b: unknown): unknown => {
-  if (typeof a === "number" && typeof b === "number") {
-    return key.startsWith("max") || key === "exclusiveMaximum" ? Math.min(a, b) : Math.max(a, b)
-  }
-  if (key === "properties" && isRecord(a) && isRecord(b)) {
-    return Object.fromEntries(
-      [...new Set([...Object.keys(a), ...Object.keys(b)])].map((name) => {
-        const [x, y] = [own(a, name), own(b, name)]
-        return [name, x === undefined ? y : y === undefined ? x : { allOf: [x, y] }]
-      })
-    )
-  }
-  if (key === "required" && Array.isArray(a) && Array.isArray(b)) return [...a, ...b]
-  if (key === "type" && a === "number" && b === "integer") return b
-  if (key === "additionalProperties") return a === false || b === false ? false : isRecord(a) ? a : b
-  return a
-}
-
-const impliedType = (schema: Part): string | undefined => {
-  if (Object.hasOwn(schema, "properties") || Object.hasOwn(schema, "additionalProperties")) return "object"
-  return Object.hasOwn(schema, "items") || Object.hasOwn(schema, "prefixItems") ? "array" : undefined
-}
-
-const boundsOf = (schema: Part): Numbers.Bounds => ({
-  minimum: finite(schema, "minimum"),
-  maximum: finite(schema, "maximum"),
-  exclusiveMinimum: finite(schema, "exclusiveMinimum"),
-  exclusiveMaximum: finite(schema, "exclusiveMaximum")
-})
-
-const finite = (schema: Part, key: string): number | undefined => {
-  const value = own(schema, key)
-  return typeof value === "number" && Number.isFinite(value) ? value : undefined
-}
-
-const count = (schema: Part, key: string): number | undefined => {
-  const value = finite(schema, key)
-  return value === undefined || value < 0 ? undefined : Math.ceil(value)
-}
-
+/** Readers of grammars refuse many repetitions: counts beyond this are held to it, or left open. */
 const maxCount = 500
 const within = (count: number): number => Math.min(count, maxCount)
 const upTo = (count: number): number | undefined => (count <= maxCount ? count : undefined)
-
-const digits = (count: number) => `\\d{${count}}`
-const date = `${digits(4)}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\\d|2[0-8])`
-const time = `(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?`
-
-const formats: ReadonlyMap<string, string> = new Map([
-  ["date", `^${date}$`],
-  ["time", `^${time}Z$`],
-  ["date-time", `^${date}T${time}Z$`],
-  ["byte", "^(?:[0-9A-Za-z+/]{4})*(?:[0-9A-Za-z+/][AQgw]==|[0-9A-Za-z+/]{2}[AEIMQUYcgkosw048]=)?$"],
-  ["uuid", "^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$"]
-])

@@ -1,0 +1,96 @@
+/**
+ * Productions of the JSON that no schema describes: any value, any object, any key but some.
+ *
+ * @since 0.1.0
+ */
+import * as Numbers from "./numberRules.ts"
+import {
+  chars,
+  choice,
+  empty,
+  except,
+  never,
+  type Node,
+  optional,
+  type Range,
+  repeat,
+  type Rules,
+  sequence,
+  text
+} from "./productions.ts"
+import * as Strings from "./stringRules.ts"
+
+/** How deep a grammar follows a schema, and a key the names it is told from. */
+export const maxDepth = 40
+
+/** White space between tokens: little of it, or a small model writes nothing else. */
+export const blank = (rules: Rules): Node =>
+  rules.shared("space", () => optional(choice(text(" "), sequence(text("\n"), repeat(text(" "), 0, 8)))))
+
+/** Any value at all. */
+export const anyValue = (rules: Rules): Node => rules.shared("value", () => anyBut(rules, []))
+
+/** Any value but those of some types. */
+export const anyBut = (rules: Rules, types: ReadonlyArray<unknown>): Node => {
+  const unless = (type: string, node: () => Node) => (types.includes(type) ? never : node())
+  return choice(
+    unless("string", () => Strings.any(rules)),
+    types.includes("number") || types.includes("integer") ? never : rules.shared("number", () => Numbers.numbers({})),
+    unless("boolean", () => choice(text("true"), text("false"))),
+    unless("null", () => text("null")),
+    unless("array", () => rules.shared("list", () => enclosed(rules, "[", "]", anyValue(rules)))),
+    unless("object", () => anyObject(rules))
+  )
+}
+
+/** Any object. */
+export const anyObject = (rules: Rules): Node =>
+  rules.shared("object", () =>
+    enclosed(rules, "{", "}", sequence(Strings.any(rules), text(":"), blank(rules), anyValue(rules)))
+  )
+
+const enclosed = (rules: Rules, open: string, close: string, item: Node): Node =>
+  sequence(
+    text(open),
+    blank(rules),
+    optional(sequence(item, repeat(sequence(text(","), blank(rules), item), 0))),
+    blank(rules),
+    text(close)
+  )
+
+/** Keys that none of these names is: told apart letter by letter, as in a tree. */
+export const keyExcept = (rules: Rules, names: ReadonlyArray<string>, name: string): Node => {
+  if (names.length === 0) return Strings.any(rules)
+  // A name with an escape in it could be spelled in many ways: no key begins like it and goes on with an escape.
+  const told = names.map((name): Told => {
+    const plain = name.replace(/["\\<\p{Cc}\p{Cs}].*$/su, "")
+    return { rest: plain, isWhole: plain === name }
+  })
+  const branch = (told: ReadonlyArray<Told>, path: string, depth: number): Node => {
+    const end = told.some(({ isWhole, rest }) => isWhole && rest === "") ? never : empty
+    // No key begins like so long a name and goes on.
+    if (depth > maxDepth || !rules.spend()) return end
+    const letters = [...new Set(told.flatMap(({ rest }) => Array.from(rest)[0] ?? []))]
+    const codes = letters.map((letter): Range => [letter.codePointAt(0) ?? 0, letter.codePointAt(0) ?? 0])
+    const free = chars(...except(...Strings.special, ...codes))
+    const after = (letter: string) =>
+      told.flatMap(({ isWhole, rest }) =>
+        rest.startsWith(letter) ? [{ rest: rest.slice(letter.length), isWhole }] : []
+      )
+    return rules.add(
+      path,
+      choice(
+        end,
+        sequence(free, Strings.rest(rules)),
+        ...letters.map((letter) => sequence(text(letter), branch(after(letter), path, depth + 1)))
+      )
+    )
+  }
+  return sequence(text('"'), branch(told, `${name}-key`, 0), text('"'))
+}
+
+/** What is left of a name that is taken, from some letter on. */
+interface Told {
+  readonly rest: string
+  readonly isWhole: boolean
+}
