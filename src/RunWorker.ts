@@ -4,8 +4,10 @@
  * A run is held by a lease that is renewed while it runs; whoever loses its
  * lease stops before the next step, and the store refuses whatever it still
  * sends (R-5). Runs whose worker died are taken up again when their lease has
- * ended, by a schedule. A worker that is interrupted starts nothing new, lets
- * each run come to the end of its step, and gives its leases back (R-17).
+ * ended, by a schedule. A look reads one page of them and the next goes on from
+ * there, so thousands that cannot be taken up neither cost much nor hide one that
+ * can. A worker that is interrupted starts nothing new, lets each run come to the
+ * end of its step, and gives its leases back (R-17).
  *
  * @since 0.1.0
  */
@@ -106,7 +108,7 @@ export const runOnce = /*#__PURE__*/ Effect.fnUntraced(function* <R = never>(
     let taken = -1
     for (let now = 0; now > taken; now = yield* worker.settled) {
       taken = now
-      yield* worker.look
+      yield* worker.lookAtAll
     }
     return taken
   })
@@ -125,8 +127,10 @@ export const layer = <R = never>(options: Options<R>): Layer.Layer<never, never,
 // ---------------------------------------------------------------- the worker
 
 interface Worker {
-  /** Claims what can be claimed now. */
+  /** Claims what can be claimed now of the runs that come next: a page, the oldest first, then it begins anew. */
   readonly look: Effect.Effect<void>
+  /** Claims what can be claimed now, of all. */
+  readonly lookAtAll: Effect.Effect<void>
   /** Waits for all runs under way, and tells how many there were. */
   readonly settled: Effect.Effect<number>
   /** Brings every run to the end of its step, and gives the leases back. */
@@ -148,21 +152,46 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   let draining = false
   let taken = 0
 
-  const look = Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
-    const heads = yield* store.list({ status: ["running", "failed"], roots: true, unleasedAt: now })
-    // The oldest first: nobody waits for ever behind newer ones.
-    for (const head of heads.toSorted((a, b) => a.createdAt - b.createdAt)) {
-      if (draining || active.size >= (options.concurrency ?? 1)) return
-      const agent = agents.get(head.agent)
-      if (agent === undefined || active.has(head.runId)) continue
-      if (head.lease === undefined && now - head.updatedAt < orphanMs) continue
-      if (head.status.type === "failed" && !(options.retries ?? isPassing)(head)) continue
-      const wait = yield* patience(store, retry, head)
-      if (wait === undefined || head.updatedAt + wait > now) continue
-      yield* claim(head, agent)
+  const isFull = () => draining || active.size >= (options.concurrency ?? 1)
+
+  /** Runs of one status, page by page: each is looked at in turn, however many there are that cannot be taken up. */
+  const reader = (status: "running" | "failed"): Reader => {
+    let after: RunHead | undefined
+    const next = Effect.gen(function* () {
+      if (isFull()) return false
+      const now = yield* Clock.currentTimeMillis
+      const page = { status: [status], roots: true, unleasedAt: now, order: "oldest", limit: PAGE } as const
+      const heads = yield* store.list(after === undefined ? page : { ...page, after })
+      for (const head of heads) {
+        if (isFull()) return false
+        after = head
+        // One that cannot be read hides no other.
+        yield* Effect.catchCause(consider(head, now), notLooked)
+      }
+      if (heads.length < PAGE) after = undefined
+      return after !== undefined
+    }).pipe(Effect.catchCause((cause) => Effect.as(notLooked(cause), false)))
+    return {
+      next,
+      all: Effect.gen(function* () {
+        after = undefined
+        while (yield* next);
+      })
     }
-  }).pipe(Effect.catchCause((cause) => Effect.logWarning("a worker could not look for runs", cause)))
+  }
+  // A run that goes on is found among thousands that failed.
+  const [running, failed] = [reader("running"), reader("failed")]
+
+  /** Claims a run that can be taken up now. */
+  const consider = Effect.fnUntraced(function* (head: RunHead, now: number) {
+    const agent = agents.get(head.agent)
+    if (agent === undefined || active.has(head.runId)) return
+    if (head.lease === undefined && now - head.updatedAt < orphanMs) return
+    if (head.status.type === "failed" && !(options.retries ?? isPassing)(head)) return
+    const wait = yield* patience(store, retry, head)
+    if (wait === undefined || head.updatedAt + wait > now) return
+    yield* claim(head, agent)
+  })
 
   /** Holds the run and works on it, unless another was first. */
   const claim = Effect.fnUntraced(function* (head: RunHead, agent: Runnable<R>) {
@@ -232,8 +261,29 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     )
   })
 
-  return { look, settled, drain }
+  // In turn, so that neither takes every place.
+  let looks = 0
+  const look = Effect.suspend(() =>
+    looks++ % 2 === 0 ? Effect.andThen(running.next, failed.next) : Effect.andThen(failed.next, running.next)
+  )
+
+  const lookAtAll = Effect.andThen(running.all, failed.all)
+
+  return { look, lookAtAll, settled, drain }
 })
+
+const notLooked = (cause: Cause.Cause<unknown>) => Effect.logWarning("a worker could not look for runs", cause)
+
+/** Runs to look at. */
+interface Reader {
+  /** Looks at the next page; tells whether there may be more. */
+  readonly next: Effect.Effect<boolean>
+  /** Looks at every page, from the first. */
+  readonly all: Effect.Effect<void>
+}
+
+/** How many runs one look reads of each status. */
+const PAGE = 100
 
 /** A lease in this process. */
 interface Held {

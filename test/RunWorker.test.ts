@@ -77,6 +77,70 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("looks at a page at a time, and finds a free run among hundreds that it cannot take up", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const foreign = Agent.make({ name: "nobody", instructions: "", model: "scripted" })
+      const layer = process(store)
+      const submit = (of: typeof agent | typeof foreign, runId: string) =>
+        Effect.provide(Kernel.submit(of, "pay eva", { runId }), layer)
+      for (let n = 0; n < 250; n++) yield* submit(foreign, `foreign-${n}`)
+      for (let n = 0; n < 250; n++) {
+        yield* submit(agent, `held-${n}`)
+        yield* store.acquire(`held-${n}`, { workerId: "else", expiresAt: 3_600_000 }, 0)
+      }
+      yield* TestClock.adjust("1 milli")
+      yield* submit(agent, "free")
+      const pages: Array<number> = []
+      const counted: RunStore.Shape = {
+        ...store,
+        list: (filter) => Effect.tap(store.list(filter), (heads) => Effect.sync(() => pages.push(heads.length)))
+      }
+      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(counted)), {
+        startImmediately: true
+      })
+      assert.isAtMost(pages.length, 2)
+      yield* TestClock.adjust("3 seconds")
+      assert.strictEqual(yield* statusOf(store, "free"), "completed")
+      assert.isAtMost(Math.max(...pages), 100)
+      assert.isAtMost(pages.length, 8)
+      // The next look begins anew, and what comes to be free is found.
+      yield* store.release("held-7", "else")
+      yield* store.acquire("held-7", { workerId: "", expiresAt: 0 }, 0)
+      yield* TestClock.adjust("3 seconds")
+      assert.strictEqual(yield* statusOf(store, "held-7"), "completed")
+      yield* Fiber.interrupt(worker)
+      // Whoever works until nothing is left looks at all of them.
+      yield* submit(agent, "last")
+      assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(counted)), 1)
+      assert.isAtMost(Math.max(...pages), 100)
+    })
+  )
+
+  it.effect("takes up the oldest first, and asks for no more runs while it has no hand free", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const order: Array<string> = []
+      let lists = 0
+      const counted: RunStore.Shape = {
+        ...store,
+        list: (filter) => Effect.suspend(() => (lists++, store.list(filter)))
+      }
+      for (const runId of ["c", "a", "b"]) {
+        yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId }), process(store))
+        yield* TestClock.adjust("1 second")
+      }
+      const slow = process(counted, Effect.as(Effect.sleep("1 minute"), "ok"))
+      const onRun = ({ runId }: RunStore.RunHead) => Effect.sync(() => order.push(runId))
+      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent], onRun }), slow))
+      yield* TestClock.adjust("50 seconds")
+      assert.isAtMost(lists, 2)
+      yield* TestClock.adjust("4 minutes")
+      assert.deepStrictEqual(order, ["c", "a", "b"])
+      yield* Fiber.interrupt(worker)
+    })
+  )
+
   it.effect("takes up a run whose worker died when its lease has ended, not before", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory

@@ -221,7 +221,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
     )
     const found = heads
       .flatMap((head) => (head !== undefined && RunStore.matches(head, filter) ? [head] : []))
-      .sort(RunStore.newestFirst)
+      .sort(RunStore.inOrder(filter))
     const wanted = Search.wanted(filter.search)
     if (wanted.length === 0) return found.slice(0, filter.limit)
     const answering: Array<RunStore.RunHead> = []

@@ -42,6 +42,8 @@ const mutations: { readonly [name: string]: Mutation } = {
   }),
   "lists more than asked for": without("limit"),
   "lists every status": without("status"),
+  "knows one order alone": without("order"),
+  "begins each page anew": without("after"),
   "does not search": without("search"),
   "lists what is leased": without("unleasedAt"),
   "lists the oldest first": (store) => ({

@@ -34,7 +34,7 @@ export const make = (sql: SqlClient, position: string) => {
   })
 
   const list = Effect.fnUntraced(function* (filter: RunFilter = {}) {
-    const { agent, limit, rootRunId, roots, search, status, unleasedAt, updatedBefore } = filter
+    const { after, agent, limit, order, rootRunId, roots, search, status, unleasedAt, updatedBefore } = filter
     const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
     if (status !== undefined) where.push(status.length === 0 ? sql`1 = 0` : sql.in("r.status", status))
     if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
@@ -42,12 +42,18 @@ export const make = (sql: SqlClient, position: string) => {
     if (roots === true) where.push(sql`parent IS NULL`)
     if (updatedBefore !== undefined) where.push(sql`at < ${updatedBefore}`)
     if (unleasedAt !== undefined) where.push(sql`(expires_at IS NULL OR expires_at <= ${unleasedAt})`)
+    const isOldest = order === "oldest"
+    if (after !== undefined) {
+      const { createdAt } = after
+      const later = isOldest ? sql`created_at > ${createdAt}` : sql`created_at < ${createdAt}`
+      where.push(sql`(${later} OR (created_at = ${createdAt} AND id > ${Key.make(after.runId)}))`)
+    }
     for (const word of Search.wanted(search)) {
       const found = sql`${sql.literal(position)}(kernai_words.body, ${word}) > 0`
       where.push(sql`EXISTS (SELECT 1 FROM kernai_words WHERE kernai_words.run = r.run AND ${found})`)
     }
     const rows = yield* sql`
-      SELECT ${columns} FROM ${joined} WHERE ${sql.and(where)} ORDER BY created_at DESC, id
+      SELECT ${columns} FROM ${joined} WHERE ${sql.and(where)} ORDER BY created_at ${sql.literal(isOldest ? "ASC" : "DESC")}, id
       LIMIT ${limit ?? Number.MAX_SAFE_INTEGER}`
     const heads = yield* Effect.forEach(rows, (row) =>
       Effect.catch(toHead(row), (error) =>

@@ -81,6 +81,33 @@ export const heads: ReadonlyArray<Check> = [
     })
   },
   {
+    name: "lists the oldest first when asked, and page after page, whatever becomes of a run in between",
+    body: Effect.fnUntraced(function* (one, two) {
+      const agent = "heads-pages"
+      const begin = (id: string, createdAt: number) => Journal.begin(`heads/pages/${id}`, { agent, createdAt })
+      const last = begin("e", 9)
+      for (const run of [last, begin("c", 5), begin("a", 5), begin("d", 7), begin("b", 5)])
+        yield* put(one, [run.last()])
+      const ids = (filter: RunStore.RunFilter) =>
+        Effect.map(two.list({ agent, ...filter }), (found) => found.map(({ runId }) => runId.slice(12)).join(""))
+      assert.equal(yield* ids({ order: "oldest" }), "abcde")
+      assert.equal(yield* ids({ order: "newest" }), "edabc")
+      assert.equal(yield* ids({ order: "oldest", limit: 2 }), "ab")
+      const b = { createdAt: 5, runId: "heads/pages/b" }
+      assert.equal(yield* ids({ order: "oldest", after: b }), "cde")
+      assert.equal(yield* ids({ order: "oldest", after: b, limit: 2 }), "cd")
+      assert.equal(yield* ids({ after: b }), "c")
+      assert.equal(yield* ids({ after: { createdAt: 7, runId: "heads/pages/d" }, limit: 2 }), "ab")
+      yield* one.remove(["heads/pages/b"])
+      assert.equal(yield* ids({ order: "oldest", after: b }), "cde")
+      // What does not pass takes no place of a page.
+      yield* one.acquire("heads/pages/c", { workerId: "w", expiresAt: 500 }, 0)
+      yield* put(one, Journal.finish(last))
+      assert.equal(yield* ids({ order: "oldest", unleasedAt: 100, limit: 2 }), "ad")
+      assert.equal(yield* ids({ order: "oldest", after: b, unleasedAt: 100, status: ["running"], limit: 2 }), "d")
+    })
+  },
+  {
     name: "finds runs by the words of what was asked and answered",
     body: Effect.fnUntraced(function* (one, two) {
       const agent = "heads-search"
