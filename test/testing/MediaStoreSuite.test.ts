@@ -1,12 +1,12 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, type Scope } from "effect"
+import { Effect } from "effect"
 import { FileMediaStore } from "kernai/file"
 import { Media, type MediaStore } from "kernai"
 import { MediaStoreSuite } from "kernai/testing"
 import { NodeFileSystem } from "@effect/platform-node"
+import { type Mutation as MutationOf, sees } from "../support/mutations.ts"
 import { folder } from "../support/runStore.ts"
 
-type Mutation = (store: MediaStore.Shape) => Partial<MediaStore.Shape>
+type Mutation = MutationOf<MediaStore.Shape>
 
 /** The same fault in the store of the application and in those of its runs. */
 const everywhere =
@@ -55,33 +55,13 @@ const mutations: { readonly [name: string]: Mutation } = {
   })
 }
 
-const failures = Effect.fnUntraced(function* (
-  mutate: Mutation
-): Effect.fn.Return<ReadonlyArray<string>, unknown, Scope.Scope> {
-  const directory = yield* folder
-  const open = Effect.map(Effect.provide(FileMediaStore.make(directory), NodeFileSystem.layer), (store) => ({
-    ...store,
-    ...mutate(store)
-  }))
-  const failed: Array<string> = []
-  for (const { name, run } of MediaStoreSuite.checks(open, { durable: true })) {
-    if (Exit.isFailure(yield* Effect.exit(run))) failed.push(name)
-  }
-  return failed
-})
-
-describe("MediaStoreSuite", () => {
-  it.effect("finds nothing wrong with a store that is right", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* failures(() => ({})), [])
-    })
-  )
-
-  for (const [name, mutate] of Object.entries(mutations)) {
-    it.effect(`sees a store that ${name}`, () =>
-      Effect.gen(function* () {
-        assert.isNotEmpty(yield* failures(mutate))
-      })
-    )
-  }
-})
+sees(
+  "MediaStoreSuite",
+  (mutate) =>
+    Effect.map(folder, (directory) => {
+      const store = Effect.provide(FileMediaStore.make(directory), NodeFileSystem.layer)
+      const open = Effect.map(store, (store) => ({ ...store, ...mutate(store) }))
+      return MediaStoreSuite.checks(open, { durable: true })
+    }),
+  mutations
+)

@@ -1,9 +1,9 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Option, Stream } from "effect"
+import { Effect, Option, Stream } from "effect"
 import { RunStore } from "kernai"
 import { RunStoreSuite } from "../../src/testing/index.ts"
+import { type Mutation as MutationOf, sees } from "../support/mutations.ts"
 
-type Mutation = (store: RunStore.Shape) => Partial<RunStore.Shape>
+type Mutation = MutationOf<RunStore.Shape>
 
 const without =
   (name: keyof RunStore.RunFilter): Mutation =>
@@ -78,28 +78,9 @@ const mutations: { readonly [name: string]: Mutation } = {
   })
 }
 
-const failures = Effect.fnUntraced(function* (mutate: Mutation) {
-  const store = yield* RunStore.makeMemory
-  const faulty = { ...store, ...mutate(store) }
-  const failed: Array<string> = []
-  for (const { name, run } of RunStoreSuite.checks(Effect.succeed(faulty))) {
-    if (Exit.isFailure(yield* Effect.exit(run))) failed.push(name)
-  }
-  return failed
-})
-
-describe("RunStoreSuite", () => {
-  it.effect("finds nothing wrong with a store that is right", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* failures(() => ({})), [])
-    })
-  )
-
-  for (const [name, mutate] of Object.entries(mutations)) {
-    it.effect(`sees a store that ${name}`, () =>
-      Effect.gen(function* () {
-        assert.isNotEmpty(yield* failures(mutate))
-      })
-    )
-  }
-})
+sees(
+  "RunStoreSuite",
+  (mutate) =>
+    Effect.map(RunStore.makeMemory, (store) => RunStoreSuite.checks(Effect.succeed({ ...store, ...mutate(store) }))),
+  mutations
+)
