@@ -15,14 +15,13 @@ import type * as BlockParser from "./BlockParser.ts"
 import type { Content, Thinking } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import { BlockFold } from "./internal/blockFold.ts"
-import type { JsonObject } from "./internal/json.ts"
-import { jsonObject } from "./internal/json.ts"
+import { jsonObject, sizeOf } from "./internal/json.ts"
 import * as Markups from "./internal/markup.ts"
 import { Pieces } from "./internal/pieces.ts"
 import { parseJson, textOf } from "./internal/untrusted.ts"
 import { LimitExceeded } from "./KernelError.ts"
 import type { Limits } from "./Limits.ts"
-import type { Finish, StreamPart, ToolCall } from "./StreamPart.ts"
+import type { Finish, Metadata, StreamPart, ToolCall } from "./StreamPart.ts"
 
 /**
  * A whole reply, read.
@@ -186,6 +185,12 @@ const spoken = (text: string, calls: ReadonlyArray<ToolCall>, before: number): R
   return content
 }
 
+/** What was thought, and what its vendor wants to see again of it. */
+interface Thought {
+  text: string
+  metadata: Metadata | undefined
+}
+
 class ReplyReader implements Reader {
   readonly #listener: Listener
   readonly #origin: { readonly provider: string; readonly model: string }
@@ -194,7 +199,7 @@ class ReplyReader implements Reader {
   readonly #text = new Pieces()
   readonly #blocks: Array<Block> = []
   readonly #calls: Array<ToolCall> = []
-  readonly #thinking = new Map<string, { text: string; metadata: JsonObject | undefined }>()
+  readonly #thinking = new Map<string, Thought>()
   #length = 0
   #reply: Reply | undefined
   #unclosed: Block | undefined
@@ -225,14 +230,14 @@ class ReplyReader implements Reader {
           const thought = this.#thought(part.id)
           thought.text += part.delta
           this.#grow(part.delta.length)
-          if (part.metadata !== undefined) thought.metadata = { ...thought.metadata, ...part.metadata }
+          if (part.metadata !== undefined) this.#note(thought, part.metadata)
           this.#listener.part(part)
           break
         }
         case "reasoning-start":
         case "reasoning-end": {
           const thought = this.#thought(part.id)
-          if (part.metadata !== undefined) thought.metadata = { ...thought.metadata, ...part.metadata }
+          if (part.metadata !== undefined) this.#note(thought, part.metadata)
           this.#listener.part(part)
           break
         }
@@ -307,10 +312,22 @@ class ReplyReader implements Reader {
     }
   }
 
-  #thought(id: string) {
+  #thought(id: string): Thought {
     let thought = this.#thinking.get(id)
-    if (thought === undefined) this.#thinking.set(id, (thought = { text: "", metadata: undefined }))
+    if (thought === undefined) {
+      this.#thinking.set(id, (thought = { text: "", metadata: undefined }))
+      this.#grow(id.length)
+    }
     return thought
+  }
+
+  /** Keeps what a vendor wants to see again of a thought: a signature may come in one part, or again in each. */
+  #note(thought: Thought, metadata: Metadata) {
+    for (const [provider, value] of Object.entries(metadata)) {
+      const before = thought.metadata?.[provider]
+      this.#grow(provider.length + sizeOf(value) - (before === undefined ? 0 : provider.length + sizeOf(before)))
+    }
+    thought.metadata = { ...thought.metadata, ...metadata }
   }
 
   /** The parser bounds its own text; this bounds everything else a reply may hold. */
@@ -327,7 +344,7 @@ class ReplyReader implements Reader {
     return content.concat(spoken(text, this.#calls, content.length))
   }
 
-  #thinkingOf(thought: { readonly text: string; readonly metadata: JsonObject | undefined }): Thinking {
+  #thinkingOf(thought: Thought): Thinking {
     const own = thought.metadata?.[this.#origin.provider]
     return {
       type: "thinking",

@@ -16,7 +16,7 @@ import * as Context from "effect/Context"
  * @since 0.1.0
  */
 export interface Limits {
-  /** Bytes of one model reply. */
+  /** Bytes of one model reply: its text, its thinking with what its vendor wants to see again, its calls. */
   readonly replyBytes: number
   /** Bytes of one SSE event, NDJSON line or stdio message. */
   readonly frameBytes: number

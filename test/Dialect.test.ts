@@ -39,6 +39,42 @@ const written: ReadonlyArray<readonly [name: string, markup: Dialect.Markup, tex
 ]
 
 describe("Dialect.of", () => {
+  for (const name of ["blocks", "tools"] as const) {
+    it(`counts what a vendor wants to see again of its thinking as part of the reply, in ${name}`, () => {
+      const reader = () =>
+        Dialect.of(name).reader(
+          { block: () => {}, part: () => {} },
+          { ...Limits.defaults, replyBytes: 1_000 },
+          { provider: "p", model: "m" }
+        )
+      const noted = (type: "reasoning-start" | "reasoning-end", id: string, metadata: StreamPart.Metadata) =>
+        reader().push([{ type, id, metadata }, StreamPart.finish()])
+      const signature = "s".repeat(1_001)
+      for (const metadata of [
+        { p: { signature } },
+        { p: signature },
+        { other: { deep: [[{ signature }]] } },
+        { p: Array.from({ length: 1_001 }, () => null) },
+        { [signature]: true }
+      ]) {
+        assert.strictEqual(noted("reasoning-start", "1", metadata)?.limit, "reply")
+        assert.strictEqual(noted("reasoning-end", "1", metadata)?.limit, "reply")
+      }
+      const many = reader()
+      const ids = Array.from({ length: 100 }, (_, n) => `a thought ${n}`)
+      assert.strictEqual(many.push(ids.map((id) => ({ type: "reasoning-start", id })))?.limit, "reply")
+      // Said again with every piece, it is kept once, and counted once.
+      const again = reader()
+      const metadata = { p: { signature: "s".repeat(800) } }
+      for (let n = 0; n < 50; n++) {
+        assert.isUndefined(again.push([{ type: "reasoning-delta", id: "1", delta: "hm", metadata }]))
+      }
+      assert.strictEqual(again.push([{ type: "reasoning-delta", id: "2", delta: "", metadata }])?.limit, "reply")
+      const reply = again.end()
+      assert.deepInclude(reply.content[0], { type: "thinking", signature: metadata.p })
+    })
+  }
+
   for (const [name, markup, text] of written) {
     it(`reads a call as ${name} writes it, as a block and as a native call`, () => {
       const block = read(Dialect.of("blocks", [markup]), text).blocks[0]

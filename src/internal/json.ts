@@ -17,3 +17,19 @@ export const jsonObject = (value: unknown): JsonObject => (isJsonObject(value) ?
 /** Tells whether a value that is known to be JSON is an object. */
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** About how many characters a JSON value takes: a long text is not looked at. */
+export const sizeOf = (value: Json): number => {
+  let size = 0
+  const left: Array<Json> = [value]
+  while (left.length > 0) {
+    const next = left.pop()
+    size += typeof next === "string" ? next.length : 1
+    if (typeof next !== "object" || next === null) continue
+    for (const [key, inner] of Object.entries(next)) {
+      size += key.length
+      left.push(inner)
+    }
+  }
+  return size
+}
