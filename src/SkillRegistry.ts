@@ -15,6 +15,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { closeOver } from "./internal/closeOver.ts"
 import { misnamed } from "./internal/names.ts"
+import { withCall } from "./internal/withCall.ts"
 import { DefinitionInvalid, ToolNameConflict } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
 import type { AnySkill, SkillTypes, Source } from "./Skill.ts"
@@ -214,7 +215,10 @@ const make = (): Shape => {
       const provide = closeOver(yield* Effect.context<R>())
       const group = (skills: ReadonlyArray<AnySkill<R>>): Group => ({
         source: source.source,
-        skills: skills.map((skill) => close(skill, source.source, provide))
+        // Nothing is left for a skill to need.
+        skills: skills.map((skill) =>
+          withCall(skill, (input, scope) => provide(skill.call(input, scope)), source.source)
+        )
       })
       const mine: { group: Group | undefined } = { group: undefined }
       const put = (skills: ReadonlyArray<AnySkill<R>>) =>
@@ -244,27 +248,3 @@ const make = (): Shape => {
     all: Effect.sync(() => now.all)
   }
 }
-
-/** The same skill with nothing left to need. */
-const close = <R>(
-  skill: AnySkill<R>,
-  source: Source,
-  provide: <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E>
-): AnySkill => ({
-  name: skill.name,
-  description: skill.description,
-  effects: skill.effects,
-  annotations: skill.annotations,
-  requires: skill.requires,
-  produces: skill.produces,
-  source,
-  ...(skill.timeLimit === undefined ? {} : { timeLimit: skill.timeLimit }),
-  get inputSchema() {
-    return skill.inputSchema
-  },
-  get listing() {
-    return skill.listing
-  },
-  parameters: skill.parameters,
-  call: (input, scope) => provide(skill.call(input, scope))
-})

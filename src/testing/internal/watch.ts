@@ -19,6 +19,7 @@ import type { AnySkill, CallScope, Effects } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import type { Machine } from "../../internal/machine.ts"
+import { withCall } from "../../internal/withCall.ts"
 
 /** Where a run is cut off: in which of its processes, at which commit of that, both counted from 1, and in which way. */
 export interface Cut {
@@ -245,25 +246,7 @@ const watchedSkills = (skills: SkillRegistry["Service"], within: Within): SkillR
   const wrap = (skill: AnySkill): AnySkill => {
     const known = seen.get(skill)
     if (known !== undefined) return known
-    const wrapped: AnySkill = {
-      name: skill.name,
-      description: skill.description,
-      effects: skill.effects,
-      annotations: skill.annotations,
-      requires: skill.requires,
-      produces: skill.produces,
-      source: skill.source,
-      ...(skill.timeLimit === undefined ? {} : { timeLimit: skill.timeLimit }),
-      // These two are computed when first read.
-      get inputSchema() {
-        return skill.inputSchema
-      },
-      get listing() {
-        return skill.listing
-      },
-      parameters: (text) => skill.parameters(text),
-      call: (input, scope) => within(scope, skill.effects, input, skill.call(input, scope))
-    }
+    const wrapped = withCall(skill, (input, scope) => within(scope, skill.effects, input, skill.call(input, scope)))
     seen.set(skill, wrapped)
     return wrapped
   }
