@@ -109,36 +109,15 @@ export const resolve = Effect.fnUntraced(function* (name: string) {
 
 type Adapter = Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient>
 
+const adapter = (load: () => Promise<{ readonly fromConfig: Adapter }>): Effect.Effect<Adapter> =>
+  Effect.map(Effect.promise(load), (module) => module.fromConfig)
+
 // One adapter is loaded instead of all of them, where the model string is one of the usual.
 const usual: ReadonlyMap<string, Effect.Effect<Adapter>> = new Map([
-  [
-    "anthropic",
-    Effect.map(
-      Effect.promise(() => import("../provider/AnthropicProvider.ts")),
-      (module) => module.fromConfig
-    )
-  ],
-  [
-    "google",
-    Effect.map(
-      Effect.promise(() => import("../provider/GeminiProvider.ts")),
-      (module) => module.fromConfig
-    )
-  ],
-  [
-    "ollama",
-    Effect.map(
-      Effect.promise(() => import("../provider/OllamaProvider.ts")),
-      (module) => module.fromConfig
-    )
-  ],
-  [
-    "openai",
-    Effect.map(
-      Effect.promise(() => import("../provider/OpenAiProvider.ts")),
-      (module) => module.fromConfig
-    )
-  ]
+  ["anthropic", adapter(() => import("../provider/AnthropicProvider.ts"))],
+  ["google", adapter(() => import("../provider/GeminiProvider.ts"))],
+  ["ollama", adapter(() => import("../provider/OllamaProvider.ts"))],
+  ["openai", adapter(() => import("../provider/OpenAiProvider.ts"))]
 ])
 
 const registryOf = Effect.fnUntraced(function* (name: string) {

@@ -17,7 +17,7 @@ import type { Json, JsonObject } from "../internal/json.ts"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason } from "../StreamPart.ts"
-import { assemble, endpoint, extras } from "./internal/body.ts"
+import { assemble, endpoint, extras, functions } from "./internal/body.ts"
 import { findKey, fromEnvironment, layerOf } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
 import { offer } from "./internal/offer.ts"
@@ -175,13 +175,7 @@ const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>
       model: request.model.id,
       stream: true,
       options: Object.values(options).every((value) => value === undefined) ? undefined : json(options),
-      tools:
-        request.tools.length === 0
-          ? undefined
-          : request.tools.map((tool) => ({
-              type: "function",
-              function: { name: tool.name, description: tool.description, parameters: tool.inputSchema }
-            })),
+      tools: functions(request),
       // Beside tools a server would have to choose between the two.
       format:
         request.tools.length === 0 && request.grammar !== undefined ? Grammar.jsonSchemaOf(request.grammar) : undefined,

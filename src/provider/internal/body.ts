@@ -19,6 +19,15 @@ export const extras = (request: Request, provider: string): JsonObject => {
   return own !== undefined && isFields(own) ? own : {}
 }
 
+/** The tools of a request as functions of a chat; nothing where there are none. */
+export const functions = ({ tools }: Request): ReadonlyArray<JsonObject> | undefined =>
+  tools.length === 0
+    ? undefined
+    : tools.map(({ description, inputSchema, name }) => ({
+        type: "function",
+        function: { name, description, parameters: inputSchema }
+      }))
+
 /** A JSON object of `settings` (absent ones left out) and a list whose items are JSON text. */
 export const assemble = (settings: Settings, listKey: string, items: ReadonlyArray<string>): string => {
   const head = JSON.stringify(settings)

@@ -12,7 +12,7 @@ import type { Json, JsonObject } from "../../internal/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
-import { assemble, extras, type Settings } from "./body.ts"
+import { assemble, extras, functions, type Settings } from "./body.ts"
 import { type Fault, statusReason } from "./fault.ts"
 import type { Decoder } from "./frames.ts"
 import { type MediaPiece, type Piece, standIn, spoken, textOf } from "./pieces.ts"
@@ -125,13 +125,7 @@ export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArr
       stop: isReasoner ? undefined : generation.stopSequences,
       seed: generation.seed,
       reasoning_effort: generation.thinking?.effort,
-      tools:
-        request.tools.length === 0
-          ? undefined
-          : request.tools.map((tool) => ({
-              type: "function",
-              function: { name: tool.name, description: tool.description, parameters: tool.inputSchema }
-            })),
+      tools: functions(request),
       ...constraint(dialect, request),
       ...extras(request, dialect.name)
     },
