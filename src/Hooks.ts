@@ -29,7 +29,7 @@ import type { StreamPart } from "./StreamPart.ts"
  * @since 0.1.0
  */
 export type Control =
-  | { readonly type: "pause"; readonly reason: string; readonly metadata?: Json }
+  | { readonly type: "pause"; readonly reason?: string; readonly metadata?: Json }
   | { readonly type: "finish"; readonly reason?: string; readonly metadata?: Json }
   /** Asks for another turn; heard by onTurnCompleted only. */
   | { readonly type: "continue" }

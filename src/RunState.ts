@@ -222,7 +222,7 @@ export interface ForkedFrom {
  * @since 0.1.0
  */
 export type Stop =
-  | { readonly type: "pause"; readonly reason: string; readonly metadata?: Json }
+  | { readonly type: "pause"; readonly reason?: string; readonly metadata?: Json }
   | { readonly type: "finish"; readonly reason?: string; readonly metadata?: Json }
 
 /**

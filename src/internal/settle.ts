@@ -80,8 +80,11 @@ export const settle = <More extends object>(
 /** Pauses or finishes the run as a hook asked. */
 export const obey = (run: Run, control: Stop): Effect.Effect<void, KernelError> =>
   control.type === "pause"
-    ? pause(run, control.reason, control.metadata ?? null)
+    ? pause(run, control.reason ?? noReason, control.metadata ?? null)
     : complete(run, "caller", control.reason, control.metadata)
+
+// A pause needs no reason (DR-3), whoever reads of it wants a word.
+const noReason = "paused by a hook"
 
 /** Pauses the run where it stands (DR-9). */
 export const pause = (run: Run, reason: string, metadata: Json, delta?: Delta): Effect.Effect<void, KernelError> =>
@@ -114,7 +117,8 @@ export const complete = /*#__PURE__*/ Effect.fnUntraced(function* (
   if (hook !== undefined) {
     const result = yield* ask(run, "onRunCompleted", () => hook(hookArgs(run, { source, reason })))
     if (result.control?.type === "pause") {
-      return yield* pause(run, result.control.reason, result.control.metadata ?? null, { completing: end })
+      const { metadata = null, reason = noReason } = result.control
+      return yield* pause(run, reason, metadata, { completing: end })
     }
   }
   yield* commit(run, "phase", [{ type: "run_completed", ...end }])

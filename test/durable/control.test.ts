@@ -70,10 +70,20 @@ const pause = (hook: string) => {
   )
 }
 
-tests(
-  "a pause (DR-9)",
-  hooks.map((hook) => pause(hook))
-)
+tests("a pause (DR-9)", [
+  ...hooks.map((hook) => pause(hook)),
+  ...["onTurnStarted", "onToolCallCompleted:call-a", "onRunCompleted"].map((hook) =>
+    scenario(
+      `${hook}: needs no reason (DR-3)`,
+      { ...one, hooks: [{ hook: nameOf(hook), times: 1, decision: { control: { type: "pause" } } }] },
+      [
+        { do: "run", expect: { status: { type: "paused", phase: placeOf(hook).phase } } },
+        { do: "resume", expect: { status: completed } }
+      ],
+      { toolExecutions: ["call-a"] }
+    )
+  )
+])
 
 const finish = (hook: string) => {
   const { phase, stored, toolsRun } = placeOf(hook)
