@@ -309,6 +309,8 @@ const start = (folder: string) => {
       for (const watch of watchers) watch()
     })
   }
+  // Who ends while it is written to breaks the pipe.
+  child.stdin.on("error", () => {})
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) =>
     child.on("close", (code, signal) => resolve(signal ?? code))
   )
@@ -324,7 +326,7 @@ const start = (folder: string) => {
       watch()
     })
   return {
-    type: (line: string) => child.stdin.write(`${line}\n`),
+    type: (line: string, end = "\n") => child.stdin.write(line + end),
     end: () => child.stdin.end(),
     kill: (signal: NodeJS.Signals) => child.kill(signal),
     until,
@@ -362,6 +364,46 @@ describe("kernai chat as a process", () => {
           assert.strictEqual(await second.ended, 0)
           assert.strictEqual(traceOf(folder), "sent to Oslo\n")
           assert.notInclude(second.shown(), "\u001b")
+        })
+      }),
+    60_000
+  )
+
+  it.live(
+    "answers what comes in a pipe, up to a line without an end, and tells that in one line",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* place
+        writeFileSync(join(folder, "script.json"), JSON.stringify(["First.", "Second.", "Third."]))
+        yield* Effect.promise(async () => {
+          const only = start(folder)
+          only.type(`one\r\ntwo\n\n${"x".repeat(900_000)}`)
+          await only.until("Third.")
+          const endless = setInterval(() => only.type("y".repeat(100_000), ""), 5)
+          const code = await only.ended
+          clearInterval(endless)
+          assert.strictEqual(code, 1)
+          assert.include(only.shown(), "First.")
+          const [last] = only.shown().trimEnd().split("\n").slice(-1)
+          assert.include(last, "a line of the input is longer than 1000000 characters")
+        })
+      }),
+    60_000
+  )
+
+  it.live(
+    "takes what a pipe says last without a line end, and ends with it",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* place
+        writeFileSync(join(folder, "script.json"), JSON.stringify(["First.", "Second."]))
+        yield* Effect.promise(async () => {
+          const only = start(folder)
+          only.type("one\r\ntwö", "")
+          only.end()
+          assert.strictEqual(await only.ended, 0)
+          assert.include(only.shown(), "First.")
+          assert.include(only.shown(), "Second.")
         })
       }),
     60_000

@@ -19,6 +19,7 @@ import type { RunEvent } from "../../RunEvent.ts"
 import type { ApprovalAnswer } from "../../RunState.ts"
 import type { RunStore } from "../../RunStore.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
+import type { CommandFailed } from "../exit.ts"
 import { type Options as Look, paint } from "../pen.ts"
 import { Screen } from "../screen.ts"
 import * as Text from "../text.ts"
@@ -59,7 +60,7 @@ export const follow = Effect.fnUntraced(function* (
   setting: Setting,
   runId: string,
   first: Stream.Stream<RunEvent, KernelError, Kernel.Kernel>
-): Effect.fn.Return<Ending, StoreError, Needs> {
+): Effect.fn.Return<Ending, StoreError | CommandFailed, Needs> {
   const screen = yield* Screen
   const lines = yield* Lines
   const say = (text: string) => screen.progress(`${paint(text, "warning", setting.look)}\n`)
@@ -105,7 +106,7 @@ export const follow = Effect.fnUntraced(function* (
 export const takeUp = Effect.fnUntraced(function* (
   setting: Setting,
   runId: string
-): Effect.fn.Return<Ending, StoreError, Needs> {
+): Effect.fn.Return<Ending, StoreError | CommandFailed, Needs> {
   const questions = yield* Session.questions(runId)
   if (questions.length === 0) return yield* follow(setting, runId, Kernel.resumeStream(setting.agent, runId))
   const approvals = yield* askApprovals(runId, setting)
@@ -152,7 +153,7 @@ const listen = (
 const askApprovals = Effect.fnUntraced(function* (
   runId: string,
   { always, look }: Setting
-): Effect.fn.Return<ReadonlyArray<ApprovalAnswer> | undefined, StoreError, RunStore | Screen | Lines> {
+): Effect.fn.Return<ReadonlyArray<ApprovalAnswer> | undefined, StoreError | CommandFailed, RunStore | Screen | Lines> {
   const screen = yield* Screen
   const answers: Array<ApprovalAnswer> = []
   for (const { input, reason, toolCallId, toolName } of yield* Session.questions(runId)) {
@@ -184,7 +185,7 @@ const askVerdicts = Effect.fnUntraced(function* (
   { look }: Setting
 ): Effect.fn.Return<
   { readonly [toolCallId: string]: Kernel.Verdict } | undefined,
-  StoreError,
+  StoreError | CommandFailed,
   RunStore | SkillRegistry | Screen | Lines
 > {
   const screen = yield* Screen
@@ -215,7 +216,7 @@ const asked = (title: string, input: unknown, look: Look): string =>
 const choose = Effect.fnUntraced(function* <Choice extends string>(
   question: string,
   words: { readonly [Letter in Choice]: string }
-): Effect.fn.Return<{ readonly choice: Choice; readonly rest: string } | undefined, never, Screen | Lines> {
+): Effect.fn.Return<{ readonly choice: Choice; readonly rest: string } | undefined, CommandFailed, Screen | Lines> {
   const screen = yield* Screen
   const lines = yield* Lines
   screen.progress(`${question}\n`)

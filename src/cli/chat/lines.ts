@@ -3,7 +3,8 @@
  *
  * On a terminal a line can be edited, earlier ones come back with the arrow
  * keys, and Ctrl-C is told instead of ending the process. Elsewhere lines come
- * from the pipe and nothing is written for them.
+ * from the pipe, which is read as they are asked for, and nothing is written for
+ * them. A line has a limit: what goes on and on is no message.
  *
  * @since 0.1.0
  */
@@ -12,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { createInterface } from "node:readline"
+import { Codes, CommandFailed } from "../exit.ts"
 
 /**
  * The verbs of whoever types.
@@ -20,8 +22,8 @@ import { createInterface } from "node:readline"
  * @since 0.1.0
  */
 export interface Shape {
-  /** The next line; none when no more will come. */
-  readonly next: (prompt: string) => Effect.Effect<Option.Option<string>>
+  /** The next line; none when no more will come. One that is longer than a million characters fails. */
+  readonly next: (prompt: string) => Effect.Effect<Option.Option<string>, CommandFailed>
   /** Ends when Ctrl-C is pressed the next time. */
   readonly interrupted: Effect.Effect<void>
 }
@@ -53,32 +55,101 @@ export const layerProcess: Layer.Layer<Lines> = /*#__PURE__*/ Layer.effect(
 
 const longest = 1_000_000
 
-const open = (): { readonly lines: Shape; readonly close: () => void } => {
-  const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true
+const tooLong = new CommandFailed({
+  code: Codes.failed,
+  reason: `a line of the input is longer than ${longest} characters`
+})
+
+const lineOf = (line: string): Effect.Effect<Option.Option<string>, CommandFailed> =>
+  line.length > longest ? Effect.fail(tooLong) : Effect.succeedSome(line)
+
+interface Open {
+  readonly lines: Shape
+  readonly close: () => void
+}
+
+const open = (): Open => (process.stdin.isTTY && process.stdout.isTTY ? ofTerminal() : ofPipe(process.stdin))
+
+/** Lines of a pipe. No more of it is held than a line and the piece in which it ended. */
+const ofPipe = (input: NodeJS.ReadStream): Open => {
+  let held = ""
+  let searched = 0
+  let failure: CommandFailed | undefined
+  let look = () => {}
+  const wake = () => look()
+  input.setEncoding("utf8")
+  for (const event of ["readable", "end", "close"]) input.on(event, wake)
+  input.on("error", (error) => {
+    failure = new CommandFailed({ code: Codes.usage, reason: `the input cannot be read: ${error.message}` })
+    look()
+  })
+
+  /** What is there of the next line; undefined when it has to be waited for. */
+  const read = (): Effect.Effect<Option.Option<string>, CommandFailed> | undefined => {
+    for (;;) {
+      const end = held.indexOf("\n", searched)
+      if (end >= 0) {
+        const line = held.slice(0, held[end - 1] === "\r" ? end - 1 : end)
+        held = held.slice(end + 1)
+        searched = 0
+        return lineOf(line)
+      }
+      if (held.length > longest) return Effect.fail(tooLong)
+      searched = held.length
+      const piece: unknown = input.read()
+      if (typeof piece === "string") {
+        held += piece
+        continue
+      }
+      if (failure !== undefined) return Effect.fail(failure)
+      if (!input.readableEnded && !input.destroyed) return undefined
+      const last = held
+      held = ""
+      return last === "" ? Effect.succeedNone : lineOf(last)
+    }
+  }
+
+  const next = () =>
+    Effect.callback<Option.Option<string>, CommandFailed>((resume) => {
+      look = () => {
+        const line = read()
+        if (line === undefined) return
+        look = () => {}
+        resume(line)
+      }
+      look()
+      return Effect.sync(() => {
+        look = () => {}
+      })
+    })
+
+  return { lines: { next, interrupted: Effect.never }, close: () => input.destroy() }
+}
+
+const ofTerminal = (): Open => {
   const reader = createInterface({
     input: process.stdin,
-    ...(isTerminal ? { output: process.stdout } : {}),
-    terminal: isTerminal,
+    output: process.stdout,
+    terminal: true,
     historySize: 500
   })
   const waiting: Array<string> = []
   let isClosed = false
-  let taker: ((line: Option.Option<string>) => void) | undefined
+  let taker: ((line: string | undefined) => void) | undefined
   const listeners = new Set<() => void>()
 
-  const give = (line: Option.Option<string>) => {
+  const give = (line: string | undefined) => {
     const take = taker
     taker = undefined
     take?.(line)
   }
-  reader.on("line", (typed) => {
-    const line = typed.slice(0, longest)
+  reader.on("line", (line) => {
     if (taker === undefined) waiting.push(line)
-    else give(Option.some(line))
+    else give(line)
   })
   reader.on("close", () => {
     isClosed = true
-    give(Option.none())
+    give(undefined)
   })
   reader.on("SIGINT", () => {
     if (listeners.size > 0) {
@@ -94,13 +165,13 @@ const open = (): { readonly lines: Shape; readonly close: () => void } => {
   })
 
   const next = (prompt: string) =>
-    Effect.callback<Option.Option<string>>((resume) => {
+    Effect.callback<Option.Option<string>, CommandFailed>((resume) => {
       const line = waiting.shift()
-      if (line !== undefined) return resume(Effect.succeedSome(line))
+      if (line !== undefined) return resume(lineOf(line))
       if (isClosed) return resume(Effect.succeedNone)
-      taker = (line) => resume(Effect.succeed(line))
+      taker = (line) => resume(line === undefined ? Effect.succeedNone : lineOf(line))
       reader.setPrompt(prompt)
-      if (isTerminal) reader.prompt()
+      reader.prompt()
       return Effect.sync(() => {
         taker = undefined
       })
