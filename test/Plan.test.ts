@@ -2,20 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as Limits from "../src/Limits.ts"
 import * as Plan from "../src/Plan.ts"
-
-const task = (id: string, dependsOn: ReadonlyArray<string> = [], parallel = false): Plan.Task => ({
-  id,
-  input: `do ${id}`,
-  parallel,
-  dependsOn,
-  status: "pending"
-})
-
-const plan = (tasks: ReadonlyArray<Plan.Task>, strategy: Plan.Strategy = "mixed"): Plan.Plan => ({
-  goal: "g",
-  strategy,
-  tasks
-})
+import { plan, task } from "./support/plans.ts"
 
 const accept = (raw: unknown): Plan.Plan => Result.getOrThrow(Plan.validate(raw))
 

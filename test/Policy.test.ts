@@ -2,23 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { Agent, Hooks, Kernel, MediaStore, Policy, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
-
-const call = (
-  name: string,
-  input: Schema.Json = {},
-  effects: Policy.PolicyCall["effects"] = "write"
-): Policy.PolicyCall => ({
-  runId: "r",
-  rootRunId: "r",
-  agent: "a",
-  depth: 0,
-  context: {},
-  toolCallId: "c",
-  name,
-  kind: "skill",
-  arguments: input,
-  effects
-})
+import { call } from "./support/policy.ts"
 
 const rules = (given: Policy.Rules) => Result.getOrThrow(Policy.rules(given))
 const decide = (given: Policy.Rules, asked: Policy.PolicyCall) => Effect.runSync(rules(given).authorize(asked))

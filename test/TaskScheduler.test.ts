@@ -3,20 +3,9 @@ import { Cause, Clock, Context, Deferred, Effect, Exit, Fiber, Option, Schema, S
 import { TestClock } from "effect/testing"
 import * as Plan from "../src/Plan.ts"
 import * as TaskScheduler from "../src/TaskScheduler.ts"
+import { plan, task as taskOf } from "./support/plans.ts"
 
-const task = (id: string, dependsOn: ReadonlyArray<string> = [], parallel = true): Plan.Task => ({
-  id,
-  input: `do ${id}`,
-  parallel,
-  dependsOn,
-  status: "pending"
-})
-
-const plan = (tasks: ReadonlyArray<Plan.Task>, strategy: Plan.Strategy = "mixed"): Plan.Plan => ({
-  goal: "g",
-  strategy,
-  tasks
-})
+const task = (id: string, dependsOn?: ReadonlyArray<string>, parallel = true) => taskOf(id, dependsOn, parallel)
 
 const many = (size: number): Plan.Plan => plan(Array.from({ length: size }, (_, at) => task(`t${at}`)))
 

@@ -1,5 +1,6 @@
 import {
   answered,
+  answeringHooks,
   begun,
   byCaller,
   callA,
@@ -378,15 +379,7 @@ tests("the end (DR-20)", [
       {
         do: "resume",
         expect: {
-          hooks: [
-            "onTurnCompleted",
-            "onTurnStarted",
-            "onTurnPrepared",
-            "onModelStarted",
-            "onModelCompleted",
-            "onTurnCompleted",
-            "onRunCompleted"
-          ],
+          hooks: ["onTurnCompleted", ...answeringHooks],
           status: completed
         }
       }

@@ -1,5 +1,6 @@
 import {
   answered,
+  answeringHooks,
   asked,
   begun,
   callA,
@@ -50,17 +51,7 @@ tests("verdicts on calls in flight (DR-16, DR-17)", [
         expect: {
           events: [...ran("c"), ...closed, ...answered],
           toolsRun: ["call-c"],
-          hooks: [
-            "onToolCallCompleted:call-c",
-            "onToolCallsCompleted",
-            "onTurnCompleted",
-            "onTurnStarted",
-            "onTurnPrepared",
-            "onModelStarted",
-            "onModelCompleted",
-            "onTurnCompleted",
-            "onRunCompleted"
-          ],
+          hooks: ["onToolCallCompleted:call-c", "onToolCallsCompleted", "onTurnCompleted", ...answeringHooks],
           status: completed
         }
       }
@@ -111,12 +102,7 @@ tests("verdicts on calls in flight (DR-16, DR-17)", [
             "onToolCallCompleted:call-c",
             "onToolCallsCompleted",
             "onTurnCompleted",
-            "onTurnStarted",
-            "onTurnPrepared",
-            "onModelStarted",
-            "onModelCompleted",
-            "onTurnCompleted",
-            "onRunCompleted"
+            ...answeringHooks
           ]
         }
       }
@@ -220,14 +206,7 @@ tests("rewind (DR-19)", [
       do: "resume",
       with: { rewind: true },
       expect: {
-        hooks: [
-          "onTurnStarted",
-          "onTurnPrepared",
-          "onModelStarted",
-          "onModelCompleted",
-          "onTurnCompleted",
-          "onRunCompleted"
-        ]
+        hooks: [...answeringHooks]
       }
     }
   ]),

@@ -1,5 +1,7 @@
 import {
   answered,
+  answeringHooks,
+  askingHooks,
   begun,
   callAll,
   closed,
@@ -93,17 +95,7 @@ tests("the review of one call (DR-11)", [
       {
         do: "resume",
         expect: {
-          hooks: [
-            "onToolCallCompleted:call-a",
-            "onToolCallsCompleted",
-            "onTurnCompleted",
-            "onTurnStarted",
-            "onTurnPrepared",
-            "onModelStarted",
-            "onModelCompleted",
-            "onTurnCompleted",
-            "onRunCompleted"
-          ]
+          hooks: ["onToolCallCompleted:call-a", "onToolCallsCompleted", "onTurnCompleted", ...answeringHooks]
         }
       }
     ],
@@ -150,22 +142,14 @@ tests("the review of one call (DR-11)", [
           revision: 17,
           hooks: [
             "onRunStarted",
-            "onTurnStarted",
-            "onTurnPrepared",
-            "onModelStarted",
-            "onModelCompleted",
+            ...askingHooks,
             "onToolCallsStarted",
             "onToolCallStarted:call-a",
             "onToolCallStarted:call-b",
             "onToolCallStarted:call-c",
             "onToolCallsCompleted",
             "onTurnCompleted",
-            "onTurnStarted",
-            "onTurnPrepared",
-            "onModelStarted",
-            "onModelCompleted",
-            "onTurnCompleted",
-            "onRunCompleted"
+            ...answeringHooks
           ]
         }
       }
@@ -276,12 +260,7 @@ tests("a person decides (DR-22, R-25)", [
             "onToolCallCompleted:call-b",
             "onToolCallsCompleted",
             "onTurnCompleted",
-            "onTurnStarted",
-            "onTurnPrepared",
-            "onModelStarted",
-            "onModelCompleted",
-            "onTurnCompleted",
-            "onRunCompleted"
+            ...answeringHooks
           ],
           status: completed
         }

@@ -3,19 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer, Path } from "effect"
 import { Policy } from "kernai"
 import { PolicyFile } from "kernai/file"
-
-const call = (name: string, input: Policy.PolicyCall["arguments"] = {}): Policy.PolicyCall => ({
-  runId: "r",
-  rootRunId: "r",
-  agent: "a",
-  depth: 0,
-  context: {},
-  toolCallId: "c",
-  name,
-  kind: "skill",
-  arguments: input,
-  effects: "write"
-})
+import { call } from "../support/policy.ts"
 
 const written = `
 deny:

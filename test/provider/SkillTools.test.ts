@@ -5,6 +5,7 @@ import { Agent, Media, Policy, Skill } from "kernai"
 import { KernaiLanguageModel, SkillTools } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
 import { Kernel, MediaStore, ProtocolRegistry, RunStore, SkillRegistry } from "../../src/index.ts"
+import { call as asked } from "../support/policy.ts"
 import { of, told } from "../support/toolbox.ts"
 
 class Atlas extends Context.Service<Atlas, { readonly capital: (country: string) => string }>()("test/Atlas") {}
@@ -123,20 +124,7 @@ describe("SkillTools.approval", () => {
   )
   const ask = (name: string, input: { readonly [key: string]: string }) =>
     Effect.map(
-      Policy.Policy.use((policy) =>
-        policy!.authorize({
-          runId: "r",
-          rootRunId: "r",
-          agent: "a",
-          depth: 0,
-          context: {},
-          toolCallId: "c",
-          name,
-          kind: "skill",
-          arguments: input,
-          effects: "write"
-        })
-      ),
+      Policy.Policy.use((policy) => policy!.authorize(asked(name, input))),
       (decision) => decision._tag
     ).pipe(Effect.provide(Policy.layer(SkillTools.approval(guarded))))
 

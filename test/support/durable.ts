@@ -8,6 +8,7 @@ import { Agent, type Call, Hooks, Kernel, Limits, MediaStore, Middleware, Policy
 import { Provider, RunStore, type RunState, Skill, SkillRegistry, StreamPart } from "kernai"
 import { Cause, Deferred, Effect, Exit, Layer, Logger, Option, Schema, Stream } from "effect"
 import * as Machines from "../../src/internal/machine.ts"
+import { canonical } from "./canonical.ts"
 
 type Json = Schema.Json
 type JsonObject = { readonly [key: string]: Json }
@@ -174,8 +175,7 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario) {
   const world: World = { scenario, position: 0, modelCalls: 0, used: new Map(), executions: [], inputs: [] }
   const differences: Array<Difference> = []
   const compare = (where: string, expected: unknown, actual: unknown) => {
-    if (JSON.stringify(sorted(expected)) !== JSON.stringify(sorted(actual)))
-      differences.push({ where, expected, actual })
+    if (canonical(expected) !== canonical(actual)) differences.push({ where, expected, actual })
   }
   for (const [index, step] of scenario.steps.entries()) {
     const where = `${scenario.id} step ${index + 1}`
@@ -697,13 +697,3 @@ const judgeEnd = Effect.fnUntraced(function* (world: World, store: RunStore.Shap
     } else compare(`${where} ${key}`, value, actual[key])
   }
 })
-
-const sorted = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (typeof value !== "object" || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value)
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, item]) => [key, sorted(item)])
-  )
-}

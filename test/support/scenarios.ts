@@ -32,6 +32,10 @@ export const ran = (...ids: ReadonlyArray<string>) => ids.map((id) => `tool_call
 export const closed = ["tool_calls_completed", "turn_completed"]
 export const answered = [...asked, "turn_completed", "run_completed"]
 
+/** The hooks of a turn until its answer, and those of the last one. */
+export const askingHooks = ["onTurnStarted", "onTurnPrepared", "onModelStarted", "onModelCompleted"]
+export const answeringHooks = [...askingHooks, "onTurnCompleted", "onRunCompleted"]
+
 /** The base run with one tool: what each commit tells, and the hook around it. */
 export const oneByOne: ReadonlyArray<{
   readonly event: string | undefined

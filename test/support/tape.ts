@@ -30,6 +30,7 @@ import {
   StreamPart
 } from "kernai"
 import type { Json } from "../../src/Content.ts"
+import { canonical } from "./canonical.ts"
 import { inputs, ours } from "./skillSpec.ts"
 import type * as Vectors from "./vectors.ts"
 
@@ -848,25 +849,10 @@ const wantedRow = ([step, depth, taskId, event, data]: Row): ReadonlyArray<Row> 
     return []
   if (event === "skill_error" || event === "builtin_result") return [[step, depth, taskId, event, translate(data)]]
   if (event === "skill_result") return [[step, depth, taskId, event, withoutIds(data)]]
-  if (event === "llm_response" && isObject(data)) {
-    const { completion_tokens, prompt_tokens, total_tokens } = data
-    return [
-      [
-        step,
-        depth,
-        taskId,
-        event,
-        {
-          prompt_tokens: prompt_tokens ?? null,
-          completion_tokens: completion_tokens ?? null,
-          total_tokens: total_tokens ?? null
-        }
-      ]
-    ]
-  }
-  return [[step, depth, taskId, event, data]]
+  return droppedRow([step, depth, taskId, event, data])
 }
 
+/** Of an answer, its tokens count. */
 const droppedRow = (row: Row): ReadonlyArray<Row> => {
   const [step, depth, taskId, event, data] = row
   if (event === "llm_response" && isObject(data)) {
@@ -890,15 +876,3 @@ const droppedRow = (row: Row): ReadonlyArray<Row> => {
 
 const isObject = (value: Json): value is { readonly [key: string]: Json } =>
   typeof value === "object" && value !== null && !Array.isArray(value)
-
-const canonical = (value: unknown): string => JSON.stringify(sorted(value)) ?? "undefined"
-
-const sorted = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (typeof value !== "object" || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value)
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, item]) => [key, sorted(item)])
-  )
-}

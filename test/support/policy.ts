@@ -1,0 +1,21 @@
+/**
+ * Calls as a policy is asked about them.
+ */
+import type { Policy } from "kernai"
+
+export const call = (
+  name: string,
+  input: Policy.PolicyCall["arguments"] = {},
+  effects: Policy.PolicyCall["effects"] = "write"
+): Policy.PolicyCall => ({
+  runId: "r",
+  rootRunId: "r",
+  agent: "a",
+  depth: 0,
+  context: {},
+  toolCallId: "c",
+  name,
+  kind: "skill",
+  arguments: input,
+  effects
+})
