@@ -355,7 +355,7 @@ const make = (built: Built): Shape => {
     options: ResumeOptions,
     sink: Sink
   ): Result<Output, R> =>
-    Effect.flatMap(Begin.stored(Context.get(built, RunStore.RunStore), runId), (state) =>
+    Effect.flatMap(Begin.stored(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
       onGround(built, agent, options, sink, state, (ground) =>
         traced(
           ground,

@@ -14,6 +14,7 @@ import * as Contents from "../Content.ts"
 import type { KernelError } from "../KernelError.ts"
 import {
   ApprovalNotFound,
+  ConcurrentAppendError,
   InFlightToolCalls,
   OutputInvalid,
   RewindNotAllowed,
@@ -132,15 +133,19 @@ export interface Resume {
   readonly rewind?: boolean
 }
 
-/** The stored state of a run, or that there is none. */
-export const stored = (store: RunStore.Shape, runId: string): Effect.Effect<RunState, KernelError> =>
-  Effect.flatMap(
-    store.load(runId),
-    Option.match({
-      onNone: () => Effect.fail(new RunNotFound({ runId })),
-      onSome: (state) => Effect.succeed(state)
-    })
-  )
+/** The stored state of a run; none of another revision, where one is meant. */
+export const stored = /*#__PURE__*/ Effect.fnUntraced(function* (
+  store: RunStore.Shape,
+  runId: string,
+  revision?: number
+): Effect.fn.Return<RunState, KernelError> {
+  const state = Option.getOrUndefined(yield* store.load(runId))
+  if (state === undefined) return yield* new RunNotFound({ runId })
+  if (revision !== undefined && revision !== state.revision) {
+    return yield* new ConcurrentAppendError({ runId, expectedSeq: revision, actualSeq: state.revision })
+  }
+  return state
+})
 
 /**
  * Takes a stored run up where it stands. A completed one gives its result and commits nothing.

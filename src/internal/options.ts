@@ -76,7 +76,13 @@ export interface RunOptions extends CommonOptions {
  * @category models
  * @since 0.1.0
  */
-export interface ResumeOptions extends CommonOptions, Begin.Resume {}
+export interface ResumeOptions extends CommonOptions, Begin.Resume {
+  /**
+   * The revision the caller decided on, such as that of the head it showed. When the run itself is at another by now,
+   * the resume fails with `ConcurrentAppendError` and commits nothing (DR-6). Its tasks have revisions of their own.
+   */
+  readonly revision?: number
+}
 
 /**
  * @category models

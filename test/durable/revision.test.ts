@@ -1,0 +1,41 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option, Schema, Stream } from "effect"
+import { Agent, Kernel, Policy, RunStore, Skill } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { kernel } from "../support/toolbox.ts"
+
+const send = Skill.make("send", {
+  description: "Sends a letter",
+  input: Schema.Struct({}),
+  execute: () => Effect.succeed("sent")
+})
+const agent = Agent.make({ instructions: "", model: "m", skills: "all" })
+const replies = ['<block type="command" name="send">{}</block>', '<block type="final">done</block>']
+const careful = Policy.layer(() => Effect.succeed(Policy.confirm("a person is asked")))
+
+describe("Kernel.resume at a revision", () => {
+  it.effect("commits nothing when the run went on since the caller looked at it (DR-6)", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make(...replies)
+      assert.strictEqual((yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" })))._tag, "RunPaused")
+      const store = yield* RunStore.RunStore
+      const revision = Effect.map(store.head("r"), (head) => Option.getOrThrow(head).revision)
+      const shown = yield* revision
+      const approvals = [{ toolCallId: "r:t1.0", approved: true }]
+      for (const other of [shown - 1, shown + 1, 0]) {
+        const options = { provider, approvals, revision: other }
+        const error = yield* Effect.flip(Kernel.resume(agent, "r", options))
+        assert.deepInclude({ ...error }, { _tag: "ConcurrentAppendError", runId: "r", actualSeq: shown })
+        const told = yield* Effect.flip(Stream.runDrain(Kernel.resumeStream(agent, "r", options)))
+        assert.strictEqual(told._tag, "ConcurrentAppendError")
+      }
+      assert.strictEqual(yield* revision, shown)
+      const result = yield* Kernel.resume(agent, "r", { provider, approvals, revision: shown })
+      assert.strictEqual(result.text, "done")
+      // Who looked before that is told so, though nothing is left to do.
+      const late = yield* Effect.flip(Kernel.resume(agent, "r", { provider, revision: shown }))
+      assert.strictEqual(late._tag, "ConcurrentAppendError")
+      assert.strictEqual((yield* Kernel.resume(agent, "r", { provider, revision: yield* revision })).text, "done")
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+})
