@@ -24,7 +24,7 @@ import type { Fault } from "./internal/fault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
 import { encoder, type Piece, spoken, textOf } from "./internal/pieces.ts"
-import { count, type Fields, fields, isFields, list, string, sum, text } from "./internal/read.ts"
+import { count, type Fields, fields, isFields, list, string, text } from "./internal/read.ts"
 import type { Reply } from "./internal/reply.ts"
 
 /**
@@ -320,21 +320,14 @@ const decoder = (reply: Reply): Decoder => {
   }
 }
 
-const toUsage = (usage: Fields | undefined): ReportedUsage => {
-  const prompt = count(usage, "total_input_tokens")
-  const total = prompt === undefined ? undefined : sum(prompt, count(usage, "total_tool_use_tokens"))
-  const cacheRead = count(usage, "total_cached_tokens")
-  const answer = count(usage, "total_output_tokens")
-  const reasoning = count(usage, "total_thought_tokens")
-  return {
-    inputTokens: {
-      total,
-      cacheRead,
-      uncached: total !== undefined && cacheRead !== undefined && cacheRead <= total ? total - cacheRead : undefined
-    },
-    outputTokens: { total: sum(answer, reasoning), text: answer, reasoning }
-  }
-}
+const toUsage = (usage: Fields | undefined): ReportedUsage =>
+  Google.toUsage({
+    prompt: count(usage, "total_input_tokens"),
+    byTools: count(usage, "total_tool_use_tokens"),
+    cacheRead: count(usage, "total_cached_tokens"),
+    answer: count(usage, "total_output_tokens"),
+    reasoning: count(usage, "total_thought_tokens")
+  })
 
 const finishReason = (status: string): FinishReason => {
   switch (status) {

@@ -24,7 +24,7 @@ import type { Fault } from "./internal/fault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
 import { encoder, type Piece, spoken, textOf } from "./internal/pieces.ts"
-import { count, type Fields, fields, first, list, string, sum, text } from "./internal/read.ts"
+import { count, type Fields, fields, first, list, string, text } from "./internal/read.ts"
 import type { Reply } from "./internal/reply.ts"
 
 /**
@@ -273,22 +273,14 @@ const decoder = (reply: Reply): Decoder => {
   }
 }
 
-// Thoughts are counted beside the candidates, and prompts made by tools beside the prompt.
-const toUsage = (usage: Fields | undefined): ReportedUsage => {
-  const prompt = count(usage, "promptTokenCount")
-  const total = prompt === undefined ? undefined : sum(prompt, count(usage, "toolUsePromptTokenCount"))
-  const cacheRead = count(usage, "cachedContentTokenCount")
-  const answer = count(usage, "candidatesTokenCount")
-  const reasoning = count(usage, "thoughtsTokenCount")
-  return {
-    inputTokens: {
-      total,
-      cacheRead,
-      uncached: total !== undefined && cacheRead !== undefined && cacheRead <= total ? total - cacheRead : undefined
-    },
-    outputTokens: { total: sum(answer, reasoning), text: answer, reasoning }
-  }
-}
+const toUsage = (usage: Fields | undefined): ReportedUsage =>
+  Google.toUsage({
+    prompt: count(usage, "promptTokenCount"),
+    byTools: count(usage, "toolUsePromptTokenCount"),
+    cacheRead: count(usage, "cachedContentTokenCount"),
+    answer: count(usage, "candidatesTokenCount"),
+    reasoning: count(usage, "thoughtsTokenCount")
+  })
 
 const finishReason = (given: string): FinishReason => {
   switch (given) {

@@ -18,6 +18,7 @@ import type { Decoder } from "./frames.ts"
 import { type MediaPiece, type Piece, standIn, spoken, textOf } from "./pieces.ts"
 import { count, type Fields, fields, first, isFields, list, string, text } from "./read.ts"
 import type { Reply } from "./reply.ts"
+import { promptTokens } from "./usage.ts"
 
 /**
  * How a server takes a grammar: GBNF as `grammar` (llama.cpp) or in `structured_outputs` (vLLM), structural tags
@@ -286,11 +287,7 @@ const toUsage = (usage: Fields | undefined): ReportedUsage => {
   const cacheRead =
     count(fields(usage, "prompt_tokens_details"), "cached_tokens") ?? count(usage, "prompt_cache_hit_tokens")
   return {
-    inputTokens: {
-      total,
-      cacheRead,
-      uncached: total !== undefined && cacheRead !== undefined && cacheRead <= total ? total - cacheRead : undefined
-    },
+    inputTokens: promptTokens(total, cacheRead),
     outputTokens: {
       total: count(usage, "completion_tokens"),
       reasoning: count(fields(usage, "completion_tokens_details"), "reasoning_tokens")

@@ -1,5 +1,5 @@
 /**
- * What both of Google's formats share: keys, media, and signatures of calls.
+ * What both of Google's formats share: keys, media, signatures of calls, and how tokens are counted.
  *
  * Google signs a native call and wants the signature back with it. A call of
  * ours holds no signature, so it travels as a wordless piece of thinking that
@@ -9,10 +9,12 @@
  */
 import * as Redacted from "effect/Redacted"
 import type { MediaContent } from "../../Content.ts"
+import type { ReportedUsage } from "../../StreamPart.ts"
 import type { Service } from "./exchange.ts"
 import { type Fault, statusReason } from "./fault.ts"
 import { type Piece, wireId } from "./pieces.ts"
-import { count, fields, isFields, list, string, text } from "./read.ts"
+import { count, fields, isFields, list, string, sum, text } from "./read.ts"
+import { promptTokens } from "./usage.ts"
 
 /** Where the key is looked for, in this order. */
 export const variables = ["GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_API_KEY"] as const
@@ -47,6 +49,21 @@ export const callSignatures = (pieces: ReadonlyArray<Piece>): ReadonlyMap<string
     if (callId !== undefined && signature !== undefined) signatures.set(wireId(callId), signature)
   }
   return signatures
+}
+
+/** Usage: thoughts are counted beside the answer, and prompts made by tools beside the prompt. */
+export const toUsage = (counts: {
+  readonly prompt: number | undefined
+  readonly byTools: number | undefined
+  readonly cacheRead: number | undefined
+  readonly answer: number | undefined
+  readonly reasoning: number | undefined
+}): ReportedUsage => {
+  const { answer, byTools, cacheRead, prompt, reasoning } = counts
+  return {
+    inputTokens: promptTokens(prompt === undefined ? undefined : sum(prompt, byTools), cacheRead),
+    outputTokens: { total: sum(answer, reasoning), text: answer, reasoning }
+  }
 }
 
 const reasons: ReadonlyMap<string, Fault["reason"]> = new Map<string, Fault["reason"]>([
