@@ -99,38 +99,18 @@ const unhurried = (provider: ProviderShape): ProviderShape => ({
 
 const key = Redacted.make("recorded")
 
-type Adapter = Effect.Effect<Effect.Effect<ProviderShape, never, HttpClient>>
+type Playing = Effect.Effect<ProviderShape, never, HttpClient>
+
+const adapter = (
+  load: () => Promise<{ readonly make: (options: { readonly apiKey: Redacted.Redacted }) => Playing }>
+): Effect.Effect<Playing> => Effect.map(Effect.promise(load), ({ make }) => make({ apiKey: key }))
 
 // Loaded when one is played: three of the four are never needed.
-const adapters: ReadonlyMap<string, Adapter> = new Map([
-  [
-    "anthropic",
-    Effect.map(
-      Effect.promise(() => import("../provider/AnthropicProvider.ts")),
-      ({ make }) => make({ apiKey: key })
-    )
-  ],
-  [
-    "openai",
-    Effect.map(
-      Effect.promise(() => import("../provider/OpenAiProvider.ts")),
-      ({ make }) => make({ apiKey: key })
-    )
-  ],
-  [
-    "google",
-    Effect.map(
-      Effect.promise(() => import("../provider/GeminiProvider.ts")),
-      ({ make }) => make({ apiKey: key })
-    )
-  ],
-  [
-    "ollama",
-    Effect.map(
-      Effect.promise(() => import("../provider/OllamaProvider.ts")),
-      ({ make }) => make()
-    )
-  ]
+const adapters: ReadonlyMap<string, Effect.Effect<Playing>> = new Map([
+  ["anthropic", adapter(() => import("../provider/AnthropicProvider.ts"))],
+  ["openai", adapter(() => import("../provider/OpenAiProvider.ts"))],
+  ["google", adapter(() => import("../provider/GeminiProvider.ts"))],
+  ["ollama", adapter(() => import("../provider/OllamaProvider.ts"))]
 ])
 
 const differs = (recorded: string | undefined, answer: string): string | undefined =>

@@ -13,6 +13,7 @@ import type * as Scope from "effect/Scope"
 import type * as MediaStore from "../MediaStore.ts"
 import { basics } from "./internal/mediaStore/basics.ts"
 import { lasting } from "./internal/mediaStore/lasting.ts"
+import { onTwo } from "./internal/onTwo.ts"
 
 /**
  * One thing a store must do.
@@ -43,12 +44,6 @@ export const checks = <E, R>(
   })),
   ...(options.durable ? lasting : []).map(({ body, name }) => ({
     name,
-    run: Effect.scoped(
-      Effect.gen(function* () {
-        const one = yield* open
-        const two = yield* open
-        yield* Effect.orDie(body(one, two))
-      })
-    )
+    run: onTwo(open, body)
   }))
 ]

@@ -8,9 +8,10 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as RunStore from "../RunStore.ts"
+import { onTwo } from "./internal/onTwo.ts"
 import { claims } from "./internal/runStore/claims.ts"
 import { groups } from "./internal/runStore/groups.ts"
 import { heads } from "./internal/runStore/heads.ts"
@@ -41,11 +42,5 @@ export const checks = <E, R>(
 ): ReadonlyArray<Check<E, Exclude<R, Scope.Scope>>> =>
   [...journals, ...groups, ...claims, ...heads, ...values].map(({ body, name }) => ({
     name,
-    run: Effect.scoped(
-      Effect.gen(function* () {
-        const one = yield* open
-        const two = yield* open
-        yield* Effect.orDie(body(one, two))
-      })
-    )
+    run: onTwo(open, body)
   }))
