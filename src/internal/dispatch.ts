@@ -11,7 +11,6 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { Call, CallError, CallResult } from "../Call.ts"
@@ -35,10 +34,12 @@ import type { AnySkill, CallScope, Effects, Output } from "../Skill.ts"
 import * as Skills from "../Skill.ts"
 import { builtin } from "./builtins.ts"
 import { tell } from "./commit.ts"
+import { explain } from "./explain.ts"
 import { isJsonObject, type JsonObject } from "./json.ts"
+import { limited } from "./limited.ts"
 import { isLong, shorten, type Truncated } from "./longResult.ts"
 import { plain } from "./plain.ts"
-import { deep, redact } from "./redact.ts"
+import { deep } from "./redact.ts"
 import { now, type Run, stepOf } from "./run.ts"
 import { toAnswer } from "./skillOutput.ts"
 import { maySpeak, refusalOf, refusalThrough } from "./view.ts"
@@ -313,89 +314,3 @@ const isMessage = (value: unknown): value is Message =>
   (value.role === "user" || value.role === "assistant" || value.role === "system" || value.role === "tool") &&
   "content" in value &&
   Array.isArray(value.content)
-
-// ---------------------------------------------------------------- limits and words
-
-class TimedOut {
-  readonly _tag = "TimedOut"
-  readonly message: string
-  constructor(limitMs: number) {
-    this.message = `took longer than ${limitMs} ms`
-  }
-}
-
-/**
- * Runs foreign code in a fiber of its own, so that neither its time nor its
- * refusal to stop is the run's: what has not stopped within the clean-up limit
- * is named and left behind (R-15).
- */
-const limited = <A, E>(
-  run: Run,
-  name: string,
-  callId: string,
-  limitMs: number,
-  effect: Effect.Effect<A, E>
-): Effect.Effect<Exit.Exit<A, E | TimedOut>> =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(Effect.forkDetach(restoreIn(effect), { startImmediately: true }), (fiber) => {
-      const done = fiber.pollUnsafe()
-      if (done !== undefined) return Effect.succeed(done)
-      const stop = Effect.flatMap(
-        Effect.timeoutOption(Fiber.interrupt(fiber), run.limits.cleanUpMs),
-        Option.match({
-          onNone: () => Effect.sync(() => tell(run, { type: "skill_leaked", skill: name, callId })),
-          onSome: () => Effect.void
-        })
-      )
-      return restore(Effect.timeoutOption(Fiber.await(fiber), limitMs)).pipe(
-        Effect.onInterrupt(() => stop),
-        Effect.flatMap(
-          Option.match({
-            onNone: () => Effect.as(stop, Exit.fail(new TimedOut(limitMs))),
-            onSome: (exit): Effect.Effect<Exit.Exit<A, E | TimedOut>> => Effect.succeed(exit)
-          })
-        )
-      )
-    })
-  )
-
-const restoreIn = Effect.interruptible
-
-/**
- * What the model may read of a failure: the sentence of a typed one, a fixed
- * text for a bug, whose cause goes to the log (W-14).
- */
-export const explain = (
-  { redactor }: Pick<Run, "redactor">,
-  subject: string,
-  cause: Cause.Cause<unknown>
-): Effect.Effect<CallError> => {
-  const clean = (text: string) => redact(redactor === undefined ? text : redactor.text(text))
-  for (const reason of cause.reasons) {
-    if (Cause.isFailReason(reason)) return Effect.succeed(errorOf(subject, reason.error, clean))
-  }
-  if (Cause.hasInterruptsOnly(cause)) return Effect.succeed(Calls.error("Interrupted", `${subject} was interrupted`))
-  return Effect.as(
-    Effect.logError(`${subject} failed unexpectedly`, clean(Cause.pretty(cause))),
-    Calls.error("Defect", `${subject} failed unexpectedly`)
-  )
-}
-
-const errorOf = (subject: string, error: unknown, clean: (text: string) => string): CallError => {
-  if (error instanceof TimedOut) return Calls.error("Timeout", `${subject} ${error.message}`)
-  return Calls.error(tagOf(error), clean(messageOf(error)))
-}
-
-const tagOf = (error: unknown): string => {
-  if (typeof error !== "object" || error === null) return "Error"
-  if ("_tag" in error && typeof error._tag === "string") return error._tag
-  return error instanceof Error ? error.name : "Error"
-}
-
-const messageOf = (error: unknown): string => {
-  if (typeof error === "string") return error
-  if (typeof error === "object" && error !== null && "message" in error && typeof error.message === "string") {
-    return error.message
-  }
-  return tagOf(error)
-}
