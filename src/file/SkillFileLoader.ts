@@ -19,6 +19,7 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
+import * as Read from "../internal/readFile.ts"
 import { Limits } from "../Limits.ts"
 import type { FileSource, SkillFile, SkillFiles } from "../SkillFiles.ts"
 import { layer as layerOf, SkillFilesInvalid } from "../SkillFiles.ts"
@@ -50,10 +51,14 @@ export const source = (directory: string): Effect.Effect<FileSource, never, File
 
     const load = Effect.fnUntraced(function* (name: string) {
       const file = path.join(directory, name)
+      const { fetchedBytes } = yield* Limits
       const { mtime } = yield* fs.stat(file)
       const saved = Option.match(mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
       // The time alone misses two saves within its precision; the text alone would keep a failure of elsewhere.
-      const version = `${saved}-${Hash.string(yield* fs.readFileString(file))}`
+      const text = yield* Effect.mapError(Read.text(fs, file, fetchedBytes), (refusal) =>
+        typeof refusal === "string" ? new ImportFailed(`is ${refusal}`) : refusal
+      )
+      const version = `${saved}-${Hash.string(text)}`
       const before = known.get(name)
       if (before?.version === version) return before
       const url = yield* path.toFileUrl(path.resolve(file))

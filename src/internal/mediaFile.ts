@@ -11,6 +11,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Limits from "../Limits.ts"
+import * as Read from "./readFile.ts"
 
 /** Reads the bytes of a path, or says why not. */
 export type ReadFile = (path: string) => Effect.Effect<Uint8Array, string>
@@ -28,20 +29,17 @@ const reader = (root: string, fs: FileSystem.FileSystem, path: Path.Path): ReadF
   Effect.fnUntraced(function* (file) {
     const limits = yield* Limits.Limits
     if (!isPlain(file, path.sep)) return yield* Effect.fail("its path is not allowed")
-    const { folder, real, info } = yield* Effect.gen(function* () {
+    const { folder, real } = yield* Effect.gen(function* () {
       const folder = yield* fs.realPath(root)
-      const real = yield* fs.realPath(path.resolve(folder, file))
-      return { folder, real, info: yield* fs.stat(real) }
+      return { folder, real: yield* fs.realPath(path.resolve(folder, file)) }
     }).pipe(Effect.mapError(() => "there is no such file"))
     const inside = path.relative(folder, real)
     if (inside === ".." || inside.startsWith(`..${path.sep}`) || path.isAbsolute(inside)) {
       return yield* Effect.fail("it is outside the media folder")
     }
-    if (info.type !== "File") return yield* Effect.fail("it is not a plain file")
-    if (Number(info.size) > limits.fetchedBytes) {
-      return yield* Effect.fail(`it is larger than ${limits.fetchedBytes} bytes`)
-    }
-    return yield* Effect.mapError(fs.readFile(real), () => "it cannot be read")
+    return yield* Effect.mapError(Read.bytes(fs, real, limits.fetchedBytes), (refusal) =>
+      typeof refusal === "string" ? `it is ${refusal}` : "it cannot be read"
+    )
   })
 
 // Separators and dots in disguise are refused, not decoded.

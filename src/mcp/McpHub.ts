@@ -21,6 +21,7 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { jsonObject } from "../internal/json.ts"
+import * as Read from "../internal/readFile.ts"
 import { ConfigInvalid, McpError, type ToolNameConflict } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import * as Protocol from "../Protocol.ts"
@@ -181,9 +182,13 @@ export const readConfig = /*#__PURE__*/ Effect.fnUntraced(function* (
   options?: McpConfig.Options
 ): Effect.fn.Return<McpConfig.McpConfig, ConfigInvalid, FileSystem.FileSystem> {
   if (typeof source !== "string") return yield* McpConfig.fromValue(source, options)
+  const { fetchedBytes } = yield* Limits
   const text = yield* Effect.mapError(
-    FileSystem.FileSystem.use((fs) => fs.readFileString(source)),
-    (error) => new ConfigInvalid({ path: source, reason: `'${source}' cannot be read (${error.reason._tag})` })
+    FileSystem.FileSystem.use((fs) => Read.text(fs, source, fetchedBytes)),
+    (refusal) => {
+      const reason = typeof refusal === "string" ? `is ${refusal}` : `cannot be read (${refusal.reason._tag})`
+      return new ConfigInvalid({ path: source, reason: `'${source}' ${reason}` })
+    }
   )
   return yield* McpConfig.fromYaml(text, options)
 })

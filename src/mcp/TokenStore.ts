@@ -16,6 +16,8 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
+import * as Read from "../internal/readFile.ts"
+import { Limits } from "../Limits.ts"
 import { replaceFile } from "./internal/replaceFile.ts"
 
 /**
@@ -92,6 +94,7 @@ export const layerFile = (folder: string): Layer.Layer<TokenStore, never, FileSy
       const path = yield* Path.Path
       const digest = yield* Digest.Digest
       const random = yield* SecureRandom.SecureRandom
+      const { fetchedBytes } = yield* Limits
 
       const fileOf = (url: string) =>
         Effect.map(digest.digestHex(Digest.sha256, new TextEncoder().encode(url)), (hash) =>
@@ -100,7 +103,7 @@ export const layerFile = (folder: string): Layer.Layer<TokenStore, never, FileSy
 
       const load = (url: string) =>
         fileOf(url).pipe(
-          Effect.flatMap((file) => fs.readFileString(file)),
+          Effect.flatMap((file) => Read.text(fs, file, fetchedBytes)),
           Effect.flatMap(decode),
           Effect.option
         )

@@ -16,7 +16,9 @@ import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
+import * as Read from "../internal/readFile.ts"
 import { ConfigInvalid } from "../KernelError.ts"
+import { Limits } from "../Limits.ts"
 import { replaceFile } from "./internal/replaceFile.ts"
 
 /**
@@ -70,10 +72,11 @@ export const layerFile = (file: string): Layer.Layer<ToolPins, ConfigInvalid, Fi
       const path = yield* Path.Path
       const random = yield* SecureRandom.SecureRandom
       const one = yield* Semaphore.make(1)
+      const { fetchedBytes } = yield* Limits
 
       const read = Effect.gen(function* () {
         if (!(yield* fs.exists(file))) return new Map<string, Pins>()
-        const { servers } = yield* decode(yield* fs.readFileString(file))
+        const { servers } = yield* decode(yield* Read.text(fs, file, fetchedBytes))
         return new Map(servers.map(({ server, tools }) => [server, new Map(tools)] as const))
       })
       let known: ReadonlyMap<string, Pins> = yield* Effect.mapError(

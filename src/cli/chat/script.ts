@@ -9,6 +9,7 @@
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Schema from "effect/Schema"
+import * as Read from "../../internal/readFile.ts"
 import { ProviderError } from "../../KernelError.ts"
 import type { ProviderShape } from "../../Provider.ts"
 import * as MockProvider from "../../testing/MockProvider.ts"
@@ -41,9 +42,9 @@ const largest = 4 * 1024 * 1024
 export const provider = Effect.fnUntraced(function* (file: string) {
   const name = excerpt(file, 80)
   const fs = yield* FileSystem.FileSystem
-  const stat = yield* Effect.mapError(fs.stat(file), () => usage(`${name} cannot be read`))
-  if (stat.size > largest) return yield* usage(`${name} is larger than 4 MiB`)
-  const text = yield* Effect.mapError(fs.readFileString(file), () => usage(`${name} cannot be read`))
+  const text = yield* Effect.mapError(Read.text(fs, file, largest), (refusal) =>
+    usage(typeof refusal === "string" ? `${name} is ${refusal}` : `${name} cannot be read`)
+  )
   const replies = yield* Effect.mapError(decode(text), () =>
     usage(`${name} is no list of replies: a reply is a text, or { "thinking", "text", "calls" }`)
   )

@@ -7,6 +7,8 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
+import * as Read from "../../internal/readFile.ts"
+import { Limits } from "../../Limits.ts"
 import * as McpDoctor from "../../mcp/McpDoctor.ts"
 import { Codes, CommandFailed, usage } from "../exit.ts"
 import { paint } from "../pen.ts"
@@ -23,8 +25,10 @@ import * as Servers from "./servers.ts"
 export const examine = Effect.fnUntraced(function* (file: string, asJson: boolean) {
   const screen = yield* Screen
   const fs = yield* FileSystem.FileSystem
-  const text = yield* Effect.mapError(fs.readFileString(file), (error) =>
-    usage(`${Text.excerpt(file, 80)} cannot be read (${error.reason._tag})`)
+  const { fetchedBytes } = yield* Limits
+  const name = Text.excerpt(file, 80)
+  const text = yield* Effect.mapError(Read.text(fs, file, fetchedBytes), (refusal) =>
+    usage(typeof refusal === "string" ? `${name} is ${refusal}` : `${name} cannot be read (${refusal.reason._tag})`)
   )
   const findings = yield* McpDoctor.examine(text).pipe(
     Effect.provide(Layer.merge(Servers.kept(file), FetchHttpClient.layer)),

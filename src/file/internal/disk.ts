@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
+import * as Read from "../../internal/readFile.ts"
 import { ConfigInvalid, StoreError } from "../../KernelError.ts"
 
 /** What goes wrong on a disk, as what goes wrong in a store. */
@@ -22,12 +23,9 @@ export const readText = /*#__PURE__*/ Effect.fnUntraced(function* (
 ): Effect.fn.Return<string, ConfigInvalid, FileSystem.FileSystem> {
   const files = yield* FileSystem.FileSystem
   const invalid = (reason: string) => new ConfigInvalid({ path: "", reason: `the ${what} '${path}' ${reason}` })
-  return yield* Effect.gen(function* () {
-    const info = yield* files.stat(path)
-    if (info.type !== "File") return yield* invalid("is not a plain file")
-    if (Number(info.size) > maxBytes) return yield* invalid(`is larger than ${maxBytes} bytes`)
-    return yield* files.readFileString(path)
-  }).pipe(Effect.catchTag("PlatformError", (error) => invalid(`cannot be read: ${error.message}`)))
+  return yield* Effect.mapError(Read.text(files, path, maxBytes), (refusal) =>
+    invalid(typeof refusal === "string" ? `is ${refusal}` : `cannot be read: ${refusal.message}`)
+  )
 })
 
 /** Whether a file system failed in this way. */
