@@ -218,6 +218,30 @@ describe("how long it waits (R-13)", () => {
     })
   )
 
+  it.effect("says rate_limited of any failure that asks for a longer wait, whatever its status is", () =>
+    Effect.gen(function* () {
+      for (const status of [500, 503, 529]) {
+        const { asked, provider } = yield* answering(
+          () => new Response("{}", { status, headers: { "retry-after": "3600" } })
+        )
+        const error = yield* Effect.flip(read(provider.stream(request())))
+        assert.deepInclude(error, { reason: "rate_limited", status, retryAt: 3_600_000 })
+        assert.strictEqual(asked.length, 1)
+      }
+    })
+  )
+
+  it.effect("reads how long to wait in Google's document, where no header says it", () =>
+    Effect.gen(function* () {
+      const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "3600.5s" }]
+      const body = JSON.stringify({ error: { code: 429, status: "RESOURCE_EXHAUSTED", details } })
+      const { asked, provider } = yield* answeringAs("google", () => new Response(body, { status: 429 }))
+      const error = yield* Effect.flip(read(provider.stream(request())))
+      assert.deepInclude(error, { reason: "rate_limited", retryAt: 3_600_500 })
+      assert.strictEqual(asked.length, 1)
+    })
+  )
+
   it.effect("can be interrupted while it waits", () =>
     Effect.gen(function* () {
       const { asked, provider } = yield* answering(

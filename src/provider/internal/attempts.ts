@@ -36,8 +36,10 @@ export const patiently = /*#__PURE__*/ Effect.fnUntraced(function* (
     yield* Scope.close(own, Exit.fail(fault))
     const now = yield* Clock.currentTimeMillis
     const patience = fault.retryAt === undefined ? 0 : fault.retryAt - now
-    if (attempt >= limits.modelAttempts || !isPassing(fault) || patience > limits.retryAfterMs) {
-      return yield* toError(provider, fault, secrets, attempt)
+    if (attempt >= limits.modelAttempts || !isPassing(fault)) return yield* toError(provider, fault, secrets, attempt)
+    // Whatever the status was: whoever is told when to come back is held off.
+    if (patience > limits.retryAfterMs) {
+      return yield* toError(provider, { ...fault, reason: "rate_limited" }, secrets, attempt)
     }
     const pause = Math.min(8_000, 500 * 2 ** (attempt - 1)) * (0.75 + 0.25 * (yield* Random.next))
     yield* Effect.sleep(Math.max(patience, pause))

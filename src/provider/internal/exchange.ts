@@ -27,7 +27,7 @@ import { Limits } from "../../Limits.ts"
 import type { Request } from "../../Provider.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import { patiently } from "./attempts.ts"
-import { type Fault, limitFault, refusal, retryAt, statusReason, toError } from "./fault.ts"
+import { type Fault, limitFault, refusal, retryAt, statusReason, type Told, toError } from "./fault.ts"
 import { type Decoder, type Framing, make as makeFrames } from "./frames.ts"
 import { isFields, parse } from "./read.ts"
 import { isSubstance, make as makeReply, type Reply } from "./reply.ts"
@@ -38,7 +38,7 @@ export interface Service {
   readonly secrets: ReadonlyArray<Redacted.Redacted>
   readonly headers: () => { readonly [name: string]: string }
   /** What an error document says about a status. */
-  readonly fault: (document: unknown, status: number) => Pick<Fault, "reason" | "code">
+  readonly fault: (document: unknown, status: number) => Told
 }
 
 /** What one vendor does differently. */
@@ -267,10 +267,11 @@ const refused = /*#__PURE__*/ Effect.fnUntraced(function* (
   const reason = statusReason(status)
   const now = yield* Clock.currentTimeMillis
   const document = reason === "redirect" ? undefined : parse(yield* excerpt(response, limits, excerptBytes))
+  const told: Told = reason === "redirect" ? { reason } : refusal(vendor.fault(document, status), status)
   return yield* Effect.fail<Fault>({
-    ...(reason === "redirect" ? { reason } : refusal(vendor.fault(document, status), status)),
+    ...told,
     status,
-    retryAt: retryAt(response.headers, now),
+    retryAt: retryAt(response.headers, now) ?? (told.waitMs === undefined ? undefined : now + told.waitMs),
     retry: response.headers["x-should-retry"] === "false" ? false : undefined
   })
 })

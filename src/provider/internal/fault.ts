@@ -18,9 +18,14 @@ export interface Fault {
   readonly note?: string | undefined
   readonly status?: number | undefined
   readonly retryAt?: number | undefined
+  /** How long the document of a refusal asks to wait, in milliseconds. */
+  readonly waitMs?: number | undefined
   /** The vendor's own word on trying again; absent = decided by the reason. */
   readonly retry?: boolean | undefined
 }
+
+/** What a document says about a failure. */
+export type Told = Pick<Fault, "reason" | "code" | "waitMs">
 
 const sentences: { readonly [reason in ProviderReason]: string } = {
   not_configured: "no key is configured",
@@ -83,7 +88,7 @@ export const statusReason = (status: number): ProviderReason => {
 export const refusal = (told: Pick<Fault, "reason" | "code">, status: number): Pick<Fault, "reason" | "code"> => {
   const reason = statusReason(status)
   const isAgreed = lasting.has(told.reason) || passing.has(told.reason) === passing.has(reason)
-  return isAgreed ? told : { reason, code: told.code }
+  return isAgreed ? told : { ...told, reason }
 }
 
 const lasting: ReadonlySet<ProviderReason> = new Set(["quota_exhausted", "context_length", "content_filter"])

@@ -11,7 +11,7 @@ import * as Redacted from "effect/Redacted"
 import type { MediaContent } from "../../Content.ts"
 import type { ReportedUsage } from "../../StreamPart.ts"
 import type { Service } from "./exchange.ts"
-import { type Fault, statusReason } from "./fault.ts"
+import { type Fault, statusReason, type Told } from "./fault.ts"
 import { type Piece, wireId } from "./pieces.ts"
 import { count, fields, isFields, list, string, sum, text } from "./read.ts"
 import { promptTokens } from "./usage.ts"
@@ -81,15 +81,24 @@ const reasons: ReadonlyMap<string, Fault["reason"]> = new Map<string, Fault["rea
 ])
 
 /** What an error document says; a precise detail counts more than the general status. */
-export const fault = (document: unknown, status: number): Pick<Fault, "reason" | "code"> => {
+export const fault = (document: unknown, status: number): Told => {
   // An error before the stream begins may come in a list.
   const outer: unknown = Array.isArray(document) ? document[0] : document
   const error = isFields(outer) ? fields(outer, "error") : undefined
-  const details = list(error, "details").map((detail) => string(detail, "reason"))
-  const code = [...details, string(error, "status"), string(error, "code")].find(
-    (code) => code !== undefined && reasons.has(code)
-  )
+  const details = list(error, "details")
+  const code = [
+    ...details.map((detail) => string(detail, "reason")),
+    string(error, "status"),
+    string(error, "code")
+  ].find((code) => code !== undefined && reasons.has(code))
   const number = count(error, "code")
   const known = number !== undefined && number >= 400 ? number : status
-  return { reason: reasons.get(code ?? "") ?? statusReason(known), code }
+  // Google sends no header: how long to wait stands in the document, as seconds with an "s".
+  const waits = details.map((detail) => /^(\d+(?:\.\d+)?)s$/.exec(string(detail, "retryDelay") ?? "")?.[1])
+  const wait = waits.find((seconds) => seconds !== undefined)
+  return {
+    reason: reasons.get(code ?? "") ?? statusReason(known),
+    code,
+    waitMs: wait === undefined ? undefined : Math.ceil(Number(wait) * 1000)
+  }
 }
