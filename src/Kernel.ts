@@ -215,7 +215,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R>(
  * Takes a stored run up where it stands: answers its questions, decides about
  * calls in flight, or just goes on after a crash.
  *
- * A run whose answer does not fit the agent's output schema stays as it is: `OutputInvalid`.
+ * A stored answer that does not fit the agent's output schema is refused with `OutputInvalid`.
  *
  * @category running
  * @since 0.1.0

@@ -575,8 +575,9 @@ export class LoopDetected extends Schema.TaggedError<LoopDetected>()("LoopDetect
 /**
  * The stored answer of a run does not fit the output schema of the agent it is resumed with.
  *
- * The run stays as it is, for an agent whose schema it fits. While a run goes
- * on, an answer that does not fit goes back to the model instead.
+ * A run that has ended stays as it is, one that has not fails; both can be
+ * resumed with an agent whose schema the answer fits. While a run goes on, an
+ * answer that does not fit goes back to the model instead.
  *
  * @category errors
  * @since 0.1.0

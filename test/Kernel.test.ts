@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Redacted, Ref, Schema, Stream } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted, Ref, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
@@ -832,7 +832,7 @@ describe("a typed answer", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("that another agent cannot give does not end a run that waits for its host", () =>
+  it.effect("that another agent cannot give fails a run that has not ended, for the next one to resume", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(final('{"count": 3}'))
       const hooks: Hooks.Hooks = {
@@ -842,8 +842,10 @@ describe("a typed answer", () => {
       assert.strictEqual((yield* Effect.flip(paused))._tag, "RunPaused")
       const other = Agent.make({ instructions: "You list.", model: Model.textOnly, output: Schema.Array(Schema.Int) })
       assert.strictEqual((yield* Effect.flip(Kernel.resume(other, "r", { provider })))._tag, "OutputInvalid")
+      const { status } = Option.getOrThrow(yield* RunStore.RunStore.use((store) => store.load("r")))
+      assert.strictEqual(status.type === "failed" ? status.error.tag : status.type, "OutputInvalid")
       assert.strictEqual((yield* Kernel.resume(typed, "r", { provider })).output.count, 3)
-    }).pipe(Effect.provide(kernel()))
+    }).pipe(Effect.provide(Layer.merge(kernel(), RunStore.layerMemory)))
   )
 })
 

@@ -161,9 +161,11 @@ export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
   const children = yield* childrenOf(ground, state)
   const run = take({ ...ground, agent: inDialectOf(state, ground.agent), spawn: again(ground, children, how) }, state)
   restoreOutput(run)
-  yield* checkOutput(run)
-  if (state.status.type === "completed") return yield* retell(run)
+  const misread = outputFault(run)
+  if (state.status.type === "completed") return yield* misread === undefined ? retell(run) : Effect.fail(misread)
   yield* notHeld(run)
+  // A resume that is refused is a failure of the run: told, stored, and open to the next try.
+  if (misread !== undefined) return yield* failWith(run, misread)
   yield* checkAnswers([state, ...children.values()], how.approvals ?? [])
   if (how.rewind === true) yield* checkRewind(state)
   const verdicts = yield* verdictsOf(run, how.replay ?? {}, children)
@@ -182,13 +184,13 @@ export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
   return yield* finish(run)
 })
 
-/** What was answered has the shape that the result promises, or nothing is done with it. */
-const checkOutput = (run: Run): Effect.Effect<void, OutputInvalid> => {
+/** Why what was answered has not the shape that the result promises, if so. */
+const outputFault = (run: Run): OutputInvalid | undefined => {
   const { currentTurn, runId } = run.state
   const outcome = (currentTurn ?? turnLog(run.state).last())?.outcome
-  if (run.output !== undefined || (outcome?.type !== "final" && outcome?.type !== "prose")) return Effect.void
+  if (run.output !== undefined || (outcome?.type !== "final" && outcome?.type !== "prose")) return undefined
   const detail = misfit(run, outcome.text)
-  return detail === undefined ? Effect.void : Effect.fail(new OutputInvalid({ runId, detail }))
+  return detail === undefined ? undefined : new OutputInvalid({ runId, detail })
 }
 
 /** The agent in the dialect its run began in: a conversation is not half of one and half of the other. */
