@@ -139,6 +139,15 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.strictEqual(both.maxSteps, 2)
   })
 
+  it("reads null as what leaving out says: no skills, all protocols (AC-18)", () => {
+    const agent = Result.getOrThrow(Agent.fromConfig({ system_prompt: "", model: "m", skills: null, protocols: null }))
+    assert.isUndefined(agent.skills)
+    assert.isUndefined(agent.protocols)
+    assert.notProperty(Result.getOrThrow(Agent.toConfig(agent)), "skills")
+    const none = Result.getOrThrow(Agent.fromConfig({ system_prompt: "", model: "m", skills: [], protocols: [] }))
+    assert.deepStrictEqual([none.skills, none.protocols], [[], []])
+  })
+
   it("write skill values as their names", () => {
     const agent = Agent.make({ instructions: "", model: "m", skills: [search] })
     assert.deepStrictEqual(Result.getOrThrow(Agent.toConfig(agent))["skills"], ["search"])

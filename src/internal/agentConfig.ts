@@ -77,10 +77,10 @@ const describeConfig = () => {
       "`<provider>/<model>`, or all that is known of a model"
     ),
     skills: key(
-      Schema.Union([Schema.Literal("all"), strings]),
-      "The skills it may call: `all`, or a list of names; none when left out"
+      Schema.Union([Schema.Literal("all"), strings, Schema.Null]),
+      "The skills it may call: `all`, or a list of names; none when null or left out"
     ),
-    protocols: key(strings, "The protocols it may speak; all that are registered when left out"),
+    protocols: key(Schema.NullOr(strings), "The protocols it may speak; all that are registered when null or left out"),
     gate: key(
       Schema.Literals(["dispatch", "listing"]),
       "Whether `skills` is enforced when a call runs, or only listed"
@@ -157,8 +157,9 @@ const toldOf = (fields: Fields): Told => {
     model: typeof fields.model === "string" ? fields.model : modelOf(fields.model),
     name: fields.name,
     description: fields.description,
-    skills: fields.skills,
-    protocols: fields.protocols,
+    // Null says what leaving out says (AC-18).
+    skills: fields.skills ?? undefined,
+    protocols: fields.protocols ?? undefined,
     gate: fields.gate,
     maxSteps: fields.max_steps ?? fields.max_turns,
     prose: fields.prose,
