@@ -16,7 +16,6 @@ import {
   ApprovalNotFound,
   ConcurrentAppendError,
   InFlightToolCalls,
-  OutputInvalid,
   RewindNotAllowed,
   RunBusy,
   RunNotFound
@@ -33,9 +32,7 @@ import type { JsonObject } from "./json.ts"
 import { conclude, drive, failWith, restoreOutput } from "./loop.ts"
 import { type AnyAgent, type Ground, now, type Run } from "./run.ts"
 import { ownContext } from "./settle.ts"
-import { turnLog } from "./state.ts"
 import * as Tree from "./tree.ts"
-import { misfit } from "./view.ts"
 
 /** Who a new run is. */
 export interface Birth {
@@ -160,8 +157,7 @@ export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
 ): Effect.fn.Return<RunResult<unknown>, KernelError> {
   const children = yield* childrenOf(ground, state)
   const run = take({ ...ground, agent: inDialectOf(state, ground.agent), spawn: again(ground, children, how) }, state)
-  restoreOutput(run)
-  const misread = outputFault(run)
+  const misread = restoreOutput(run)
   if (state.status.type === "completed") return yield* misread === undefined ? retell(run) : Effect.fail(misread)
   yield* notHeld(run)
   // A resume that is refused is a failure of the run: told, stored, and open to the next try.
@@ -183,15 +179,6 @@ export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
   yield* flush(run)
   return yield* finish(run)
 })
-
-/** Why what was answered has not the shape that the result promises, if so. */
-const outputFault = (run: Run): OutputInvalid | undefined => {
-  const { currentTurn, runId } = run.state
-  const outcome = (currentTurn ?? turnLog(run.state).last())?.outcome
-  if (run.output !== undefined || (outcome?.type !== "final" && outcome?.type !== "prose")) return undefined
-  const detail = misfit(run, outcome.text)
-  return detail === undefined ? undefined : new OutputInvalid({ runId, detail })
-}
 
 /** The agent in the dialect its run began in: a conversation is not half of one and half of the other. */
 const inDialectOf = (state: RunState, agent: AnyAgent): AnyAgent => {

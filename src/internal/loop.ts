@@ -6,7 +6,14 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { KernelError } from "../KernelError.ts"
-import { CancellationError, MaxStepsReached, MiddlewareTermination, RunFinished, RunPaused } from "../KernelError.ts"
+import {
+  CancellationError,
+  MaxStepsReached,
+  MiddlewareTermination,
+  OutputInvalid,
+  RunFinished,
+  RunPaused
+} from "../KernelError.ts"
 import type { ErrorInfo, Phase, RunResult } from "../RunState.ts"
 import { answer, result } from "../RunState.ts"
 import { turnLog } from "./state.ts"
@@ -167,8 +174,13 @@ export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, KernelErro
   }
 }
 
-/** Decodes the answer of a state that comes from the store, so that its result is whole again. */
-export const restoreOutput = (run: Run): void => {
-  const outcome = run.state.currentTurn?.outcome ?? turnLog(run.state).last()?.outcome
-  if (outcome?.type === "final" || outcome?.type === "prose") misfit(run, outcome.text)
+/** Decodes the answer of a state that comes from the store, so that its result is whole again; tells why it does not fit. */
+export const restoreOutput = (run: Run): OutputInvalid | undefined => {
+  const { currentTurn, runId } = run.state
+  const outcome = currentTurn?.outcome ?? turnLog(run.state).last()?.outcome
+  if (outcome?.type !== "final" && outcome?.type !== "prose") return undefined
+  const detail = misfit(run, outcome.text)
+  // An answer that another turn follows is not the one to give.
+  const isOld = currentTurn !== undefined && currentTurn.outcome === undefined
+  return detail === undefined || isOld ? undefined : new OutputInvalid({ runId, detail })
 }
