@@ -24,7 +24,7 @@ import type { Fault } from "./internal/fault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
 import { encoder, type Piece, spoken, textOf } from "./internal/pieces.ts"
-import { count, type Fields, fields, first, list, string, text } from "./internal/read.ts"
+import { count, type Fields, fields, firstAnswer, list, string, text } from "./internal/read.ts"
 import type { Reply } from "./internal/reply.ts"
 
 /**
@@ -255,7 +255,7 @@ const decoder = (reply: Reply): Decoder => {
       reply.about(text(piece, "responseId"), text(piece, "modelVersion"))
     }
     usage = fields(piece, "usageMetadata") ?? usage
-    const candidate = first(piece, "candidates")
+    const candidate = firstAnswer(piece, "candidates")
     list(fields(candidate, "content"), "parts").forEach(readPart)
     const given = text(candidate, "finishReason")
     if (given !== undefined) reason = finishReason(given)

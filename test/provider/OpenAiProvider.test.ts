@@ -213,6 +213,27 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
+  it.effect("hears the first of several answers only, however they are mixed (BP-109)", () =>
+    Effect.gen(function* () {
+      const other = (delta: object, finish_reason: string | null = null) => ({
+        choices: [{ index: 1, delta, finish_reason }]
+      })
+      const { parts } = yield* reading(
+        other({ content: "no" }),
+        delta({ content: "y" }),
+        other({}, "length"),
+        { choices: [...other({ content: "no" }).choices, ...delta({ content: "es" }).choices] },
+        delta({}, "stop"),
+        "[DONE]"
+      )
+      assert.deepStrictEqual(
+        parts.flatMap((part) => (part.type === "text-delta" ? [part.delta] : [])),
+        ["y", "es"]
+      )
+      assert.strictEqual(finishOf(parts)?.reason, "stop")
+    })
+  )
+
   it.effect("does not vouch for a reply whose end gave no reason (R-10)", () =>
     Effect.gen(function* () {
       const { parts } = yield* reading(delta({ content: "x" }), "[DONE]")

@@ -16,7 +16,7 @@ import { assemble, extras, functions, type Settings } from "./body.ts"
 import { type Fault, statusReason } from "./fault.ts"
 import type { Decoder } from "./frames.ts"
 import { type MediaPiece, type Piece, standIn, spoken, textOf } from "./pieces.ts"
-import { count, type Fields, fields, first, isFields, list, string, text } from "./read.ts"
+import { count, type Fields, fields, firstAnswer, isFields, list, string, text } from "./read.ts"
 import type { Reply } from "./reply.ts"
 import { promptTokens } from "./usage.ts"
 
@@ -181,7 +181,7 @@ export const decoder = (reply: Reply): Decoder => {
       reply.about(text(chunk, "id"), text(chunk, "model"))
     }
     usage = fields(chunk, "usage") ?? fields(fields(chunk, "x_groq"), "usage") ?? usage
-    const choice = first(chunk, "choices")
+    const choice = firstAnswer(chunk, "choices")
     if (choice === undefined) return undefined
     hasSpoken = true
     say(fields(choice, key))

@@ -44,12 +44,9 @@ export const list = (of: Fields | undefined, key: string): ReadonlyArray<Fields>
   return Array.isArray(value) ? value.filter(isFields) : []
 }
 
-/** The first element of a list in a field, when it is an object. */
-export const first = (of: Fields | undefined, key: string): Fields | undefined => {
-  const value = of?.[key]
-  const element: unknown = Array.isArray(value) ? value[0] : undefined
-  return isFields(element) ? element : undefined
-}
+/** The first of several answers in a list, which may come alone: those with another index are other answers. */
+export const firstAnswer = (of: Fields | undefined, key: string): Fields | undefined =>
+  list(of, key).find(({ index }) => index === undefined || index === null || index === 0)
 
 /** Whether a JSON value nests deeper than this; never looks further down. */
 export const isDeeper = (value: unknown, depth: number): boolean => {
