@@ -64,7 +64,10 @@ export interface Reader {
  * @since 0.1.0
  */
 export interface Listener {
-  readonly block: (part: BlockParser.Part) => void
+  /** A piece of text outside of blocks, or of a block's content. */
+  readonly text: (type: "text_chunk" | "block_content", text: string) => void
+  /** A block that begins, ends, or never ended. */
+  readonly block: (part: Exclude<BlockParser.Part, { readonly text: string }>) => void
   /** Every part that is no text. */
   readonly part: (part: StreamPart) => void
 }
@@ -292,9 +295,9 @@ class ReplyReader implements Reader {
     const parser = this.#parser
     if (parser === undefined) {
       this.#grow(text.length)
-      if (text !== "") this.#listener.block({ type: "text_chunk", text })
+      if (text !== "") this.#listener.text("text_chunk", text)
     } else if (parser.takePlain(text)) {
-      this.#listener.block({ type: parser.plain, text })
+      this.#listener.text(parser.plain, text)
     } else {
       this.#tell(parser.push(text))
       this.#failure ??= parser.failure
@@ -304,6 +307,10 @@ class ReplyReader implements Reader {
 
   #tell(parts: ReadonlyArray<BlockParser.Part>) {
     for (const part of parts) {
+      if (part.type === "text_chunk" || part.type === "block_content") {
+        this.#listener.text(part.type, part.text)
+        continue
+      }
       if (part.type === "block_complete") this.#blocks.push(part.block)
       else if (part.type === "block_unclosed") {
         this.#unclosed = { type: part.blockType, name: part.name, content: part.content }

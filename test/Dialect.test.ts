@@ -12,7 +12,10 @@ const add = Skill.make("add", {
 })
 
 const read = (dialect: Dialect.Dialect, text: string): Dialect.Reply => {
-  const reader = dialect.reader({ block: () => {}, part: () => {} }, Limits.defaults, { provider: "p", model: "m" })
+  const reader = dialect.reader({ text: () => {}, block: () => {}, part: () => {} }, Limits.defaults, {
+    provider: "p",
+    model: "m"
+  })
   reader.push([StreamPart.text(text), StreamPart.finish()])
   return reader.end()
 }
@@ -43,7 +46,7 @@ describe("Dialect.of", () => {
     it(`counts what a vendor wants to see again of its thinking as part of the reply, in ${name}`, () => {
       const reader = () =>
         Dialect.of(name).reader(
-          { block: () => {}, part: () => {} },
+          { text: () => {}, block: () => {}, part: () => {} },
           { ...Limits.defaults, replyBytes: 1_000 },
           { provider: "p", model: "m" }
         )

@@ -76,10 +76,11 @@ export const make = <A, E = never>(options: {
     else wake = resume
   })
 
-  // Whoever was interrupted by the time this is run leaves what is stored to the next.
-  const handOver: typeof take = Effect.suspend(() => {
+  // Taken when it is run: whoever was interrupted by then leaves what is stored to the next.
+  const handOver: typeof take = Effect.sync(() => {
     const values = drain()
-    return values === undefined ? take : Effect.succeed(values)
+    if (values === undefined) throw new Error("a mailbox that woke its consumer is empty")
+    return values
   })
 
   const later = Effect.andThen(Effect.yieldNow, take)

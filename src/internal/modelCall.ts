@@ -11,7 +11,6 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
-import type * as BlockParser from "../BlockParser.ts"
 import * as Dialects from "../Dialect.ts"
 import * as Generations from "../Generation.ts"
 import type { KernelError } from "../KernelError.ts"
@@ -267,18 +266,14 @@ const listener = (run: Run, turn: Turn): Dialects.Listener => {
   const { depth, rootRunId, runId, taskId } = run.state
   const step = turn.turn - 1
   const { tell } = run
-  const block = (part: BlockParser.Part) => {
-    if (tell === undefined) return
-    const at = now(run)
-    // The event of every token is written out: it is the hot path.
-    if (part.type === "text_chunk" || part.type === "block_content") {
-      tell({ type: part.type, runId, rootRunId, step, depth, taskId, at, text: part.text })
-    } else if (part.type !== "block_unclosed") {
-      tell({ ...part, runId, rootRunId, step, depth, taskId, at })
-    }
+  // The event of every token is written out: it is the hot path.
+  const text: Dialects.Listener["text"] = (type, text) =>
+    tell?.({ type, runId, rootRunId, step, depth, taskId, at: now(run), text })
+  const block: Dialects.Listener["block"] = (part) => {
+    if (part.type !== "block_unclosed") tell?.({ ...part, runId, rootRunId, step, depth, taskId, at: now(run) })
   }
   const part = run.parts ? () => {} : (part: StreamPart) => tellParts(run, turn, [part])
-  return { block, part }
+  return { text, block, part }
 }
 
 const tellParts = (run: Run, turn: Turn, parts: ReadonlyArray<StreamPart>) => {
