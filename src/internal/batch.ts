@@ -166,6 +166,7 @@ const review = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, call: Call):
   const approval = run.state.approvals.findLast((approval) => approval.toolCallId === call.toolCallId)
   const answer = approval?.answer
   if (answer !== undefined && !answer.approved) return yield* started(run, call, refuse(call, answer.reason))
+  if (run.policy !== undefined) yield* flush(run)
   let asked: Call = answer?.input === undefined ? call : { ...call, input: answer.input }
   if (asked !== call) {
     // A person may change what was asked for, but not allow what is forbidden (AC-19).

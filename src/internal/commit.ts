@@ -10,6 +10,7 @@
  * @since 0.1.0
  */
 import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -20,6 +21,7 @@ import { answer as answerOf, result as resultOf } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import { advance } from "./advance.ts"
 import type { JsonObject } from "./json.ts"
+import { redact } from "./redact.ts"
 import { type Ground, now, type Outbox, type Run, stepOf } from "./run.ts"
 import { turnLog } from "./state.ts"
 
@@ -99,11 +101,36 @@ export const emptyOutbox = (): Outbox => ({ records: [], states: [], events: [] 
 
 const isWaiting = (outbox: Outbox): boolean => outbox.records.length > 0
 
+/** So many revisions have one time limit and one patience. */
+const atOnce = 32
+
 const send = (run: Run): Effect.Effect<void, CommitError> => {
-  const { outbox, store } = run
+  const { outbox } = run
+  if (!isWaiting(outbox)) return Effect.void
+  run.outbox = emptyOutbox()
+  return sendFrom(run, outbox)
+}
+
+const sendFrom = (run: Run, outbox: Outbox): Effect.Effect<void, CommitError> => {
+  if (outbox.records.length <= atOnce) return sendGroup(run, outbox)
+  const { events, records, states } = outbox
+  const last = records[atOnce - 1]
+  const later = last === undefined ? -1 : events.findIndex((event) => isAfter(event, last))
+  const end = later === -1 ? events.length : later
+  const cut = (from: number, to: number | undefined, first: number, next: number | undefined): Outbox => ({
+    records: records.slice(from, to),
+    states: states.slice(from, to),
+    events: events.slice(first, next)
+  })
+  return Effect.flatMap(sendGroup(run, cut(0, atOnce, 0, end)), () =>
+    sendFrom(run, cut(atOnce, undefined, end, undefined))
+  )
+}
+
+const sendGroup = (run: Run, outbox: Outbox): Effect.Effect<void, CommitError> => {
+  const { store } = run
   const { events, records, states } = outbox
   if (!Arr.isArrayNonEmpty(records) || !Arr.isArrayNonEmpty(states)) return Effect.void
-  run.outbox = emptyOutbox()
   const last = records.at(-1) ?? records[0]
   if (store.commitAll === undefined) return patiently(run, last, oneByOne(run, outbox))
   const sent = patiently(run, last, store.commitAll(records, states))
@@ -216,7 +243,7 @@ export const patiently = <E>(
  * hangs would hold it for ever. It has a fiber of its own, for one that cannot be interrupted is left behind.
  */
 const inTime = <E>(write: Effect.Effect<void, E>, limit: number): Effect.Effect<void, E | StoreError> =>
-  Effect.flatMap(Effect.forkDetach(Effect.interruptible(write), { startImmediately: true }), (fiber) => {
+  Effect.flatMap(Effect.forkDetach(Effect.interruptible(sound(write)), { startImmediately: true }), (fiber) => {
     // Most are done by now: a clock is set only for those that are not.
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return exit
@@ -230,6 +257,15 @@ const inTime = <E>(write: Effect.Effect<void, E>, limit: number): Effect.Effect<
       }
     })
   })
+
+/** A bug of a store is a failure of it, after which nothing more is tried: what it holds by now is unknown. */
+const sound = <E>(write: Effect.Effect<void, E>): Effect.Effect<void, E | StoreError> =>
+  Effect.catchDefect(write, (defect) =>
+    Effect.andThen(
+      Effect.logError("a store failed unexpectedly", redact(Cause.pretty(Cause.die(defect)))),
+      Effect.fail(new StoreError({ operation: "commit", reason: "invalid", detail: "it failed unexpectedly" }))
+    )
+  )
 
 const stillLast = (
   store: RunStore.Shape,

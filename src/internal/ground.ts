@@ -25,7 +25,7 @@ import * as Policy from "../Policy.ts"
 import { PromptPipeline, TokenCounter } from "../PromptPipeline.ts"
 import * as ProtocolRegistry from "../ProtocolRegistry.ts"
 import { Provider, type ProviderShape } from "../Provider.ts"
-import { guard, Recorder } from "../Recorder.ts"
+import { guard, Recorder, type Sink as EventSink } from "../Recorder.ts"
 import { Redaction, type Redactor } from "../Redaction.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import type { RunResult, RunState } from "../RunState.ts"
@@ -175,7 +175,7 @@ const listeners = (built: Context.Context<never>, current: Context.Context<never
   const from = bus === undefined ? undefined : agentIdOf(agent)
   const all: ReadonlyArray<(event: RunEvent) => void> = [
     ...(sink === silent ? [] : [sink.tell]),
-    ...(recorder === undefined ? [] : [cleaned(guard(recorder).record, reference(built, current, Redaction))]),
+    ...(recorder === undefined ? [] : [guard(cleaned(recorder, reference(built, current, Redaction))).record]),
     ...(bus === undefined ? [] : [(event: RunEvent) => bus.publish(event, from)])
   ]
   const [first, second] = all
@@ -187,8 +187,8 @@ const listeners = (built: Context.Context<never>, current: Context.Context<never
 }
 
 /** What is written down holds no secret, when somebody knows what is one. */
-const cleaned = (record: (event: RunEvent) => void, redactor: Redactor | undefined) =>
-  redactor === undefined ? record : (event: RunEvent) => record(deep(event, redactor.text))
+const cleaned = (sink: EventSink, redactor: Redactor | undefined): EventSink =>
+  redactor === undefined ? sink : { record: (event) => sink.record(deep(event, redactor.text)) }
 
 /** The id of a run that was given none. */
 export const newRunId = (random: Random.Random): string => `run_${hex(random)}${hex(random)}${hex(random)}`

@@ -38,8 +38,8 @@ export const drive = (run: Run): Effect.Effect<void, KernelError> => {
           orElse: () => Effect.fail(new CancellationError({ reason: "deadline" }))
         })
   // What was done is stored even while the run is being interrupted (DR-7); another worker may have it by now.
-  const kept = Effect.onInterrupt(steps, () => Effect.ignore(flush(run)))
-  return Effect.catchCause(kept, (cause) => fail(run, cause))
+  const ended = Effect.catchCause(steps, (cause) => fail(run, cause))
+  return Effect.onInterrupt(ended, () => Effect.ignore(flush(run)))
 }
 
 const loop = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
@@ -92,11 +92,13 @@ const fail = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never, K
   if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
   const error = cause.reasons.find(Cause.isFailReason)?.error
   switch (error?._tag) {
-    // Another worker has the run, or nobody can store anything: nothing more may be tried (DR-6).
+    // Another worker has the run: nothing more may be tried (DR-6).
     case "ConcurrentAppendError":
     case "AgentCrashError":
-    case "StoreError":
       return Effect.failCause(cause)
+    // Where it was the store of runs nothing waits any more; what waits while another store fails is in hand (DR-7).
+    case "StoreError":
+      return Effect.andThen(Effect.ignore(flush(run)), Effect.failCause(cause))
     // A stop from outside is no failure: the head stays at the last commit.
     case "CancellationError":
       return flushed(run, cause)

@@ -13,7 +13,7 @@ import type * as Dialects from "../Dialect.ts"
 import type { KernelError } from "../KernelError.ts"
 import { EmptyReplies, LoopDetected, ProviderError } from "../KernelError.ts"
 import type { ModelCall } from "../Middleware.ts"
-import type { Prompt } from "../PromptPipeline.ts"
+import { type Prompt, simple } from "../PromptPipeline.ts"
 import type { ToolDefinition } from "../Provider.ts"
 import type { ModelArgs, Turn } from "../RunState.ts"
 import * as Usage from "../Usage.ts"
@@ -50,7 +50,7 @@ export const startTurn = (run: Run): Effect.Effect<void, KernelError> => {
   if (!isSteered(run)) return commit(run, "phase", [{ type: "turn_started", turnId }])
   // What is taken is committed at once: it is either still waiting or part of the run.
   return Effect.uninterruptible(
-    Effect.flatMap(run.steering?.take ?? Effect.succeed(none), (steering) =>
+    Effect.flatMap(Effect.andThen(flush(run), run.steering?.take ?? Effect.succeed(none)), (steering) =>
       Effect.andThen(
         commit(run, "phase", [{ type: "turn_started", turnId, ...(steering.length === 0 ? {} : { steering }) }]),
         flush(run)
@@ -70,12 +70,9 @@ export const prepare = (run: Run): Effect.Effect<void, KernelError> =>
 
 const build = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
   const { agent } = run
-  let { instructions } = agent
-  if (typeof instructions !== "string") {
-    // What is foreign may take its time, and others look at what happened until then.
-    yield* flush(run)
-    instructions = yield* instructions
-  }
+  // What is foreign may take its time, and others look at what happened until then.
+  if (isForeign(run)) yield* flush(run)
+  const instructions = typeof agent.instructions === "string" ? agent.instructions : yield* agent.instructions
   const protocols = yield* visibleProtocols(run)
   const built = yield* run.pipeline.build({
     agent,
@@ -100,6 +97,10 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Re
   const changes = { ...(model === undefined ? {} : { model }), ...(generation === undefined ? {} : { generation }) }
   yield* commitPrompt(run, { ...built, system, messages }, { ...argsOf(built), ...changes })
 })
+
+/** Whether others' code has a part in the prompt: in its instructions, its sections, or the count of its tokens. */
+const isForeign = ({ agent, counter, pipeline }: Run): boolean =>
+  typeof agent.instructions !== "string" || pipeline !== simple || counter !== undefined
 
 const none: ReadonlyArray<never> = []
 

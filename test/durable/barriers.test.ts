@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Stream } from "effect"
+import { Effect, Exit, Fiber, Layer, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { RunEvent, RunState } from "kernai"
 import {
@@ -69,11 +69,15 @@ const see = (world: World, store: RunStore.Shape, what: string) =>
     world.moments.push([what, last === undefined ? undefined : nameOf(last)])
   })
 
-const kernelOn = (world: World, store: RunStore.Shape) =>
+const kernelOn = (
+  world: World,
+  store: RunStore.Shape,
+  protocols: Layer.Layer<ProtocolRegistry.ProtocolRegistry> = Layer.orDie(ProtocolRegistry.layer())
+) =>
   Kernel.layer.pipe(
     Layer.provide([
       Layer.orDie(SkillRegistry.layer(skill(world, store, "look", "read"), skill(world, store, "pay", "write"))),
-      ProtocolRegistry.layer(),
+      protocols,
       MediaStore.layerMemory,
       Layer.succeed(RunStore.RunStore, store)
     ])
@@ -176,12 +180,15 @@ describe("a store that takes several revisions at once", () => {
       const kernel = kernelOn(world, store)
       const provider = MockProvider.make(look, '<block type="final">done</block>')
       let turns = 0
-      const stuck: PromptPipeline.PromptPipelineShape = {
-        build: (context) => (++turns === 1 ? PromptPipeline.simple.build(context) : Effect.never)
-      }
+      const stuck = Layer.effect(
+        ProtocolRegistry.ProtocolRegistry,
+        Effect.map(ProtocolRegistry.ProtocolRegistry, (registry) => ({
+          ...registry,
+          all: Effect.suspend(() => (++turns === 1 ? registry.all : Effect.never))
+        }))
+      ).pipe(Layer.provide(Layer.orDie(ProtocolRegistry.layer())))
       const fiber = yield* Kernel.run(agent, "go", { runId: "run", provider }).pipe(
-        Effect.provideService(PromptPipeline.PromptPipeline, stuck),
-        Effect.provide(kernel),
+        Effect.provide(kernelOn(world, store, stuck)),
         Effect.forkChild({ startImmediately: true })
       )
       while (turns < 2) yield* Effect.yieldNow
@@ -261,6 +268,97 @@ describe("a store that takes several revisions at once", () => {
       assert.deepStrictEqual(error, broken)
       assert.strictEqual(asked, 0)
     })
+  )
+})
+
+describe("a store that has what happened before others' code runs", () => {
+  const run = (world: World, store: RunStore.Shape, options: Kernel.RunOptions = {}) =>
+    Kernel.run(agent, "go", { runId: "run", provider: watchedProvider(world, store), ...options }).pipe(
+      Effect.provide(kernelOn(world, store))
+    )
+
+  it.effect("has it when a pipeline of the host's own builds the prompt (AC-10)", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, true)
+      const pipeline: PromptPipeline.PromptPipelineShape = {
+        build: (context) => Effect.andThen(see(world, store, "pipeline"), PromptPipeline.simple.build(context))
+      }
+      yield* Effect.provideService(run(world, store), PromptPipeline.PromptPipeline, pipeline)
+      assert.deepStrictEqual(
+        world.moments.filter(([what]) => what === "pipeline"),
+        [
+          ["pipeline", "turn_started"],
+          ["pipeline", "turn_started"]
+        ]
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("or what is said to the run stays where it is, when the store is gone", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, true)
+      const gone = new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "gone" })
+      const steering = yield* Queue.unbounded<Kernel.Input>()
+      const isAsked = () => world.moments.some(([what]) => what === "model")
+      const leaving: RunStore.Shape = {
+        ...store,
+        commitAll: (records, states) =>
+          isAsked() ? Effect.fail(gone) : (store.commitAll?.(records, states) ?? Effect.die("no transactions"))
+      }
+      const provider = watchedProvider(world, leaving)
+      const talking: Provider.ProviderShape = {
+        ...provider,
+        stream: (request) =>
+          Stream.concat(Stream.fromEffectDrain(Queue.offer(steering, "and this")), provider.stream(request))
+      }
+      const error = yield* Effect.flip(run(world, leaving, { provider: talking, steering }))
+      assert.deepStrictEqual(error, gone)
+      assert.strictEqual(yield* Queue.size(steering), 1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("gets a long batch in parts, in order", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, true)
+      const provider = MockProvider.make(look.repeat(100), '<block type="final">done</block>')
+      const events = yield* Kernel.stream(agent, "go", { runId: "run", provider }).pipe(
+        Stream.runCollect,
+        Effect.provide(kernelOn(world, store))
+      )
+      assert.isAbove(Math.max(...world.transactions), 20)
+      assert.isAtMost(Math.max(...world.transactions), 32)
+      const told = events.flatMap((event) => ("revision" in event ? [event.revision] : []))
+      assert.deepStrictEqual(
+        told,
+        told.toSorted((a, b) => a - b)
+      )
+      const journal = yield* Stream.runCollect(store.read("run"))
+      assert.deepStrictEqual(
+        journal.map(({ revision }) => revision),
+        journal.map((_, index) => index + 1)
+      )
+      assert.strictEqual(journal.flatMap((record) => record.events).length, told.length)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("or has a bug, and nothing more is tried (DR-6)", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, false)
+      let asked = 0
+      const buggy: RunStore.Shape = {
+        ...store,
+        commit: (record, state) => (record.revision === 3 ? Effect.die("a bug") : store.commit(record, state))
+      }
+      const hooks: Hooks.Hooks = { onRunFailed: () => Effect.sync(() => void asked++) }
+      const error = yield* Effect.flip(Effect.provide(run(world, buggy), Hooks.layer(hooks)))
+      assert.isTrue(error._tag === "StoreError" && error.reason === "invalid")
+      assert.strictEqual(asked, 0)
+      assert.deepStrictEqual(world.transactions, [1])
+    }).pipe(Effect.scoped)
   )
 })
 
