@@ -307,11 +307,14 @@ describe("a store that has what happened before others' code runs", () => {
         commitAll: (records, states) =>
           isAsked() ? Effect.fail(gone) : (store.commitAll?.(records, states) ?? Effect.die("no transactions"))
       }
-      const provider = watchedProvider(world, leaving)
+      const provider = MockProvider.make('<block type="final">done</block>')
       const talking: Provider.ProviderShape = {
         ...provider,
         stream: (request) =>
-          Stream.concat(Stream.fromEffectDrain(Queue.offer(steering, "and this")), provider.stream(request))
+          Stream.concat(
+            Stream.fromEffectDrain(Effect.andThen(see(world, store, "model"), Queue.offer(steering, "and this"))),
+            provider.stream(request)
+          )
       }
       const error = yield* Effect.flip(run(world, leaving, { provider: talking, steering }))
       assert.deepStrictEqual(error, gone)
