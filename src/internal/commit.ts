@@ -86,12 +86,6 @@ export const commit = (
   return Effect.void
 }
 
-/** Goes on after a step of a run: at once where it is done when it returns, as most commits are. */
-export const goOn = <E, A, E2>(
-  step: Effect.Effect<void, E>,
-  next: () => Effect.Effect<A, E2>
-): Effect.Effect<A, E | E2> => (step === Effect.void ? next() : Effect.flatMap(step, next))
-
 /** A barrier: what waits is stored, even while the run is being interrupted, and told (DR-7). */
 export const flush = (run: Run): Effect.Effect<void, CommitError> =>
   Effect.uninterruptible(Effect.suspend(() => send(run)))
@@ -108,23 +102,18 @@ const send = (run: Run): Effect.Effect<void, CommitError> => {
   const { outbox } = run
   if (!isWaiting(outbox)) return Effect.void
   run.outbox = emptyOutbox()
-  return sendFrom(run, outbox)
+  return outbox.records.length <= atOnce ? sendGroup(run, outbox) : sendFrom(run, outbox, 0, 0)
 }
 
-const sendFrom = (run: Run, outbox: Outbox): Effect.Effect<void, CommitError> => {
-  if (outbox.records.length <= atOnce) return sendGroup(run, outbox)
-  const { events, records, states } = outbox
-  const last = records[atOnce - 1]
-  const later = last === undefined ? -1 : events.findIndex((event) => isAfter(event, last))
-  const end = later === -1 ? events.length : later
-  const cut = (from: number, to: number | undefined, first: number, next: number | undefined): Outbox => ({
-    records: records.slice(from, to),
-    states: states.slice(from, to),
-    events: events.slice(first, next)
-  })
-  return Effect.flatMap(sendGroup(run, cut(0, atOnce, 0, end)), () =>
-    sendFrom(run, cut(atOnce, undefined, end, undefined))
-  )
+/** Sends group by group, from the records at `start` and the events at `told` on. */
+const sendFrom = (run: Run, outbox: Outbox, start: number, told: number): Effect.Effect<void, CommitError> => {
+  const records = outbox.records.slice(start, start + atOnce)
+  const last = records.at(-1)
+  if (last === undefined) return Effect.void
+  const end = endOf(outbox.events, told, last)
+  const states = outbox.states.slice(start, start + atOnce)
+  const group = { records, states, events: outbox.events.slice(told, end) }
+  return Effect.flatMap(sendGroup(run, group), () => sendFrom(run, outbox, start + atOnce, end))
 }
 
 const sendGroup = (run: Run, outbox: Outbox): Effect.Effect<void, CommitError> => {
@@ -146,18 +135,23 @@ const oneByOne = (run: Run, { events, records, states }: Outbox): Effect.Effect<
     if (record === undefined || state === undefined) return Effect.void
     return Effect.flatMap(run.store.commit(record, state), () => {
       next++
-      const from = told
-      while (told < events.length && !isAfter(events[told], record)) told++
-      tellAll(run, events.slice(from, told))
+      const end = endOf(events, told, record)
+      tellAll(run, events.slice(told, end))
+      told = end
       return rest
     })
   })
   return rest
 }
 
-/** Whether an event is of a later record. */
-const isAfter = (event: RunEvent | undefined, { revision }: RunRecord): boolean =>
-  event !== undefined && "revision" in event && event.revision > revision
+/** Where the events from `start` on are those of a later record. */
+const endOf = (events: ReadonlyArray<RunEvent>, start: number, { revision }: RunRecord): number => {
+  let end = start
+  for (let event = events[end]; event !== undefined; event = events[++end]) {
+    if ("revision" in event && event.revision > revision) break
+  }
+  return end
+}
 
 const tellAll = (run: Run, events: ReadonlyArray<RunEvent>): void => {
   if (run.tell !== undefined) for (const event of events) run.tell(event)

@@ -21,6 +21,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Follow from "../internal/follow.ts"
+import { goOn } from "../internal/goOn.ts"
 import * as Marks from "../internal/marks.ts"
 import * as Search from "../internal/runSearch.ts"
 import * as RunCodec from "../RunCodec.ts"
@@ -245,10 +246,7 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (
       if (row === undefined || state === undefined) break
       const done = together(id, [row], state)
       if (done !== Effect.void) {
-        return Effect.andThen(
-          done,
-          Effect.suspend(() => oneByOne(id, rows, states, next + 1))
-        )
+        return Effect.flatMap(done, () => oneByOne(id, rows, states, next + 1))
       }
     }
     return Effect.void
@@ -277,12 +275,7 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (
     if (!Arr.isArrayNonEmpty(rows)) return Effect.void
     const id = Key.make(last.runId)
     const done = options.commits === "each" ? oneByOne(id, rows, states) : together(id, rows, last)
-    return done === Effect.void
-      ? afterwards(states, bytes)
-      : Effect.andThen(
-          done,
-          Effect.suspend(() => afterwards(states, bytes))
-        )
+    return goOn(done, () => afterwards(states, bytes))
   }
 
   const remove = Effect.fnUntraced(function* (runIds: ReadonlyArray<string>) {
