@@ -20,7 +20,7 @@ import * as RunStore from "../src/RunStore.ts"
 import * as Skill from "../src/Skill.ts"
 import * as SkillRegistry from "../src/SkillRegistry.ts"
 import * as StreamPart from "../src/StreamPart.ts"
-import { cpu, median, type Row, table } from "./support.ts"
+import { against, cpu, median, type Row, table } from "./support.ts"
 
 // ---------------------------------------------------------------- kernai
 
@@ -219,25 +219,6 @@ const ourStep = async (steps: number, runs: number, store: Layer.Layer<RunStore.
   return time
 }
 
-/**
- * How much one contender needs for what another one does: the median over rounds in which both have their turn.
- *
- * Only these two: a third would leave behind what the next one then has to collect.
- */
-const against = async (one: () => Promise<number>, other: () => Promise<number>) => {
-  const ratios: Array<number> = []
-  const times: Array<number> = []
-  for (let round = 0; round < 12; round++) {
-    const time = await one()
-    const peer = await other()
-    // The first round warms up.
-    if (round === 0) continue
-    times.push(time)
-    ratios.push(time / peer)
-  }
-  return { ratio: median(ratios), time: median(times) }
-}
-
 /** Steps of one long run, timed as they start. */
 const growth = async () => {
   const ratios: Array<number> = []
@@ -265,15 +246,16 @@ export const loopBench = async (): Promise<ReadonlyArray<Row>> => {
   ]
   for (const [steps, runs] of sizes) {
     const ours = () => ourStep(steps, runs, RunStore.layerMemory)
-    const overPi = await against(ours, () => perStep(steps, runs, pi))
-    const overSdk = await against(ours, () => perStep(steps, Math.max(1, Math.round(runs / 4)), aiSdk))
-    const overBare = await against(ours, () => ourStep(steps, runs, forgetful))
+    const over = (peer: () => Promise<number>) => against(ours, peer, { warm: 1, counted: 11 })
+    const overPi = await over(() => perStep(steps, runs, pi))
+    const overSdk = await over(() => perStep(steps, Math.max(1, Math.round(runs / 4)), aiSdk))
+    const overBare = await over(() => ourStep(steps, runs, forgetful))
     const row = (name: string, value: number, bound: number): Row => {
       const limit = steps < 100 ? Infinity : bound
       return { name: `loop, ${steps} steps: ${name}`, value, bound: limit, pass: value <= limit }
     }
     rows.push(
-      row(`CPU per step over pi-agent-core (${overPi.time.toFixed(1)} µs)`, overPi.ratio, 2.5),
+      row(`CPU per step over pi-agent-core (${overPi.one.toFixed(1)} µs)`, overPi.ratio, 2.5),
       row("CPU per step over ai", overSdk.ratio, 0.25),
       row("memory store over one that keeps nothing", overBare.ratio, 1.3)
     )

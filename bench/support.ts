@@ -23,6 +23,27 @@ export const median = (values: ReadonlyArray<number>): number => {
   return sorted[sorted.length >> 1] ?? Number.NaN
 }
 
+/**
+ * How much one contender needs for what another does: the median of their ratios over rounds in which both have
+ * their turn, after some that warm up. Only these two: a third would leave behind what the next one has to collect.
+ */
+export const against = async (
+  one: () => Promise<number>,
+  other: () => Promise<number>,
+  rounds: { readonly warm: number; readonly counted: number }
+): Promise<{ readonly ratio: number; readonly one: number; readonly other: number }> => {
+  const times: Array<readonly [one: number, other: number]> = []
+  for (let round = 0; round < rounds.warm + rounds.counted; round++) {
+    const time = [await one(), await other()] as const
+    if (round >= rounds.warm) times.push(time)
+  }
+  return {
+    ratio: median(times.map(([one, other]) => one / other)),
+    one: median(times.map(([one]) => one)),
+    other: median(times.map(([, other]) => other))
+  }
+}
+
 /** Prints rows, one a line. */
 export const table = (title: string, rows: ReadonlyArray<Row>): void => {
   console.log(title)

@@ -16,7 +16,7 @@ import type * as Provider from "../src/Provider.ts"
 import * as RunStore from "../src/RunStore.ts"
 import * as SkillRegistry from "../src/SkillRegistry.ts"
 import * as StreamPart from "../src/StreamPart.ts"
-import { cpu, median, type Row, table } from "./support.ts"
+import { against, cpu, type Row, table } from "./support.ts"
 
 const count = 100_000
 
@@ -153,29 +153,17 @@ const alone = async () => {
   return sum
 }
 
-/** How much one needs for what another does: the median over rounds in which both have their turn, and the times. */
-const against = async (one: () => Promise<unknown>, other: () => Promise<unknown>) => {
-  const times: Array<readonly [one: number, other: number]> = []
-  for (let round = 0; round < 17; round++) {
-    const time = [await cpu(one), await cpu(other)] as const
-    // The first rounds warm up.
-    if (round > 1) times.push(time)
-  }
-  const each = (of: 0 | 1) => median(times.map((time) => time[of] / count)).toFixed(2)
-  return { ratio: median(times.map(([one, other]) => one / other)), times: `${each(0)} against ${each(1)} µs` }
-}
-
 export const tokensBench = async (): Promise<ReadonlyArray<Row>> => {
-  const row = (name: string, { ratio, times }: Awaited<ReturnType<typeof against>>, bound: number): Row => ({
-    name: `${name} over pi-agent-core (${times})`,
-    value: ratio,
-    bound,
-    pass: ratio <= bound
-  })
+  const perToken = (body: () => Promise<unknown>) => async () => (await cpu(body)) / count
+  const overPi = async (name: string, body: () => Promise<unknown>, bound: number): Promise<Row> => {
+    const { one, other, ratio } = await against(perToken(body), perToken(pi), { warm: 2, counted: 15 })
+    const times = `${one.toFixed(2)} against ${other.toFixed(2)} µs`
+    return { name: `${name} over pi-agent-core (${times})`, value: ratio, bound, pass: ratio <= bound }
+  }
   return [
-    row("tokens one at a time", await against(() => kernai(1), pi), 1),
-    row("tokens in arrays of 64", await against(() => kernai(64), pi), 0.5),
-    row("the producer alone", await against(alone, pi), Infinity)
+    await overPi("tokens one at a time", () => kernai(1), 1),
+    await overPi("tokens in arrays of 64", () => kernai(64), 0.5),
+    await overPi("the producer alone", alone, Infinity)
   ]
 }
 
