@@ -6,6 +6,8 @@ import { HttpClient } from "effect/http"
 import * as Content from "../../src/Content.ts"
 import type { Generation } from "../../src/Generation.ts"
 import type { Json } from "../../src/internal/json.ts"
+import { mediumOf } from "../../src/internal/medium.ts"
+import * as Media from "../../src/Media.ts"
 import type { Message, Role } from "../../src/Message.ts"
 import type { Capability } from "../../src/Model.ts"
 import { Cassette } from "../../src/testing/index.ts"
@@ -47,21 +49,11 @@ const tally = Vectors.tally("providers")
 
 const contentOf = (part: Part): Content.Content => {
   if (typeof part === "string") return Content.text(part)
-  const kind = part.mime.split("/")[0]
   const source =
     "url" in part
       ? { url: part.url, mediaType: part.mime }
       : { data: Result.getOrThrow(Base64.decode(part.base64)), mediaType: part.mime }
-  switch (kind) {
-    case "image":
-      return Content.image(source)
-    case "audio":
-      return Content.audio(source)
-    case "video":
-      return Content.video(source)
-    default:
-      return Content.document(source)
-  }
+  return mediumOf(Media.kindOf(part.mime), source)
 }
 
 // The recorded library knows these options; whatever else it was given is an extra.

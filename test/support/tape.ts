@@ -30,6 +30,7 @@ import {
   StreamPart
 } from "kernai"
 import type { Json } from "../../src/Content.ts"
+import { mediumOf } from "../../src/internal/medium.ts"
 import { canonical } from "./canonical.ts"
 import { inputs, ours } from "./skillSpec.ts"
 import type * as Vectors from "./vectors.ts"
@@ -219,17 +220,7 @@ const partOf = (part: Part) => (typeof part === "string" ? part : mediaOf(part))
 /** A medium of the history is no medium of the run: it stands in the message as it is (BP-34). */
 const contentOf = (part: Part): string | Content.Content => {
   if (typeof part === "string") return part
-  const source = { data: bytesOf(part.base64), mediaType: part.mime }
-  switch (mediaOf(part).kind) {
-    case "image":
-      return Content.image(source)
-    case "audio":
-      return Content.audio(source)
-    case "video":
-      return Content.video(source)
-    case "document":
-      return Content.document(source)
-  }
+  return mediumOf(mediaOf(part).kind, { data: bytesOf(part.base64), mediaType: part.mime })
 }
 
 const valueOf = (

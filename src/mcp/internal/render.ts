@@ -11,6 +11,7 @@ import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import * as Content from "../../Content.ts"
 import { isJsonObject, type Json } from "../../internal/json.ts"
+import { mediumOf } from "../../internal/medium.ts"
 import { plain } from "../../internal/plain.ts"
 import { isRecord, own } from "../../internal/untrusted.ts"
 import * as Media from "../../Media.ts"
@@ -108,16 +109,7 @@ const medium = (data: unknown, mimeType: unknown, kind: "image" | "audio" | unde
   if (!(bytes instanceof Uint8Array)) return undefined
   const type = typeof mimeType === "string" ? mimeType : undefined
   const source = { data: bytes, ...(type === undefined ? {} : { mediaType: type }) }
-  switch (kind ?? Media.kindOf(type ?? "application/octet-stream")) {
-    case "image":
-      return Content.image(source)
-    case "audio":
-      return Content.audio(source)
-    case "video":
-      return Content.video(source)
-    case "document":
-      return Content.document(source)
-  }
+  return mediumOf(kind ?? Media.kindOf(type ?? "application/octet-stream"), source)
 }
 
 const link = (item: Record<string, unknown>): Content.Content => {
