@@ -1,42 +1,15 @@
 /**
  * The command line starts and ends here.
  *
- * What a call needs is loaded when it is made. Above all, `kernai run` alone
- * has nothing to parse, and starts without the parser of arguments.
- *
  * @since 0.1.0
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import { codeOf, CommandFailed, isHelp } from "./exit.ts"
+import { codeOf } from "./exit.ts"
+import { program } from "./program.ts"
 import * as Screen from "./screen.ts"
-import * as Text from "./text.ts"
 
-const commandOf = (args: ReadonlyArray<string>): Effect.Effect<unknown, unknown, Screen.Screen> =>
-  args.length === 1 && args[0] === "run"
-    ? Effect.flatMap(
-        Effect.promise(() => import("./replay.ts")),
-        (module) => module.replayStandard
-      )
-    : Effect.flatMap(
-        Effect.promise(() => import("./root.ts")),
-        (module) => module.call(args)
-      )
-
-/** Says in a line why there was no answer; what nobody expected is told whole. */
-const report = (screen: Screen.Shape, cause: Cause.Cause<unknown>): void => {
-  if (Cause.hasInterruptsOnly(cause)) return screen.error("kernai: interrupted\n")
-  const error = Cause.squash(cause)
-  if (error instanceof CommandFailed) return screen.error(`kernai: ${Text.flat(error.reason)}\n`)
-  if (!isHelp(error)) screen.error(Text.paragraph(`kernai: ${Cause.pretty(cause)}`))
-}
-
-const program = Screen.Screen.use((screen) =>
-  Effect.onError(commandOf(process.argv.slice(2)), (cause) => Effect.sync(() => report(screen, cause)))
-).pipe(Effect.provide(Screen.layerProcess))
-
-NodeRuntime.runMain(program, {
+NodeRuntime.runMain(Effect.provide(program(process.argv.slice(2)), Screen.layerProcess), {
   disableErrorReporting: true,
   // Leaving while the output still waits in a pipe would cut it off.
   teardown: (exit, onExit) => void process.stdout.write("", () => onExit(codeOf(exit)))

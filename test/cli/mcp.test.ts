@@ -2,18 +2,17 @@ import { assert, describe, it } from "@effect/vitest"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { ConfigProvider, Effect, Exit, Fiber } from "effect"
+import { ConfigProvider, Effect, Fiber } from "effect"
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
-import { codeOf } from "../../src/cli/exit.ts"
 import * as Script from "../../src/cli/mcp/script.ts"
-import { call } from "../../src/cli/root.ts"
+import { program } from "../../src/cli/program.ts"
 import * as Guard from "../support/mcp/authorization.ts"
 import * as Support from "../support/mcp/connect.ts"
 import * as Hub from "../support/mcp/hub.ts"
-import { memoryScreen } from "./support.ts"
+import { kernai, memoryScreen } from "./support.ts"
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
 const example = "examples/mcp.yml"
@@ -27,26 +26,14 @@ const place = Effect.fnUntraced(function* (servers: { readonly [name: string]: u
 })
 
 /** Calls a command, which keeps what it keeps in a folder. */
-const start = Effect.fnUntraced(function* (folder: string, ...args: ReadonlyArray<string>) {
-  const screen = memoryScreen()
-  const exit = yield* Effect.exit(
-    call(args).pipe(
-      Effect.provide(screen.layer),
-      Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: { XDG_DATA_HOME: folder } }))
-    )
-  )
-  const message = Exit.isFailure(exit)
-    ? exit.cause.reasons.map((reason) => ("error" in reason ? `${reason.error}` : "")).join()
-    : ""
-  return { code: codeOf(exit), message, out: screen.out(), progress: screen.progress() }
-})
+const start = (folder: string, ...args: ReadonlyArray<string>) => kernai(args, { env: { XDG_DATA_HOME: folder } })
 
 describe("kernai run --mcp", () => {
   it.live("reads a file through a real server and has its first line translated, without a key", () =>
     Effect.gen(function* () {
       const { folder } = yield* place({})
       const ran = yield* start(folder, "run", "--mcp", example)
-      assert.strictEqual(ran.message, "")
+      assert.strictEqual(ran.error, "")
       assert.strictEqual(ran.out, `${Script.answer}\n`)
       assert.match(ran.progress, /^scripted model: no key is needed/)
       assert.match(ran.progress, /protocol {2}mcp {2}.*Bonjour, petit monde\./)
@@ -59,10 +46,10 @@ describe("kernai run --mcp", () => {
       const { config, folder } = yield* place({ files: { command: "kernai-no-such-program" } })
       const missing = yield* start(folder, "run", "--mcp", path.join(folder, "other.yml"))
       assert.deepStrictEqual([missing.code, missing.out], [2, ""])
-      assert.match(missing.message, /other\.yml' cannot be read \(NotFound\)/)
+      assert.match(missing.error, /other\.yml' cannot be read \(NotFound\)/)
       const away = yield* start(folder, "run", "--mcp", config)
       assert.strictEqual(away.code, 1)
-      assert.match(away.message, /knows examples\/mcp\.yml only.*'kernai-no-such-program' cannot be started/)
+      assert.match(away.error, /knows examples\/mcp\.yml only.*'kernai-no-such-program' cannot be started/)
       const both = yield* start(folder, "run", "--mcp", config, "--replay", "openai_scenario_weather")
       assert.strictEqual(both.code, 2)
     })
@@ -86,7 +73,7 @@ describe("kernai mcp", () => {
       assert.deepInclude(one, { name: "one", state: "connected", skills: { say: "mcp_one__say", see: "mcp_one__see" } })
       const unknown = yield* start(folder, "mcp", "list", "two", "-c", config)
       assert.strictEqual(unknown.code, 2)
-      assert.match(unknown.message, /there is no server 'two' in .*; there are: one, away/)
+      assert.match(unknown.error, /there is no server 'two' in .*; there are: one, away/)
     })
   )
 
@@ -106,10 +93,10 @@ describe("kernai mcp", () => {
       assert.isTrue(JSON.parse(json.out).isError)
       const words = yield* start(folder, "mcp", "call", "files", "read", "letter.txt", "-c", config)
       assert.deepStrictEqual([words.code, words.out], [2, ""])
-      assert.match(words.message, /the input of a tool is a JSON object/)
+      assert.match(words.error, /the input of a tool is a JSON object/)
       const tool = yield* start(folder, "mcp", "call", "files", "nix", "-c", config)
       assert.strictEqual(tool.code, 1)
-      assert.match(tool.message, /tool not found: nix \(server=files\)/)
+      assert.match(tool.error, /tool not found: nix \(server=files\)/)
     })
   )
 
@@ -123,7 +110,7 @@ describe("kernai mcp", () => {
       server.change({ ...script, tools: [Hub.tool("say", { description: "Says, and tells others" })] })
       const hidden = yield* say()
       assert.strictEqual(hidden.code, 1)
-      assert.match(hidden.message, /'say' .* is hidden, because its definition changed/)
+      assert.match(hidden.error, /'say' .* is hidden, because its definition changed/)
       assert.match(
         (yield* start(folder, "mcp", "list", "-c", config)).out,
         /say {2}hidden, changed: kernai mcp approve one say\n$/
@@ -143,12 +130,12 @@ describe("kernai mcp", () => {
       const write = () => start(folder, "mcp", "call", "one", "write", "-c", config)
       const before = yield* write()
       assert.strictEqual(before.code, 1)
-      assert.match(before.message, /MCP server 'one' needs a sign-in/)
+      assert.match(before.error, /MCP server 'one' needs a sign-in/)
       const doctor = yield* start(folder, "mcp", "doctor", "-c", config)
       assert.match(doctor.out, /Sign in: kernai mcp sign-in one/)
 
       const screen = memoryScreen()
-      const signing = yield* call(["mcp", "sign-in", "one", "-c", config]).pipe(
+      const signing = yield* program(["mcp", "sign-in", "one", "-c", config]).pipe(
         Effect.provide(screen.layer),
         Effect.provideService(
           ConfigProvider.ConfigProvider,
@@ -171,7 +158,7 @@ describe("kernai mcp", () => {
       const server = yield* Hub.scripted({ tools: [Hub.tool("say")] })
       const good = yield* place({ files: server.settings })
       const ran = yield* start(folder, "mcp", "doctor", "-c", config)
-      assert.deepStrictEqual([ran.code, ran.message], [1, "CommandFailed: 2 things are wrong"])
+      assert.deepStrictEqual([ran.code, ran.error], [1, "kernai: 2 things are wrong\n"])
       assert.strictEqual(
         ran.out,
         [
@@ -194,7 +181,7 @@ describe("kernai mcp", () => {
     Effect.gen(function* () {
       const { folder } = yield* place({})
       const screen = memoryScreen()
-      yield* Effect.forkScoped(Effect.provide(call(["mcp", "serve", "--http"]), screen.layer))
+      yield* Effect.forkScoped(Effect.provide(program(["mcp", "serve", "--http"]), screen.layer))
       yield* Support.until(() => screen.out().includes("Bearer"))
       const [url = "", header = ""] = screen.out().trim().split("\n")
       const client = new Client({ name: "oracle", version: "1" })

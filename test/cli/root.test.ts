@@ -1,18 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit } from "effect"
+import { Effect } from "effect"
 import { bundled } from "../../src/cli/demo/recordings.ts"
-import { codeOf } from "../../src/cli/exit.ts"
-import { call } from "../../src/cli/root.ts"
-import { memoryScreen } from "./support.ts"
+import { kernai } from "./support.ts"
 
-const start = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-  const screen = memoryScreen(true)
-  const exit = yield* Effect.exit(Effect.provide(call(args), screen.layer))
-  const message = Exit.isFailure(exit)
-    ? exit.cause.reasons.map((reason) => ("error" in reason ? `${reason.error}` : "")).join()
-    : ""
-  return { code: codeOf(exit), message, out: screen.out(), progress: screen.progress(), error: screen.error() }
-})
+const start = (...args: ReadonlyArray<string>) => kernai(args, { colors: true })
 
 describe("kernai run", () => {
   const mistakes: ReadonlyArray<readonly [args: ReadonlyArray<string>, reason: string]> = [
@@ -26,9 +17,10 @@ describe("kernai run", () => {
   ]
   it.live.each(mistakes)("runs nothing when called with %j, and says why", ([args, reason]) =>
     Effect.gen(function* () {
-      const { code, message, out, progress } = yield* start(...args)
+      const { code, error, out, progress } = yield* start(...args)
       assert.strictEqual(code, 2)
-      assert.include(message, reason)
+      assert.match(error, /^kernai: .*\n$/)
+      assert.include(error, reason)
       assert.strictEqual(out + progress, "")
     })
   )

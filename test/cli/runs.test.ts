@@ -1,5 +1,5 @@
 /**
- * Stored runs from the command line: every step is a process of its own.
+ * Stored runs from the command line: every step that runs something is a process of its own.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
@@ -10,6 +10,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Postgres from "../support/postgres.ts"
+import { type Ended, kernai } from "./support.ts"
 
 const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
 
@@ -68,12 +69,6 @@ const traceOf = (folder: string): string => {
   return existsSync(file) ? readFileSync(file, "utf8") : ""
 }
 
-interface Ended {
-  readonly code: number | null
-  readonly out: string
-  readonly error: string
-}
-
 /** Calls `kernai` in a process; `watch` sees its output so far, and may end it. */
 const start = (
   folder: string,
@@ -94,7 +89,9 @@ const start = (
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 
+/** The same folder seen from a process in it, and from this one. */
 const sqlite = ["--store", "sqlite:kept/runs.db"]
+const sqliteOf = (folder: string) => ["--store", `sqlite:${join(folder, "kept", "runs.db")}`]
 const agent = ["--script", "script.json", "--skills-from", "skills"]
 
 const idOf = ({ out }: Ended): string => /run_[0-9a-f]+/.exec(out)?.[0] ?? ""
@@ -111,9 +108,9 @@ describe("kernai runs", () => {
         assert.include(asked.error, `the run ${id} waits for a person`)
         assert.strictEqual(traceOf(folder), "")
 
-        const listed = yield* start(folder, ["runs", "list", "--status", "paused", "--json", ...sqlite])
+        const listed = yield* kernai(["runs", "list", "--status", "paused", "--json", ...sqliteOf(folder)])
         assert.strictEqual(JSON.parse(listed.out).runId, id)
-        const shown = yield* start(folder, ["runs", "show", id, ...sqlite])
+        const shown = yield* kernai(["runs", "show", id, ...sqliteOf(folder)])
         assert.include(shown.out, `? ${id}:t1.0: send wants to run: it may change something\n{\n  "to": "Oslo"\n}\n`)
 
         const approved = yield* start(folder, [
@@ -134,17 +131,24 @@ describe("kernai runs", () => {
         assert.deepStrictEqual(finished, { code: 0, out: "All done.\n", error: "" })
         assert.strictEqual(traceOf(folder), "Rome\n")
 
-        const late = yield* start(folder, ["runs", "deny", id, ...sqlite])
+        const late = yield* kernai(["runs", "deny", id, ...sqliteOf(folder)])
         assert.strictEqual(late.code, 2)
         assert.include(late.error, "waits for no answer")
 
-        const exported = yield* start(folder, ["runs", "export", id, ...sqlite])
+        const exported = yield* kernai(["runs", "export", id, ...sqliteOf(folder)])
         const records = exported.out.trimEnd().split("\n")
         assert.isAbove(records.length, 3)
         for (const record of records) assert.strictEqual(JSON.parse(record).runId, id)
         assert.include(exported.out, '"by":"Ada"')
 
-        const replayed = yield* start(folder, ["runs", "replay", id, "--skills-from", "skills", ...sqlite])
+        const replayed = yield* kernai([
+          "runs",
+          "replay",
+          id,
+          "--skills-from",
+          join(folder, "skills"),
+          ...sqliteOf(folder)
+        ])
         assert.strictEqual(replayed.code, 0)
         assert.include(replayed.out, "the same again")
         assert.strictEqual(traceOf(folder), "Rome\n")
@@ -157,7 +161,7 @@ describe("kernai runs", () => {
     () =>
       Effect.gen(function* () {
         const folder = yield* place
-        const submitted = yield* start(folder, ["run", "Write to Oslo", "--detach", ...sqlite])
+        const submitted = yield* kernai(["run", "Write to Oslo", "--detach", ...sqliteOf(folder)])
         const id = submitted.out.trim()
         assert.match(id, /^run_[0-9a-f]+$/)
 
@@ -165,7 +169,7 @@ describe("kernai runs", () => {
         assert.strictEqual(first.code, 0)
         assert.include(first.out, `${id}  run '${id}' is paused: approval_required\n`)
 
-        const denied = yield* start(folder, ["runs", "deny", id, "--reason", "not today", ...sqlite])
+        const denied = yield* kernai(["runs", "deny", id, "--reason", "not today", ...sqliteOf(folder)])
         assert.include(denied.out, `denied  ${id}:t1.0  send\n`)
 
         const second = yield* start(folder, ["worker", ...sqlite, ...agent], (out, kill) => {
@@ -173,7 +177,7 @@ describe("kernai runs", () => {
         })
         assert.strictEqual(second.code, 130)
         assert.strictEqual(traceOf(folder), "")
-        const shown = yield* start(folder, ["runs", "show", id, ...sqlite])
+        const shown = yield* kernai(["runs", "show", id, ...sqliteOf(folder)])
         assert.include(shown.out, "status    completed")
         assert.include(shown.out, "not today")
       }),
@@ -185,30 +189,30 @@ describe("kernai runs", () => {
     () =>
       Effect.gen(function* () {
         const folder = yield* place
-        const files = ["--store", "file:kept"]
+        const files = ["--store", `file:${join(folder, "kept")}`]
         const run = yield* start(folder, ["run", "Write to Oslo", "--yes", ...files, ...agent])
         assert.strictEqual(run.code, 0)
         assert.strictEqual(traceOf(folder), "Oslo\n")
-        const forked = yield* start(folder, ["runs", "fork", idOf(run), "1", ...files])
+        const forked = yield* kernai(["runs", "fork", idOf(run), "1", ...files])
         assert.strictEqual(forked.code, 0)
         assert.notStrictEqual(idOf(forked), idOf(run))
         const resumed = yield* start(folder, ["runs", "resume", idOf(forked), "-q", "-y", ...files, ...agent])
         assert.strictEqual(resumed.out, "All done.\n")
         assert.strictEqual(traceOf(folder), "Oslo\nOslo\n")
-        const found = yield* start(folder, ["runs", "list", "--search", "done ALL", "--json", ...files])
+        const found = yield* kernai(["runs", "list", "--search", "done ALL", "--json", ...files])
         assert.strictEqual(found.out.trimEnd().split("\n").length, 2)
-        const none = yield* start(folder, ["runs", "list", "--search", "nothing", "--json", ...files])
+        const none = yield* kernai(["runs", "list", "--search", "nothing", "--json", ...files])
         assert.strictEqual(none.out, "")
       }),
     60_000
   )
 
   const places: ReadonlyArray<
-    readonly [name: string, isThere: boolean, store: Effect.Effect<string, unknown, Scope.Scope>]
+    readonly [name: string, isThere: boolean, where: (folder: string) => Effect.Effect<string, unknown, Scope.Scope>]
   > = [
-    ["SQLite", true, Effect.succeed("sqlite:kept/runs.db")],
-    ["files", true, Effect.succeed("file:kept")],
-    ["PostgreSQL", Postgres.available, Effect.map(Postgres.database, ({ url }) => `pg:${url}`)]
+    ["SQLite", true, (folder) => Effect.succeed(`sqlite:${join(folder, "kept", "runs.db")}`)],
+    ["files", true, (folder) => Effect.succeed(`file:${join(folder, "kept")}`)],
+    ["PostgreSQL", Postgres.available, () => Effect.map(Postgres.database, ({ url }) => `pg:${url}`)]
   ]
   for (const [name, isThere, where] of places) {
     it.live.skipIf(!isThere)(
@@ -216,13 +220,13 @@ describe("kernai runs", () => {
       () =>
         Effect.gen(function* () {
           const folder = yield* place
-          const store = ["--store", yield* where]
+          const store = ["--store", yield* where(folder)]
           sendPicture(folder)
           const asked = yield* start(folder, ["run", "What is this?", "--image", "cat.png", ...store, ...agent])
           assert.strictEqual(asked.code, 3, asked.error)
           const runId = idOf(asked)
           rmSync(join(folder, "cat.png"))
-          assert.strictEqual((yield* start(folder, ["runs", "approve", runId, ...store])).code, 0)
+          assert.strictEqual((yield* kernai(["runs", "approve", runId, ...store])).code, 0)
           const finished = yield* start(folder, ["runs", "resume", runId, "--quiet", ...store, ...agent])
           assert.deepStrictEqual(finished, { code: 0, out: "All done.\n", error: "" })
           assert.strictEqual(traceOf(folder), weighed)
@@ -239,12 +243,21 @@ describe("kernai runs", () => {
         sendPicture(folder)
         const asked = yield* start(folder, ["run", "What is this?", "--image", "cat.png", "-y", ...sqlite, ...agent])
         assert.strictEqual(traceOf(folder), weighed)
-        const forked = yield* start(folder, ["runs", "fork", idOf(asked), "1", ...sqlite])
+        const forked = yield* kernai(["runs", "fork", idOf(asked), "1", ...sqliteOf(folder)])
         const again = yield* start(folder, ["runs", "resume", idOf(forked), "-q", "-y", ...sqlite, ...agent])
         assert.strictEqual(again.out, "All done.\n")
         assert.strictEqual(traceOf(folder), weighed.repeat(2))
 
-        const detached = yield* start(folder, ["run", "And this?", "--image", "cat.png", "--detach", ...sqlite])
+        const detached = yield* kernai([
+          "run",
+          "And this?",
+          "--root",
+          folder,
+          "--image",
+          "cat.png",
+          "--detach",
+          ...sqliteOf(folder)
+        ])
         rmSync(join(folder, "cat.png"))
         const worked = yield* start(folder, ["worker", "--once", "--yes", ...sqlite, ...agent])
         assert.include(worked.out, `${detached.out.trim()}  completed\n`)
@@ -262,14 +275,13 @@ describe("kernai runs", () => {
   ]
   it.live.each(mistakes)("runs nothing when called with %j, and says why in a line", ([args, reason]) =>
     Effect.gen(function* () {
-      const folder = yield* place
-      const { code, error, out } = yield* start(folder, args)
+      const { code, error, out } = yield* kernai(args)
       assert.strictEqual(code, 2)
       assert.strictEqual(out, "")
       assert.match(error, /^kernai: .*\n$/)
       assert.include(error, reason)
       assert.notInclude(error, "SECRET")
-      assert.isFalse(existsSync(join(folder, "missing.db")) || existsSync(join(folder, "runs.db")))
+      assert.isFalse(existsSync("missing.db") || existsSync("runs.db"))
     })
   )
 
@@ -287,7 +299,7 @@ describe("kernai runs", () => {
           ["export", id],
           ["list", "--json"]
         ]) {
-          const { code, out } = yield* start(folder, ["runs", ...args, ...sqlite])
+          const { code, out } = yield* kernai(["runs", ...args, ...sqliteOf(folder)])
           assert.strictEqual(code, 0)
           assert.notMatch(out.replaceAll("\n", ""), /[\p{Cc}\p{Cf}]/u)
         }

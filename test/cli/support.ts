@@ -1,7 +1,9 @@
 /**
- * A screen that remembers what was written, and where.
+ * A screen that remembers what was written, and where; and calls of the command line that write there.
  */
-import { Layer } from "effect"
+import { ConfigProvider, Effect, Layer } from "effect"
+import { codeOf } from "../../src/cli/exit.ts"
+import { program } from "../../src/cli/program.ts"
 import { Screen } from "../../src/cli/screen.ts"
 
 export interface Written {
@@ -29,3 +31,33 @@ export const memoryScreen = (colors = false): Written => {
     })
   }
 }
+
+export interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly error: string
+}
+
+/**
+ * Calls `kernai` in this process, as one of its own would be called: a start costs far more than most commands.
+ *
+ * `env` is all of the environment there is.
+ */
+export const kernai = (
+  args: ReadonlyArray<string>,
+  options: { readonly env?: { readonly [name: string]: string }; readonly colors?: boolean } = {}
+): Effect.Effect<Ended & { readonly progress: string }> =>
+  Effect.suspend(() => {
+    const screen = memoryScreen(options.colors)
+    return program(args).pipe(
+      Effect.provide(screen.layer),
+      Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: options.env ?? {} })),
+      Effect.exit,
+      Effect.map((exit) => ({
+        code: codeOf(exit),
+        out: screen.out(),
+        progress: screen.progress(),
+        error: screen.error()
+      }))
+    )
+  })

@@ -232,9 +232,14 @@ describe("a run stopped at any commit", () => {
             return yield* Stream.runCollect((yield* RunStore.RunStore).read("r"))
           }).pipe(Effect.provide(world(mock, hooks)))
           let state: RunState.RunState | undefined
+          let last = ""
           for (const record of records) {
             state = RunState.advance(state, record)
             const messages = [...ChatHistory.ofState(state), Message.user("And now?")]
+            // Most commits say nothing new to a model.
+            const said = JSON.stringify(messages)
+            if (said === last) continue
+            last = said
             for (const tools of [[], [tool]]) {
               const asked = request({ model, messages, tools })
               for (const wire of check) {

@@ -1,5 +1,5 @@
 /** HTTP servers on loopback that tests script themselves. */
-import { Effect } from "effect"
+import { Effect, Schedule } from "effect"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 
@@ -21,10 +21,17 @@ export interface Running {
   readonly stop: Effect.Effect<void>
 }
 
+/** Somebody's connection may hold a port for a moment that a server had and wants again. */
+const untilFree = {
+  while: (error: NodeJS.ErrnoException) => error.code === "EADDRINUSE",
+  schedule: Schedule.spaced("20 millis"),
+  times: 250
+}
+
 /** Starts a server for the time of the scope. */
 export const serve = (handle: (request: Seen, response: http.ServerResponse) => void, port = 0) =>
   Effect.acquireRelease(
-    Effect.callback<Running>((resume) => {
+    Effect.callback<Running, NodeJS.ErrnoException>((resume) => {
       const seen: Array<Seen> = []
       let sockets = 0
       const server = http.createServer((request, response) => {
@@ -41,6 +48,7 @@ export const serve = (handle: (request: Seen, response: http.ServerResponse) => 
         sockets++
         socket.on("close", () => sockets--)
       })
+      server.once("error", (error) => resume(Effect.fail(error)))
       server.listen(port, "127.0.0.1", () => {
         const { port } = server.address() as AddressInfo
         const stop = Effect.callback<void>((resume) => {
@@ -57,7 +65,7 @@ export const serve = (handle: (request: Seen, response: http.ServerResponse) => 
           })
         )
       })
-    }),
+    }).pipe(Effect.retry(untilFree), Effect.orDie),
     (server) => Effect.ignore(server.stop)
   )
 
