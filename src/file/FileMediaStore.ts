@@ -11,11 +11,14 @@
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
+import type { PlatformError } from "effect/PlatformError"
 import * as Semaphore from "effect/Semaphore"
 import { createHash, randomUUID } from "node:crypto"
 import * as Record from "../internal/mediaRecord.ts"
 import * as Shelves from "../internal/mediaShelf.ts"
+import * as Read from "../internal/readFile.ts"
 import type { StoreError } from "../KernelError.ts"
+import * as Limits from "../Limits.ts"
 import { MediaStore, type StoredMedia } from "../MediaStore.ts"
 import { failed, isTag, syncDirectory } from "./internal/disk.ts"
 import * as Name from "./internal/name.ts"
@@ -77,11 +80,15 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
   /** How many media, and bytes, are here: counted once, and kept up by us. */
   let counted: { readonly media: number; readonly bytes: number } | undefined
 
-  const recordAt = (path: string) =>
-    Effect.flatMap(
-      Effect.catchIf(files.readFileString(path), isTag("NotFound"), () => Effect.undefined),
-      (text) => (text === undefined ? Effect.undefined : Record.decode(text))
+  const recordAt = Effect.fnUntraced(function* (path: string) {
+    const { fetchedBytes } = yield* Limits.Limits
+    const text = yield* Effect.catchIf(
+      readable(Read.text(files, path, fetchedBytes), path),
+      (error) => error._tag === "PlatformError" && isTag("NotFound")(error),
+      () => Effect.undefined
     )
+    return text === undefined ? undefined : yield* Record.decode(text)
+  })
 
   const records = Effect.gen(function* () {
     const names = yield* Effect.catchIf(files.readDirectory(folder), isTag("NotFound"), () => Effect.succeed([]))
@@ -97,7 +104,8 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
   const read = Effect.fnUntraced(function* (record: Record.Record) {
     const { source } = record
     if (source.type !== "bytes") return Record.mediaOf(record, none)
-    const bytes = yield* files.readFile(`${folder}/${Name.make(source.digest)}`)
+    const path = `${folder}/${Name.make(source.digest)}`
+    const bytes = yield* readable(Read.bytes(files, path, source.size), path)
     if (digestOf(bytes) !== source.digest)
       return yield* Record.corrupt(`the bytes of '${record.id}' are not what they were`)
     return Record.mediaOf(record, bytes)
@@ -161,6 +169,15 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
     )
   }
 }
+
+/** A file that is not of the kind or size it was written with is not ours any more. */
+const readable = <A>(
+  read: Effect.Effect<A, Read.Refusal>,
+  path: string
+): Effect.Effect<A, PlatformError | StoreError> =>
+  Effect.mapError(read, (refusal) =>
+    typeof refusal === "string" ? Record.corrupt(`'${path}' is ${refusal}`) : refusal
+  )
 
 const none = new Uint8Array(0)
 

@@ -20,11 +20,11 @@ export const bytes = /*#__PURE__*/ Effect.fnUntraced(function* (
   // What is no plain file may wait for ever when it is opened.
   const { size, type } = yield* files.stat(path)
   if (type !== "File") return yield* Effect.fail("not a plain file")
-  if (Number(size) > maxBytes) return yield* tooLarge(maxBytes)
+  if (Number(size) > maxBytes) return yield* Effect.fail(tooLarge(maxBytes))
   // It may grow meanwhile, and one that is made as it is read has no size.
   const pieces = yield* Stream.runCollect(files.stream(path, { bytesToRead: maxBytes + 1 }))
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
-  if (length > maxBytes) return yield* tooLarge(maxBytes)
+  if (length > maxBytes) return yield* Effect.fail(tooLarge(maxBytes))
   const whole = new Uint8Array(length)
   let at = 0
   for (const piece of pieces) {
@@ -38,4 +38,5 @@ export const bytes = /*#__PURE__*/ Effect.fnUntraced(function* (
 export const text = (files: FileSystem.FileSystem, path: string, maxBytes: number): Effect.Effect<string, Refusal> =>
   Effect.map(bytes(files, path, maxBytes), (read) => new TextDecoder().decode(read))
 
-const tooLarge = (maxBytes: number) => Effect.fail(`larger than ${maxBytes} bytes`)
+/** The refusal of a file of more bytes than these. */
+export const tooLarge = (maxBytes: number): string => `larger than ${maxBytes} bytes`

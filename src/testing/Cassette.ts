@@ -21,7 +21,9 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as Content from "../Content.ts"
 import type { Json } from "../internal/json.ts"
+import * as Read from "../internal/readFile.ts"
 import { StoreError } from "../KernelError.ts"
+import * as Limits from "../Limits.ts"
 import * as Cuts from "./internal/cut.ts"
 import * as Redaction from "./internal/redaction.ts"
 
@@ -107,16 +109,26 @@ const json = (text: string) =>
 const decode = /*#__PURE__*/ Schema.decodeUnknownEffect(Cassette)
 
 /**
- * Reads a cassette from a file.
+ * Reads a cassette from a plain file of at most `Limits.fetchedBytes`.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const fromFile = /*#__PURE__*/ Effect.fnUntraced(function* (file: string) {
   const files = yield* FileSystem.FileSystem
-  const text = yield* Effect.mapError(files.readFileString(file), () => unavailable("read a cassette", file))
+  const { fetchedBytes } = yield* Limits.Limits
+  const text = yield* Effect.mapError(Read.text(files, file, fetchedBytes), (refusal) =>
+    unread(file, refusal, fetchedBytes)
+  )
   return yield* parse(text)
 })
+
+const unread = (file: string, refusal: Read.Refusal, maxBytes: number) =>
+  new StoreError({
+    operation: "read a cassette",
+    reason: refusal === Read.tooLarge(maxBytes) ? "limit_exceeded" : "unavailable",
+    detail: `'${file}' ${typeof refusal === "string" ? `is ${refusal}` : "cannot be read"}`
+  })
 
 /**
  * Settings of playing back.
@@ -188,7 +200,8 @@ export interface FileOptions {
  * An HTTP client that plays a file and, depending on the mode, records into it.
  *
  * The file is written after each complete exchange. An interrupted one is not
- * recorded.
+ * recorded, nor is one that would make the file larger than `Limits.fetchedBytes`,
+ * which is what is read again: the log says so.
  *
  * @category layers
  * @since 0.1.0
@@ -209,23 +222,22 @@ export const layer = (
       if (options.mode === "none") return inside
 
       const lock = yield* Semaphore.make(1)
+      const write = Effect.fnUntraced(function* (exchange: Exchange) {
+        const { fetchedBytes } = yield* Limits.Limits
+        const cassette: Cassette = {
+          vendor: options.vendor ?? old?.vendor ?? Redaction.hostOf(exchange.request.url),
+          name: options.name ?? old?.name ?? options.file.replace(/^.*[/\\]/, "").replace(/\.json$/, ""),
+          model: old?.model ?? Redaction.modelOf(exchange.request.body),
+          interactions: [...exchanges, exchange]
+        }
+        const bytes = new TextEncoder().encode(`${JSON.stringify(cassette, undefined, 2)}\n`)
+        if (bytes.length > fetchedBytes)
+          return yield* notRecorded(`'${options.file}' would be ${Read.tooLarge(fetchedBytes)}`)
+        exchanges.push(exchange)
+        yield* files.writeFile(options.file, bytes)
+      })
       const save = (exchange: Exchange) =>
-        lock
-          .withPermits(1)(
-            Effect.suspend(() => {
-              exchanges.push(exchange)
-              const cassette: Cassette = {
-                vendor: options.vendor ?? old?.vendor ?? Redaction.hostOf(exchange.request.url),
-                name: options.name ?? old?.name ?? options.file.replace(/^.*[/\\]/, "").replace(/\.json$/, ""),
-                model: old?.model ?? Redaction.modelOf(exchange.request.body),
-                interactions: exchanges
-              }
-              return files.writeFileString(options.file, `${JSON.stringify(cassette, undefined, 2)}\n`)
-            })
-          )
-          .pipe(
-            Effect.catch(() => Effect.logWarning(`an exchange was not recorded: '${options.file}' cannot be written`))
-          )
+        Effect.catch(lock.withPermits(1)(write(exchange)), () => notRecorded(`'${options.file}' cannot be written`))
       const recording = recorder(outside, save)
       if (options.mode === "all") return recording
       return HttpClient.make((request) =>
@@ -241,6 +253,8 @@ export const layer = (
 /**
  * An HTTP client that passes everything on to another and tells of each complete exchange.
  *
+ * A body of more than `Limits.fetchedBytes` is passed on as well, but not recorded: the log says so.
+ *
  * @category constructors
  * @since 0.1.0
  */
@@ -248,22 +262,33 @@ export const recorder = (
   client: HttpClient.HttpClient,
   save: (exchange: Exchange) => Effect.Effect<void>
 ): HttpClient.HttpClient =>
-  HttpClient.make((request) =>
-    Effect.map(client.execute(request), (response) => {
+  HttpClient.make(
+    Effect.fnUntraced(function* (request) {
+      const { fetchedBytes } = yield* Limits.Limits
+      const response = yield* client.execute(request)
       const utf8 = new TextDecoder()
       let body = ""
+      let size = 0
+      const done = Effect.suspend(() =>
+        size > fetchedBytes
+          ? notRecorded(`its body is ${Read.tooLarge(fetchedBytes)}`)
+          : save(Redaction.exchange(request, response, body))
+      )
       const stream = response.stream.pipe(
         Stream.mapArray((chunks) => {
-          for (const chunk of chunks) body += utf8.decode(chunk, { stream: true })
+          for (const chunk of chunks) {
+            size += chunk.length
+            body = size > fetchedBytes ? "" : body + utf8.decode(chunk, { stream: true })
+          }
           return chunks
         }),
-        Stream.concat(
-          Stream.drain(Stream.fromEffect(Effect.suspend(() => save(Redaction.exchange(request, response, body)))))
-        )
+        Stream.concat(Stream.drain(Stream.fromEffect(done)))
       )
       return withStream(response, stream)
     })
   )
+
+const notRecorded = (why: string) => Effect.logWarning(`an exchange was not recorded: ${why}`)
 
 const isAbout = (exchange: Exchange, method: string, url: URL): boolean =>
   exchange.request.method === method && Redaction.pathOf(exchange.request.url) === url.pathname
@@ -305,5 +330,3 @@ const refusal = (request: HttpClientRequest.HttpClientRequest, description: stri
   new HttpClientError.HttpClientError({ reason: new HttpClientError.EncodeError({ request, description }) })
 
 const broken = (operation: string, detail: string) => new StoreError({ operation, reason: "corrupt", detail })
-
-const unavailable = (operation: string, detail: string) => new StoreError({ operation, reason: "unavailable", detail })

@@ -316,6 +316,8 @@ export const toJson: (report: Report) => JsonObject = Outcome.toJson
 /**
  * Keeps a report as a file of its own in a folder, names it in the folder's `manifest.json`, and gives its path (BP-184).
  *
+ * A `manifest.json` of more than `Limits.fetchedBytes` is left as it is, and saving fails.
+ *
  * @category running
  * @since 0.1.0
  */

@@ -1,8 +1,9 @@
 import { NodeFileSystem } from "@effect/platform-node"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
-import { Media, MediaStore, RunStore } from "kernai"
+import { Limits, Media, MediaStore, RunStore } from "kernai"
 import { FileMediaStore, FileRunStore } from "kernai/file"
+import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as Journal from "../../src/testing/internal/journal.ts"
 import { open, suite } from "../support/mediaStore.ts"
@@ -69,6 +70,28 @@ describe("FileMediaStore, on disk", () => {
       const [bytes] = fs.readdirSync(place).filter((file) => !file.endsWith(".json"))
       fs.writeFileSync(`${place}/${bytes}`, "b")
       assert.strictEqual(yield* reason, "corrupt")
+      fs.rmSync(`${place}/${bytes}`)
+      assert.strictEqual(yield* reason, "unavailable")
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("reads no more of a file than was written, and no pipe somebody put there", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const { id } = yield* Effect.flatMap((yield* at(directory)).run("r"), (run) => run.put(png("a")))
+      const place = `${directory}/Media/Runs/r`
+      const [bytes] = fs.readdirSync(place).filter((file) => !file.endsWith(".json"))
+      const error = Effect.gen(function* () {
+        const run = yield* (yield* at(directory)).run("r")
+        return yield* Effect.flip(run.bytes(id))
+      })
+      fs.writeFileSync(`${place}/${bytes}`, "ab")
+      assert.match((yield* error).message, /is larger than 1 bytes/)
+      fs.rmSync(`${place}/${bytes}`)
+      execFileSync("mkfifo", [`${place}/${bytes}`])
+      assert.match((yield* error).message, /is not a plain file/)
+      fs.truncateSync(`${place}/${id}.json`, Limits.defaults.fetchedBytes + 1)
+      assert.match((yield* error).message, new RegExp(`${id}.json' is larger than 20971520 bytes`))
     }).pipe(Effect.scoped)
   )
 

@@ -1,7 +1,8 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Stream } from "effect"
+import { Effect, FileSystem, Layer, Logger, Stream } from "effect"
 import { HttpClient } from "effect/http"
+import { Limits } from "kernai"
 import { Cassette } from "../../src/testing/index.ts"
 import { chunk, ending } from "../support/faultServer.ts"
 import { cassettes, read, request, stub, vendor } from "../support/provider.ts"
@@ -36,6 +37,16 @@ const inFile = <A, E>(use: (file: string) => Effect.Effect<A, E, FileSystem.File
     const folder = yield* Effect.orDie(files.makeTempDirectoryScoped())
     return yield* use(`${folder}/run.json`)
   }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+
+/** What is logged, and the limits of what is read whole. */
+const within = (fetchedBytes: number) => {
+  const lines: Array<string> = []
+  const layer = Layer.merge(
+    Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))]),
+    Layer.succeed(Limits.Limits, { ...Limits.defaults, fetchedBytes })
+  )
+  return { lines, layer }
+}
 
 describe("Cassette", () => {
   it.effect("records what happens and plays it back without the network", () =>
@@ -132,6 +143,57 @@ describe("Cassette", () => {
         }
         assert.notProperty({}, "polluted")
       }).pipe(Effect.scoped)
+    )
+  )
+
+  it.effect("a file that is too large, or no plain file, is not read", () =>
+    inFile((file) =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        const text = JSON.stringify({ vendor: "v", name: "n", model: "m", interactions: [] })
+        yield* Effect.orDie(files.writeFileString(file, text))
+        const read = (limit: number, path = file) =>
+          Effect.provide(Cassette.fromFile(path), within(limit).layer, { local: true })
+        assert.strictEqual((yield* read(text.length)).name, "n")
+        const large = yield* Effect.flip(read(text.length - 1))
+        assert.strictEqual(large.reason, "limit_exceeded")
+        assert.include(large.message, `'${file}' is larger than ${text.length - 1} bytes`)
+        const folder = yield* Effect.flip(read(text.length, file.slice(0, file.lastIndexOf("/"))))
+        assert.strictEqual(folder.reason, "unavailable")
+        assert.include(folder.message, "is not a plain file")
+      })
+    )
+  )
+
+  it.effect("passes on a body that is too large to be kept, and records the others", () =>
+    Effect.gen(function* () {
+      const bodies = ["é".repeat(50), "é".repeat(51), "short"]
+      const http = stub((_, call) => Effect.succeed(new Response(bodies[call])))
+      const saved: Array<string> = []
+      const client = Cassette.recorder(http.client, ({ response }) => Effect.sync(() => saved.push(response.body)))
+      const { layer, lines } = within(100)
+      const texts = Effect.forEach(bodies, () => Effect.flatMap(client.get("https://x.test/"), ({ text }) => text))
+      assert.deepStrictEqual(yield* Effect.provide(texts, layer), bodies)
+      assert.deepStrictEqual(saved, [bodies[0], "short"])
+      assert.deepStrictEqual(lines, ["an exchange was not recorded: its body is larger than 100 bytes"])
+    })
+  )
+
+  it.effect("never writes a file that is too large to be read again", () =>
+    inFile((file) =>
+      Effect.gen(function* () {
+        const http = live()
+        const files = yield* FileSystem.FileSystem
+        const cassette = Cassette.layer({ file, mode: "new" }).pipe(Layer.provide(http.layer))
+        yield* Effect.provide(ask("hi"), cassette, { local: true })
+        const before = yield* Effect.orDie(files.readFileString(file))
+        const limit = before.length + 100
+        const { layer, lines } = within(limit)
+        yield* Effect.provide(Effect.all([ask("hi"), ask("more")]), Layer.merge(cassette, layer), { local: true })
+        assert.strictEqual(http.asked.length, 2)
+        assert.deepStrictEqual(lines, [`an exchange was not recorded: '${file}' would be larger than ${limit} bytes`])
+        assert.strictEqual(yield* Effect.orDie(files.readFileString(file)), before)
+      })
     )
   )
 

@@ -1,7 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Path, Schema } from "effect"
-import { Provider, Skill } from "kernai"
+import { Limits, Provider, Skill } from "kernai"
 import { Scenario } from "kernai/testing"
 
 const final = (text: string) => `<block type="final">${text}</block>`
@@ -232,6 +232,27 @@ describe("Scenario.save", () => {
       yield* fs.writeFileString(manifest, '[{"scenario": ')
       yield* Scenario.save(yield* Scenario.run(simple()), directory)
       assert.strictEqual(JSON.parse(yield* fs.readFileString(manifest)).length, 1)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("adds nothing to a manifest that is too large to be read, and leaves it as it is", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const manifest = path.join(directory, "manifest.json")
+      const report = yield* Scenario.run(simple())
+      const first = path.basename(yield* Scenario.save(report, directory))
+      const before = yield* fs.readFileString(manifest)
+      const save = (fetchedBytes: number) =>
+        Effect.provideService(Scenario.save(report, directory), Limits.Limits, { ...Limits.defaults, fetchedBytes })
+      const error = yield* Effect.flip(save(before.length - 1))
+      assert.include(error.message, `'${manifest}' is larger than ${before.length - 1} bytes`)
+      assert.strictEqual(yield* fs.readFileString(manifest), before)
+      yield* save(before.length)
+      const entries: ReadonlyArray<{ readonly log: string }> = JSON.parse(yield* fs.readFileString(manifest))
+      assert.strictEqual(entries.length, 2)
+      assert.strictEqual(entries[0]?.log, first)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })

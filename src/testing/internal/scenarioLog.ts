@@ -3,17 +3,18 @@
  *
  * Names never collide: a second run in the same second gets a number (W-41).
  * The list is written by one process at a time, whole or not at all; a broken
- * one starts anew.
+ * one starts anew, and one of more than `Limits.fetchedBytes` takes no more.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
-import * as Option from "effect/Option"
 import * as Path from "effect/Path"
-import type { PlatformError } from "effect/PlatformError"
+import { badArgument, type PlatformError } from "effect/PlatformError"
 import * as Random from "effect/Random"
 import type { Json, JsonObject } from "../../internal/json.ts"
+import * as Read from "../../internal/readFile.ts"
+import * as Limits from "../../Limits.ts"
 import { type Report, toJson } from "./outcome.ts"
 
 type Files = FileSystem.FileSystem | Path.Path
@@ -66,8 +67,7 @@ const append = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string, sum
   const path = yield* Path.Path
   const file = path.join(directory, "manifest.json")
   const change = Effect.gen(function* () {
-    const known = yield* Effect.option(fs.readFileString(file))
-    const list = [...Option.match(known, { onNone: () => [], onSome: entriesOf }), summary]
+    const list = [...(yield* entries(fs, file)), summary]
     // Written beside and moved: whoever reads it sees the old list or the new one.
     const fresh = `${file}.${yield* Random.nextIntBetween(0, 0x7fff_ffff)}`
     yield* fs.writeFileString(fresh, `[\n${list.map((entry) => JSON.stringify(entry)).join(",\n")}\n]\n`)
@@ -79,6 +79,18 @@ const append = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string, sum
     () => Effect.ignore(fs.remove(`${file}.lock`, { recursive: true }))
   )
 })
+
+// A list that is too large to be read is nobody's to throw away: saving fails until it is moved.
+const entries = (fs: FileSystem.FileSystem, file: string): Effect.Effect<ReadonlyArray<Json>, PlatformError> =>
+  Effect.flatMap(Limits.Limits, ({ fetchedBytes }) =>
+    Effect.matchEffect(Read.text(fs, file, fetchedBytes), {
+      onSuccess: (text) => Effect.succeed(entriesOf(text)),
+      onFailure: (refusal) => (typeof refusal === "string" ? Effect.fail(unread(file, refusal)) : Effect.succeed([]))
+    })
+  )
+
+const unread = (file: string, refusal: string) =>
+  badArgument({ module: "Scenario", method: "save", description: `'${file}' is ${refusal}` })
 
 const entriesOf = (text: string): ReadonlyArray<Json> => {
   try {
