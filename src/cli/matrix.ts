@@ -15,6 +15,7 @@ import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Stream from "effect/Stream"
 import { fileURLToPath } from "node:url"
 import { isJsonObject } from "../internal/json.ts"
+import * as Limits from "../Limits.ts"
 import * as Logs from "../testing/internal/scenarioLog.ts"
 import { Codes, CommandFailed, usage } from "./exit.ts"
 import { type Options as Look, paint } from "./pen.ts"
@@ -141,13 +142,27 @@ const speak = (args: ReadonlyArray<string>) =>
           forceKillAfter: "5 seconds"
         })
       )
-      const text = (stream: Stream.Stream<Uint8Array, { readonly message: string }>) =>
-        Stream.mkString(Stream.decodeText(stream))
-      const [out, error, code] = yield* Effect.all([text(child.stdout), text(child.stderr), child.exitCode], {
-        concurrency: "unbounded"
-      })
+      const { frameBytes } = yield* Limits.Limits
+      const [out, error, code] = yield* Effect.all(
+        [tail(child.stdout, frameBytes), tail(child.stderr, frameBytes), child.exitCode],
+        { concurrency: "unbounded" }
+      )
       return { code, out, error }
     })
+  )
+
+/**
+ * The last of what a process says, at least so many characters of it: its report is its last line.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const tail = <E>(stream: Stream.Stream<Uint8Array, E>, length: number): Effect.Effect<string, E> =>
+  Stream.runFold(
+    Stream.decodeText(stream),
+    () => "",
+    // Cut once in a while, so that each character is moved about once.
+    (kept, text) => (kept.length + text.length > 2 * length ? (kept + text).slice(-length) : kept + text)
   )
 
 /** What a process said of its scenario. */

@@ -1,9 +1,10 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Path } from "effect"
+import { Effect, FileSystem, Layer, Path, Stream } from "effect"
 import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { CommandFailed } from "../../src/cli/exit.ts"
+import { tail } from "../../src/cli/matrix.ts"
 import { type Options, runScenarios } from "../../src/cli/scenario.ts"
 import { memoryScreen } from "./support.ts"
 
@@ -98,6 +99,18 @@ describe("kernai scenario run", () => {
 })
 
 describe("kernai scenario matrix", () => {
+  it.effect("keeps the end of what a process says, however much it says", () =>
+    Effect.gen(function* () {
+      const report = `{"status":"ok"}\n`
+      const noise = Stream.fromIterable(Array.from({ length: 1_000 }, (_, line) => `${line} é\n`))
+      const said = yield* tail(Stream.encodeText(Stream.concat(noise, Stream.make(report))), 100)
+      assert.isAtLeast(said.length, 100)
+      assert.isAtMost(said.length, 200)
+      assert.isTrue(said.endsWith(`999 é\n${report}`))
+      assert.strictEqual(yield* tail(Stream.encodeText(Stream.make("a", "b")), 100), "ab")
+    })
+  )
+
   it.live("runs each pair in a process of its own: a crash is an error of that pair alone (BP-185)", () =>
     Effect.gen(function* () {
       const directory = yield* folder({
