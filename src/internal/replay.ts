@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { CallResult } from "../Call.ts"
 import type { Content } from "../Content.ts"
-import { ExtensionFailed, KernelError, MiddlewareTermination, ProviderError, RunNotFound } from "../KernelError.ts"
+import { ExtensionFailed, type KernelError, MiddlewareTermination, ProviderError, RunNotFound } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import type { Middleware, ToolEffect } from "../Middleware.ts"
 import type { PhaseEvent, RunEvent } from "../RunEvent.ts"
@@ -226,14 +226,16 @@ const texts = (fields: unknown): { readonly [key: string]: string } =>
     Object.entries(fields ?? {}).filter((entry): entry is [string, string] => typeof entry[1] === "string")
   )
 
-const decodeError = /*#__PURE__*/ Schema.decodeUnknownOption(KernelError)
+/** What a model call can have failed with. */
+const ModelFailure = /*#__PURE__*/ Schema.Union([ProviderError, ExtensionFailed, MiddlewareTermination])
 
-const failureOf = ({ fields, message, tag }: ErrorInfo): ProviderError | ExtensionFailed | MiddlewareTermination => {
-  const error = Option.getOrUndefined(decodeError({ _tag: tag, ...fields }))
-  return error instanceof ProviderError || error instanceof ExtensionFailed || error instanceof MiddlewareTermination
-    ? error
-    : new ProviderError({ provider: "replay", reason: "unknown", detail: message })
-}
+const decodeFailure = /*#__PURE__*/ Schema.decodeUnknownOption(ModelFailure)
+
+const failureOf = ({ fields, message, tag }: ErrorInfo): typeof ModelFailure.Type =>
+  Option.getOrElse(
+    decodeFailure({ _tag: tag, ...fields }),
+    () => new ProviderError({ provider: "replay", reason: "unknown", detail: message })
+  )
 
 /** The parts of replies that were heard to their end, by run and step. */
 type Replies = ReadonlyMap<string, ReadonlyArray<StreamPart>>

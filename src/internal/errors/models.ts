@@ -1,0 +1,57 @@
+/**
+ * A model's name that leads to no model (DR-25).
+ *
+ * Raised before any call: whoever chose the name gave one that cannot be used here.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+
+/**
+ * A model string without a provider or a model (DR-25).
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class InvalidModel extends Schema.TaggedError<InvalidModel>()("InvalidModel", { input: Schema.String }) {
+  override get message() {
+    return `'${this.input}' is not a model: expected <provider>/<model>`
+  }
+}
+
+/**
+ * A provider key nobody registered (DR-25).
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class UnsupportedProvider extends Schema.TaggedError<UnsupportedProvider>()("UnsupportedProvider", {
+  provider: Schema.String,
+  supported: Schema.Array(Schema.String)
+}) {
+  override get message() {
+    return `unknown provider '${this.provider}'; known: ${this.supported.join(", ")}`
+  }
+}
+
+/**
+ * A known provider whose package or key is missing (DR-25).
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ProviderUnavailable extends Schema.TaggedError<ProviderUnavailable>()("ProviderUnavailable", {
+  provider: Schema.String,
+  /** The npm package that would bring it, if any. */
+  package: Schema.optionalKey(Schema.String),
+  /** The environment variable that is not set, if any. */
+  variable: Schema.optionalKey(Schema.String)
+}) {
+  override get message() {
+    const needs = [
+      this.package === undefined ? undefined : `install ${this.package}`,
+      this.variable === undefined ? undefined : `set ${this.variable}`
+    ].filter((need) => need !== undefined)
+    return `provider '${this.provider}' is not available: ${needs.join(" and ")}`
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * A model that was asked, or was about to be, and did not answer.
+ *
+ * `ProviderError` is one error for every vendor, with the reason as a word; its
+ * texts never hold a key or what a vendor's body said.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+
+/**
+ * Why a model call failed.
+ *
+ * `rate_limited`, `overloaded`, `server_error`, `disconnected`, `timeout` and `incomplete` may pass;
+ * the rest needs a change of request, key or model.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export const ProviderReason = /*#__PURE__*/ Schema.Literals([
+  "not_configured",
+  "authentication",
+  "permission",
+  "invalid_request",
+  "not_found",
+  "rate_limited",
+  "quota_exhausted",
+  "overloaded",
+  "server_error",
+  "disconnected",
+  "timeout",
+  "incomplete",
+  "invalid_response",
+  "content_filter",
+  "refusal",
+  "context_length",
+  "redirect",
+  "limit_exceeded",
+  "unknown"
+])
+/**
+ * @category errors
+ * @since 0.1.0
+ */
+export type ProviderReason = typeof ProviderReason.Type
+
+/**
+ * A model call failed (BP-44, AC-3). The texts never hold a key or a vendor's body.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ProviderError extends Schema.TaggedError<ProviderError>()("ProviderError", {
+  provider: Schema.String,
+  reason: ProviderReason,
+  detail: Schema.String,
+  status: Schema.optionalKey(Schema.Int),
+  /** Milliseconds since the epoch before which trying again is useless. */
+  retryAt: Schema.optionalKey(Schema.Finite),
+  /** How many calls were made before giving up. */
+  attempts: Schema.optionalKey(Schema.Int)
+}) {
+  override get message() {
+    return `${this.provider}: ${this.detail}`
+  }
+}
+
+/**
+ * The prompt does not fit the model's window (AC-9). No call was made.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ContextWindowExceeded extends Schema.TaggedError<ContextWindowExceeded>()("ContextWindowExceeded", {
+  estimated: Schema.Int,
+  limit: Schema.Int
+}) {
+  override get message() {
+    return `the prompt needs about ${this.estimated} tokens, ${this.limit} fit`
+  }
+}
