@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Option, Schema } from "effect"
+import { Effect, Layer, Option, Schema, Stream } from "effect"
 import { Tokenizer } from "effect/ai"
 import {
   Agent,
   ChatHistory,
   InstructionBuilder,
   Kernel,
+  Limits,
   MediaStore,
   Memory,
   Message,
@@ -391,6 +392,31 @@ describe("compaction", () => {
       assert.include(said(writer, 0)[1] ?? "", "[ToolCall: look(c0)]")
       assert.include(said(run, 30)[0] ?? "", "In short: They looked around.")
     }).pipe(Effect.provide(world(run, pipeline)))
+  })
+
+  it.effect("hears a summary no further than a reply may go, and goes on without it", () => {
+    const run = bulky(30, 300)
+    let heard = 0
+    const writer = {
+      ...MockProvider.make(),
+      stream: () =>
+        Stream.fromIterable(
+          (function* () {
+            for (;;) yield { type: "text-delta" as const, id: "0", delta: "x".repeat((heard++, 1_000)) }
+          })()
+        )
+    }
+    const pipeline = PromptPipeline.layer({
+      compaction: { summarize: PromptPipeline.summarizer({ provider: writer }) }
+    }).pipe(Layer.provide(MockProvider.layerOf(run)))
+    return Effect.gen(function* () {
+      yield* Kernel.run(small("tools", 1_500), "the task")
+      assert.isTrue(heard > 0)
+      assert.include(said(run, 30)[0] ?? "", "save space.]")
+    }).pipe(
+      Effect.provideService(Limits.Limits, { ...Limits.defaults, replyBytes: 10_000 }),
+      Effect.provide(world(run, pipeline))
+    )
   })
 
   it.effect("keeps the message of the run among those of a long history", () => {

@@ -6,7 +6,8 @@
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Block from "../Block.ts"
-import { MediaNotFound, type ProviderError } from "../KernelError.ts"
+import { LimitExceeded, MediaNotFound, type ProviderError } from "../KernelError.ts"
+import * as Limits from "../Limits.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
 import type { Model } from "../Model.ts"
@@ -18,12 +19,13 @@ const order = `You write short notes. Below is the older part of a conversation 
 /** Bytes of a conversation that are shown: the newest. */
 const shown = 200_000
 
-/** A few words about messages, by a model. */
-export const summarize = (
+/** A few words about messages, by a model; a model that says more than a reply may hold is not heard to its end. */
+export const summarize = /*#__PURE__*/ Effect.fnUntraced(function* (
   provider: ProviderShape,
   model: Model,
   messages: ReadonlyArray<Message>
-): Effect.Effect<string, ProviderError> => {
+): Effect.fn.Return<string, ProviderError | LimitExceeded> {
+  const { replyBytes } = yield* Limits.Limits
   const request: Request = {
     model,
     messages: [Messages.system(order), Messages.user(transcript(messages))],
@@ -31,13 +33,18 @@ export const summarize = (
     generation: { maxTokens: 600 },
     media: { get: () => Effect.succeedNone, bytes: (id) => Effect.fail(new MediaNotFound({ id })) }
   }
-  const text = Stream.runFold(
+  const text = yield* Stream.runFoldEffect(
     provider.stream(request),
     () => "",
-    (text, part) => (part.type === "text-delta" ? text + part.delta : text)
+    (text, part) => {
+      if (part.type !== "text-delta") return Effect.succeed(text)
+      return text.length + part.delta.length > replyBytes
+        ? Effect.fail(new LimitExceeded({ limit: "reply", value: replyBytes }))
+        : Effect.succeed(text + part.delta)
+    }
   )
-  return Effect.map(text, (text) => text.trim())
-}
+  return text.trim()
+})
 
 const transcript = (messages: ReadonlyArray<Message>): string => {
   const lines: Array<string> = []

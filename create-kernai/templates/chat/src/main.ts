@@ -1,8 +1,8 @@
-import { Effect, Layer } from "effect"
+import { Console, Effect, Layer, Stream } from "effect"
 import { Kernel, Message, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { createInterface } from "node:readline"
 import { make } from "./chat.ts"
+import { lines } from "./lines.ts"
 
 // A scripted companion that repeats what it hears.
 const model = MockProvider.layerOf(
@@ -13,13 +13,12 @@ const model = MockProvider.layerOf(
 )
 const live = Kernel.layerMemory.pipe(Layer.provide([SkillRegistry.layer(), model]))
 
+const said = Stream.fromAsyncIterable(lines(process.stdin.setEncoding("utf8")), (error) => error)
+
 const program = Effect.gen(function* () {
   const chat = yield* make
-  const lines = createInterface({ input: process.stdin })
-  console.log("Say something; Ctrl-D ends it.")
-  yield* Effect.promise(async () => {
-    for await (const line of lines) console.log(await Effect.runPromise(Effect.provide(chat.say(line), live)))
-  })
+  yield* Console.log("Say something; Ctrl-D ends it.")
+  yield* Stream.runForEach(said, (line) => Effect.flatMap(chat.say(line), Console.log))
 })
 
-await Effect.runPromise(program)
+await Effect.runPromise(Effect.provide(program, live))
