@@ -20,6 +20,7 @@ import * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
 import { open } from "./internal/state.ts"
 import * as Search from "./internal/runSearch.ts"
+import { notFirst, notOfOne, notTogether } from "./internal/succession.ts"
 import { MediaStore } from "./MediaStore.ts"
 import * as RunCodec from "./RunCodec.ts"
 import type { RunRecord, RunState, Status } from "./RunState.ts"
@@ -212,51 +213,22 @@ export const inOrder =
     (order === "oldest" ? a.createdAt - b.createdAt : b.createdAt - a.createdAt) ||
     (a.runId < b.runId ? -1 : a.runId > b.runId ? 1 : 0)
 
-/**
- * Why a record cannot be the first of a run, if it cannot.
- *
- * @category guards
- * @since 0.1.0
- */
-export const notFirst = ({ revision }: RunRecord): StoreError | undefined =>
-  revision === 1
-    ? undefined
-    : new StoreError({
-        operation: "create",
-        reason: "invalid",
-        detail: `the first revision of a run is 1, not ${revision}`
-      })
-
-/**
- * Why records cannot be stored at once, if they cannot: they are of one run, follow one another, and lead to a state each.
- *
- * @category guards
- * @since 0.1.0
- */
-export const notTogether = (
-  records: Arr.NonEmptyReadonlyArray<RunRecord>,
-  states: ReadonlyArray<RunState>
-): ConcurrentAppendError | StoreError | undefined => notOfOne(records, states) ?? gapIn(records)
-
-/**
- * Why records are not those of one run with a state each, if they are not.
- *
- * @category guards
- * @since 0.1.0
- */
-export const notOfOne = (
-  records: Arr.NonEmptyReadonlyArray<RunRecord>,
-  states: ReadonlyArray<RunState>
-): StoreError | undefined => {
-  const { runId } = records[0]
-  const isOne = records.every((record, index) => record.runId === runId && states[index]?.runId === runId)
-  return isOne && states.length === records.length
-    ? undefined
-    : new StoreError({
-        operation: "commit",
-        reason: "invalid",
-        detail: `records stored at once are of one run and lead to a state each: these begin with one of run '${runId}'`
-      })
+export {
+  /**
+   * @category guards
+   * @since 0.1.0
+   */
+  notFirst,
+  /**
+   * @category guards
+   * @since 0.1.0
+   */
+  notOfOne,
+  /**
+   * @category guards
+   * @since 0.1.0
+   */
+  notTogether
 }
 
 /**
@@ -429,17 +401,6 @@ export const eachRevision = (store: Shape): Shape => {
  * @since 0.1.0
  */
 export const layerMemory: Layer.Layer<RunStore> = /*#__PURE__*/ Layer.sync(RunStore, memory)
-
-/** The first record that does not follow the one before it: a store would have got as far as that one. */
-const gapIn = (records: Arr.NonEmptyReadonlyArray<RunRecord>): ConcurrentAppendError | undefined => {
-  let actualSeq = records[0].revision - 1
-  for (const { revision, runId } of records) {
-    const expectedSeq = revision - 1
-    if (expectedSeq !== actualSeq) return new ConcurrentAppendError({ runId, expectedSeq, actualSeq })
-    actualSeq = revision
-  }
-  return undefined
-}
 
 // An acknowledgement was lost: the same record comes again, as it is or made anew (R-6).
 const isSame = (kept: RunRecord | undefined, record: RunRecord): boolean => {
