@@ -185,6 +185,9 @@ describe("Skill.make", () => {
       const skill = skillOf(Schema.Struct({ constructor: Schema.optionalKey(Schema.String), toString: Schema.String }))
       assert.strictEqual(yield* sentence(skill, {}), "Missing required input: toString for skill 'probe'.")
       assert.deepStrictEqual(yield* skill.call({ toString: "x" }, scope), { toString: "x" })
+      const inner = skillOf(Schema.Struct({ list: Schema.Array(Schema.Struct({ constructor: Schema.String })) }))
+      const told = "Missing required input: list[0].constructor for skill 'probe'."
+      assert.strictEqual(yield* sentence(inner, { list: [{}] }), told)
     })
   )
 
@@ -455,6 +458,18 @@ describe("Skill settings (BP-92, BP-93)", () => {
       assert.strictEqual(Redacted.isRedacted(token) ? Redacted.value(token) : undefined, "s3cret")
       assert.strictEqual(yield* asking((context) => context.config("port")), 25)
     }).pipe(env({ KERNAI_SKILL_MAIL_ER_TOKEN: "s3cret", KERNAI_SKILL_MAIL_ER_PORT: "25", TOKEN: "bare" }))
+  )
+
+  it.effect("takes what the ConfigProvider cannot read for not set (BP-93)", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* asking((context) => context.config("host")), "localhost")
+      assert.isNull(yield* asking((context) => context.credential("hint")))
+    }).pipe(
+      Effect.provideService(
+        ConfigProvider.ConfigProvider,
+        ConfigProvider.make(() => Effect.fail(new ConfigProvider.SourceError({ message: "the disk is gone" })))
+      )
+    )
   )
 
   it.effect("never falls back to the bare key, and names the variable that is missing", () =>

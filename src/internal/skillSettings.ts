@@ -7,10 +7,9 @@
  *
  * @since 0.1.0
  */
-import * as Config from "effect/Config"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { CredentialMissing, SkillSettingInvalid } from "../KernelError.ts"
 
@@ -53,9 +52,10 @@ export type SettingRecord<A> = { readonly [key: string]: A | { readonly [key: st
 export const variable = (skill: string, key: string): string =>
   `KERNAI_SKILL_${skill}_${key}`.toUpperCase().replace(/[^A-Z0-9_]/g, "_")
 
+// The text as it stands: a `Config` would bring its decoders into every bundle, for nothing to decode.
 const fromProvider = (skill: string, key: string): Effect.Effect<Redacted.Redacted<string> | null> =>
-  Config.option(Config.Redacted(variable(skill, key))).pipe(
-    Effect.map(Option.getOrNull),
+  ConfigProvider.ConfigProvider.use((provider) => provider.load([variable(skill, key)])).pipe(
+    Effect.map((node) => (node?.value === undefined ? null : Redacted.make(node.value))),
     // A resolver never fails (BP-93): what cannot be read is not set.
     Effect.orElseSucceed(() => null)
   )
