@@ -20,9 +20,18 @@ import { type Built, newRunId, onGround, type Parts, traced } from "./internal/g
 import { events, listOf, silent, type Sink, steeringOf } from "./internal/host.ts"
 import { remember } from "./internal/kernelParts.ts"
 import * as Offers from "./internal/offer.ts"
-import type { ForkOptions, Input, Recording, Replay, ResumeOptions, RunOptions } from "./internal/options.ts"
+import type {
+  AnswerOptions,
+  ForkOptions,
+  Input,
+  Recording,
+  Replay,
+  ResumeOptions,
+  RunOptions
+} from "./internal/options.ts"
 import * as Replays from "./internal/replay.ts"
 import type { Ground } from "./internal/run.ts"
+import { stored } from "./internal/stored.ts"
 import * as Streams from "./internal/streams.ts"
 import type { KernelError } from "./KernelError.ts"
 import * as MediaStore from "./MediaStore.ts"
@@ -37,6 +46,11 @@ import type { SkillRegistry } from "./SkillRegistry.ts"
 // ---------------------------------------------------------------- models
 
 export type {
+  /**
+   * @category models
+   * @since 0.1.0
+   */
+  AnswerOptions,
   /**
    * @category models
    * @since 0.1.0
@@ -188,15 +202,18 @@ export const submit = <Output, S extends AnySkill<unknown>, R>(
  * Nothing runs here: whoever runs the agent takes the run up, a `RunWorker` at
  * once. Without answers a paused run is only offered again.
  *
+ * Answers that were recorded are a new revision of the run: whoever names the
+ * `revision` that was shown gives all of its answers in one call.
+ *
  * @category running
  * @since 0.1.0
  */
 export const answer = (
   runId: string,
   answers: ReadonlyArray<ApprovalAnswer>,
-  options: { readonly workerId?: string } = {}
+  options: AnswerOptions = {}
 ): Effect.Effect<void, KernelError, RunStore.RunStore> =>
-  RunStore.RunStore.use((store) => Offers.answer(store, runId, answers, options.workerId ?? "local"))
+  RunStore.RunStore.use((store) => Offers.answer(store, runId, answers, options))
 
 /**
  * Takes a stored run up where it stands, and tells what happens from there.
@@ -355,7 +372,7 @@ const make = (built: Built): Shape => {
     options: ResumeOptions,
     sink: Sink
   ): Result<Output, R> =>
-    Effect.flatMap(Begin.stored(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
+    Effect.flatMap(stored(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
       onGround(built, agent, options, sink, state, (ground) =>
         traced(
           ground,

@@ -12,18 +12,10 @@ import * as Calls from "../Call.ts"
 import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
 import type { KernelError } from "../KernelError.ts"
-import {
-  ApprovalNotFound,
-  ConcurrentAppendError,
-  InFlightToolCalls,
-  RewindNotAllowed,
-  RunBusy,
-  RunNotFound
-} from "../KernelError.ts"
+import { ApprovalNotFound, InFlightToolCalls, RewindNotAllowed, RunBusy } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
 import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from "../RunState.ts"
-import type * as RunStore from "../RunStore.ts"
 import { advance } from "./advance.ts"
 import { commit, emptyOutbox, flush, patiently } from "./commit.ts"
 import { effectsOf } from "./dispatch.ts"
@@ -32,6 +24,7 @@ import type { JsonObject } from "./json.ts"
 import { conclude, drive, failWith, restoreOutput } from "./loop.ts"
 import { type AnyAgent, type Ground, now, type Run } from "./run.ts"
 import { ownContext } from "./settle.ts"
+import { stored } from "./stored.ts"
 import * as Tree from "./tree.ts"
 
 /** Who a new run is. */
@@ -129,20 +122,6 @@ export interface Resume {
   /** Prepare the turn again instead of asking with the committed prompt (DR-19). */
   readonly rewind?: boolean
 }
-
-/** The stored state of a run; none of another revision, where one is meant. */
-export const stored = /*#__PURE__*/ Effect.fnUntraced(function* (
-  store: RunStore.Shape,
-  runId: string,
-  revision?: number
-): Effect.fn.Return<RunState, KernelError> {
-  const state = Option.getOrUndefined(yield* store.load(runId))
-  if (state === undefined) return yield* new RunNotFound({ runId })
-  if (revision !== undefined && revision !== state.revision) {
-    return yield* new ConcurrentAppendError({ runId, expectedSeq: revision, actualSeq: state.revision })
-  }
-  return state
-})
 
 /**
  * Takes a stored run up where it stands. A completed one gives its result and commits nothing.

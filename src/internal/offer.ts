@@ -8,10 +8,12 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import type { KernelError } from "../KernelError.ts"
-import { ApprovalNotFound, RunNotFound } from "../KernelError.ts"
+import { ApprovalNotFound } from "../KernelError.ts"
 import type { ApprovalAnswer, RunRecord, RunState } from "../RunState.ts"
 import { advance } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
+import type { AnswerOptions } from "./options.ts"
+import { stored } from "./stored.ts"
 
 /** Lets any worker take a run up at once: a lease that has ended tells it from one somebody runs without any. */
 export const offer = /*#__PURE__*/ Effect.fnUntraced(function* (
@@ -28,19 +30,19 @@ export const offer = /*#__PURE__*/ Effect.fnUntraced(function* (
  *
  * Answers go to the runs that asked: the run itself, or tasks below it. Those
  * are told first, so that a run that goes on finds its tasks answered. One
- * answer that fits no open question, and none is recorded (R-25).
+ * answer that fits no open question, and none is recorded (R-25); nor is any
+ * when the run is not at the revision that is meant (DR-6).
  */
 export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore.Shape,
   runId: string,
   answers: ReadonlyArray<ApprovalAnswer>,
-  by: string
+  options: AnswerOptions
 ): Effect.fn.Return<void, KernelError> {
   const now = yield* Clock.currentTimeMillis
-  const workerId = `${by}#${yield* Random.nextInt}`
-  const tree = yield* treeOf(store, runId)
-  const [root] = tree
-  if (root === undefined) return yield* new RunNotFound({ runId })
+  const workerId = `${options.workerId ?? "local"}#${yield* Random.nextInt}`
+  const root = yield* stored(store, runId, options.revision)
+  const tree = yield* treeOf(store, root)
   const open = new Set(tree.flatMap(questionsOf))
   for (const { toolCallId } of answers) {
     if (!open.delete(toolCallId)) return yield* new ApprovalNotFound({ runId, toolCallId })
@@ -82,16 +84,16 @@ const record = (
 }
 
 /** A run and the tasks below it that have not ended. */
-const treeOf = (store: RunStore.Shape, runId: string): Effect.Effect<ReadonlyArray<RunState>, KernelError> =>
-  Effect.flatMap(store.load(runId), (found) => {
-    if (Option.isNone(found)) return Effect.succeed([])
-    if (found.value.status.type === "completed") return Effect.succeed([found.value])
-    const tasks = (found.value.currentTurn?.inFlight ?? []).filter((call) => call.kind === "task")
-    return Effect.map(
-      Effect.forEach(tasks, (call) => treeOf(store, call.toolCallId)),
-      (below) => [found.value, ...below.flat()]
+const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<ReadonlyArray<RunState>, KernelError> => {
+  if (state.status.type === "completed") return Effect.succeed([state])
+  const tasks = (state.currentTurn?.inFlight ?? []).filter((call) => call.kind === "task")
+  const below = Effect.forEach(tasks, (call) =>
+    Effect.flatMap(store.load(call.toolCallId), (task) =>
+      Option.isNone(task) ? Effect.succeed([]) : treeOf(store, task.value)
     )
-  })
+  )
+  return Effect.map(below, (below) => [state, ...below.flat()])
+}
 
 export const questionsOf = (state: RunState): ReadonlyArray<string> =>
   state.approvals.flatMap((approval) => (approval.answer === undefined ? [approval.toolCallId] : []))

@@ -76,10 +76,20 @@ export interface RunOptions extends CommonOptions {
  * @category models
  * @since 0.1.0
  */
-export interface ResumeOptions extends CommonOptions, Begin.Resume {
+export interface ResumeOptions extends CommonOptions, Begin.Resume, AtRevision {}
+
+/**
+ * How answers are recorded (DR-22).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AnswerOptions extends Pick<CommonOptions, "workerId">, AtRevision {}
+
+interface AtRevision {
   /**
    * The revision the caller decided on, such as that of the head it showed. When the run itself is at another by now,
-   * the resume fails with `ConcurrentAppendError` and commits nothing (DR-6). Its tasks have revisions of their own.
+   * the call fails with `ConcurrentAppendError` and commits nothing (DR-6). Its tasks have revisions of their own.
    */
   readonly revision?: number
 }

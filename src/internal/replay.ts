@@ -24,6 +24,7 @@ import type { StreamPart } from "../StreamPart.ts"
 import * as Begin from "./begin.ts"
 import { drive, type Machine, World } from "./machine.ts"
 import type { Ground } from "./run.ts"
+import { stored } from "./stored.ts"
 import { Tape } from "./tape.ts"
 import * as Tree from "./tree.ts"
 
@@ -95,7 +96,7 @@ export const replay = /*#__PURE__*/ Effect.fnUntraced(function* (
     machine.kill()
     if (tape.fault !== undefined) return yield* tape.fault
   }
-  const state = yield* Begin.stored(store, root)
+  const state = yield* stored(store, root)
   const runs = new Set(records.map((record) => record.runId)).size
   return { events, state, runs, lives: tape.lives.length }
 })
@@ -116,7 +117,7 @@ const begun = /*#__PURE__*/ Effect.fnUntraced(function* (
     const input = messages.at(-1)?.content ?? []
     return Begin.begin(ground, { ...birth, history: messages.slice(0, history), input, context })
   }
-  const state = yield* Begin.stored(store, root)
+  const state = yield* stored(store, root)
   const replay: { [id: string]: Begin.Verdict } = {}
   // A resume that was refused committed nothing but its failure: no verdict was given.
   for (const call of state.currentTurn?.inFlight ?? []) if (call.kind !== "task") replay[call.toolCallId] = "fail"

@@ -113,10 +113,20 @@ describe("kernai runs", () => {
         const shown = yield* kernai(["runs", "show", id, ...sqliteOf(folder)])
         assert.include(shown.out, `? ${id}:t1.0: send wants to run: it may change something\n{\n  "to": "Oslo"\n}\n`)
 
+        const revision = /revision (\d+)/.exec(shown.out)?.[1] ?? ""
+        const stale = `run '${id}' is at revision ${revision}, expected 1`
+        for (const verb of ["approve", "deny"]) {
+          const refused = yield* kernai(["runs", verb, id, "--revision", "1", ...sqliteOf(folder)])
+          assert.strictEqual(refused.code, 1)
+          assert.include(refused.error, stale)
+        }
+
         const approved = yield* start(folder, [
           "runs",
           "approve",
           id,
+          "--revision",
+          revision,
           "--by",
           "Ada",
           "--input",
@@ -127,10 +137,16 @@ describe("kernai runs", () => {
         assert.include(approved.out, `approved  ${id}:t1.0  send\n`)
         assert.strictEqual(traceOf(folder), "")
 
-        const finished = yield* start(folder, ["runs", "resume", id, "--quiet", ...sqlite, ...agent])
+        const taken = ["runs", "resume", id, "--quiet", "--revision"]
+        const old = yield* kernai([...taken, revision, ...sqliteOf(folder), "--script", join(folder, "script.json")])
+        assert.strictEqual(old.code, 1)
+        assert.include(old.error, `is at revision ${Number(revision) + 1}, expected ${revision}`)
+        const finished = yield* start(folder, [...taken, `${Number(revision) + 1}`, ...sqlite, ...agent])
         assert.deepStrictEqual(finished, { code: 0, out: "All done.\n", error: "" })
         assert.strictEqual(traceOf(folder), "Rome\n")
 
+        const again = yield* kernai(["runs", "approve", id, "--revision", revision, ...sqliteOf(folder)])
+        assert.include(again.error, `expected ${revision}`)
         const late = yield* kernai(["runs", "deny", id, ...sqliteOf(folder)])
         assert.strictEqual(late.code, 2)
         assert.include(late.error, "waits for no answer")

@@ -39,3 +39,36 @@ describe("Kernel.resume at a revision", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 })
+
+describe("Kernel.answer at a revision", () => {
+  const both = '<block type="command" name="send">{}</block>\n<block type="command" name="send">{}</block>'
+
+  it.effect("records nothing when the run went on since the caller looked at it (DR-6)", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make(both, '<block type="final">done</block>')
+      yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
+      const store = yield* RunStore.RunStore
+      const head = Effect.map(store.head("r"), Option.getOrThrow)
+      const shown = yield* head
+      const [one, two] = ["r:t1.0", "r:t1.1"].map((toolCallId) => [{ toolCallId, approved: true }])
+      for (const answers of [one, [], [{ toolCallId: "none", approved: true }]]) {
+        const error = yield* Effect.flip(Kernel.answer("r", answers ?? [], { revision: shown.revision - 1 }))
+        assert.strictEqual(error._tag, "ConcurrentAppendError")
+        assert.strictEqual(error.message, `run 'r' is at revision ${shown.revision}, expected ${shown.revision - 1}`)
+      }
+      // Not even a lease is left behind.
+      assert.deepStrictEqual(yield* head, shown)
+      yield* Kernel.answer("r", one ?? [], { revision: shown.revision })
+      // The first answer moved the run on: the second was decided on what is no longer so.
+      const late = yield* Effect.flip(Kernel.answer("r", two ?? [], { revision: shown.revision }))
+      assert.strictEqual(late._tag, "ConcurrentAppendError")
+      yield* Kernel.answer("r", two ?? [], { revision: shown.revision + 1 })
+      assert.strictEqual((yield* Kernel.resume(agent, "r", { provider })).text, "done")
+      const { revision } = yield* head
+      yield* Effect.flip(Kernel.answer("r", [], { revision: revision - 1 }))
+      yield* Kernel.answer("r", [], { revision })
+      const nobody = yield* Effect.flip(Kernel.answer("none", [], { revision }))
+      assert.strictEqual(nobody._tag, "RunNotFound")
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+})

@@ -67,6 +67,12 @@ const exported = Command.make(
   })
 ).pipe(Command.withDescription("Write every record of a run and of the runs below it, one JSON line each."))
 
+const revision = Flag.Int("revision").pipe(
+  Flag.withMetavar("<number>"),
+  Flag.withDescription("The revision of the run you looked at: nothing is done when it went on since"),
+  Flag.optional
+)
+
 const deciding = {
   id,
   calls: Argument.String("call").pipe(
@@ -74,6 +80,7 @@ const deciding = {
     Argument.atLeast(0)
   ),
   store,
+  revision,
   by: Flag.String("by").pipe(
     Flag.withMetavar("<name>"),
     Flag.withDescription("Who decided; it is kept with the answer"),
@@ -96,11 +103,12 @@ const approve = Command.make(
       Flag.optional
     )
   },
-  Effect.fnUntraced(function* ({ id, input, reason, ...rest }) {
+  Effect.fnUntraced(function* ({ id, input, reason, revision, ...rest }) {
     const { answer } = yield* acting
     yield* answer({
       ...rest,
       runId: id,
+      revision: Option.getOrUndefined(revision),
       approved: true,
       reason: Option.getOrUndefined(reason),
       input: Option.getOrUndefined(input)
@@ -115,9 +123,15 @@ const approve = Command.make(
 const deny = Command.make(
   "deny",
   deciding,
-  Effect.fnUntraced(function* ({ id, reason, ...rest }) {
+  Effect.fnUntraced(function* ({ id, reason, revision, ...rest }) {
     const { answer } = yield* acting
-    yield* answer({ ...rest, runId: id, approved: false, reason: Option.getOrUndefined(reason) })
+    yield* answer({
+      ...rest,
+      runId: id,
+      revision: Option.getOrUndefined(revision),
+      approved: false,
+      reason: Option.getOrUndefined(reason)
+    })
   })
 ).pipe(Command.withDescription("Refuse calls that a run waits with; the model is told, and goes on without them."))
 
@@ -136,6 +150,7 @@ const resume = Command.make(
       Flag.withDescription("Prepare the turn again instead of asking with the stored prompt"),
       Flag.withDefault(false)
     ),
+    revision,
     ...Shared.form
   },
   Effect.fnUntraced(function* (input) {
@@ -148,6 +163,7 @@ const resume = Command.make(
       actor,
       inFlight: Option.getOrUndefined(input.inFlight),
       rewind: input.rewind,
+      revision: Option.getOrUndefined(input.revision),
       form,
       colors: Option.getOrUndefined(input.color)
     })

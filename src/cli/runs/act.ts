@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { stored } from "../../internal/stored.ts"
 import * as Kernel from "../../Kernel.ts"
 import type { ApprovalAnswer } from "../../RunState.ts"
 import { RunStore } from "../../RunStore.ts"
@@ -38,6 +39,8 @@ export interface Target {
  * @since 0.1.0
  */
 export interface Decision extends Target {
+  /** The revision of the run that was looked at. */
+  readonly revision: number | undefined
   readonly approved: boolean
   /** Ids of calls; none: all that wait. */
   readonly calls: ReadonlyArray<string>
@@ -54,12 +57,13 @@ export interface Decision extends Target {
  * @since 0.1.0
  */
 export const answer = Effect.fnUntraced(function* (decision: Decision) {
-  const { approved, by, reason, runId } = decision
+  const { approved, by, reason, revision, runId } = decision
   const screen = yield* Screen
   const input = decision.input === undefined ? undefined : yield* decodeInput(decision.input)
   const store = yield* Store.open(decision.store, { exists: true })
   yield* Effect.gen(function* () {
     if (Option.isNone(yield* (yield* RunStore).head(runId))) return yield* unknown(runId)
+    yield* stored(yield* RunStore, runId, revision)
     const open = yield* Session.questions(runId)
     const calls = decision.calls.length === 0 ? open.map(({ toolCallId }) => toolCallId) : new Set(decision.calls)
     const answers = Array.from(calls, (toolCallId): ApprovalAnswer => ({
@@ -71,7 +75,7 @@ export const answer = Effect.fnUntraced(function* (decision: Decision) {
     }))
     if (answers.length === 0) return yield* usage(`the run ${Text.excerpt(runId, 80)} waits for no answer`)
     if (input !== undefined && answers.length > 1) return yield* usage("--input is for one call: name it")
-    yield* Kernel.answer(runId, answers, { workerId: "cli" })
+    yield* Kernel.answer(runId, answers, { workerId: "cli", ...at(revision) })
     for (const { toolCallId } of answers) {
       const name = open.find((question) => question.toolCallId === toolCallId)?.toolName ?? ""
       screen.out(`${approved ? "approved" : "denied"}  ${Text.flat(toolCallId)}  ${Text.flat(name)}\n`)
@@ -83,6 +87,8 @@ export const answer = Effect.fnUntraced(function* (decision: Decision) {
     Effect.provide(store)
   )
 })
+
+const at = (revision: number | undefined) => (revision === undefined ? {} : { revision })
 
 const decodeInput = (text: string) =>
   Effect.mapBoth(Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))(text), {
@@ -103,6 +109,8 @@ export interface Resuming extends Target, Pick<FollowOptions, "form" | "colors">
   /** What becomes of calls of which nobody knows whether they ran. */
   readonly inFlight?: Kernel.Verdict | undefined
   readonly rewind: boolean
+  /** The revision of the run that was looked at. */
+  readonly revision: number | undefined
 }
 
 /**
@@ -120,7 +128,7 @@ export const resume = Effect.fnUntraced(function* (options: Resuming) {
     if (head === undefined) return yield* unknown(runId)
     const calls = inFlight === undefined ? [] : yield* Session.inFlight(runId)
     const replay = Object.fromEntries(calls.map(({ toolCallId }) => [toolCallId, inFlight ?? "fail"] as const))
-    const how = { replay, rewind: options.rewind, workerId: "cli" }
+    const how = { replay, rewind: options.rewind, workerId: "cli", ...at(options.revision) }
     return yield* follow(Kernel.resumeStream(agent(head.agent), runId, how), {
       ...options,
       title: `going on at revision ${head.revision}`,
@@ -144,10 +152,7 @@ export const fork = Effect.fnUntraced(function* (options: Target & { readonly re
   const screen = yield* Screen
   const { revision, runId } = options
   const store = yield* Store.open(options.store, { exists: true })
-  const id = yield* Kernel.fork(runId, revision === undefined ? {} : { revision }).pipe(
-    Effect.mapError(Actor.failed),
-    Effect.provide(store)
-  )
+  const id = yield* Kernel.fork(runId, at(revision)).pipe(Effect.mapError(Actor.failed), Effect.provide(store))
   screen.out(`${Text.flat(id)}\n`)
 })
 
