@@ -121,8 +121,7 @@ export const fromAi = ({ inputTokens: input, outputTokens: output }: ReportedUsa
 export const fromPromptCompletion = (counts: {
   readonly prompt_tokens?: number | null | undefined
   readonly completion_tokens?: number | null | undefined
-}): Usage | undefined =>
-  consistent(counts.prompt_tokens ?? undefined, undefined, counts.completion_tokens ?? undefined, undefined)
+}): Usage | undefined => consistent(counts.prompt_tokens, undefined, counts.completion_tokens, undefined)
 
 /**
  * Input and output together; cached and reasoning tokens are in them already.
@@ -187,18 +186,16 @@ export const encode = (usage: Usage): Required<Encoded> => ({
   reasoning_tokens: usage.reasoningTokens
 })
 
-const sum = (...counts: ReadonlyArray<number | undefined>): number | undefined =>
-  counts.every((count) => count === undefined)
+// Some write `null` where they report nothing, whatever their types say.
+type Reported = number | null | undefined
+
+const sum = (...counts: ReadonlyArray<Reported>): number | undefined =>
+  counts.every((count) => count == null)
     ? undefined
     : counts.reduce<number>((total, count) => total + natural(count), 0)
 
-const consistent = (
-  input: number | undefined,
-  cached: number | undefined,
-  output: number | undefined,
-  reasoning: number | undefined
-): Usage | undefined => {
-  if (input === undefined && cached === undefined && output === undefined && reasoning === undefined) return undefined
+const consistent = (input: Reported, cached: Reported, output: Reported, reasoning: Reported): Usage | undefined => {
+  if ([input, cached, output, reasoning].every((count) => count == null)) return undefined
   const inputTokens = natural(input)
   const outputTokens = natural(output)
   return {
@@ -210,5 +207,4 @@ const consistent = (
 }
 
 // A provider's number may be anything; a count is a natural number.
-const natural = (count: number | undefined): number =>
-  count !== undefined && Number.isSafeInteger(count) && count > 0 ? count : 0
+const natural = (count: Reported): number => (count != null && Number.isSafeInteger(count) && count > 0 ? count : 0)

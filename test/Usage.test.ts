@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
-import { Model, Usage } from "kernai"
+import { Model, type StreamPart, Usage } from "kernai"
 
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
 
@@ -61,6 +61,17 @@ describe("Usage", () => {
     assert.isUndefined(Usage.fromAi({ inputTokens: {}, outputTokens: {} }))
     assert.isUndefined(Usage.fromPromptCompletion({ prompt_tokens: null }))
     assert.deepStrictEqual(Usage.fromPromptCompletion({ completion_tokens: 0 }), Usage.zero)
+  })
+
+  it("takes a null for what was not reported (CP-14)", () => {
+    const nulls: StreamPart.ReportedUsage = JSON.parse(
+      `{"inputTokens":{"total":null,"uncached":null,"cacheRead":null},"outputTokens":{"total":null,"reasoning":null}}`
+    )
+    assert.isUndefined(Usage.fromAi(nulls))
+    assert.deepStrictEqual(
+      Usage.fromAi({ inputTokens: { ...nulls.inputTokens, uncached: 3 }, outputTokens: nulls.outputTokens }),
+      Usage.make({ inputTokens: 3 })
+    )
   })
 
   it("stays consistent whatever a provider reports", () => {
