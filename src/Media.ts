@@ -131,7 +131,10 @@ export const kindOf = (mimeType: string): Kind => {
 export const mimeTypeOf = (name: string): string => {
   // The query is cut, the fragment is not: ids and types made elsewhere stay what they are.
   const [path = ""] = name.split("?", 1)
-  const file = path.slice(path.lastIndexOf("/") + 1)
+  // A slash at the end says nothing about the name before it.
+  let end = path.length
+  while (path.charAt(end - 1) === "/") end--
+  const file = path.slice(path.lastIndexOf("/", end - 1) + 1, end)
   const dot = file.lastIndexOf(".")
   // A name that only begins with dots is hidden, it has no extension.
   const extension = /^\.*$/.test(file.slice(0, Math.max(dot, 0))) ? "" : file.slice(dot + 1)

@@ -23,6 +23,8 @@ describe("Media", () => {
       ["https://e.com/a.webm#.pdf", "application/pdf"],
       ["a.png#x", "application/octet-stream"],
       ["dir.png/file", "application/octet-stream"],
+      ["https://e.com/a.png//", "image/png"],
+      ["/".repeat(1_000_000), "application/octet-stream"],
       [".png", "application/octet-stream"],
       ["..png", "application/octet-stream"],
       ["a.", "application/octet-stream"],
