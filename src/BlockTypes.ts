@@ -9,6 +9,7 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -107,7 +108,7 @@ const make = (): BlockTypes["Service"] => {
       return yield* new DefinitionInvalid({ name: "content type", reason: "its schema has no literal `type`" })
     }
     const known = registrations.get(type)
-    if (Shape.find(type) !== undefined || (known !== undefined && known.schema !== schema)) {
+    if (Shape.find(type) !== undefined || (known !== undefined && !isSame(known.schema, schema))) {
       return yield* new BlockTypeConflict({ type })
     }
     if (known === undefined) registrations.set(type, { schema, decode: decoder(schema), holders: 1 })
@@ -132,6 +133,9 @@ const decoder = (schema: TypeSchema): Registration["decode"] => {
   const decode = Schema.decodeUnknownResult(schema)
   return (raw) => Result.mapError(decode(raw), Fault.ofSchema)
 }
+
+// A schema that is built again from the same parts is the same schema.
+const isSame = (one: TypeSchema, other: TypeSchema): boolean => one === other || Equal.equals(one.ast, other.ast)
 
 const typeOf = (schema: TypeSchema): string | undefined => {
   const ast = SchemaAST.toEncoded(schema.ast)

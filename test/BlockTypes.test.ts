@@ -45,6 +45,20 @@ describe("BlockTypes", () => {
     }).pipe(Effect.provide(BlockTypes.layer(Chart)))
   )
 
+  it.effect("takes a schema that was built again from the same parts as the same one (CP-8)", () =>
+    Effect.gen(function* () {
+      const types = yield* BlockTypes.BlockTypes
+      const make = <S extends Schema.Codec<unknown, unknown>>(item: S) =>
+        Schema.Struct({ type: Schema.Literal("chart"), series: Schema.Array(item) })
+      yield* types.register(make(Schema.Finite))
+      yield* types.register(make(Schema.Finite))
+      const others = [make(Schema.String), make(Schema.Finite.check(Schema.isGreaterThan(1)))]
+      for (const other of others) {
+        assert.strictEqual((yield* Effect.flip(types.register(other)))._tag, "BlockTypeConflict")
+      }
+    }).pipe(Effect.provide(BlockTypes.layer()))
+  )
+
   it.effect("forgets a type when the last scope that registered it closes, and reads it as unknown then", () =>
     Effect.gen(function* () {
       const types = yield* BlockTypes.BlockTypes
