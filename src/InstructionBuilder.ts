@@ -13,7 +13,8 @@ import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import * as Block from "./Block.ts"
 import { shorten } from "./internal/cut.ts"
-import type { Capability, Model } from "./Model.ts"
+import type { Model } from "./Model.ts"
+import { mediaInputs, mediaOutputs } from "./Model.ts"
 import type { FinishReason } from "./StreamPart.ts"
 
 // ---------------------------------------------------------------- models
@@ -286,21 +287,9 @@ const working = (protocols: boolean): string => `How to work:
 4. Claim only what a result block confirmed.
 5. Send the final block when the task is done or cannot be done.`
 
-const inputs: ReadonlyArray<readonly [Capability, string]> = [
-  ["vision", "image"],
-  ["audio_in", "audio"],
-  ["video_in", "video"],
-  ["document_in", "document"]
-]
-
-const outputs: ReadonlyArray<readonly [Capability, string]> = [
-  ["image_gen", "images"],
-  ["audio_out", "audio"]
-]
-
 const multimodal = (model: Model): ReadonlyArray<string> => {
-  const taken = named(model, inputs)
-  const given = named(model, outputs)
+  const taken = mediaInputs(model)
+  const given = mediaOutputs(model).map((kind) => (kind === "image" ? "images" : kind))
   return [
     taken.length === 0
       ? ""
@@ -310,9 +299,6 @@ const multimodal = (model: Model): ReadonlyArray<string> => {
       : `## MULTIMODAL OUTPUTS\n\nYou can produce ${given.join(" and ")} directly. Use a skill for every other kind of media.`
   ]
 }
-
-const named = (model: Model, names: ReadonlyArray<readonly [Capability, string]>): ReadonlyArray<string> =>
-  names.filter(([capability]) => model.capabilities.includes(capability)).map(([, name]) => name)
 
 const answerSchema = (schema: string, blocks: boolean): string =>
   `## ANSWER

@@ -299,7 +299,7 @@ const outputs: ReadonlyMap<Capability, Kind> = /*#__PURE__*/ new Map([
 ])
 
 const kindsOf = (model: Model, kinds: ReadonlyMap<Capability, Kind>): ReadonlyArray<Kind> =>
-  model.capabilities.map((capability) => kinds.get(capability)).filter((kind) => kind !== undefined)
+  Array.from(new Set(model.capabilities), (capability) => kinds.get(capability)).filter((kind) => kind !== undefined)
 
 const families: ReadonlyArray<readonly [string, ReadonlyArray<Capability>]> = [
   ["claude", ["text", "vision"]],

@@ -35,9 +35,11 @@ describe("InstructionBuilder.build", () => {
     assert.isTrue(InstructionBuilder.build({ ...options, base: "" }).startsWith("## RESPONSE FORMAT"))
   })
 
-  it("names each medium the model takes and gives (BP-162)", () => {
+  it("names each medium the model takes and gives, in the order it declares them (BP-151, BP-162)", () => {
     const model: Model = { id: "gemini", capabilities: ["text", "vision", "audio_in", "video_in", "document_in"] }
     assert.include(InstructionBuilder.build({ ...options, model }), "image, audio, video, document")
+    const ears: Model = { id: "ears", capabilities: ["audio_in", "vision", "audio_in"] }
+    assert.include(InstructionBuilder.build({ ...options, model: ears }), "kinds: audio, image.")
     const artist: Model = { id: "artist", capabilities: ["text", "image_gen", "audio_out"] }
     assert.include(InstructionBuilder.build({ ...options, model: artist }), "images and audio")
   })
