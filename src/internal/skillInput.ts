@@ -47,15 +47,14 @@ export const fromSchema = <S extends Schema.Constraint>(schema: S): DecodedInput
   const parse = SchemaParser.decodeUnknownEffect(codec)
   const encoded = SchemaAST.toEncoded(codec.ast)
   const shape = shapeOf(encoded)
-  // An input named like a member of every object would be found there when it is absent (S-10).
-  const inherits =
-    SchemaAST.isObjects(encoded) && encoded.propertySignatures.some(({ name }) => name in Object.prototype)
+  const inherits = lazy(() => namesMember(encoded, new Set()))
   const decode = (params: JsonObject): Effect.Effect<S["Type"], SchemaIssue.Issue, S["DecodingServices"]> => {
-    if (shape === "object") return parse(inherits ? Object.assign(Object.create(null), params) : params)
+    if (shape === "object") return parse(inherits() ? bare(params) : params)
     if (shape === "none") return parse(null)
     // A struct without fields lets every object through as it is.
     if (shape === "empty") return parse({})
-    return Object.hasOwn(params, fallback) ? atFallback(parse(params[fallback])) : Effect.fail(missingFallback)
+    const single = Object.hasOwn(params, fallback) ? params[fallback] : undefined
+    return single === undefined ? Effect.fail(missingFallback) : atFallback(parse(inherits() ? bare(single) : single))
   }
   return { ...describe(lazy(() => jsonSchema(schema, shape))), decode }
 }
@@ -132,6 +131,30 @@ const shapeOf = (ast: SchemaAST.AST): Shape => {
   const isObject = (member: SchemaAST.AST): boolean =>
     SchemaAST.isSuspend(member) ? isObject(member.thunk()) : SchemaAST.isObjects(member)
   return members.length > 0 && members.every(isObject) ? "object" : "single"
+}
+
+/** Does an object in it have a field named like a member of every object, where it would be found when absent (S-10)? */
+const namesMember = (ast: SchemaAST.AST, seen: Set<SchemaAST.AST>): boolean => {
+  if (seen.has(ast)) return false
+  seen.add(ast)
+  const inside = (part: SchemaAST.AST) => namesMember(part, seen)
+  if (SchemaAST.isSuspend(ast)) return inside(ast.thunk())
+  if (SchemaAST.isUnion(ast)) return ast.types.some(inside)
+  if (SchemaAST.isArrays(ast)) return [...ast.elements, ...ast.rest].some(inside)
+  if (!SchemaAST.isObjects(ast)) return false
+  return (
+    ast.propertySignatures.some(({ name, type }) => name in Object.prototype || inside(type)) ||
+    ast.indexSignatures.some(({ type }) => inside(type))
+  )
+}
+
+/** The same JSON, its objects without members of their own. */
+const bare = (value: Json): Json => {
+  if (Array.isArray(value)) return value.map(bare)
+  if (!isJsonObject(value)) return value
+  const copy: { [key: string]: Json } = Object.create(null)
+  for (const [key, part] of Object.entries(value)) copy[key] = bare(part)
+  return copy
 }
 
 const jsonSchema = (schema: Schema.Constraint, shape: Shape): JsonObject => {
