@@ -135,26 +135,31 @@ export interface Options<R> {
  * Makes an agent.
  *
  * Skill values instead of names type the events of its runs; they still have to
- * be in the registry. Values it cannot have are reported when it runs.
+ * be in the registry. A list may hold both, since what comes from elsewhere, such
+ * as the tools of an MCP server, has only a name; events are typed by a list of
+ * values alone. Values an agent cannot have are reported when it runs.
  *
  * @category constructors
  * @since 0.1.0
  */
-export function make<R = never>(
-  options: Options<R> & { readonly skills?: "all" | ReadonlyArray<string>; readonly output?: undefined }
-): Agent<string, AnySkill<unknown>, R>
+export function make<Output, const S extends AnySkill<unknown>, R = never>(
+  options: Options<R> & { readonly skills: ReadonlyArray<S>; readonly output: Schema.ConstraintDecoder<Output> }
+): Agent<Output, S, R>
 export function make<const S extends AnySkill<unknown>, R = never>(
   options: Options<R> & { readonly skills: ReadonlyArray<S>; readonly output?: undefined }
 ): Agent<string, S, R>
 export function make<Output, R = never>(
   options: Options<R> & {
-    readonly skills?: "all" | ReadonlyArray<string>
+    readonly skills?: "all" | ReadonlyArray<AnySkill<unknown> | string>
     readonly output: Schema.ConstraintDecoder<Output>
   }
 ): Agent<Output, AnySkill<unknown>, R>
-export function make<Output, const S extends AnySkill<unknown>, R = never>(
-  options: Options<R> & { readonly skills: ReadonlyArray<S>; readonly output: Schema.ConstraintDecoder<Output> }
-): Agent<Output, S, R>
+export function make<R = never>(
+  options: Options<R> & {
+    readonly skills?: "all" | ReadonlyArray<AnySkill<unknown> | string>
+    readonly output?: undefined
+  }
+): Agent<string, AnySkill<unknown>, R>
 export function make<R>(
   options: Options<R> & {
     readonly skills?: "all" | ReadonlyArray<AnySkill<unknown> | string>

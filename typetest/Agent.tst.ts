@@ -64,6 +64,24 @@ export const toolkit = SkillTools.toToolkit(look, wait)
 type Services<T> = T extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
 yes<Equal<Services<typeof toolkit>, Atlas | Clock>>()
 
+// ---------------------------------------------------------------- skills of an agent
+
+const own = Skill.make("own", { description: "", input: Schema.Struct({}), execute: () => Effect.succeed(1) })
+export const listed = [
+  Agent.make({ instructions: "", model: "m", skills: [own, "mcp_files__read"] }),
+  Agent.make({ instructions: "", model: "m", skills: ["mcp_files__read", own] })
+] as const
+// A name may be any skill's: its events are not those of the values beside it.
+yes<Equal<(typeof listed)[number], Agent.Agent>>()
+
+export const typedAndListed = Agent.make({ instructions: "", model: "m", skills: [own, "other"], output: Book })
+yes<Equal<typeof typedAndListed, Agent.Agent<{ readonly title: string }>>>()
+
+export const named = Agent.make({ instructions: "", model: "m", skills: ["mcp_files__read"] })
+yes<Equal<typeof named, Agent.Agent>>()
+export const several = Agent.make({ instructions: "", model: "m", skills: [own, look] })
+yes<Equal<typeof several, Agent.Agent<string, typeof own | typeof look>>>()
+
 // ---------------------------------------------------------------- models
 
 export const providers = (two: LanguageModelV2, three: LanguageModelV3, four: LanguageModelV4) => [
