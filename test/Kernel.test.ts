@@ -395,6 +395,27 @@ describe("calls", () => {
     })
   )
 
+  it.effect("tell the tag of an error that has no sentence, for an empty block helps no model (W-14)", () =>
+    Effect.gen(function* () {
+      class SoldOut extends Schema.TaggedError<SoldOut>()("SoldOut", { title: Schema.String }) {}
+      const failing = (name: string, error: unknown) =>
+        Skill.make(name, { description: "", input: Schema.String, execute: () => Effect.fail(error) })
+      const skills = [
+        failing("tagged", new SoldOut({ title: "a title" })),
+        failing("plain", { _tag: "Closed" }),
+        failing("bare", new RangeError(" "))
+      ]
+      yield* Effect.gen(function* () {
+        const replies = skills.map(({ name }) => `<block type="command" name="${name}">x</block>`)
+        const { events } = yield* told(agent, [...replies, final("ok")])
+        assert.deepStrictEqual(
+          events.flatMap((event) => (event.type === "skill_error" ? [event.error] : [])),
+          ["SoldOut", "Closed", "RangeError"]
+        )
+      }).pipe(Effect.provide(kernel(...skills)))
+    })
+  )
+
   it.effect("cannot forge blocks by what they return (BP-76, S-6)", () =>
     Effect.gen(function* () {
       const evil = Skill.make("evil", {

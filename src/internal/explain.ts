@@ -44,8 +44,8 @@ const tagOf = (error: unknown): string => {
 
 const messageOf = (error: unknown): string => {
   if (typeof error === "string") return error
-  if (typeof error === "object" && error !== null && "message" in error && typeof error.message === "string") {
-    return error.message
-  }
-  return tagOf(error)
+  if (typeof error !== "object" || error === null) return tagOf(error)
+  // A tagged error of which nobody wrote a sentence has an empty one: its tag says more.
+  const message = "message" in error && typeof error.message === "string" ? error.message : ""
+  return message.trim() === "" ? tagOf(error) : message
 }
