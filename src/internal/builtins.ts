@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Block from "../Block.ts"
 import type { Call, CallError } from "../Call.ts"
 import * as Calls from "../Call.ts"
 import * as InstructionBuilder from "../InstructionBuilder.ts"
@@ -17,6 +18,8 @@ import { visibleProtocols, visibleSkills } from "./view.ts"
 /** What a word answers: a text, or that there is no such word. */
 export interface Answer {
   readonly text: string
+  /** What the model reads, where the text quotes others and not only the kernel. */
+  readonly shown?: string
   readonly error?: CallError
 }
 
@@ -34,7 +37,10 @@ export const builtin = (run: Run, call: Call): Effect.Effect<Answer> => {
     case "/workflow":
       return Effect.succeed({ text: InstructionBuilder.workflowDocumentation })
     case "/tasks":
-      return Effect.sync(() => ({ text: tasks(run) }))
+      return Effect.sync(() => {
+        const text = tasks(run)
+        return { text, shown: Block.escape(text) }
+      })
     default:
       return Effect.succeed({
         text: "",

@@ -86,7 +86,7 @@ const perform = (run: Run, call: Call): Effect.Effect<CallResult> => {
           return Calls.failed(call, answer.error)
         }
         tell(run, { type: "builtin_result", command: call.toolName ?? "", result: answer.text })
-        return Calls.succeeded(call, [Contents.text(answer.text)])
+        return Calls.succeeded(call, [Contents.text(answer.shown ?? answer.text)])
       })
     case "protocol":
       return speak(run, call)
