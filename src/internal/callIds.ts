@@ -1,5 +1,5 @@
 /**
- * Ids of native calls in what a model said.
+ * Ids of calls: those of tasks, and of native calls in what a model said.
  *
  * @since 0.1.0
  */
@@ -7,6 +7,17 @@ import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
 import { isJsonObject } from "./json.ts"
 import { freeze } from "./snapshot.ts"
+
+/** The id of a task's call, and of its run: no task name meets another, a turn or an earlier workflow. */
+export const ofTask = (turnId: string, task: string): string => `${turnId}/${encoded(task)}`
+
+/** Percent-encoded. Half a surrogate pair, which JSON can name, has no such code: it is written as `%ud800`. */
+const encoded = (text: string): string =>
+  text.isWellFormed()
+    ? encodeURIComponent(text)
+    : Array.from(text, (character) =>
+        character.isWellFormed() ? encodeURIComponent(character) : `%u${character.charCodeAt(0).toString(16)}`
+      ).join("")
 
 /** What a vendor signs a call with stands in a thought that names the call: it follows the call to its new id. */
 export const signed = (part: Content, rename: (id: string) => string): Content => {

@@ -20,7 +20,7 @@ import type { Message } from "../Message.ts"
 import * as Plan from "../Plan.ts"
 import type { Outcome } from "../RunState.ts"
 import type { FinishReason } from "../StreamPart.ts"
-import { signed } from "./callIds.ts"
+import { ofTask, signed } from "./callIds.ts"
 import type { JsonObject } from "./json.ts"
 import { isJsonObject } from "./json.ts"
 
@@ -212,7 +212,7 @@ const tasksOf = (plan: Plan.Plan, view: View): ReadonlyArray<Call> => {
       ? []
       : [
           {
-            toolCallId: `${view.turnId}/${encodeURIComponent(id)}`,
+            toolCallId: ofTask(view.turnId, id),
             toolName: id,
             input: { input: task.input, dependsOn: task.dependsOn },
             kind: "task",

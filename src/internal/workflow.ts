@@ -121,7 +121,7 @@ const remaining = (
   }
 }
 
-/** A sub-agent reads the results it waited for before its own task, and sees the media they name (BP-61, W-21). */
+/** A sub-agent sees the media of what it waited for and reads the results, and then its own task (BP-61, W-21). */
 const withDependencies = (task: Plan.Task, dependencies: Dependencies): ReadonlyArray<Content> => {
   if (dependencies.length === 0) return [Contents.text(task.input)]
   const results = dependencies.map(([id, exit]) => [id, ended(exit)] as const)
@@ -129,7 +129,8 @@ const withDependencies = (task: Plan.Task, dependencies: Dependencies): Readonly
     Block.render(Block.result(id, result === undefined ? "" : Calls.textOf(result)))
   )
   const media = results.flatMap(([, result]) => Calls.mediaOf(result?.output ?? []))
-  return [Contents.text(`${lines.join("\n")}\n\n${task.input}`), ...media]
+  // The task comes last: it is what the model is to do with all the rest.
+  return [...media, Contents.text(`${lines.join("\n")}\n\n${task.input}`)]
 }
 
 const ended = (exit: Exit.Exit<Ended, KernelError>): Ended => (Exit.isSuccess(exit) ? exit.value : undefined)

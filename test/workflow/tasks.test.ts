@@ -121,6 +121,25 @@ describe("the tasks of a workflow", () => {
     }).pipe(Effect.provide(house()))
   )
 
+  it.effect("may be named by any text that is not blank, half a surrogate pair included (BP-50, BP-58, R-8)", () =>
+    Effect.gen(function* () {
+      const ids = ["\ud800", "\udc00", "%ud800", "a/b", "a%2Fb", "\u00a0"]
+      const { error, events, text } = yield* play({
+        root: [plan(ids.map((id, at) => ({ id, input: `do task ${at}` }))), final("ok")],
+        tasks: Object.fromEntries(ids.map((id, at) => [id, [final(`result ${at}`)]]))
+      })
+      assert.isUndefined(error)
+      assert.strictEqual(text, "ok")
+      assert.deepStrictEqual(
+        of(events, "workflow_complete")[0]?.results,
+        ids.map((id, at) => [id, `result ${at}`])
+      )
+      const children = of(events, "run_started").slice(1)
+      assert.strictEqual(new Set(children.map((event) => event.runId)).size, ids.length)
+      assert.isTrue(children.every((event) => event.runId.isWellFormed()))
+    }).pipe(Effect.provide(house()))
+  )
+
   it.effect("read the results they waited for before their own input (BP-61)", () =>
     Effect.gen(function* () {
       const { events } = yield* play({
@@ -159,7 +178,7 @@ describe("the tasks of a workflow", () => {
       }).pipe(Effect.provide(house()))
   )
 
-  it.effect("may use the media that earlier tasks made, by their ids (W-21)", () =>
+  it.effect("may use the media that earlier tasks made, by their ids, and read their own input last (W-21, BP-61)", () =>
     Effect.gen(function* () {
       const bytes = new Uint8Array([1, 2, 3])
       const id = yield* Media.id(Media.fromBytes(bytes, "image/png"))
@@ -176,9 +195,9 @@ describe("the tasks of a workflow", () => {
       const input = requests.find((request) => JSON.stringify(request.messages).includes("do look"))?.messages[1]
       const parts = input?.content.map((part) => (part.type === "text" ? part.text : part.type))
       assert.deepStrictEqual(parts, [
-        `<block type="result" name="draw">drawn</block>\n\ndo look`,
         `<block type="media" id="${id}" kind="image" mime="image/png"/>`,
-        "image"
+        "image",
+        `<block type="result" name="draw">drawn</block>\n\ndo look`
       ])
       assert.include(told(events), `<block type="media" id="${id}" kind="image" mime="image/png"/>`)
     }).pipe(

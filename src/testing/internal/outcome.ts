@@ -8,6 +8,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
+import { ofTask } from "../../internal/callIds.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../internal/json.ts"
 import { redact } from "../../internal/redact.ts"
 import type { KernelError } from "../../KernelError.ts"
@@ -255,7 +256,7 @@ const taskOf = ({ data, event, runId, step }: Recorder.Entry, runs: Runs): Node 
     ok: event === "task_complete",
     durationMs: numberOf(data, "duration_ms"),
     text: textOf(data, event === "task_complete" ? "result" : "error"),
-    children: turnsOf(`${runId}:t${step + 1}/${encodeURIComponent(id)}`, runs)
+    children: turnsOf(ofTask(`${runId}:t${step + 1}`, id), runs)
   }
 }
 

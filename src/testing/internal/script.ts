@@ -86,7 +86,7 @@ const linesOf = (
   tasks: ReadonlyMap<string, ReadonlyArray<Line>>,
   root: ReadonlyArray<Line>
 ): ReadonlyArray<Line> | undefined => {
-  const first = messages.find((message) => message.role === "user")?.content.find((part) => part.type === "text")
+  const first = messages.find((message) => message.role === "user")?.content.findLast((part) => part.type === "text")
   const text = first?.type === "text" ? first.text : ""
   const found = inputs.find(([input]) => text === input || text.endsWith(`\n\n${input}`))
   return found === undefined ? root : tasks.get(found[1])
