@@ -31,6 +31,7 @@ import {
 } from "kernai"
 import type { Json } from "../../src/Content.ts"
 import { mediumOf } from "../../src/internal/medium.ts"
+import { isSkillResult } from "../../src/internal/skillOutput.ts"
 import { canonical } from "./canonical.ts"
 import { inputs, ours } from "./skillSpec.ts"
 import type * as Vectors from "./vectors.ts"
@@ -428,8 +429,7 @@ const scopeOf = (tape: Tape, messages: ReadonlyArray<Message.Message>): string =
 export const differences = (tape: Tape, played: Played, expected: Outcome): ReadonlyArray<Difference> => {
   const found: Array<Difference> = []
   const compare = (where: string, want: unknown, got: unknown) => {
-    const told = canonical(got).replaceAll(`${scripted}: `, "")
-    if (canonical(want) !== told) found.push({ where, expected: want, actual: got })
+    if (canonical(want) !== anonymous(canonical(got))) found.push({ where, expected: want, actual: got })
   }
   if (expected.result !== undefined)
     compare("result", expected.result, Exit.isSuccess(played.exit) ? played.exit.value.text : played.exit)
@@ -468,11 +468,11 @@ export const differences = (tape: Tape, played: Played, expected: Outcome): Read
     compare(`recorder of ${scope}`, wanted.flatMap(wantedRow), own.flatMap(droppedRow))
   }
   if (expected.on_task_complete !== undefined) {
-    const order = (list: ReadonlyArray<Json>) => list.map((item) => canonical(item)).toSorted()
+    const order = (list: ReadonlyArray<Json>) => list.map((item) => anonymous(canonical(item))).toSorted()
     compare("on_task_complete", order(expected.on_task_complete), order(played.tasks))
   }
   if (expected.task_entries !== undefined) {
-    const own = rows.filter((row) => row[3].startsWith("task_")).map((row) => canonical([row[3], row[4]]))
+    const own = rows.filter((row) => row[3].startsWith("task_")).map((row) => anonymous(canonical([row[3], row[4]])))
     compare("task entries", expected.task_entries.map((entry) => canonical(entryOf(entry))).toSorted(), own.toSorted())
   }
   if (expected.media_store !== undefined) {
@@ -594,20 +594,29 @@ const fits = (want: { readonly [key: string]: Json }, got: Told | undefined): bo
   }
   if ("builtin" in want) return text.startsWith(`<block type="result" name="${String(want["builtin"])}">`)
   const content = Array.isArray(want["content"]) ? want["content"] : [want["content"] ?? null]
-  // What tasks made is named behind their results (W-21): a tag and the medium for each.
-  const more = text.startsWith('<block type="result" name="tasks">') ? got.content.slice(content.length) : []
+  // What tasks made is named where their results are told (W-21), a tag and the medium for each: behind
+  // the list of all results, before the ones that a further task waited for.
+  const extra = Math.max(got.content.length - content.length, 0)
+  const isWaited = text.startsWith('<block type="media" ') && !String(content[0]).startsWith('<block type="media" ')
+  const [from, to] = text.startsWith('<block type="result" name="tasks">')
+    ? [content.length, got.content.length]
+    : [0, isWaited ? extra : 0]
+  const more = got.content.slice(from, to)
   if (!more.every((part, at) => (at % 2 === 0 ? String(part).startsWith('<block type="media" ') : isObject(part)))) {
     return false
   }
   return (
     canonical(content.map((part) => (typeof part === "string" ? plain(written(part)) : part))) ===
-    canonical(
-      got.content
-        .slice(0, got.content.length - more.length)
-        .map((part) => (typeof part === "string" ? hintLess(plain(part)) : part))
-    ).replaceAll(`${scripted}: `, "")
+    anonymous(
+      canonical(
+        got.content.toSpliced(from, more.length).map((part) => (typeof part === "string" ? hintLess(plain(part)) : part))
+      )
+    )
   )
 }
+
+/** Without the name of the provider that failed. */
+const anonymous = (text: string): string => text.replaceAll(`${scripted}: `, "")
 
 /** A text of the vectors in our words; a null default is written out, and a hash is JSON. */
 const written = (text: string): string =>
@@ -729,7 +738,7 @@ const raw = (value: unknown): Json => {
       kind: value.kind,
       mime: value.mimeType
     }
-  if (typeof value === "object" && value !== null && "text" in value && "media" in value) return String(value.text)
+  if (isSkillResult(value)) return value.text
   return value === undefined ? null : JSON.parse(JSON.stringify(value))
 }
 
