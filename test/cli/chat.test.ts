@@ -1,20 +1,16 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Result } from "effect"
-import { spawn } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { SqlRunStore } from "kernai/sql"
 import { RunStore } from "kernai"
 import { chat, type Options } from "../../src/cli/chat.ts"
 import { Lines } from "../../src/cli/chat/lines.ts"
 import * as Session from "../../src/cli/chat/session.ts"
 import { CommandFailed } from "../../src/cli/exit.ts"
-import { memoryScreen } from "./support.ts"
-
-const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
+import { memoryScreen, start } from "./support.ts"
 
 /** A folder with a script, and skills that leave a trace when they run. */
 const place = Effect.acquireRelease(
@@ -298,42 +294,8 @@ describe("kernai chat", () => {
 // ---------------------------------------------------------------- processes
 
 /** A chat in a process of its own, with its input in a pipe. */
-const start = (folder: string) => {
-  const args = ["chat", "--script", "script.json", "--skills-from", "skills", "--session", "s"]
-  const child = spawn(process.execPath, [main, ...args], { cwd: folder, stdio: ["pipe", "pipe", "pipe"] })
-  let shown = ""
-  const watchers = new Set<() => void>()
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on("data", (data) => {
-      shown += data
-      for (const watch of watchers) watch()
-    })
-  }
-  // Who ends while it is written to breaks the pipe.
-  child.stdin.on("error", () => {})
-  const ended = new Promise<number | NodeJS.Signals | null>((resolve) =>
-    child.on("close", (code, signal) => resolve(signal ?? code))
-  )
-  const until = (text: string) =>
-    new Promise<void>((resolve, reject) => {
-      const watch = () => {
-        if (!shown.includes(text)) return
-        watchers.delete(watch)
-        resolve()
-      }
-      watchers.add(watch)
-      void ended.then(() => reject(new Error(`it ended without '${text}': ${shown}`)))
-      watch()
-    })
-  return {
-    type: (line: string, end = "\n") => child.stdin.write(line + end),
-    end: () => child.stdin.end(),
-    kill: (signal: NodeJS.Signals) => child.kill(signal),
-    until,
-    ended,
-    shown: () => shown
-  }
-}
+const started = (folder: string) =>
+  start(["chat", "--script", "script.json", "--skills-from", "skills", "--session", "s"], { cwd: folder })
 
 describe("kernai chat as a process", () => {
   it.live(
@@ -343,28 +305,26 @@ describe("kernai chat as a process", () => {
         const folder = yield* place
         const script = ["Hello.", send("Oslo"), final("It is on its way."), "Bye."]
         writeFileSync(join(folder, "script.json"), JSON.stringify(script))
-        yield* Effect.promise(async () => {
-          const first = start(folder)
-          first.type("hi")
-          await first.until("Hello.")
-          first.type("write to Oslo")
-          await first.until("allow it?")
-          first.kill("SIGKILL")
-          assert.strictEqual(await first.ended, "SIGKILL")
-          assert.strictEqual(traceOf(folder), "")
+        const first = yield* started(folder)
+        first.type("hi\n")
+        yield* first.until("Hello.")
+        first.type("write to Oslo\n")
+        yield* first.until("allow it?")
+        first.kill("SIGKILL")
+        assert.strictEqual((yield* first.ended).signal, "SIGKILL")
+        assert.strictEqual(traceOf(folder), "")
 
-          const second = start(folder)
-          await second.until("allow it?")
-          assert.include(second.shown(), "going on with: write to Oslo")
-          second.type("y")
-          await second.until("It is on its way.")
-          second.type("thanks")
-          await second.until("Bye.")
-          second.end()
-          assert.strictEqual(await second.ended, 0)
-          assert.strictEqual(traceOf(folder), "sent to Oslo\n")
-          assert.notInclude(second.shown(), "\u001b")
-        })
+        const second = yield* started(folder)
+        yield* second.until("allow it?")
+        assert.include(second.shown(), "going on with: write to Oslo")
+        second.type("y\n")
+        yield* second.until("It is on its way.")
+        second.type("thanks\n")
+        yield* second.until("Bye.")
+        second.end()
+        assert.strictEqual((yield* second.ended).code, 0)
+        assert.strictEqual(traceOf(folder), "sent to Oslo\n")
+        assert.notInclude(second.shown(), "\u001b")
       }),
     60_000
   )
@@ -375,18 +335,18 @@ describe("kernai chat as a process", () => {
       Effect.gen(function* () {
         const folder = yield* place
         writeFileSync(join(folder, "script.json"), JSON.stringify(["First.", "Second.", "Third."]))
-        yield* Effect.promise(async () => {
-          const only = start(folder)
-          only.type(`one\r\ntwo\n\n${"x".repeat(900_000)}`)
-          await only.until("Third.")
-          const endless = setInterval(() => only.type("y".repeat(100_000), ""), 5)
-          const code = await only.ended
-          clearInterval(endless)
-          assert.strictEqual(code, 1)
-          assert.include(only.shown(), "First.")
-          const [last] = only.shown().trimEnd().split("\n").slice(-1)
-          assert.include(last, "a line of the input is longer than 1000000 characters")
-        })
+        const only = yield* started(folder)
+        only.type(`one\r\ntwo\n\n${"x".repeat(900_000)}\n`)
+        yield* only.until("Third.")
+        const more = Effect.delay(
+          Effect.sync(() => only.type("y".repeat(100_000))),
+          "5 millis"
+        )
+        const { code } = yield* Effect.raceFirst(only.ended, Effect.forever(more))
+        assert.strictEqual(code, 1)
+        assert.include(only.shown(), "First.")
+        const [last] = only.shown().trimEnd().split("\n").slice(-1)
+        assert.include(last, "a line of the input is longer than 1000000 characters")
       }),
     60_000
   )
@@ -397,14 +357,12 @@ describe("kernai chat as a process", () => {
       Effect.gen(function* () {
         const folder = yield* place
         writeFileSync(join(folder, "script.json"), JSON.stringify(["First.", "Second."]))
-        yield* Effect.promise(async () => {
-          const only = start(folder)
-          only.type("one\r\ntwö", "")
-          only.end()
-          assert.strictEqual(await only.ended, 0)
-          assert.include(only.shown(), "First.")
-          assert.include(only.shown(), "Second.")
-        })
+        const only = yield* started(folder)
+        only.type("one\r\ntwö")
+        only.end()
+        assert.strictEqual((yield* only.ended).code, 0)
+        assert.include(only.shown(), "First.")
+        assert.include(only.shown(), "Second.")
       }),
     60_000
   )
@@ -415,13 +373,11 @@ describe("kernai chat as a process", () => {
       Effect.gen(function* () {
         const folder = yield* place
         writeFileSync(join(folder, "script.json"), JSON.stringify([send("Oslo")]))
-        yield* Effect.promise(async () => {
-          const only = start(folder)
-          only.type("go")
-          await only.until("allow it?")
-          only.kill("SIGINT")
-          assert.strictEqual(await only.ended, 130)
-        })
+        const only = yield* started(folder)
+        only.type("go\n")
+        yield* only.until("allow it?")
+        only.kill("SIGINT")
+        assert.strictEqual((yield* only.ended).code, 130)
       }),
     60_000
   )

@@ -3,18 +3,15 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { ConfigProvider, Effect, Fiber } from "effect"
-import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { fileURLToPath } from "node:url"
 import * as Script from "../../src/cli/mcp/script.ts"
 import { program } from "../../src/cli/program.ts"
 import * as Guard from "../support/mcp/authorization.ts"
 import * as Support from "../support/mcp/connect.ts"
 import * as Hub from "../support/mcp/hub.ts"
-import { kernai, memoryScreen } from "./support.ts"
+import { kernai, memoryScreen, start } from "./support.ts"
 
-const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
 const example = "examples/mcp.yml"
 
 /** A folder for what commands keep, and a config with servers. */
@@ -26,13 +23,13 @@ const place = Effect.fnUntraced(function* (servers: { readonly [name: string]: u
 })
 
 /** Calls a command, which keeps what it keeps in a folder. */
-const start = (folder: string, ...args: ReadonlyArray<string>) => kernai(args, { env: { XDG_DATA_HOME: folder } })
+const kernaiIn = (folder: string, ...args: ReadonlyArray<string>) => kernai(args, { env: { XDG_DATA_HOME: folder } })
 
 describe("kernai run --mcp", () => {
   it.live("reads a file through a real server and has its first line translated, without a key", () =>
     Effect.gen(function* () {
       const { folder } = yield* place({})
-      const ran = yield* start(folder, "run", "--mcp", example)
+      const ran = yield* kernaiIn(folder, "run", "--mcp", example)
       assert.strictEqual(ran.error, "")
       assert.strictEqual(ran.out, `${Script.answer}\n`)
       assert.match(ran.progress, /^scripted model: no key is needed/)
@@ -44,13 +41,13 @@ describe("kernai run --mcp", () => {
   it.live("says in a line what a config or a server makes impossible", () =>
     Effect.gen(function* () {
       const { config, folder } = yield* place({ files: { command: "kernai-no-such-program" } })
-      const missing = yield* start(folder, "run", "--mcp", path.join(folder, "other.yml"))
+      const missing = yield* kernaiIn(folder, "run", "--mcp", path.join(folder, "other.yml"))
       assert.deepStrictEqual([missing.code, missing.out], [2, ""])
       assert.match(missing.error, /other\.yml' cannot be read \(NotFound\)/)
-      const away = yield* start(folder, "run", "--mcp", config)
+      const away = yield* kernaiIn(folder, "run", "--mcp", config)
       assert.strictEqual(away.code, 1)
       assert.match(away.error, /knows examples\/mcp\.yml only.*'kernai-no-such-program' cannot be started/)
-      const both = yield* start(folder, "run", "--mcp", config, "--replay", "openai_scenario_weather")
+      const both = yield* kernaiIn(folder, "run", "--mcp", config, "--replay", "openai_scenario_weather")
       assert.strictEqual(both.code, 2)
     })
   )
@@ -63,15 +60,15 @@ describe("kernai mcp", () => {
         tools: [Hub.tool("say", { description: "Says\u202e it" }), Hub.tool("see")]
       })
       const { config, folder } = yield* place({ one: server.settings, away: { command: "kernai-no-such-program" } })
-      const people = yield* start(folder, "mcp", "list", "-c", config)
+      const people = yield* kernaiIn(folder, "mcp", "list", "-c", config)
       assert.strictEqual(people.code, 0)
       assert.match(people.out, /^one {2}scripted 0, revision 2025-11-25\n {2}say {2}Says\\u\{202e\} it\n {2}see {2}\n/)
       assert.match(people.out, /^away {2}unavailable: .*cannot be started/m)
-      const machines = yield* start(folder, "mcp", "list", "one", "-c", config, "--json")
+      const machines = yield* kernaiIn(folder, "mcp", "list", "one", "-c", config, "--json")
       const [one, ...others] = JSON.parse(machines.out)
       assert.deepStrictEqual(others, [])
       assert.deepInclude(one, { name: "one", state: "connected", skills: { say: "mcp_one__say", see: "mcp_one__see" } })
-      const unknown = yield* start(folder, "mcp", "list", "two", "-c", config)
+      const unknown = yield* kernaiIn(folder, "mcp", "list", "two", "-c", config)
       assert.strictEqual(unknown.code, 2)
       assert.match(unknown.error, /there is no server 'two' in .*; there are: one, away/)
     })
@@ -84,17 +81,17 @@ describe("kernai mcp", () => {
         results: { read: Hub.said("Bonjour, petit monde."), lose: { ...Hub.said("no such file"), isError: true } }
       })
       const { config, folder } = yield* place({ files: server.settings })
-      const read = yield* start(folder, "mcp", "call", "files", "read", `{"path":"letter.txt"}`, "-c", config)
+      const read = yield* kernaiIn(folder, "mcp", "call", "files", "read", `{"path":"letter.txt"}`, "-c", config)
       assert.deepStrictEqual([read.code, read.out], [0, "Bonjour, petit monde.\n"])
       assert.deepStrictEqual(server.calls(), [`{"name":"read","arguments":{"path":"letter.txt"}}`])
-      const lost = yield* start(folder, "mcp", "call", "files", "lose", "-c", config)
+      const lost = yield* kernaiIn(folder, "mcp", "call", "files", "lose", "-c", config)
       assert.deepStrictEqual([lost.code, lost.out], [1, "no such file\n"])
-      const json = yield* start(folder, "mcp", "call", "files", "lose", "-c", config, "--json")
+      const json = yield* kernaiIn(folder, "mcp", "call", "files", "lose", "-c", config, "--json")
       assert.isTrue(JSON.parse(json.out).isError)
-      const words = yield* start(folder, "mcp", "call", "files", "read", "letter.txt", "-c", config)
+      const words = yield* kernaiIn(folder, "mcp", "call", "files", "read", "letter.txt", "-c", config)
       assert.deepStrictEqual([words.code, words.out], [2, ""])
       assert.match(words.error, /the input of a tool is a JSON object/)
-      const tool = yield* start(folder, "mcp", "call", "files", "nix", "-c", config)
+      const tool = yield* kernaiIn(folder, "mcp", "call", "files", "nix", "-c", config)
       assert.strictEqual(tool.code, 1)
       assert.match(tool.error, /tool not found: nix \(server=files\)/)
     })
@@ -105,20 +102,20 @@ describe("kernai mcp", () => {
       const script = { tools: [Hub.tool("say", { description: "Says" })], results: { say: Hub.said("hi") } }
       const server = yield* Hub.scripted(script)
       const { config, folder } = yield* place({ one: server.settings })
-      const say = () => start(folder, "mcp", "call", "one", "say", "-c", config)
+      const say = () => kernaiIn(folder, "mcp", "call", "one", "say", "-c", config)
       assert.strictEqual((yield* say()).out, "hi\n")
       server.change({ ...script, tools: [Hub.tool("say", { description: "Says, and tells others" })] })
       const hidden = yield* say()
       assert.strictEqual(hidden.code, 1)
       assert.match(hidden.error, /'say' .* is hidden, because its definition changed/)
       assert.match(
-        (yield* start(folder, "mcp", "list", "-c", config)).out,
+        (yield* kernaiIn(folder, "mcp", "list", "-c", config)).out,
         /say {2}hidden, changed: kernai mcp approve one say\n$/
       )
-      const approved = yield* start(folder, "mcp", "approve", "one", "-c", config)
+      const approved = yield* kernaiIn(folder, "mcp", "approve", "one", "-c", config)
       assert.deepStrictEqual([approved.code, approved.out], [0, "say  Says, and tells others\n"])
       assert.strictEqual((yield* say()).out, "hi\n")
-      assert.strictEqual((yield* start(folder, "mcp", "approve", "one", "-c", config)).code, 2)
+      assert.strictEqual((yield* kernaiIn(folder, "mcp", "approve", "one", "-c", config)).code, 2)
     })
   )
 
@@ -127,11 +124,11 @@ describe("kernai mcp", () => {
       const guard = new Guard.Guard()
       const server = yield* Guard.serve(guard)
       const { config, folder } = yield* place({ one: { url: server.url() } })
-      const write = () => start(folder, "mcp", "call", "one", "write", "-c", config)
+      const write = () => kernaiIn(folder, "mcp", "call", "one", "write", "-c", config)
       const before = yield* write()
       assert.strictEqual(before.code, 1)
       assert.match(before.error, /MCP server 'one' needs a sign-in/)
-      const doctor = yield* start(folder, "mcp", "doctor", "-c", config)
+      const doctor = yield* kernaiIn(folder, "mcp", "doctor", "-c", config)
       assert.match(doctor.out, /Sign in: kernai mcp sign-in one/)
 
       const screen = memoryScreen()
@@ -148,7 +145,7 @@ describe("kernai mcp", () => {
       yield* Fiber.join(signing)
       assert.match(screen.out(), /signed in to one\n$/)
       assert.strictEqual((yield* write()).out, "1\n")
-      assert.match((yield* start(folder, "mcp", "doctor", "-c", config)).out, /^ok +one {2}small 1, streamable_http/)
+      assert.match((yield* kernaiIn(folder, "mcp", "doctor", "-c", config)).out, /^ok +one {2}small 1, streamable_http/)
     })
   )
 
@@ -157,7 +154,7 @@ describe("kernai mcp", () => {
       const { config, folder } = yield* place({ a: { transport: "http" }, b: { command: "kernai-no-such-program" } })
       const server = yield* Hub.scripted({ tools: [Hub.tool("say")] })
       const good = yield* place({ files: server.settings })
-      const ran = yield* start(folder, "mcp", "doctor", "-c", config)
+      const ran = yield* kernaiIn(folder, "mcp", "doctor", "-c", config)
       assert.deepStrictEqual([ran.code, ran.error], [1, "kernai: 2 things are wrong\n"])
       assert.strictEqual(
         ran.out,
@@ -169,7 +166,7 @@ describe("kernai mcp", () => {
           ""
         ].join("\n")
       )
-      const fine = yield* start(folder, "mcp", "doctor", "-c", good.config, "--json")
+      const fine = yield* kernaiIn(folder, "mcp", "doctor", "-c", good.config, "--json")
       assert.deepStrictEqual(
         JSON.parse(fine.out).map(({ server, state }: { server: string; state: string }) => [server, state]),
         [["files", "ok"]]
@@ -194,8 +191,8 @@ describe("kernai mcp", () => {
       )
       assert.deepStrictEqual(sum.content, [{ type: "text", text: "42" }])
       yield* Effect.promise(() => client.close())
-      assert.strictEqual((yield* start(folder, "mcp", "serve", "--port", "99999")).code, 2)
-      assert.strictEqual((yield* start(folder, "mcp", "serve", "--system", "x")).code, 2)
+      assert.strictEqual((yield* kernaiIn(folder, "mcp", "serve", "--port", "99999")).code, 2)
+      assert.strictEqual((yield* kernaiIn(folder, "mcp", "serve", "--system", "x")).code, 2)
     })
   )
 
@@ -203,16 +200,12 @@ describe("kernai mcp", () => {
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const { config, folder } = yield* place({ h: Support.node(Support.hostileScript, "", side) })
-      const child = spawn(process.execPath, [main, "mcp", "call", "h", "wait", "-c", config], {
-        stdio: "ignore",
-        env: { ...process.env, XDG_DATA_HOME: folder }
-      })
-      const exited = new Promise<number | null>((resolve) => child.on("exit", resolve))
+      const called = yield* start(["mcp", "call", "h", "wait", "-c", config], { env: { XDG_DATA_HOME: folder } })
       yield* Support.until(() => Support.lines(side).some((line) => line.startsWith("waiting")))
       const pid = Number(Support.lines(side)[0]!.split(" ")[1])
       assert.isTrue(Support.isAlive(pid))
-      child.kill("SIGTERM")
-      assert.strictEqual(yield* Effect.promise(() => exited), 130)
+      called.kill("SIGTERM")
+      assert.strictEqual((yield* called.ended).code, 130)
       assert.isFalse(Support.isAlive(pid))
       assert.isTrue(Support.lines(side).some((line) => line.startsWith("cancelled")))
     })

@@ -1,12 +1,11 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, Stream } from "effect"
-import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { CommandFailed } from "../../src/cli/exit.ts"
 import { tail } from "../../src/cli/matrix.ts"
 import { type Options, runScenarios } from "../../src/cli/scenario.ts"
-import { memoryScreen } from "./support.ts"
+import { call, memoryScreen } from "./support.ts"
 
 const catalogue = fileURLToPath(new URL("../../examples/scenarios", import.meta.url))
 
@@ -117,14 +116,12 @@ describe("kernai scenario matrix", () => {
         "a.ts": scenario("a", says),
         "b.ts": `process.exit(7)`
       })
-      const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
       const args = ["scenario", "matrix", directory, "-m", "script/whole", "--log", `${directory}/logs`]
-      const env = { ...process.env, NO_COLOR: "1" }
-      const ended = spawnSync(process.execPath, [main, ...args], { encoding: "utf8", env })
-      assert.strictEqual(ended.status, 1)
-      assert.match(ended.stdout, /^ok {7}a with script\/whole/m)
-      assert.match(ended.stdout, /^error {4}b with script\/whole/m)
-      assert.include(ended.stdout, "1 ok, 0 failed, 0 skipped, 1 crashed")
+      const { code, out } = yield* call(args)
+      assert.strictEqual(code, 1)
+      assert.match(out, /^ok {7}a with script\/whole/m)
+      assert.match(out, /^error {4}b with script\/whole/m)
+      assert.include(out, "1 ok, 0 failed, 0 skipped, 1 crashed")
       const fs = yield* FileSystem.FileSystem
       const files = yield* fs.readDirectory(`${directory}/logs`)
       const matrix = files.find((name) => name.startsWith("matrix_")) ?? ""

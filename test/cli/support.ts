@@ -1,7 +1,9 @@
 /**
- * A screen that remembers what was written, and where; and calls of the command line that write there.
+ * The command line in this process, on a screen that remembers what was written; and in a process of its own.
  */
-import { ConfigProvider, Effect, Layer } from "effect"
+import { ConfigProvider, Deferred, Effect, Layer, type Scope } from "effect"
+import { spawn } from "node:child_process"
+import { fileURLToPath } from "node:url"
 import { codeOf } from "../../src/cli/exit.ts"
 import { program } from "../../src/cli/program.ts"
 import { Screen } from "../../src/cli/screen.ts"
@@ -61,3 +63,88 @@ export const kernai = (
       }))
     )
   })
+
+const bin = fileURLToPath(new URL("../../bin/kernai.mjs", import.meta.url))
+
+/** Where a process runs, and what it has in its environment besides `PATH` and `HOME`. */
+export interface Place {
+  readonly cwd?: string
+  readonly env?: { readonly [name: string]: string }
+}
+
+/** A process, while it runs and after. */
+export interface Started {
+  /** What it wrote so far, to both pipes. */
+  readonly shown: () => string
+  /** Waits for a text in what it writes. To end without it is a defect. */
+  readonly until: (text: string) => Effect.Effect<void>
+  readonly type: (text: string) => void
+  /** Ends its input. */
+  readonly end: () => void
+  readonly kill: (signal: NodeJS.Signals) => void
+  readonly ended: Effect.Effect<Ended & { readonly signal: NodeJS.Signals | null }>
+}
+
+/** Starts `kernai` in a process of its own, which ends with the test at the latest. */
+export const start = (
+  args: ReadonlyArray<string>,
+  { cwd, env = {} }: Place = {}
+): Effect.Effect<Started, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() =>
+        spawn(process.execPath, [bin, ...args], {
+          cwd,
+          env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...env },
+          stdio: ["pipe", "pipe", "pipe"]
+        })
+      ),
+      (child) => Effect.sync(() => child.kill("SIGKILL"))
+    ),
+    (child): Started => {
+      const written = { out: "", error: "", shown: "" }
+      const ended = Deferred.makeUnsafe<Effect.Success<Started["ended"]>>()
+      const watchers = new Set<() => void>()
+      const listen = (pipe: NodeJS.ReadableStream, where: "out" | "error") =>
+        pipe.setEncoding("utf8").on("data", (text: string) => {
+          written[where] += text
+          written.shown += text
+          for (const watch of watchers) watch()
+        })
+      listen(child.stdout, "out")
+      listen(child.stderr, "error")
+      // Who ends while it is written to breaks the pipe.
+      child.stdin.on("error", () => {})
+      child.on("close", (code, signal) =>
+        Deferred.doneUnsafe(ended, Effect.succeed({ code, signal, out: written.out, error: written.error }))
+      )
+      const appears = (text: string) =>
+        Effect.callback<void>((resume) => {
+          const watch = () => {
+            if (written.shown.includes(text)) resume(Effect.void)
+          }
+          watchers.add(watch)
+          watch()
+          return Effect.sync(() => watchers.delete(watch))
+        })
+      const lacks = (text: string) =>
+        Effect.flatMap(Deferred.await(ended), () => Effect.die(`it ended without '${text}': ${written.shown}`))
+      return {
+        shown: () => written.shown,
+        until: (text) => Effect.raceFirst(appears(text), lacks(text)),
+        type: (text) => void child.stdin.write(text),
+        end: () => void child.stdin.end(),
+        kill: (signal) => void child.kill(signal),
+        ended: Deferred.await(ended)
+      }
+    }
+  )
+
+/** Calls `kernai` in a process of its own, with no input, to its end. */
+export const call = (args: ReadonlyArray<string>, place?: Place): Effect.Effect<Ended> =>
+  Effect.scoped(
+    Effect.flatMap(start(args, place), (process) => {
+      process.end()
+      return process.ended
+    })
+  )
