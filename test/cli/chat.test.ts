@@ -311,7 +311,7 @@ describe("kernai chat as a process", () => {
         first.type("write to Oslo\n")
         yield* first.until("allow it?")
         first.kill("SIGKILL")
-        assert.strictEqual((yield* first.ended).signal, "SIGKILL")
+        assert.strictEqual((yield* first.ended).code, "SIGKILL")
         assert.strictEqual(traceOf(folder), "")
 
         const second = yield* started(folder)

@@ -3,16 +3,12 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
-import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import * as Postgres from "../support/postgres.ts"
-import { type Ended, kernai } from "./support.ts"
-
-const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url))
+import { call, type Ended, kernai, start } from "./support.ts"
 
 /** A folder with a scripted model, and a skill that leaves a trace when it runs. */
 const place = Effect.acquireRelease(
@@ -69,25 +65,8 @@ const traceOf = (folder: string): string => {
   return existsSync(file) ? readFileSync(file, "utf8") : ""
 }
 
-/** Calls `kernai` in a process; `watch` sees its output so far, and may end it. */
-const start = (
-  folder: string,
-  args: ReadonlyArray<string>,
-  watch: (out: string, kill: (signal: NodeJS.Signals) => void) => void = () => {}
-): Effect.Effect<Ended> =>
-  Effect.callback((resume) => {
-    const child = spawn(process.execPath, [main, ...args], { cwd: folder, stdio: ["ignore", "pipe", "pipe"] })
-    const written = { out: "", error: "" }
-    child.stdout.on("data", (data) => {
-      written.out += data
-      watch(written.out, (signal) => child.kill(signal))
-    })
-    child.stderr.on("data", (data) => {
-      written.error += data
-    })
-    child.on("close", (code) => resume(Effect.succeed({ code, ...written })))
-    return Effect.sync(() => child.kill("SIGKILL"))
-  })
+/** Calls `kernai` in a process of its own, in the folder. */
+const callIn = (folder: string, args: ReadonlyArray<string>) => call(args, { cwd: folder })
 
 /** The same folder seen from a process in it, and from this one. */
 const sqlite = ["--store", "sqlite:kept/runs.db"]
@@ -102,7 +81,7 @@ describe("kernai runs", () => {
     () =>
       Effect.gen(function* () {
         const folder = yield* place
-        const asked = yield* start(folder, ["run", "Write to Oslo", ...sqlite, ...agent])
+        const asked = yield* callIn(folder, ["run", "Write to Oslo", ...sqlite, ...agent])
         assert.strictEqual(asked.code, 3)
         const id = idOf(asked)
         assert.include(asked.error, `the run ${id} waits for a person`)
@@ -121,7 +100,7 @@ describe("kernai runs", () => {
           assert.include(refused.error, stale)
         }
 
-        const approved = yield* start(folder, [
+        const approved = yield* callIn(folder, [
           "runs",
           "approve",
           id,
@@ -141,7 +120,7 @@ describe("kernai runs", () => {
         const old = yield* kernai([...taken, revision, ...sqliteOf(folder), "--script", join(folder, "script.json")])
         assert.strictEqual(old.code, 1)
         assert.include(old.error, `is at revision ${Number(revision) + 1}, expected ${revision}`)
-        const finished = yield* start(folder, [...taken, `${Number(revision) + 1}`, ...sqlite, ...agent])
+        const finished = yield* callIn(folder, [...taken, `${Number(revision) + 1}`, ...sqlite, ...agent])
         assert.deepStrictEqual(finished, { code: 0, out: "All done.\n", error: "" })
         assert.strictEqual(traceOf(folder), "Rome\n")
 
@@ -181,17 +160,17 @@ describe("kernai runs", () => {
         const id = submitted.out.trim()
         assert.match(id, /^run_[0-9a-f]+$/)
 
-        const first = yield* start(folder, ["worker", "--once", ...sqlite, ...agent])
+        const first = yield* callIn(folder, ["worker", "--once", ...sqlite, ...agent])
         assert.strictEqual(first.code, 0)
         assert.include(first.out, `${id}  run '${id}' is paused: approval_required\n`)
 
         const denied = yield* kernai(["runs", "deny", id, "--reason", "not today", ...sqliteOf(folder)])
         assert.include(denied.out, `denied  ${id}:t1.0  send\n`)
 
-        const second = yield* start(folder, ["worker", ...sqlite, ...agent], (out, kill) => {
-          if (out.includes(`${id}  completed\n`)) kill("SIGTERM")
-        })
-        assert.strictEqual(second.code, 130)
+        const second = yield* start(["worker", ...sqlite, ...agent], { cwd: folder })
+        yield* second.until(`${id}  completed\n`)
+        second.kill("SIGTERM")
+        assert.strictEqual((yield* second.ended).code, 130)
         assert.strictEqual(traceOf(folder), "")
         const shown = yield* kernai(["runs", "show", id, ...sqliteOf(folder)])
         assert.include(shown.out, "status    completed")
@@ -206,13 +185,13 @@ describe("kernai runs", () => {
       Effect.gen(function* () {
         const folder = yield* place
         const files = ["--store", `file:${join(folder, "kept")}`]
-        const run = yield* start(folder, ["run", "Write to Oslo", "--yes", ...files, ...agent])
+        const run = yield* callIn(folder, ["run", "Write to Oslo", "--yes", ...files, ...agent])
         assert.strictEqual(run.code, 0)
         assert.strictEqual(traceOf(folder), "Oslo\n")
         const forked = yield* kernai(["runs", "fork", idOf(run), "1", ...files])
         assert.strictEqual(forked.code, 0)
         assert.notStrictEqual(idOf(forked), idOf(run))
-        const resumed = yield* start(folder, ["runs", "resume", idOf(forked), "-q", "-y", ...files, ...agent])
+        const resumed = yield* callIn(folder, ["runs", "resume", idOf(forked), "-q", "-y", ...files, ...agent])
         assert.strictEqual(resumed.out, "All done.\n")
         assert.strictEqual(traceOf(folder), "Oslo\nOslo\n")
         const found = yield* kernai(["runs", "list", "--search", "done ALL", "--json", ...files])
@@ -238,12 +217,12 @@ describe("kernai runs", () => {
           const folder = yield* place
           const store = ["--store", yield* where(folder)]
           sendPicture(folder)
-          const asked = yield* start(folder, ["run", "What is this?", "--image", "cat.png", ...store, ...agent])
+          const asked = yield* callIn(folder, ["run", "What is this?", "--image", "cat.png", ...store, ...agent])
           assert.strictEqual(asked.code, 3, asked.error)
           const runId = idOf(asked)
           rmSync(join(folder, "cat.png"))
           assert.strictEqual((yield* kernai(["runs", "approve", runId, ...store])).code, 0)
-          const finished = yield* start(folder, ["runs", "resume", runId, "--quiet", ...store, ...agent])
+          const finished = yield* callIn(folder, ["runs", "resume", runId, "--quiet", ...store, ...agent])
           assert.deepStrictEqual(finished, { code: 0, out: "All done.\n", error: "" })
           assert.strictEqual(traceOf(folder), weighed)
         }),
@@ -257,10 +236,10 @@ describe("kernai runs", () => {
       Effect.gen(function* () {
         const folder = yield* place
         sendPicture(folder)
-        const asked = yield* start(folder, ["run", "What is this?", "--image", "cat.png", "-y", ...sqlite, ...agent])
+        const asked = yield* callIn(folder, ["run", "What is this?", "--image", "cat.png", "-y", ...sqlite, ...agent])
         assert.strictEqual(traceOf(folder), weighed)
         const forked = yield* kernai(["runs", "fork", idOf(asked), "1", ...sqliteOf(folder)])
-        const again = yield* start(folder, ["runs", "resume", idOf(forked), "-q", "-y", ...sqlite, ...agent])
+        const again = yield* callIn(folder, ["runs", "resume", idOf(forked), "-q", "-y", ...sqlite, ...agent])
         assert.strictEqual(again.out, "All done.\n")
         assert.strictEqual(traceOf(folder), weighed.repeat(2))
 
@@ -275,7 +254,7 @@ describe("kernai runs", () => {
           ...sqliteOf(folder)
         ])
         rmSync(join(folder, "cat.png"))
-        const worked = yield* start(folder, ["worker", "--once", "--yes", ...sqlite, ...agent])
+        const worked = yield* callIn(folder, ["worker", "--once", "--yes", ...sqlite, ...agent])
         assert.include(worked.out, `${detached.out.trim()}  completed\n`)
         assert.strictEqual(traceOf(folder), weighed.repeat(3))
       }),
@@ -308,7 +287,7 @@ describe("kernai runs", () => {
         const folder = yield* place
         const hostile = '<block type="command" name="send">{"to": "Oslo\u202e\u009b2J\\u001b[2J"}</block>'
         writeFileSync(join(folder, "script.json"), JSON.stringify([hostile]))
-        const id = idOf(yield* start(folder, ["run", "Write \u202e to Oslo", ...sqlite, ...agent]))
+        const id = idOf(yield* callIn(folder, ["run", "Write \u202e to Oslo", ...sqlite, ...agent]))
         for (const args of [
           ["show", id],
           ["show", id, "--json"],

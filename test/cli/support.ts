@@ -35,7 +35,8 @@ export const memoryScreen = (colors = false): Written => {
 }
 
 export interface Ended {
-  readonly code: number | null
+  /** The exit code, or the signal that ended it. */
+  readonly code: number | NodeJS.Signals | null
   readonly out: string
   readonly error: string
 }
@@ -82,7 +83,7 @@ export interface Started {
   /** Ends its input. */
   readonly end: () => void
   readonly kill: (signal: NodeJS.Signals) => void
-  readonly ended: Effect.Effect<Ended & { readonly signal: NodeJS.Signals | null }>
+  readonly ended: Effect.Effect<Ended>
 }
 
 /** Starts `kernai` in a process of its own, which ends with the test at the latest. */
@@ -103,7 +104,7 @@ export const start = (
     ),
     (child): Started => {
       const written = { out: "", error: "", shown: "" }
-      const ended = Deferred.makeUnsafe<Effect.Success<Started["ended"]>>()
+      const ended = Deferred.makeUnsafe<Ended>()
       const watchers = new Set<() => void>()
       const listen = (pipe: NodeJS.ReadableStream, where: "out" | "error") =>
         pipe.setEncoding("utf8").on("data", (text: string) => {
@@ -116,7 +117,7 @@ export const start = (
       // Who ends while it is written to breaks the pipe.
       child.stdin.on("error", () => {})
       child.on("close", (code, signal) =>
-        Deferred.doneUnsafe(ended, Effect.succeed({ code, signal, out: written.out, error: written.error }))
+        Deferred.doneUnsafe(ended, Effect.succeed({ code: signal ?? code, out: written.out, error: written.error }))
       )
       const appears = (text: string) =>
         Effect.callback<void>((resume) => {
