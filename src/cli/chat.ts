@@ -1,7 +1,7 @@
 /**
  * A conversation on the terminal that survives its process.
  *
- * Every message is a run in a SQLite file. A chat that was stopped, or killed,
+ * Every message is a run in a store. A chat that was stopped, or killed,
  * goes on where it was: questions that were open are asked again, calls that
  * were cut off are decided about, an answer that was due is given.
  *
@@ -14,13 +14,11 @@ import * as Agent from "../Agent.ts"
 import * as AgentFile from "../file/AgentFile.ts"
 import * as Kernel from "../Kernel.ts"
 import type { StoreError } from "../KernelError.ts"
-import * as MediaStore from "../MediaStore.ts"
 import * as Policy from "../Policy.ts"
 import * as ProtocolRegistry from "../ProtocolRegistry.ts"
 import { Provider } from "../Provider.ts"
 import type { RunStore } from "../RunStore.ts"
 import { SkillRegistry } from "../SkillRegistry.ts"
-import * as SqlRunStore from "../sql/SqlRunStore.ts"
 import * as Answer from "./chat/answer.ts"
 import { Lines } from "./chat/lines.ts"
 import * as Script from "./chat/script.ts"
@@ -31,7 +29,7 @@ import { type Options as LiveOptions, resolve, skillsOf } from "./live.ts"
 import * as Markdown from "./markdown.ts"
 import { paint } from "./pen.ts"
 import { Screen } from "./screen.ts"
-import { makeFolder } from "./store.ts"
+import * as Store from "./store.ts"
 import * as Text from "./text.ts"
 
 /**
@@ -47,7 +45,7 @@ export interface Options extends Pick<LiveOptions, "skills"> {
   readonly instructions?: string | undefined
   readonly maxSteps?: number | undefined
   readonly dialect?: Agent.DialectName | undefined
-  /** The SQLite file. */
+  /** Where it is kept: a store, or the SQLite file of one. */
   readonly store: string
   /** A model of the network, or the file of a scripted one; the agent's own model where nothing is said. */
   readonly speaker: { readonly model: string } | { readonly script: string } | undefined
@@ -68,7 +66,8 @@ export const chat = Effect.fnUntraced(function* (options: Options) {
   }
   const told = options.agent === undefined ? undefined : yield* readAgent(options.agent)
   const { model, provider } = yield* speakerOf(options, told)
-  yield* makeFolder(options.store)
+  const place = Store.ofPath(options.store)
+  const store = yield* Store.open(place, { exists: false })
   const base: Talker = told ?? Agent.make({ name: "chat", instructions, model, maxSteps: 20, skills: "all" })
   const agent: Talker = {
     ...base,
@@ -83,11 +82,11 @@ export const chat = Effect.fnUntraced(function* (options: Options) {
   const ground = Kernel.layer.pipe(
     Layer.provide([
       Layer.orDie(ProtocolRegistry.layer()),
-      MediaStore.layerMemory,
+      yield* Store.media(place),
       Layer.succeed(Provider, provider),
       options.yes ? Layer.empty : careful
     ]),
-    Layer.provideMerge(Layer.merge(skillsOf(options.skills), SqlRunStore.layerSqlite(options.store))),
+    Layer.provideMerge(Layer.merge(skillsOf(options.skills), store)),
     Layer.catch((error) =>
       Layer.effectContext<Ground, CommandFailed, never>(Effect.fail(usage(Text.excerpt(error.message, 400))))
     )

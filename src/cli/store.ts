@@ -42,6 +42,14 @@ export type Store = Layer.Layer<RunStore, CommandFailed>
 export type Media = Layer.Layer<MediaStore, CommandFailed>
 
 /**
+ * The store a text means where a plain path is the SQLite file of it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ofPath = (text: string): string => (/^[a-z]{2,}:/.test(text) ? text : `sqlite:${text}`)
+
+/**
  * The store that a text names.
  *
  * Whoever reads wants one that is there: with `exists`, a file that is not is
@@ -109,20 +117,6 @@ export const media = Effect.fnUntraced(function* (
   }
 })
 
-/**
- * Makes the folder a file will be in.
- *
- * @category running
- * @since 0.1.0
- */
-export const makeFolder = Effect.fnUntraced(function* (file: string) {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  yield* Effect.mapError(fs.makeDirectory(path.dirname(file), { recursive: true }), () =>
-    usage(`the folder of ${excerpt(file, 80)} cannot be made`)
-  )
-})
-
 // ---------------------------------------------------------------- helpers
 
 /** The kind of a store and where it is. */
@@ -130,6 +124,15 @@ const partsOf = (text: string): readonly [kind: string, rest: string] => {
   const colon = text.indexOf(":")
   return [text.slice(0, Math.max(0, colon)), text.slice(colon + 1)]
 }
+
+/** Makes the folder a file will be in. */
+const makeFolder = Effect.fnUntraced(function* (file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  yield* Effect.mapError(fs.makeDirectory(path.dirname(file), { recursive: true }), () =>
+    usage(`the folder of ${excerpt(file, 80)} cannot be made`)
+  )
+})
 
 const unknown = usage(`--store is ${forms}`)
 

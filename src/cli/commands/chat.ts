@@ -26,12 +26,14 @@ const flags = {
   session: Flag.String("session").pipe(
     Flag.withAlias("s"),
     Flag.withMetavar("<name>"),
-    Flag.withDescription("Which conversation to go on with, or to begin"),
+    Flag.withDescription("Which conversation to go on with, or to begin (default)"),
     Flag.withDefault("default")
   ),
   store: Flag.String("store").pipe(
-    Flag.withMetavar("<file>"),
-    Flag.withDescription("The SQLite file the conversations are kept in"),
+    Flag.withMetavar("<store>"),
+    Flag.withDescription(
+      "Where conversations are kept: sqlite:FILE, file:FOLDER or pg:URL; a FILE alone is SQLite's (.kernai/chat.db)"
+    ),
     Flag.withDefault(".kernai/chat.db")
   ),
   system: Shared.agent.system,

@@ -14,7 +14,7 @@ import * as Shared from "./shared.ts"
 const config = Flag.String("config").pipe(
   Flag.withAlias("c"),
   Flag.withMetavar("<file>"),
-  Flag.withDescription("The config of the servers"),
+  Flag.withDescription("The config of the servers (mcp.yml)"),
   Flag.withDefault("mcp.yml")
 )
 const json = Flag.Boolean("json").pipe(Flag.withDescription("Print JSON"), Flag.withDefault(false))
@@ -68,8 +68,14 @@ const serveFlags = {
     Flag.withDescription("Serve Streamable HTTP instead of standard streams; prints the address and the token"),
     Flag.withDefault(false)
   ),
-  host: Flag.String("host").pipe(Flag.withDescription("The address to listen on"), Flag.withDefault("127.0.0.1")),
-  port: Flag.Int("port").pipe(Flag.withDescription("0 takes any free port"), Flag.withDefault(0)),
+  host: Flag.String("host").pipe(
+    Flag.withDescription("The address to listen on (127.0.0.1)"),
+    Flag.withDefault("127.0.0.1")
+  ),
+  port: Flag.Int("port").pipe(
+    Flag.withDescription("Which port; 0, the default, takes any that is free"),
+    Flag.withDefault(0)
+  ),
   skillsFrom: Shared.agent.skillsFrom,
   model: Shared.speaker.model.pipe(
     Flag.withDescription("Offer an agent with this model and the skills, instead of the skills")

@@ -49,7 +49,7 @@ const flags = {
   dialect: Shared.agent.dialect,
   root: Flag.String("root").pipe(
     Flag.withMetavar("<folder>"),
-    Flag.withDescription("Read files given here only inside this folder"),
+    Flag.withDescription("Read files given here only inside this folder (.)"),
     Flag.withDefault(".")
   ),
   ...Shared.form

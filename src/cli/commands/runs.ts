@@ -31,7 +31,7 @@ const list = Command.make(
       Flag.withDescription("Only runs in whose question or answer all these words occur"),
       Flag.optional
     ),
-    limit: Flag.Int("limit").pipe(Flag.withDescription("How many"), Flag.withDefault(50)),
+    limit: Flag.Int("limit").pipe(Flag.withDescription("How many (50)"), Flag.withDefault(50)),
     json
   },
   Effect.fnUntraced(function* (input) {
@@ -184,7 +184,11 @@ const fork = Command.make(
     const { fork } = yield* acting
     yield* fork({ store, runId: id, revision: Option.getOrUndefined(revision) })
   })
-).pipe(Command.withDescription("Make a new run from a commit of another, and print its id."))
+).pipe(
+  Command.withDescription(
+    "Make a new run from a commit of another, and print its id. 'kernai runs resume' goes on with it; a worker leaves it alone."
+  )
+)
 
 const replay = Command.make(
   "replay",
@@ -196,7 +200,7 @@ const replay = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Run a stored run again without a model and without entering a skill, and tell where it parts from what was recorded."
+    "Run a stored run again without a model and without entering a skill, and tell where it parts from what was recorded. What the run was given as --system, --skills-from, --max-steps and --dialect is given again."
   )
 )
 

@@ -19,7 +19,7 @@ const paths = Argument.String("path").pipe(
 const shared = {
   log: Flag.String("log").pipe(
     Flag.withMetavar("<folder>"),
-    Flag.withDescription("Where the logs are kept"),
+    Flag.withDescription("Where the logs are kept (.kernai/scenarios)"),
     Flag.withDefault(".kernai/scenarios")
   ),
   color: Flag.Boolean("color").pipe(
@@ -80,10 +80,10 @@ const matrix = Command.make(
       ),
       Flag.atLeast(0)
     ),
-    concurrency: Flag.Int("concurrency").pipe(Flag.withDescription("Processes at once"), Flag.withDefault(2)),
+    concurrency: Flag.Int("concurrency").pipe(Flag.withDescription("Processes at once (2)"), Flag.withDefault(2)),
     timeout: Flag.Int("timeout").pipe(
       Flag.withMetavar("<seconds>"),
-      Flag.withDescription("What one pair may take"),
+      Flag.withDescription("What one pair may take (600)"),
       Flag.withDefault(600)
     ),
     ...shared

@@ -64,9 +64,12 @@ export const agent = {
     Flag.withDescription("Run calls that may change something without asking"),
     Flag.withDefault(false)
   ),
-  maxSteps: Flag.Int("max-steps").pipe(Flag.withDescription("How often the model may be asked"), Flag.withDefault(10)),
+  maxSteps: Flag.Int("max-steps").pipe(
+    Flag.withDescription("How often the model may be asked (10)"),
+    Flag.withDefault(10)
+  ),
   dialect: Flag.Literals("dialect", ["blocks", "tools"]).pipe(
-    Flag.withDescription("Blocks in text, or the vendor's native tool calls"),
+    Flag.withDescription("Blocks in text (the default), or the vendor's native tool calls"),
     Flag.withDefault("blocks")
   )
 }

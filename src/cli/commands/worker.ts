@@ -20,10 +20,10 @@ const flags = {
     ),
     Flag.atLeast(0)
   ),
-  concurrency: Flag.Int("concurrency").pipe(Flag.withDescription("Runs at once"), Flag.withDefault(1)),
+  concurrency: Flag.Int("concurrency").pipe(Flag.withDescription("Runs at once (1)"), Flag.withDefault(1)),
   lease: Flag.Int("lease").pipe(
     Flag.withMetavar("<seconds>"),
-    Flag.withDescription("How long a run stays held when this worker dies"),
+    Flag.withDescription("How long a run stays held when this worker dies (30)"),
     Flag.withDefault(30)
   ),
   once: Flag.Boolean("once").pipe(

@@ -11,7 +11,7 @@ import * as Kernel from "../../Kernel.ts"
 import type { ApprovalAnswer } from "../../RunState.ts"
 import { RunStore } from "../../RunStore.ts"
 import * as Session from "../chat/session.ts"
-import { usage } from "../exit.ts"
+import { CommandFailed, usage } from "../exit.ts"
 import { follow, type Options as FollowOptions } from "../follow.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../store.ts"
@@ -175,7 +175,17 @@ export const replay = Effect.fnUntraced(function* (options: Target & { readonly 
   const nobody = model.slice(model.indexOf("/") + 1)
   const { agent, ground } = yield* Actor.make({ ...options.actor, speaker: { nobody } }, store, options.store)
   const { events, lives, runs } = yield* Kernel.replay(agent(state.agent), runId).pipe(
-    Effect.mapError(Actor.failed),
+    Effect.mapError((error) => {
+      const failed = Actor.failed(error)
+      // The store knows the agent by its name alone: how it was made is told again.
+      return error._tag === "ReplayDiverged"
+        ? new CommandFailed({
+            code: failed.code,
+            reason: `${failed.reason}; was it run with other flags, such as --system?`,
+            tag: error._tag
+          })
+        : failed
+    }),
     Effect.provide(ground)
   )
   const lived = lives === 1 ? "one process" : `${lives} processes`
