@@ -149,6 +149,12 @@ describe("McpProtocol", () => {
       )
     })
 
+    it("a text that is none by its JSON, and nothing where it is null (BP-177)", () => {
+      const items = [{ type: "text", text: 5 }, { text: [true] }, { type: "text" }, { text: null }, { texts: 1 }]
+      assert.strictEqual(McpProtocol.textOf(McpProtocol.render(items)), '5\n[true]\n\n\n{"texts":1}')
+      assert.strictEqual(McpProtocol.textOf(McpProtocol.render({ type: "text", text: 5 })), "5")
+    })
+
     it("anything else as text, and never fails", () => {
       const cycle: { self?: unknown } = {}
       cycle.self = cycle

@@ -74,10 +74,10 @@ const contentOf = (item: unknown): Content.Content => {
   const text = own(item, "text")
   switch (type) {
     case "text":
-      return Content.text(typeof text === "string" ? text : "")
+      return Content.text(said(text))
     case undefined:
     case null:
-      return Content.text(typeof text === "string" ? text : json(item))
+      return Content.text(text === undefined ? json(item) : said(text))
     case "image":
     case "audio":
       return medium(own(item, "data"), own(item, "mimeType"), type) ?? omitted(type)
@@ -89,6 +89,10 @@ const contentOf = (item: unknown): Content.Content => {
       return omitted(type)
   }
 }
+
+/** What stands where a text belongs: a server may write a number there. */
+const said = (text: unknown): string =>
+  typeof text === "string" ? text : text === undefined || text === null ? "" : json(text)
 
 const embedded = (item: unknown): Content.Content => {
   if (!isRecord(item)) return contentOf(item)
