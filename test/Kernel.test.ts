@@ -240,6 +240,25 @@ describe("replies that must not pass for answers (R-10)", () => {
     }).pipe(Effect.provide(kernel(echo)))
   )
 
+  it.effect("tells of a block that was never closed beside others, which count (W-7, W-10)", () =>
+    Effect.gen(function* () {
+      const plan = `<block type="plan">{"tasks":[{"id":"a","input":"do a"}]}</block>`
+      for (const [closed, then] of [
+        [act("a"), []],
+        [`<block type="json">{}</block>`, []],
+        [plan, [final("done a")]]
+      ] as const) {
+        const replies = [`${closed}<block type="command" name="echo">{"te`, ...then, final("whole")]
+        const { events, exit, mock } = yield* told(agent, replies)
+        const last = mock.messagesAt(replies.length - 1)?.at(-1)
+        const heard = last === undefined ? "" : Message.text(last)
+        assert.include(heard, "Ignored in your reply: 'command'. Reason: the block was never closed.")
+        assert.isTrue(Exit.isSuccess(exit))
+        assert.isAtMost(events.filter((event) => event.type === "skill_execute").length, 1)
+      }
+    }).pipe(Effect.provide(kernel(echo)))
+  )
+
   it.effect("tells an empty reply of an agent that can act as a stall (BP-43)", () =>
     Effect.gen(function* () {
       const fiber = yield* Effect.forkChild(told(agent, ["", final("ok")]))
@@ -395,7 +414,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("tell the tag of an error that has no sentence, for an empty block helps no model (W-14)", () =>
+  it.effect("tell the tag of an error that has no sentence, if it has a tag of its own (W-14, BP-67)", () =>
     Effect.gen(function* () {
       class SoldOut extends Schema.TaggedError<SoldOut>()("SoldOut", { title: Schema.String }) {}
       const failing = (name: string, error: unknown) =>
@@ -403,14 +422,15 @@ describe("calls", () => {
       const skills = [
         failing("tagged", new SoldOut({ title: "a title" })),
         failing("plain", { _tag: "Closed" }),
-        failing("bare", new RangeError(" "))
+        failing("bare", new RangeError(" ")),
+        failing("silent", new Error(""))
       ]
       yield* Effect.gen(function* () {
         const replies = skills.map(({ name }) => `<block type="command" name="${name}">x</block>`)
         const { events } = yield* told(agent, [...replies, final("ok")])
         assert.deepStrictEqual(
           events.flatMap((event) => (event.type === "skill_error" ? [event.error] : [])),
-          ["SoldOut", "Closed", "RangeError"]
+          ["SoldOut", "Closed", "RangeError", ""]
         )
       }).pipe(Effect.provide(kernel(...skills)))
     })

@@ -44,8 +44,10 @@ const tagOf = (error: unknown): string => {
 
 const messageOf = (error: unknown): string => {
   if (typeof error === "string") return error
-  if (typeof error !== "object" || error === null) return tagOf(error)
-  // A tagged error of which nobody wrote a sentence has an empty one: its tag says more.
-  const message = "message" in error && typeof error.message === "string" ? error.message : ""
-  return message.trim() === "" ? tagOf(error) : message
+  if (typeof error !== "object" || error === null || !("message" in error) || typeof error.message !== "string") {
+    return tagOf(error)
+  }
+  // A tagged error of which nobody wrote a sentence has an empty one: its tag says more, if it says anything (BP-67).
+  const tag = tagOf(error)
+  return error.message.trim() === "" && tag !== "Error" ? tag : error.message
 }

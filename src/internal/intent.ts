@@ -134,6 +134,11 @@ const unique = (id: string, used: Map<string, number>): string => {
 const readBlocks = (reply: Reply, view: View, facts: Array<Fact>): Intent => {
   const { blocks } = reply
   const workflow = findPlan(blocks, view, facts)
+  const refused = workflow.rejected === undefined ? undefined : InstructionBuilder.planRejected(workflow.rejected)
+  const unclosed =
+    reply.unclosed === undefined
+      ? undefined
+      : InstructionBuilder.ignored([reply.unclosed.type], "the block was never closed")
   for (const block of blocks) {
     if (block !== workflow.block && (block.type === "plan" || block.type === "json")) {
       facts.push({ type: block.type, content: block.content })
@@ -141,8 +146,9 @@ const readBlocks = (reply: Reply, view: View, facts: Array<Fact>): Intent => {
   }
   if (workflow.plan !== undefined) {
     const others = blocks.filter((block) => block !== workflow.block)
+    const passedOver = note(others, "a plan stands alone", facts)
     return {
-      outcome: { type: "workflow", plan: workflow.plan, ...note(others, "a plan stands alone", facts) },
+      outcome: { type: "workflow", plan: workflow.plan, ...noted(passedOver, unclosed) },
       calls: tasksOf(workflow.plan, view),
       facts
     }
@@ -153,9 +159,7 @@ const readBlocks = (reply: Reply, view: View, facts: Array<Fact>): Intent => {
     const passed = blocks.filter((block) => block.type === "final" || hasNoEffect(block, view))
     const calls = acts.map((block, index) => callOf(block, index, view))
     const passedOver = note(passed, "only commands and protocol blocks ran", facts)
-    const refused = workflow.rejected === undefined ? [] : [InstructionBuilder.planRejected(workflow.rejected)]
-    const notes = [...(passedOver.note === undefined ? [] : [passedOver.note]), ...refused].join(" ")
-    const outcome: Outcome = { type: "tools", ...(notes === "" ? {} : { note: notes }) }
+    const outcome: Outcome = { type: "tools", ...noted(passedOver, refused, unclosed) }
     return { outcome, calls: bounded(calls, view.limits), facts }
   }
   const final = blocks.find((block) => block.type === "final")
@@ -164,14 +168,10 @@ const readBlocks = (reply: Reply, view: View, facts: Array<Fact>): Intent => {
     if (powerless.length > 0) facts.push({ type: "blocks_ignored", kinds: powerless, reason: "written by the model" })
     return finished(final.content, "final", view, facts)
   }
-  if (workflow.rejected !== undefined && blocks.length > 0) {
-    facts.push({ type: "informational_only", kinds: kinds(blocks) })
-    const why = InstructionBuilder.planRejected(workflow.rejected)
-    return corrected("plan", `${InstructionBuilder.informational(kinds(blocks))} ${why}`, facts)
-  }
   if (blocks.some((block) => block.type === "plan" || block.type === "json")) {
     facts.push({ type: "informational_only", kinds: kinds(blocks) })
-    return corrected("informational", InstructionBuilder.informational(kinds(blocks)), facts)
+    const corrective = joined(InstructionBuilder.informational(kinds(blocks)), refused, unclosed)
+    return corrected(refused === undefined ? "informational" : "plan", corrective, facts)
   }
   if (reply.unclosed !== undefined) {
     facts.push({ type: "no_blocks_stall", prosePreview: preview(reply.text), kinds: [reply.unclosed.type] })
@@ -270,12 +270,21 @@ const bounded = (calls: ReadonlyArray<Call>, limits: Limits): ReadonlyArray<Call
 const hasNoEffect = (block: Block.Block, view: View): boolean =>
   block.type === "result" || block.type === "error" || (!Block.isCoreType(block.type) && !view.isProtocol(block.type))
 
-const note = (passed: ReadonlyArray<Block.Block>, reason: string, facts: Array<Fact>): { readonly note?: string } => {
-  if (passed.length === 0) return {}
+const note = (passed: ReadonlyArray<Block.Block>, reason: string, facts: Array<Fact>): string | undefined => {
+  if (passed.length === 0) return undefined
   const ignored = kinds(passed)
   facts.push({ type: "blocks_ignored", kinds: ignored, reason })
-  return { note: InstructionBuilder.ignored(ignored, reason) }
+  return InstructionBuilder.ignored(ignored, reason)
 }
+
+/** What a model is told of its reply besides the results. */
+const noted = (...sentences: ReadonlyArray<string | undefined>): { readonly note?: string } => {
+  const note = joined(...sentences)
+  return note === "" ? {} : { note }
+}
+
+const joined = (...sentences: ReadonlyArray<string | undefined>): string =>
+  sentences.filter((sentence) => sentence !== undefined).join(" ")
 
 const kinds = (blocks: ReadonlyArray<Block.Block>): ReadonlyArray<string> => [
   ...new Set(blocks.map((block) => block.type))

@@ -609,7 +609,9 @@ const fits = (want: { readonly [key: string]: Json }, got: Told | undefined): bo
     canonical(content.map((part) => (typeof part === "string" ? plain(written(part)) : part))) ===
     anonymous(
       canonical(
-        got.content.toSpliced(from, more.length).map((part) => (typeof part === "string" ? hintLess(plain(part)) : part))
+        got.content
+          .toSpliced(from, more.length)
+          .map((part) => (typeof part === "string" ? hintLess(plain(part)) : part))
       )
     )
   )
