@@ -33,12 +33,12 @@ import * as Replays from "./internal/replay.ts"
 import type { Ground } from "./internal/run.ts"
 import { stored } from "./internal/stored.ts"
 import * as Streams from "./internal/streams.ts"
-import type { KernelError } from "./KernelError.ts"
+import type { KernelError, RunNotFound, StoreError } from "./KernelError.ts"
 import * as MediaStore from "./MediaStore.ts"
 import * as ProtocolRegistry from "./ProtocolRegistry.ts"
 import type { Provider } from "./Provider.ts"
 import type { RunEvent } from "./RunEvent.ts"
-import type { ApprovalAnswer, RunRecord, RunResult } from "./RunState.ts"
+import type { Approval, ApprovalAnswer, RunRecord, RunResult } from "./RunState.ts"
 import * as RunStore from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 import type { SkillRegistry } from "./SkillRegistry.ts"
@@ -195,6 +195,22 @@ export const submit = <Output, S extends AnySkill<unknown>, R>(
   input: Input,
   options?: RunOptions
 ): Effect.Effect<string, KernelError, Kernel | R> => Kernel.use((kernel) => kernel.submit(agent, input, options))
+
+/**
+ * The calls a run and the tasks below it wait with, in the words a person decides by: which skill, with which input,
+ * and why it is asked about (DR-22). Empty when nothing waits. `answer` and `resume` take the answers.
+ *
+ * @example
+ * const open = yield* Kernel.questions(runId)
+ * yield* Kernel.answer(runId, open.map(({ toolCallId }) => ({ toolCallId, approved: true, by: "Ada" })))
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const questions = (
+  runId: string
+): Effect.Effect<ReadonlyArray<Approval>, RunNotFound | StoreError, RunStore.RunStore> =>
+  RunStore.RunStore.use((store) => Offers.questions(store, runId))
 
 /**
  * Records what a person decided about the calls a run, or a task of it, waits with (DR-22).

@@ -7,9 +7,9 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
-import type { KernelError } from "../KernelError.ts"
-import { ApprovalNotFound } from "../KernelError.ts"
-import type { ApprovalAnswer, RunRecord, RunState } from "../RunState.ts"
+import type { KernelError, StoreError } from "../KernelError.ts"
+import { ApprovalNotFound, RunNotFound } from "../KernelError.ts"
+import type { Approval, ApprovalAnswer, RunRecord, RunState } from "../RunState.ts"
 import { advance } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import type { AnswerOptions } from "./options.ts"
@@ -83,8 +83,19 @@ const record = (
   return store.commit(record, advance(state, record))
 }
 
+/** The calls a run, and the tasks below it, wait with: nobody answered them yet. A run that has ended waits for nobody. */
+export const questions = /*#__PURE__*/ Effect.fnUntraced(function* (
+  store: RunStore.Shape,
+  runId: string
+): Effect.fn.Return<ReadonlyArray<Approval>, RunNotFound | StoreError> {
+  const root = Option.getOrUndefined(yield* store.load(runId))
+  if (root === undefined) return yield* new RunNotFound({ runId })
+  const tree = yield* treeOf(store, root)
+  return tree.flatMap((state) => (state.status.type === "completed" ? [] : openOf(state)))
+})
+
 /** A run and the tasks below it that have not ended. */
-const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<ReadonlyArray<RunState>, KernelError> => {
+const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<ReadonlyArray<RunState>, StoreError> => {
   if (state.status.type === "completed") return Effect.succeed([state])
   const tasks = (state.currentTurn?.inFlight ?? []).filter((call) => call.kind === "task")
   const below = Effect.forEach(tasks, (call) =>
@@ -95,5 +106,7 @@ const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<ReadonlyA
   return Effect.map(below, (below) => [state, ...below.flat()])
 }
 
-export const questionsOf = (state: RunState): ReadonlyArray<string> =>
-  state.approvals.flatMap((approval) => (approval.answer === undefined ? [approval.toolCallId] : []))
+const openOf = (state: RunState): ReadonlyArray<Approval> =>
+  state.approvals.filter((approval) => approval.answer === undefined)
+
+export const questionsOf = (state: RunState): ReadonlyArray<string> => openOf(state).map(({ toolCallId }) => toolCallId)

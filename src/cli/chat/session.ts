@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Call } from "../../Call.ts"
 import * as ChatHistory from "../../ChatHistory.ts"
+import * as Offers from "../../internal/offer.ts"
 import type { StoreError } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
@@ -146,9 +147,7 @@ export const freeName = Effect.fnUntraced(function* (session: string): Effect.fn
  * @since 0.1.0
  */
 export const questions = (runId: string): Effect.Effect<ReadonlyArray<Approval>, StoreError, RunStore> =>
-  Effect.map(tree(runId), (states) =>
-    states.flatMap(({ approvals }) => approvals.filter(({ answer }) => answer === undefined))
-  )
+  RunStore.use((store) => Offers.questions(store, runId)).pipe(Effect.catchTag("RunNotFound", () => Effect.succeed([])))
 
 /**
  * The calls of a run and of its tasks of which nobody knows whether they ran.

@@ -1,0 +1,55 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { Agent, Kernel, Message, Policy, Skill } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { kernel } from "../support/toolbox.ts"
+
+const send = Skill.make("send", {
+  description: "Sends a letter",
+  input: Schema.Struct({ to: Schema.String }),
+  execute: ({ to }) => Effect.succeed(`sent to ${to}`)
+})
+const agent = Agent.make({ instructions: "", model: "m", skills: [send] })
+const careful = Policy.layer((call) => Effect.succeed(Policy.confirm(`${call.name} costs`)))
+const sends = (to: string) => `<block type="command" name="send">{"to": "${to}"}</block>`
+
+describe("Kernel.questions", () => {
+  it.effect("tells what a run waits with until it is answered, in the words a person decides by (DR-22)", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make(sends("Oslo") + sends("Rome"), "<final>done</final>")
+      assert.strictEqual((yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" })))._tag, "RunPaused")
+      const open = yield* Kernel.questions("r")
+      assert.deepStrictEqual(open, [
+        { toolCallId: "r:t1.0", toolName: "send", input: { to: "Oslo" }, reason: "send costs" },
+        { toolCallId: "r:t1.1", toolName: "send", input: { to: "Rome" }, reason: "send costs" }
+      ])
+      yield* Kernel.answer("r", [{ toolCallId: "r:t1.0", approved: true }])
+      assert.deepStrictEqual(yield* Kernel.questions("r"), open.slice(1))
+      const approvals = [{ toolCallId: "r:t1.1", approved: false }]
+      assert.strictEqual((yield* Kernel.resume(agent, "r", { provider, approvals })).text, "done")
+      assert.deepStrictEqual(yield* Kernel.questions("r"), [])
+      assert.strictEqual((yield* Effect.flip(Kernel.questions("none")))._tag, "RunNotFound")
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
+  it.effect("tells what the tasks of a workflow wait with, which are answered by their root (DR-22)", () =>
+    Effect.gen(function* () {
+      const tasks = ["Oslo", "Rome"].map((to) => ({ id: to, input: `write to ${to}`, parallel: true }))
+      const plan = JSON.stringify({ goal: "letters", strategy: "parallel", tasks })
+      const provider = MockProvider.make().onCall(({ messages }) => {
+        const [asked = "", ...rest] = messages.filter(({ role }) => role === "user").map(Message.text)
+        if (rest.length > 0) return "<final>done</final>"
+        return asked === "go" ? `<block type="plan">${plan}</block>` : sends(asked.replace("write to ", ""))
+      })
+      yield* Effect.flip(Kernel.run(agent, "go", { provider, runId: "r" }))
+      const open = yield* Kernel.questions("r")
+      assert.deepStrictEqual(
+        open.map(({ input }) => input),
+        [{ to: "Oslo" }, { to: "Rome" }]
+      )
+      const approvals = open.map(({ toolCallId }) => ({ toolCallId, approved: true }))
+      assert.strictEqual((yield* Kernel.resume(agent, "r", { provider, approvals })).text, "done")
+      assert.deepStrictEqual(yield* Kernel.questions("r"), [])
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+})
