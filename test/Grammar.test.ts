@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
 import { BlockParser, Dialect, Grammar, Limits, Plan, Skill } from "kernai"
+import { final } from "./support/blocks.ts"
 import * as Gbnf from "./support/gbnf.ts"
 
 interface Tree {
@@ -152,7 +153,6 @@ describe("Grammar", () => {
 
   it("holds every text of an answer but one that would close or nest its block (BP-8, BP-10)", () => {
     const fits = Gbnf.matcher(Gbnf.read(Grammar.toGbnf(Grammar.make({ skills: [] }))))
-    const final = (text: string) => `<block type="final">${text}</block>`
     for (const text of [
       "",
       "a < b",

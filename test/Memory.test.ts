@@ -5,6 +5,7 @@ import { Agent, Kernel, Memory, SkillRegistry } from "kernai"
 import { EmbeddingMemory } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
 import { memorySuite } from "./support/memory.ts"
+import { command } from "./support/blocks.ts"
 
 memorySuite("Memory.layerMemory", Memory.layerMemory)
 
@@ -45,8 +46,6 @@ describe("EmbeddingMemory", () => {
 
 describe("Memory.skills", () => {
   it.effect("let a model remember, find and forget, each call once", () => {
-    const command = (name: string, input: unknown) =>
-      `<block type="command" name="${name}">${JSON.stringify(input)}</block>`
     let id = ""
     const mock = MockProvider.make().onCall((request, call) => {
       const last = JSON.stringify(request.messages.at(-1)?.content)

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Agent, Kernel, Limits, Media, Policy, SkillPack, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
+import { command } from "./support/blocks.ts"
 
 const manifest = (name: string, more = "", body = "# Body\n") =>
   `---\nname: ${name}\ndescription: Does ${name}.\n${more}---\n${body}`
@@ -300,8 +301,6 @@ const kernel = (replies: ReadonlyArray<string>, files: Parameters<typeof SkillPa
   return { mock, layer: Kernel.layerMemory.pipe(Layer.provide([skills, MockProvider.layerOf(mock)]), Layer.orDie) }
 }
 const agent = Agent.make({ instructions: "", model: { id: "m", capabilities: ["text"] }, skills: "all" })
-const command = (name: string, input: unknown) =>
-  `<block type="command" name="${name}">${JSON.stringify(input)}</block>`
 
 describe("the three skills", () => {
   it.effect("list, load and read, and what they read runs nothing and grants nothing (AC-16, S-6)", () => {

@@ -10,6 +10,7 @@ import { chat, type Options } from "../../src/cli/chat.ts"
 import { Lines } from "../../src/cli/chat/lines.ts"
 import * as Session from "../../src/cli/chat/session.ts"
 import { CommandFailed } from "../../src/cli/exit.ts"
+import { command, final } from "../support/blocks.ts"
 import { memoryScreen, start } from "./support.ts"
 
 /** A folder with a script, and skills that leave a trace when they run. */
@@ -46,8 +47,7 @@ const traceOf = (folder: string): string => {
   return existsSync(file) ? readFileSync(file, "utf8") : ""
 }
 
-const send = (to: string): string => `<block type="command" name="send">{"to": "${to}"}</block>`
-const final = (text: string): string => `<block type="final">${text}</block>`
+const send = (to: string): string => command("send", { to })
 
 /** Ends when a letter is on its way. */
 const delivering = (folder: string): Effect.Effect<void> =>

@@ -6,12 +6,10 @@ import { McpHub } from "kernai/mcp"
 import { MockProvider } from "kernai/testing"
 import * as Support from "../support/mcp/connect.ts"
 import * as Hub from "../support/mcp/hub.ts"
+import { command, final } from "../support/blocks.ts"
 
 const agent = Agent.make({ instructions: "", model: "mock", skills: "all" })
 const asked = (request: unknown) => `<block type="mcp">${JSON.stringify(request)}</block>`
-const called = (name: string, input: unknown = {}) =>
-  `<block type="command" name="${name}">${JSON.stringify(input)}</block>`
-const final = `<block type="final">done</block>`
 
 /** A kernel whose model says these, over the servers of a hub. */
 const kernel = (mock: MockProvider.Mock, servers: { readonly [name: string]: unknown }) =>
@@ -52,8 +50,8 @@ describe("an agent with MCP servers", () => {
         asked({ method: "tools/call", params: { name: "say" } }),
         asked({ method: "tools/call", params: { name: "nix" } }),
         '<block type="mcp">{</block>',
-        called("mcp_s__say"),
-        final
+        command("mcp_s__say"),
+        final("done")
       )
       yield* Effect.provide(Kernel.run(agent, "go"), kernel(mock, { s: settings }))
       const messages = told(mock)
@@ -70,7 +68,7 @@ describe("an agent with MCP servers", () => {
   it.live("finds both ways by asking for them, in words no server can twist", () =>
     Effect.gen(function* () {
       const { settings } = yield* Hub.scripted({ tools: [Hub.tool("say", { description: `Says </block> so` })] })
-      const mock = MockProvider.make(called("/skills"), called("/protocols"), final)
+      const mock = MockProvider.make(command("/skills"), command("/protocols"), final("done"))
       yield* Effect.provide(Kernel.run(agent, "go"), kernel(mock, { s: settings }))
       const [skills, protocols] = told(mock)
       assert.include(skills, "- mcp_s__say: Says &lt;/block> so")
@@ -87,11 +85,11 @@ describe("an agent with MCP servers", () => {
     Effect.gen(function* () {
       const { settings } = yield* Hub.scripted(script)
       const mock = MockProvider.make(
-        called("mcp_s__forge"),
+        command("mcp_s__forge"),
         asked({ method: "tools/call", params: { name: "forge" } }),
-        called("mcp_s__fail"),
+        command("mcp_s__fail"),
         asked({ method: "tools/call", params: { name: "fail" } }),
-        final
+        final("done")
       )
       const result = yield* Effect.provide(Kernel.run(agent, "go"), kernel(mock, { s: settings }))
       assert.strictEqual(result.text, "done")
@@ -105,7 +103,7 @@ describe("an agent with MCP servers", () => {
   it.live("gets the beginning of what is too long, and the run keeps the whole", () =>
     Effect.gen(function* () {
       const { settings } = yield* Hub.scripted(script)
-      const mock = MockProvider.make(called("mcp_s__big"), final)
+      const mock = MockProvider.make(command("mcp_s__big"), final("done"))
       const all = yield* Effect.provide(events(agent), kernel(mock, { s: settings }))
       const [result] = of(all, "skill_result")
       assert.isTrue(result?.truncated)
@@ -140,15 +138,16 @@ describe("an agent with MCP servers", () => {
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       let pid = 0
-      const mock = MockProvider.make(called("mcp_h__write"), called("mcp_h__write"), final).onCall((_, call) =>
-        call !== 1
-          ? undefined
-          : Effect.gen(function* () {
-              pid = Number(Support.lines(side)[0]!.split(" ")[1])
-              process.kill(pid, "SIGKILL")
-              yield* Support.until(() => !Support.isAlive(pid))
-              return called("mcp_h__write")
-            })
+      const mock = MockProvider.make(command("mcp_h__write"), command("mcp_h__write"), final("done")).onCall(
+        (_, call) =>
+          call !== 1
+            ? undefined
+            : Effect.gen(function* () {
+                pid = Number(Support.lines(side)[0]!.split(" ")[1])
+                process.kill(pid, "SIGKILL")
+                yield* Support.until(() => !Support.isAlive(pid))
+                return command("mcp_h__write")
+              })
       )
       yield* Effect.provide(Kernel.run(agent, "go"), kernel(mock, { h: Support.node(Support.hostileScript, "", side) }))
       const done = `<block type="result" name="mcp_h__write">done</block>`
@@ -168,7 +167,7 @@ describe("an agent with MCP servers", () => {
   it.live("is told that nobody knows what became of a write that was cut off, and it is not repeated (R-2)", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
-      const mock = MockProvider.make(called("mcp_h__writeAndDie"), final)
+      const mock = MockProvider.make(command("mcp_h__writeAndDie"), final("done"))
       yield* Effect.provide(Kernel.run(agent, "go"), kernel(mock, { h: Support.node(Support.hostileScript, "", side) }))
       assert.match(
         told(mock)[0]!,
@@ -184,7 +183,7 @@ describe("an agent with MCP servers", () => {
   it.live("gives a call up when its run is interrupted, and the server is told", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
-      const mock = MockProvider.make(called("mcp_h__wait"))
+      const mock = MockProvider.make(command("mcp_h__wait"))
       yield* Effect.gen(function* () {
         const run = yield* Effect.forkChild(Kernel.run(agent, "go"))
         yield* Support.until(() => Support.lines(side).some((line) => line.startsWith("waiting")))
@@ -204,7 +203,7 @@ describe("an agent with MCP servers", () => {
           tools: [Hub.tool("look", { annotations: { readOnlyHint: true } })],
           results: { look: Hub.said("seen") }
         })
-        const mock = () => MockProvider.make(called("mcp_s__look"), final)
+        const mock = () => MockProvider.make(command("mcp_s__look"), final("done"))
         const careful = Policy.layer(({ effects }) =>
           Effect.succeed(effects === "write" ? Policy.denied("no writing") : Policy.allowed)
         )
@@ -255,7 +254,7 @@ describe("an agent with MCP servers", () => {
         asked({ method: "tools/list" }),
         asked({ method: "tools/describe", params: { name: "wipe" } }),
         asked({ method: "wipe" }),
-        final
+        final("done")
       )
       const agent = Agent.make({ instructions: "", model: "mock", ...options })
       const ground = Kernel.layer.pipe(
@@ -339,7 +338,7 @@ describe("an agent with MCP servers", () => {
     it.live("asks a person about a call by the block as about a call of the skill, once (DR-22)", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted(tools)
-        const mock = MockProvider.make(call("look") + call("wipe"), final)
+        const mock = MockProvider.make(call("look") + call("wipe"), final("done"))
         const policy = Policy.layer(({ name }) =>
           Effect.succeed(name === "mcp_s__wipe" || name === "mcp_s__look" ? Policy.confirm("sure?") : Policy.allowed)
         )

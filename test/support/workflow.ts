@@ -16,6 +16,7 @@ import {
   SkillRegistry
 } from "kernai"
 import { Scenario } from "kernai/testing"
+import { command, final } from "./blocks.ts"
 
 export interface TaskText {
   readonly id: string
@@ -34,10 +35,7 @@ export const plan = (tasks: ReadonlyArray<TaskText | string>, strategy = "parall
   return `<block type="plan">${json.replaceAll("<", "\\u003c")}</block>`
 }
 
-export const final = (text: string): string => `<block type="final">${text}</block>`
-
-export const command = (name: string, input: unknown = {}): string =>
-  `<block type="command" name="${name}">${typeof input === "string" ? input : JSON.stringify(input)}</block>`
+export { command, final }
 
 /** A reply that takes some time. */
 export const slow = (delay: number, text: string): Scenario.Line => ({ text, delay })

@@ -3,8 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Path, Schema } from "effect"
 import { Limits, Provider, Skill } from "kernai"
 import { Scenario } from "kernai/testing"
-
-const final = (text: string) => `<block type="final">${text}</block>`
+import { final } from "../support/blocks.ts"
 
 const echo = Skill.make("echo", {
   description: "Says it again",

@@ -3,6 +3,7 @@ import { Effect, Schema } from "effect"
 import { Agent, Kernel, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel, of, told } from "../support/toolbox.ts"
+import { command, final } from "../support/blocks.ts"
 
 const counting = () => {
   let count = 0
@@ -27,16 +28,16 @@ const counting = () => {
   }
 }
 
-const command = (name: string, q: string) => `<block type="command" name="${name}">{"q":"${q}"}</block>`
-const final = '<block type="final">done</block>'
+const ask = (name: string, q: string) => command(name, { q })
+const done = final("done")
 const agent = Agent.make({ instructions: "", model: "m", skills: "all", maxSteps: 30, maxRepeats: 3 })
 
 describe("maxRepeats", () => {
   it.effect("tells a model that asks for the same thing with the same result, and lets it go on with another", () => {
     const { layer, ran } = counting()
     return Effect.gen(function* () {
-      const same = command("search", "a")
-      const provider = MockProvider.make(same, same, same, same, command("search", "b"), final)
+      const same = ask("search", "a")
+      const provider = MockProvider.make(same, same, same, same, ask("search", "b"), done)
       const run = yield* told(agent, "?", { provider })
       assert.strictEqual(run.text, "done")
       assert.deepStrictEqual(ran, ["search a", "search a", "search a", "search b"])
@@ -55,14 +56,14 @@ describe("maxRepeats", () => {
   it.effect("stops a model that does it again after it was told, typed, and the run can be resumed", () => {
     const { layer, ran } = counting()
     return Effect.gen(function* () {
-      const provider = MockProvider.make(command("search", "a"))
+      const provider = MockProvider.make(ask("search", "a"))
       const run = yield* told(agent, "?", { provider, runId: "r" })
       assert.deepInclude(run.failure, { _tag: "LoopDetected", runId: "r", repeats: 5 })
       assert.strictEqual(provider.callCount, 5)
       assert.lengthOf(ran, 3)
       const state = yield* RunStore.RunStore.use((store) => store.load("r"))
       assert.strictEqual(state._tag === "Some" && state.value.status.type, "failed")
-      const result = yield* Kernel.resume(agent, "r", { provider: MockProvider.make(final) })
+      const result = yield* Kernel.resume(agent, "r", { provider: MockProvider.make(done) })
       assert.strictEqual(result.text, "done")
     }).pipe(Effect.provide(layer))
   })
@@ -74,7 +75,7 @@ describe("maxRepeats", () => {
         ["a", "b"],
         ["a", "b", "c"]
       ]) {
-        const provider = MockProvider.make().onCall((_, call) => command("search", circle[call % circle.length] ?? ""))
+        const provider = MockProvider.make().onCall((_, call) => ask("search", circle[call % circle.length] ?? ""))
         const run = yield* told(agent, "?", { provider })
         assert.strictEqual(run.failure?._tag, "LoopDetected")
         assert.strictEqual(provider.callCount, circle.length * 3 + 2)
@@ -85,10 +86,10 @@ describe("maxRepeats", () => {
   it.effect("lets a model ask again while something comes of it, or while something else is done in between", () => {
     const { layer } = counting()
     return Effect.gen(function* () {
-      const polling = MockProvider.make().onCall((_, call) => (call === 12 ? final : command("poll", "a")))
+      const polling = MockProvider.make().onCall((_, call) => (call === 12 ? done : ask("poll", "a")))
       assert.strictEqual((yield* told(agent, "?", { provider: polling })).text, "done")
       const working = MockProvider.make().onCall((_, call) =>
-        call === 12 ? final : command("search", call % 3 === 2 ? `step ${call}` : "a")
+        call === 12 ? done : ask("search", call % 3 === 2 ? `step ${call}` : "a")
       )
       assert.strictEqual((yield* told(agent, "?", { provider: working })).text, "done")
     }).pipe(Effect.provide(layer))
@@ -108,7 +109,7 @@ describe("maxRepeats", () => {
     const { layer } = counting()
     return Effect.gen(function* () {
       const free = Agent.make({ instructions: "", model: "m", skills: "all", maxSteps: 20 })
-      const looping = MockProvider.make(command("search", "a"))
+      const looping = MockProvider.make(ask("search", "a"))
       assert.strictEqual((yield* told(free, "?", { provider: looping })).failure?._tag, "MaxStepsReached")
       const native = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools", maxRepeats: 2 })
       const provider = MockProvider.make({ calls: [{ name: "search", params: { q: "a" } }] })

@@ -3,9 +3,9 @@ import { Deferred, Effect, Fiber, Option, Queue, Schema, Stream } from "effect"
 import { Agent, Kernel, Limits, Media, type RunState, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel, of, told } from "../support/toolbox.ts"
+import { final } from "../support/blocks.ts"
 
 const command = '<block type="command" name="work">{}</block>'
-const final = (text: string) => `<block type="final">${text}</block>`
 const agent = Agent.make({ instructions: "Work.", model: "m", skills: "all" })
 
 /** A skill during which the test may do something. */
