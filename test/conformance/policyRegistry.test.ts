@@ -323,9 +323,15 @@ const execute = Effect.fnUntraced(function* (vector: Case, entered: Array<string
     .map((event) => event.result)
     .at(0)
   const error = result?.error
-  const text = error?.message ?? (result?.output ?? []).map(Content.toText).join("")
+  // A call that a policy stops never runs, so only what the model was told says how it ended.
+  const told = events
+    .flatMap((event) => (event.type === "run_completed" ? (event.result?.messages ?? []) : []))
+    .flatMap(({ content }) => content)
+    .find((part) => part.type === "tool_result")
+  const output = result?.output ?? told?.content ?? []
+  const text = error?.message ?? output.map(Content.toText).join("")
   return {
-    isError: error !== undefined,
+    isError: error !== undefined || told?.isError === true,
     ...(error === undefined ? {} : { error_type: error.name, errorType: error.name, message: error.message }),
     ...(error?.name === "ToolNotFound" ? { error: error.name, name } : {}),
     text,
@@ -333,7 +339,7 @@ const execute = Effect.fnUntraced(function* (vector: Case, entered: Array<string
     truncated: result?.metadata?.["truncated"] ?? false,
     handlerCalled: entered.length > 0,
     called: entered.length > 0,
-    content: (result?.output ?? []).map(Content.encode)
+    content: output.map(Content.encode)
   } satisfies Answer
 })
 
