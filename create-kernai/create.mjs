@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Copies a template into a new folder, installs it, and says what to type next.
 import { spawnSync } from "node:child_process"
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { basename, join, resolve } from "node:path"
 import { createInterface } from "node:readline/promises"
 import { fileURLToPath } from "node:url"
@@ -66,7 +66,10 @@ const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
 const extra = join(folder, "dependencies.json")
 manifest.name = name
 if (values.kernai !== undefined) manifest.dependencies.kernai = values.kernai
-if (existsSync(extra)) Object.assign(manifest.dependencies, JSON.parse(readFileSync(extra, "utf8")))
+if (existsSync(extra)) {
+  Object.assign(manifest.dependencies, JSON.parse(readFileSync(extra, "utf8")))
+  rmSync(extra)
+}
 writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`)
 
 if (!values["no-install"]) {
@@ -76,5 +79,9 @@ if (!values["no-install"]) {
     shell: process.platform === "win32"
   })
   if (status !== 0) fail("npm install failed; try it again in the folder")
+}
+const [major, minor] = process.versions.node.split(".").map(Number)
+if (major < 22 || (major === 22 && minor < 19)) {
+  console.error(`\n${name} needs Node.js 22.19 or later, this is ${process.versions.node}`)
 }
 console.log(`\n${name} is ready:\n\n  cd ${target}\n  npm start\n  npm test`)

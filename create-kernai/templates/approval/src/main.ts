@@ -16,7 +16,9 @@ const begin = Kernel.run(agent, "Write to Oslo.", { provider: MockProvider.make(
 
 const decide = Effect.fn("decide")(function* (runId: string, approved: boolean) {
   const answer = MockProvider.make(`<final>${approved ? "It is on its way." : "It was not sent."}</final>`)
-  const approvals = [{ toolCallId: `${runId}:t1.0`, approved, by: "you" }]
+  const open = yield* Kernel.questions(runId)
+  for (const { input, toolName } of open) yield* Console.log(`${toolName} ${JSON.stringify(input)}: ${word}`)
+  const approvals = open.map(({ toolCallId }) => ({ toolCallId, approved, by: "you" }))
   const result = yield* Kernel.resume(agent, runId, { provider: answer, approvals })
   yield* Console.log(result.text)
 })

@@ -13,7 +13,11 @@ describe("a letter", () => {
         const provider = MockProvider.make(asks, "<final>done</final>")
         const error = yield* Effect.flip(Kernel.run(agent, "Write to Oslo.", { provider, runId: "letter" }))
         assert.strictEqual(error._tag, "RunPaused")
-        const approvals = [{ toolCallId: "letter:t1.0", approved, by: "Ada" }]
+        const approvals = (yield* Kernel.questions("letter")).map(({ toolCallId }) => ({
+          toolCallId,
+          approved,
+          by: "Ada"
+        }))
         const result = yield* Kernel.resume(agent, "letter", { provider, approvals })
         assert.strictEqual(result.toolCallsMade[0]?.isError, !approved)
       }).pipe(Effect.provide(kernel(":memory:")))

@@ -1,7 +1,7 @@
 import { Console, Effect, Layer, Stream } from "effect"
-import { Kernel, Message, SkillRegistry } from "kernai"
+import { ChatHistory, Kernel, Message, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { make } from "./chat.ts"
+import { say } from "./chat.ts"
 import { lines } from "./lines.ts"
 
 // A scripted companion that repeats what it hears.
@@ -11,14 +11,17 @@ const model = MockProvider.layerOf(
     return last === undefined ? "Hello." : `You said: ${Message.text(last)}`
   })
 )
-const live = Kernel.layerMemory.pipe(Layer.provide([SkillRegistry.layer(), model]))
+// `SqlChatHistory.layerSqlite` of `kernai/sql` remembers over processes.
+const live = Layer.merge(
+  Kernel.layerMemory.pipe(Layer.provide([SkillRegistry.layer(), model])),
+  ChatHistory.layerMemory
+)
 
 const said = Stream.fromAsyncIterable(lines(process.stdin.setEncoding("utf8")), (error) => error)
 
 const program = Effect.gen(function* () {
-  const chat = yield* make
   yield* Console.log("Say something; Ctrl-D ends it.")
-  yield* Stream.runForEach(said, (line) => Effect.flatMap(chat.say(line), Console.log))
+  yield* Stream.runForEach(said, (line) => Effect.flatMap(say(line), Console.log))
 })
 
 await Effect.runPromise(Effect.provide(program, live))

@@ -1,18 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { Kernel, SkillRegistry } from "kernai"
+import { ChatHistory, Kernel, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { make } from "../src/chat.ts"
+import { say } from "../src/chat.ts"
 
 describe("the chat", () => {
   it.effect("shows the model what was said before", () => {
     const mock = MockProvider.make("Hello Ada.", "Your name is Ada.")
+    const kernel = Kernel.layerMemory.pipe(Layer.provide([SkillRegistry.layer(), MockProvider.layerOf(mock)]))
     return Effect.gen(function* () {
-      const chat = yield* make
-      yield* chat.say("I am Ada.")
-      assert.strictEqual(yield* chat.say("Who am I?"), "Your name is Ada.")
+      yield* say("I am Ada.")
+      assert.strictEqual(yield* say("Who am I?"), "Your name is Ada.")
       assert.strictEqual((mock.messagesAt(1) ?? []).length, 4)
-      assert.strictEqual((yield* chat.history).length, 4)
-    }).pipe(Effect.provide(Kernel.layerMemory.pipe(Layer.provide([SkillRegistry.layer(), MockProvider.layerOf(mock)]))))
+      const history = yield* ChatHistory.ChatHistory
+      assert.strictEqual((yield* history.toArray).length, 4)
+    }).pipe(Effect.provide([kernel, ChatHistory.layerMemory]))
   })
 })
