@@ -130,10 +130,15 @@ const sendGroup = (run: Run, outbox: Outbox): Effect.Effect<void, CommitError> =
 const oneByOne = (run: Run, { events, records, states }: Outbox): Effect.Effect<void, CommitError> => {
   let next = 0
   let told = 0
+  let tried = -1
   const rest: Effect.Effect<void, CommitError> = Effect.suspend(() => {
     const [record, state] = [records[next], states[next]]
     if (record === undefined || state === undefined) return Effect.void
-    return Effect.flatMap(run.store.commit(record, state), () => {
+    const sent = run.store.commit(record, state)
+    // Whoever is late tells nothing.
+    const stored = tried === next ? Effect.andThen(sent, stillLast(run.store, record)) : sent
+    tried = next
+    return Effect.flatMap(stored, () => {
       next++
       const end = endOf(events, told, record)
       tellAll(run, events.slice(told, end))

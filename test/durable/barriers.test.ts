@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import type { RunEvent, RunState } from "kernai"
+import type { RunEvent } from "kernai"
 import {
   Agent,
   Hooks,
@@ -13,6 +13,7 @@ import {
   ProtocolRegistry,
   Provider,
   Recorder,
+  RunState,
   RunStore,
   Skill,
   SkillRegistry
@@ -380,6 +381,37 @@ describe("a store that takes one revision at a time", () => {
       )
       assert.isAbove(seen.length, 15)
       for (const [told, stored] of seen) assert.strictEqual(told, stored)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("tells nothing of a revision that is acknowledged when another has gone on from it (R-5, R-23)", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, false)
+      const lost = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "no answer" })
+      let isLost = false
+      const late: RunStore.Shape = {
+        ...store,
+        commit: (record, state) => {
+          const written = store.commit(record, state)
+          if (record.revision !== 3 || isLost) return written
+          isLost = true
+          const taken = { ...record, revision: 4, op: "resume" as const, events: [], delta: {}, workerId: "other" }
+          const other = store.commit(taken, RunState.advance(state, taken))
+          return Effect.andThen(Effect.andThen(written, other), Effect.fail(lost))
+        }
+      }
+      const told: Array<string> = []
+      const fiber = yield* Kernel.stream(agent, "go", { runId: "run", provider: watchedProvider(world, late) }).pipe(
+        Stream.runForEach((event) => Effect.sync(() => told.push(event.type))),
+        Effect.flip,
+        Effect.provide(kernelOn(world, late)),
+        Effect.forkChild({ startImmediately: true })
+      )
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(fiber))._tag, "ConcurrentAppendError")
+      assert.deepStrictEqual(told, ["run_started", "turn_started"])
+      assert.deepStrictEqual(world.moments, [])
     }).pipe(Effect.scoped)
   )
 
