@@ -4,10 +4,11 @@
  * A run is held by a lease that is renewed while it runs; whoever loses its
  * lease stops before the next step, and the store refuses whatever it still
  * sends (R-5). Runs whose worker died are taken up again when their lease has
- * ended, by a schedule. A look reads one page of them and the next goes on from
- * there, so thousands that cannot be taken up neither cost much nor hide one that
- * can. A worker that is interrupted starts nothing new, lets each run come to the
- * end of its step, and gives its leases back (R-17).
+ * ended, by a schedule. A look reads one page of them, the oldest first, and the
+ * next but one goes on from there; the one in between reads the newest. So thousands
+ * that cannot be taken up neither cost much nor hide one that can. A worker that is
+ * interrupted starts nothing new, lets each run come to the end of its step, and
+ * gives its leases back (R-17).
  *
  * @since 0.1.0
  */
@@ -127,7 +128,7 @@ export const layer = <R = never>(options: Options<R>): Layer.Layer<never, never,
 // ---------------------------------------------------------------- the worker
 
 interface Worker {
-  /** Claims what can be claimed now of the runs that come next: a page, the oldest first, then it begins anew. */
+  /** Claims what can be claimed now of the runs that come next: a page, the oldest first, in turn with the newest. */
   readonly look: Effect.Effect<void>
   /** Claims what can be claimed now, of all. */
   readonly lookAtAll: Effect.Effect<void>
@@ -157,25 +158,39 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   /** Runs of one status, page by page: each is looked at in turn, however many there are that cannot be taken up. */
   const reader = (status: "running" | "failed"): Reader => {
     let after: RunHead | undefined
-    const next = Effect.gen(function* () {
-      if (isFull()) return false
-      const now = yield* Clock.currentTimeMillis
-      const page = { status: [status], roots: true, unleasedAt: now, order: "oldest", limit: PAGE } as const
-      const heads = yield* store.list(after === undefined ? page : { ...page, after })
-      for (const head of heads) {
+    // What comes while the pages are read is left to the next time: else steady work would keep the reader at their end.
+    let until = Infinity
+    let areMoreBehind = false
+
+    const page = Effect.fnUntraced(
+      function* (order: "oldest" | "newest") {
         if (isFull()) return false
-        after = head
-        // One that cannot be read hides no other.
-        yield* Effect.catchCause(consider(head, now), notLooked)
-      }
-      if (heads.length < PAGE) after = undefined
-      return after !== undefined
-    }).pipe(Effect.catchCause((cause) => Effect.as(notLooked(cause), false)))
+        const now = yield* Clock.currentTimeMillis
+        const filter = { status: [status], roots: true, unleasedAt: now, order, limit: PAGE } as const
+        const isOldest = order === "oldest"
+        const heads = yield* store.list(isOldest && after !== undefined ? { ...filter, after } : filter)
+        for (const head of isOldest ? heads : heads.toReversed()) {
+          if (isFull()) return false
+          if (isOldest) after = head.createdAt > until ? undefined : head
+          // One that cannot be read hides no other.
+          yield* Effect.catchCause(consider(head, now), notLooked)
+        }
+        if (isOldest && heads.length < PAGE) after = undefined
+        return isOldest && after !== undefined
+      },
+      Effect.catchCause((cause) => Effect.as(notLooked(cause), false))
+    )
+
     return {
-      next,
+      // What was submitted just now does not wait until all pages before it were read.
+      next: Effect.gen(function* () {
+        if (after === undefined) until = yield* Clock.currentTimeMillis
+        areMoreBehind = yield* page(areMoreBehind ? "newest" : "oldest")
+      }),
       all: Effect.gen(function* () {
         after = undefined
-        while (yield* next);
+        until = Infinity
+        while (yield* page("oldest"));
       })
     }
   }
@@ -276,8 +291,8 @@ const notLooked = (cause: Cause.Cause<unknown>) => Effect.logWarning("a worker c
 
 /** Runs to look at. */
 interface Reader {
-  /** Looks at the next page; tells whether there may be more. */
-  readonly next: Effect.Effect<boolean>
+  /** Looks at the next page of the oldest; when it was not the last one, at the newest in between. */
+  readonly next: Effect.Effect<void>
   /** Looks at every page, from the first. */
   readonly all: Effect.Effect<void>
 }

@@ -117,6 +117,66 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("finds what is submitted behind hundreds of waiting runs by its second look, whenever that is", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const foreign = Agent.make({ name: "nobody", instructions: "", model: "scripted" })
+      const layer = process(store)
+      const submit = (of: typeof agent | typeof foreign, runId: string) =>
+        Effect.provide(Kernel.submit(of, "pay eva", { runId }), layer)
+      for (let n = 0; n < 650; n++) yield* submit(foreign, `foreign-${n}`)
+      yield* TestClock.adjust("1 milli")
+      let lists = 0
+      const pages: Array<number> = []
+      const counted: RunStore.Shape = {
+        ...store,
+        list: (filter) =>
+          Effect.tap(store.list(filter), (heads) => Effect.sync(() => (lists++, pages.push(heads.length))))
+      }
+      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(counted)), {
+        startImmediately: true
+      })
+      for (let n = 0; n < 20; n++) {
+        const before = lists
+        yield* submit(agent, `new-${n}`)
+        yield* TestClock.adjust("2 seconds")
+        assert.strictEqual(yield* statusOf(store, `new-${n}`), "completed", `${n}`)
+        assert.isAtMost(lists - before, 4)
+        if (n % 2 === 0) yield* TestClock.adjust("1 second")
+      }
+      assert.isAtMost(Math.max(...pages), 100)
+      yield* Fiber.interrupt(worker)
+    })
+  )
+
+  it.effect("finds an old run that comes to be free among hundreds, however many new ones come", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const foreign = Agent.make({ name: "nobody", instructions: "", model: "scripted" })
+      const layer = process(store)
+      const submit = (of: typeof agent | typeof foreign, runId: string) =>
+        Effect.provide(Kernel.submit(of, "pay eva", { runId }), layer)
+      // Each at an instant of its own: five pages, the old run on the third.
+      for (let n = 0; n < 500; n++) {
+        yield* submit(n === 250 ? agent : foreign, n === 250 ? "old" : `foreign-${n}`)
+        yield* TestClock.adjust("1 milli")
+      }
+      yield* store.acquire("old", { workerId: "else", expiresAt: 5_500 }, 500)
+      const order: Array<string> = []
+      const onRun = ({ runId }: RunStore.RunHead) => Effect.sync(() => order.push(runId))
+      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent], onRun }), layer))
+      for (let n = 0; n < 20; n++) {
+        for (let m = 0; m < 10; m++) yield* submit(foreign, `foreign-${n}-${m}`)
+        yield* submit(agent, `new-${n}`)
+        yield* TestClock.adjust("1 second")
+      }
+      // It is free after the third page was read; six pages later it is the third page again.
+      assert.strictEqual(yield* statusOf(store, "old"), "completed")
+      assert.isAtLeast(order.length, 10)
+      yield* Fiber.interrupt(worker)
+    })
+  )
+
   it.effect("takes up the oldest first, and asks for no more runs while it has no hand free", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
