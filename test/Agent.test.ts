@@ -3,7 +3,7 @@ import { Effect, Result, Schema } from "effect"
 import { Agent, Kernel, Model, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { Config } from "../src/internal/agentConfig.ts"
-import { kernel } from "./support/toolbox.ts"
+import { kernel } from "./support/kernel.ts"
 
 const full = Agent.make({
   name: "librarian",

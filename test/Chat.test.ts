@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { Agent, Chat, ChatHistory, Kernel, Media, Memory, Message, Policy, PromptPipeline, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { kernel } from "./support/toolbox.ts"
+import { kernel } from "./support/kernel.ts"
 
 const agent = Agent.make({ instructions: "Talk.", model: "m" })
 const said = (messages: ReadonlyArray<Message.Message> | undefined) =>

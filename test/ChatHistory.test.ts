@@ -1,19 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Option, Schema } from "effect"
-import {
-  Agent,
-  ChatHistory,
-  Hooks,
-  Kernel,
-  MediaStore,
-  Message,
-  ProtocolRegistry,
-  RunStore,
-  Skill,
-  SkillRegistry
-} from "kernai"
+import { Agent, ChatHistory, Hooks, Kernel, Message, RunStore, Skill, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { chatHistorySuite } from "./support/chatHistory.ts"
+import { ports } from "./support/kernel.ts"
 
 chatHistorySuite("ChatHistory.layerMemory", ChatHistory.layerMemory)
 chatHistorySuite(
@@ -30,15 +20,7 @@ const look = Skill.make("look", {
 const world = (mock: MockProvider.Mock, hooks: Hooks.Hooks = {}) =>
   Kernel.layer.pipe(
     Layer.provide(Hooks.layer(hooks)),
-    Layer.provideMerge(
-      Layer.mergeAll(
-        MockProvider.layerOf(mock),
-        SkillRegistry.layer(look),
-        ProtocolRegistry.layer(),
-        MediaStore.layerMemory,
-        RunStore.layerMemory
-      )
-    )
+    Layer.provideMerge(Layer.merge(MockProvider.layerOf(mock), ports(look)))
   )
 
 const agent = (dialect: "blocks" | "tools") =>

@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Agent, Dialect, Limits, Skill, StreamPart } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { kernel, of, told } from "./support/toolbox.ts"
+import { kernel, of } from "./support/kernel.ts"
+import { told } from "./support/toolbox.ts"
 
 const add = Skill.make("add", {
   description: "Adds two numbers",
@@ -147,7 +148,7 @@ describe("Dialect.of", () => {
         const run = yield* told(agent, "1 + 2?", { provider })
         assert.strictEqual(run.text, "3")
         assert.deepStrictEqual(
-          of(run, "skill_result").map((event) => event.output),
+          of(run.events, "skill_result").map((event) => event.output),
           [3]
         )
         const [said, result] = provider.lastCall?.messages.slice(-2) ?? []

@@ -25,6 +25,8 @@ import {
   StreamPart
 } from "kernai"
 import { MockProvider } from "kernai/testing"
+import { command, final } from "./support/blocks.ts"
+import { kernel } from "./support/kernel.ts"
 
 const echo = Skill.make("echo", {
   description: "Says it again",
@@ -35,18 +37,7 @@ const echo = Skill.make("echo", {
 
 class Refused extends Schema.TaggedError<Refused>()("Refused", { message: Schema.String }) {}
 
-const act = (text: string) => `<block type="command" name="echo">${text}</block>`
-const final = (text: string) => `<block type="final">${text}</block>`
-
-const kernel = (...skills: ReadonlyArray<Skill.AnySkill>) =>
-  Kernel.layer.pipe(
-    Layer.provide([
-      SkillRegistry.layer(...skills),
-      ProtocolRegistry.layer(),
-      MediaStore.layerMemory,
-      RunStore.layerMemory
-    ])
-  )
+const act = (text: string) => command("echo", text)
 
 const agent = Agent.make({ instructions: "You test.", model: Model.textOnly, skills: "all" })
 

@@ -3,7 +3,7 @@ import { Effect, Schema, Stream } from "effect"
 import { Agent, Kernel, PartialOutput, type Provider, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { PartialJson } from "../src/internal/partialJson.ts"
-import { kernel } from "./support/toolbox.ts"
+import { kernel } from "./support/kernel.ts"
 
 /** Everything told of a text that comes in these pieces. */
 const told = (...pieces: ReadonlyArray<string>) => {

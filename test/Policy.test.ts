@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Option, Result, Schema } from "effect"
-import { Agent, Hooks, Kernel, MediaStore, Policy, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"
+import { Agent, Hooks, Kernel, Policy, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
+import { ports } from "./support/kernel.ts"
 import { call } from "./support/policy.ts"
 
 const rules = (given: Policy.Rules) => Result.getOrThrow(Policy.rules(given))
@@ -141,13 +142,7 @@ const answers = `<block type="final">done</block>`
 const kernel = (...more: ReadonlyArray<Layer.Layer<never, Policy.ConfigInvalid>>) => {
   ran.length = 0
   const mock = MockProvider.make(asks, answers)
-  const base = Layer.mergeAll(
-    MockProvider.layerOf(mock),
-    SkillRegistry.layer(charge),
-    ProtocolRegistry.layer(),
-    MediaStore.layerMemory,
-    RunStore.layerMemory
-  )
+  const base = Layer.merge(MockProvider.layerOf(mock), ports(charge))
   const layers = more.reduce(
     (all, layer) => Layer.provideMerge(layer, all),
     Layer.empty as Layer.Layer<never, Policy.ConfigInvalid>

@@ -7,19 +7,17 @@ import {
   InstructionBuilder,
   Kernel,
   Limits,
-  MediaStore,
   Memory,
   Message,
   PromptPipeline,
-  ProtocolRegistry,
   RunStore,
   Skill,
-  SkillPack,
-  SkillRegistry
+  SkillPack
 } from "kernai"
 import { AiTokenizer } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
 import { command, final } from "./support/blocks.ts"
+import { ports } from "./support/kernel.ts"
 
 const model = { id: "m", capabilities: ["text"] } as const
 const look = Skill.make("look", {
@@ -33,15 +31,7 @@ const done = final("done")
 const world = (mock: MockProvider.Mock, ...more: ReadonlyArray<Layer.Layer<never>>) =>
   Kernel.layer.pipe(
     Layer.provide(Layer.mergeAll(Layer.empty, ...more)),
-    Layer.provideMerge(
-      Layer.mergeAll(
-        MockProvider.layerOf(mock),
-        Layer.orDie(SkillRegistry.layer(look)),
-        ProtocolRegistry.layer(),
-        MediaStore.layerMemory,
-        RunStore.layerMemory
-      )
-    )
+    Layer.provideMerge(Layer.merge(MockProvider.layerOf(mock), ports(look)))
   )
 
 const systemOf = (mock: MockProvider.Mock, call = 0): string => {

@@ -5,7 +5,7 @@ import { Agent, Kernel } from "kernai"
 import { AgentFile } from "kernai/file"
 import { MockProvider } from "kernai/testing"
 import { readFileSync } from "node:fs"
-import { kernel } from "../support/toolbox.ts"
+import { kernel } from "../support/kernel.ts"
 
 const yaml = `
 name: librarian

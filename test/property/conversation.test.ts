@@ -10,18 +10,16 @@ import {
   Content,
   Hooks,
   Kernel,
-  MediaStore,
   Message,
   PromptPipeline,
-  ProtocolRegistry,
   type Provider,
   RunState,
   RunStore,
-  Skill,
-  SkillRegistry
+  Skill
 } from "kernai"
 import { MockProvider } from "kernai/testing"
 import * as Tokens from "../../src/internal/tokens.ts"
+import { ports } from "../support/kernel.ts"
 import { request, stub, vendor, vendors } from "../support/provider.ts"
 import { faults } from "../support/wireHistory.ts"
 
@@ -99,15 +97,7 @@ const replyOf = (roll: (sides: number) => number, call: number, dialect: "blocks
 const world = (mock: MockProvider.Mock, hooks: Hooks.Hooks = {}) =>
   Kernel.layer.pipe(
     Layer.provide(Layer.mergeAll(Hooks.layer(hooks), PromptPipeline.layer({ compaction: {} }))),
-    Layer.provideMerge(
-      Layer.mergeAll(
-        MockProvider.layerOf(mock),
-        Layer.orDie(SkillRegistry.layer(look)),
-        ProtocolRegistry.layer(),
-        MediaStore.layerMemory,
-        RunStore.layerMemory
-      )
-    )
+    Layer.provideMerge(Layer.merge(MockProvider.layerOf(mock), ports(look)))
   )
 
 const window = 16_000

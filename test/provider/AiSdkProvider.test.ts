@@ -6,7 +6,8 @@ import { Agent, Content, Model, ModelRegistry, Skill } from "kernai"
 import { AiSdkProvider, HttpModelRegistry } from "kernai/provider"
 import { vi } from "vitest"
 import { message, read, request, stub } from "../support/provider.ts"
-import { kernel, of, told } from "../support/toolbox.ts"
+import { kernel, of } from "../support/kernel.ts"
+import { told } from "../support/toolbox.ts"
 
 type Parts = ReadonlyArray<{ readonly type: string; readonly [key: string]: unknown }>
 
@@ -119,7 +120,7 @@ describe("AiSdkProvider", () => {
           stopSequences: ["!"],
           providerOptions: { acme: { deep: true } }
         })
-        assert.deepStrictEqual(of(run, "model_completed")[0]?.usage, {
+        assert.deepStrictEqual(of(run.events, "model_completed")[0]?.usage, {
           inputTokens: 10,
           cachedTokens: 3,
           outputTokens: 4,

@@ -5,7 +5,8 @@ import { TestClock } from "effect/testing"
 import { Agent, Content, Model, Skill } from "kernai"
 import { KernaiLanguageModel, LanguageModelProvider } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
-import { kernel, of, told } from "../support/toolbox.ts"
+import { kernel, of } from "../support/kernel.ts"
+import { told } from "../support/toolbox.ts"
 
 const usage: Response.FinishPartEncoded["usage"] = {
   inputTokens: { total: 9, uncached: 5, cacheRead: 4, cacheWrite: 0 },
@@ -51,7 +52,7 @@ describe("LanguageModelProvider", () => {
         asked[1]?.prompt.content.map((message) => message.role),
         ["system", "user", "assistant", "user"]
       )
-      assert.strictEqual(of(run, "model_completed")[0]?.usage?.cachedTokens, 4)
+      assert.strictEqual(of(run.events, "model_completed")[0]?.usage?.cachedTokens, 4)
     }).pipe(Effect.provide(kernel(add)))
   )
 
@@ -82,7 +83,7 @@ describe("LanguageModelProvider", () => {
       const run = yield* told(agent, "add", { provider: LanguageModelProvider.fromModel(model, { name: "ai" }) })
       assert.strictEqual(run.text, "2 and 3")
       assert.deepStrictEqual(
-        of(run, "skill_result").map((event) => event.output),
+        of(run.events, "skill_result").map((event) => event.output),
         [2, 3]
       )
       assert.deepStrictEqual(
@@ -123,7 +124,7 @@ describe("LanguageModelProvider", () => {
         ["reasoning", { vendor: { begun: true, signature: "s" } }],
         ["tool-call", { vendor: { signed: "c" } }]
       ])
-      const history = of(run, "messages_sent")[1]?.messages.slice(1) ?? []
+      const history = of(run.events, "messages_sent")[1]?.messages.slice(1) ?? []
       const other = Agent.make({ instructions: "Add.", model: Model.make("other"), skills: "all", dialect: "tools" })
       yield* told(other, "again", { provider, history })
       const foreign = asked[2]?.prompt.content[2]
@@ -147,7 +148,7 @@ describe("LanguageModelProvider", () => {
         provider: LanguageModelProvider.fromModel(model)
       })
       assert.strictEqual(run.text, "found")
-      assert.deepStrictEqual(of(run, "skill_error"), [])
+      assert.deepStrictEqual(of(run.events, "skill_error"), [])
     }).pipe(Effect.provide(kernel()))
   )
 

@@ -5,7 +5,8 @@ import { TestClock } from "effect/testing"
 import { Agent, KernelError, Middleware, Model, ModelRegistry, type Provider, RunStore, StreamPart } from "kernai"
 import { Resilience } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
-import { kernel, of, told } from "../support/toolbox.ts"
+import { kernel, of } from "../support/kernel.ts"
+import { told } from "../support/toolbox.ts"
 
 const agent = Agent.make({ instructions: "Answer.", model: Model.make("big") })
 
@@ -28,7 +29,7 @@ describe("Resilience.retry", () => {
       const run = yield* Fiber.join(fiber)
       assert.strictEqual(run.text, "here")
       assert.deepStrictEqual(
-        of(run, "model_call_failed").map(({ call, model, reason }) => [call, model, reason]),
+        of(run.events, "model_call_failed").map(({ call, model, reason }) => [call, model, reason]),
         [
           [1, "mock/big", "server_error"],
           [2, "mock/big", "overloaded"]
@@ -118,7 +119,7 @@ describe("Resilience.fallback", () => {
       const first = MockProvider.named("first").onCall(() => Effect.fail(error("quota_exhausted")))
       const run = yield* told(agent, "hi", { provider: first, runId: "r" })
       assert.strictEqual(run.text, "from second")
-      const [completed] = of(run, "model_completed")
+      const [completed] = of(run.events, "model_completed")
       assert.strictEqual(completed?.model, "second/small")
       assert.strictEqual(completed?.costUsd, 1)
       assert.deepStrictEqual(completed?.message.content[0], {
@@ -129,7 +130,7 @@ describe("Resilience.fallback", () => {
         signature: { signature: "signed by second" }
       })
       assert.deepStrictEqual(
-        of(run, "model_call_failed").map((event) => event.model),
+        of(run.events, "model_call_failed").map((event) => event.model),
         ["first/big"]
       )
       const stored = yield* RunStore.RunStore.use((store) => store.load("r"))

@@ -6,7 +6,8 @@ import { KernaiLanguageModel, SkillTools } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
 import { Kernel, MediaStore, ProtocolRegistry, RunStore, SkillRegistry } from "../../src/index.ts"
 import { call as asked } from "../support/policy.ts"
-import { of, told } from "../support/toolbox.ts"
+import { of } from "../support/kernel.ts"
+import { told } from "../support/toolbox.ts"
 
 class Atlas extends Context.Service<Atlas, { readonly capital: (country: string) => string }>()("test/Atlas") {}
 const layerAtlas = Layer.succeed(Atlas, { capital: (country) => (country === "Italy" ? "Rome" : "?") })
@@ -68,7 +69,7 @@ describe("SkillTools.fromToolkit", () => {
       const provider = MockProvider.make(call("capital", { country: "Italy", since: "1871-02-03" }), "Rome")
       const run = yield* told(agent, "Italy?", { provider })
       assert.strictEqual(run.text, "Rome")
-      assert.deepStrictEqual(of(run, "skill_result")[0]?.output, { city: "Rome", year: 1871 })
+      assert.deepStrictEqual(of(run.events, "skill_result")[0]?.output, { city: "Rome", year: 1871 })
       assert.deepStrictEqual(provider.calls[0]?.tools[0]?.inputSchema["required"], ["country", "since"])
     }).pipe(Effect.provide(kernel))
   )
@@ -81,7 +82,7 @@ describe("SkillTools.fromToolkit", () => {
         "done"
       )
       const run = yield* told(agent, "?", { provider })
-      const results = of(run, "tool_call_completed").map((event) => event.result.error)
+      const results = of(run.events, "tool_call_completed").map((event) => event.result.error)
       assert.deepStrictEqual(results[0], { name: "UnknownCountry", message: "no country Atlantis", recoverable: true })
       assert.strictEqual(results[1]?.name, "InvalidArguments")
       assert.include(results[1]?.message, "country")
@@ -92,7 +93,7 @@ describe("SkillTools.fromToolkit", () => {
     Effect.gen(function* () {
       const provider = MockProvider.make(call("sketch", {}), "done")
       const run = yield* told(agent, "draw", { provider })
-      const output = of(run, "tool_call_completed")[0]?.result.output
+      const output = of(run.events, "tool_call_completed")[0]?.result.output
       assert.deepStrictEqual(
         output?.map((part) => (part.type === "text" ? part.text : part.type)),
         ["a drawing", "image"]

@@ -1,20 +1,6 @@
-/** What the tests of the toolbox share: a kernel in memory, and what a run told. */
-import { Effect, Layer, Stream } from "effect"
-import { type Agent, Kernel, type KernelError, MediaStore, ProtocolRegistry, RunStore, SkillRegistry } from "kernai"
-import type { Provider, RunEvent, Skill } from "kernai"
-
-/** The kernel with these skills; the provider is the run's own. */
-export const kernel = (...skills: ReadonlyArray<Skill.AnySkill>) =>
-  Kernel.layer.pipe(
-    Layer.provideMerge(
-      Layer.mergeAll(
-        SkillRegistry.layer(...skills),
-        ProtocolRegistry.layer(),
-        MediaStore.layerMemory,
-        RunStore.layerMemory
-      )
-    )
-  )
+/** A run, and all that it told. */
+import { Effect, Stream } from "effect"
+import { type Agent, Kernel, type KernelError, type Provider, type RunEvent, type Skill } from "kernai"
 
 export interface Told {
   readonly events: ReadonlyArray<RunEvent.RunEvent>
@@ -44,10 +30,3 @@ export const told = <Output, S extends Skill.AnySkill<unknown>>(
       text: last?.type === "result" ? last.text : undefined
     }
   })
-
-/** The events of one type. */
-export const of = <T extends RunEvent.Type>(
-  { events }: Told,
-  type: T
-): ReadonlyArray<Extract<RunEvent.RunEvent, { readonly type: T }>> =>
-  events.filter((event): event is Extract<RunEvent.RunEvent, { readonly type: T }> => event.type === type)

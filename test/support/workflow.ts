@@ -1,22 +1,12 @@
 /**
  * What tests of workflows share: words of the block language, a house for runs, and runs followed on virtual time.
  */
-import { Effect, Fiber, Layer, Option, Stream } from "effect"
+import { Effect, Fiber, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import {
-  Agent,
-  Kernel,
-  type KernelError,
-  MediaStore,
-  ProtocolRegistry,
-  type Provider,
-  type RunEvent,
-  RunStore,
-  type Skill,
-  SkillRegistry
-} from "kernai"
+import { Agent, Kernel, type KernelError, type Provider, type RunEvent, RunStore } from "kernai"
 import { Scenario } from "kernai/testing"
 import { command, final } from "./blocks.ts"
+import { kernel, of } from "./kernel.ts"
 
 export interface TaskText {
   readonly id: string
@@ -35,7 +25,7 @@ export const plan = (tasks: ReadonlyArray<TaskText | string>, strategy = "parall
   return `<block type="plan">${json.replaceAll("<", "\\u003c")}</block>`
 }
 
-export { command, final }
+export { command, final, kernel as house, of }
 
 /** A reply that takes some time. */
 export const slow = (delay: number, text: string): Scenario.Line => ({ text, delay })
@@ -51,17 +41,6 @@ export type Settings = Partial<Agent.Options<never>> & { readonly skills?: Reado
 
 export const agent = (options: Settings = {}) =>
   Agent.make({ instructions: "You test.", model: { id: "m", capabilities: ["text"] }, skills: "all", ...options })
-
-/** A kernel with these skills, and the stores behind it. */
-export const house = (...skills: ReadonlyArray<Skill.AnySkill<MediaStore.MediaStore>>) =>
-  Kernel.layer.pipe(
-    Layer.provideMerge(
-      Layer.mergeAll(SkillRegistry.layer(...skills), ProtocolRegistry.layer(), RunStore.layerMemory).pipe(
-        Layer.provideMerge(MediaStore.layerMemory),
-        Layer.orDie
-      )
-    )
-  )
 
 /** How a followed run ended. */
 export interface Followed {
@@ -111,10 +90,6 @@ export const takeUp = (script: Scenario.Script, options: Kernel.ResumeOptions & 
   const { agent: settings, ...rest } = options
   return follow(Kernel.resumeStream(agent(settings), "run", { provider: Scenario.scripted(script), ...rest }))
 }
-
-/** The events of one type. */
-export const of = <T extends RunEvent.Type>(events: ReadonlyArray<RunEvent.RunEvent>, type: T) =>
-  events.filter((event): event is Extract<RunEvent.RunEvent, { readonly type: T }> => event.type === type)
 
 /** When each task ran, in milliseconds of the test clock. */
 export const intervals = (

@@ -6,7 +6,8 @@ import { Agent, Kernel, type Provider, Skill } from "kernai"
 import { Cassette } from "kernai/testing"
 import * as fs from "node:fs"
 import { vendor } from "../support/provider.ts"
-import { kernel, of, told } from "../support/toolbox.ts"
+import { kernel, of } from "../support/kernel.ts"
+import { told } from "../support/toolbox.ts"
 
 const degrees = new Map([
   ["Rome", "21 degrees, sunny"],
@@ -80,10 +81,10 @@ for (const name of ["anthropic", "openai", "google", "ollama"]) {
           const run = yield* told(agentOf(dialect, cassette.model), question, { provider })
           assert.strictEqual(run.text, cassette.expected_result)
           assert.deepStrictEqual(
-            of(run, "skill_result").map((event) => event.output),
+            of(run.events, "skill_result").map((event) => event.output),
             ["21 degrees, sunny", "3 degrees, snow"]
           )
-          const [first, second] = of(run, "model_completed")
+          const [first, second] = of(run.events, "model_completed")
           assert.deepStrictEqual(first?.usage, {
             inputTokens: 50,
             cachedTokens: 0,
@@ -116,7 +117,7 @@ describe("recordings of the block dialect", () => {
           }
         )
         assert.isUndefined(run.failure)
-        assert.include(of(run, "skill_result")[0]?.output, "11 degrees")
+        assert.include(of(run.events, "skill_result")[0]?.output, "11 degrees")
         assert.isNotEmpty(run.text)
       }).pipe(Effect.provide(kernel(weather)))
     )

@@ -3,7 +3,8 @@ import { Effect, Schema } from "effect"
 import { Agent, Grammar, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import * as Gbnf from "../support/gbnf.ts"
-import { kernel, told } from "../support/toolbox.ts"
+import { kernel } from "../support/kernel.ts"
+import { told } from "../support/toolbox.ts"
 
 const add = Skill.make("add", {
   description: "Adds",

@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Agent, Kernel, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { kernel, of, told } from "../support/toolbox.ts"
+import { kernel, of } from "../support/kernel.ts"
+import { told } from "../support/toolbox.ts"
 import { command, final } from "../support/blocks.ts"
 
 const counting = () => {
@@ -42,7 +43,7 @@ describe("maxRepeats", () => {
       assert.strictEqual(run.text, "done")
       assert.deepStrictEqual(ran, ["search a", "search a", "search a", "search b"])
       assert.deepStrictEqual(
-        of(run, "loop_detected").map(({ names, repeats }) => [names, repeats]),
+        of(run.events, "loop_detected").map(({ names, repeats }) => [names, repeats]),
         [[["search"], 4]]
       )
       const told_ = provider.messagesAt(4)?.at(-1)?.content[0]

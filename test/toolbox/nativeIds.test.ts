@@ -4,7 +4,8 @@ import { Effect, Layer, Option, Schema } from "effect"
 import { Agent, Call, Kernel, Policy, RunState, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { stub, vendor } from "../support/provider.ts"
-import { kernel, told } from "../support/toolbox.ts"
+import { kernel } from "../support/kernel.ts"
+import { told } from "../support/toolbox.ts"
 
 const agent = Agent.make({ name: "clerk", instructions: "", model: "m", skills: "all", dialect: "tools" })
 

@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schema } from "effect"
 import { Agent, Content, Limits, LongResult, Recorder, Redaction, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { kernel, of, told, type Told } from "../support/toolbox.ts"
+import { kernel, of } from "../support/kernel.ts"
+import { told, type Told } from "../support/toolbox.ts"
 
 const limits = Layer.succeed(Limits.Limits, { ...Limits.defaults, resultBytes: 1_000 })
 const lines = Array.from({ length: 400 }, (_, index) => `line ${index} ü€😀\n`).join("")
@@ -17,7 +18,7 @@ const dump = Skill.make("dump", {
 
 const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools", maxSteps: 60 })
 const outputs = (run: Told) =>
-  of(run, "tool_call_completed").map((event) =>
+  of(run.events, "tool_call_completed").map((event) =>
     (event.result.output ?? []).map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("")
   )
 
@@ -31,8 +32,8 @@ describe("a result that is too long", () => {
       const bytes = new TextEncoder().encode(output).length
       assert.isAtMost(bytes, 1_000)
       assert.isAbove(bytes, 996)
-      assert.deepInclude(of(run, "tool_call_completed")[0]?.result.metadata, { truncated: true, bytes: size })
-      assert.isTrue(of(run, "skill_result")[0]?.truncated)
+      assert.deepInclude(of(run.events, "tool_call_completed")[0]?.result.metadata, { truncated: true, bytes: size })
+      assert.isTrue(of(run.events, "skill_result")[0]?.truncated)
     }).pipe(Effect.provide(Layer.merge(kernel(dump), limits)))
   )
 
@@ -101,7 +102,7 @@ describe("a result that is too long", () => {
       )
       const run = yield* told(agent, "?", { provider })
       assert.deepStrictEqual(
-        of(run, "tool_call_completed").map((event) => event.result.error?.name),
+        of(run.events, "tool_call_completed").map((event) => event.result.error?.name),
         ["MediaNotFound", "InvalidArguments"]
       )
     }).pipe(Effect.provide(Layer.merge(kernel(dump, LongResult.skill), limits)))

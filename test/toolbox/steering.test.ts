@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Option, Queue, Schema, Stream } from "effect"
 import { Agent, Kernel, Limits, Media, type RunState, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { kernel, of, told } from "../support/toolbox.ts"
+import { kernel, of } from "../support/kernel.ts"
+import { told } from "../support/toolbox.ts"
 import { final } from "../support/blocks.ts"
 
 const command = '<block type="command" name="work">{}</block>'
@@ -37,7 +38,7 @@ describe("steering", () => {
         assert.include(asked[3], "worked")
         assert.include(asked[4], "Only Rome.")
         assert.include(asked[5], '"type":"image"')
-        const done = of(run, "run_completed")[0]?.result
+        const done = of(run.events, "run_completed")[0]?.result
         assert.deepStrictEqual(
           done?.messages.map((message) => message.role),
           ["user", "assistant", "user", "user", "user", "assistant"]
@@ -59,10 +60,10 @@ describe("steering", () => {
       const run = yield* told(agent, "Explain.", { provider, steering })
       assert.strictEqual(run.text, "Short")
       assert.deepStrictEqual(
-        of(run, "final").map((event) => event.text),
+        of(run.events, "final").map((event) => event.text),
         ["A long answer", "Short"]
       )
-      assert.strictEqual(of(run, "run_completed")[0]?.result?.turns, 2)
+      assert.strictEqual(of(run.events, "run_completed")[0]?.result?.turns, 2)
 
       const plan = '<block type="plan">{"goal":"g","tasks":[{"id":"a","input":"do"}]}</block>'
       const heard: Array<string> = []
@@ -136,7 +137,7 @@ describe("steering", () => {
         // What was said before it is part of the run, and nothing after it is lost.
         assert.include(texts(provider.messagesAt(1)).at(-1), "Only Rome.")
         assert.deepStrictEqual(
-          of(run, "run_failed").map(({ error }) => error.tag),
+          of(run.events, "run_failed").map(({ error }) => error.tag),
           ["LimitExceeded"]
         )
         assert.strictEqual(yield* Queue.size(steering), 2)
