@@ -56,10 +56,10 @@ const KernelLive = Kernel.layer.pipe(
     SkillRegistry.layer(orders, refund),
     ProtocolRegistry.layer(),
     MediaStore.layerMemory,
-    RunStore.layerMemory,
     PolicyLive,
     HooksLive
-  ])
+  ]),
+  Layer.provideMerge(RunStore.layerMemory)
 )
 
 const program = Effect.gen(function* () {
@@ -69,9 +69,12 @@ const program = Effect.gen(function* () {
   yield* Console.log(paused.message)
 
   // Hours later, in another process perhaps: the answer is for this call with these arguments, once.
-  const result = yield* Kernel.resume(agent, "ticket-1", {
-    approvals: [{ toolCallId: "ticket-1:t3.0", approved: true, by: "Grace" }]
-  })
+  const open = yield* Kernel.questions("ticket-1")
+  for (const { input, reason, toolName } of open) {
+    yield* Console.log(`may ${toolName} run with ${JSON.stringify(input)}? ${reason}`)
+  }
+  const approvals = open.map(({ toolCallId }) => ({ toolCallId, approved: true, by: "Grace" }))
+  const result = yield* Kernel.resume(agent, "ticket-1", { approvals })
   for (const { error, input, name } of result.toolCallsMade) {
     yield* Console.log(`${name} ${JSON.stringify(input)}: ${error ?? "done"}`)
   }
@@ -84,6 +87,7 @@ await Effect.runPromise(Effect.provide(program, KernelLive))
 // turn 1 is done
 // turn 2 is done
 // run 'ticket-1' is paused: approval_required
+// may refund run with {"order":7,"euros":20}? money leaves the house
 //   paid 20 euros for #7
 // turn 3 is done
 // turn 4 is done
