@@ -431,6 +431,31 @@ const together = (facts: ReadonlyArray<Fact>, machine: string, runId: string | u
   return count
 }
 
+/**
+ * The records of which nobody can tell whether their events are told: acknowledged only when they were sent again,
+ * and then another has the run next. It may have had it a moment before their process looked, or a moment after.
+ */
+const unsure = (facts: ReadonlyArray<Fact>, machine: string): ReadonlySet<string> => {
+  const [lost, found] = [new Set<string>(), new Set<string>()]
+  const last = new Map<string, { readonly revision: number; readonly again: ReadonlyArray<string> }>()
+  for (const fact of facts) {
+    if (fact.type !== "stored" && fact.type !== "refused") continue
+    const { revision, runId } = fact.record
+    const line = `${runId}@${revision}`
+    if (fact.type === "refused") {
+      if (fact.machine === machine && fact.tag === "StoreError") lost.add(line)
+      continue
+    }
+    const before = last.get(runId)
+    // Late beyond doubt: another has had the run already.
+    if (before !== undefined && revision <= before.revision) continue
+    if (fact.machine !== machine) before?.again.forEach((own) => found.add(own))
+    const again = fact.machine === machine && lost.has(line) ? [...(before?.again ?? []), line] : []
+    last.set(runId, { revision, again })
+  }
+  return found
+}
+
 /** Whoever stored a record told its events, in order and without a gap (R-23). */
 const judgeTold = (
   facts: ReadonlyArray<Fact>,
@@ -439,8 +464,11 @@ const judgeTold = (
 ): ReadonlyArray<string> => {
   const findings: Array<string> = []
   for (const [machine, events] of told) {
+    const open = unsure(facts, machine)
     const heard = events.flatMap((event) =>
-      "revision" in event ? [`${event.runId}@${event.revision} ${event.type}`] : []
+      "revision" in event && !open.has(`${event.runId}@${event.revision}`)
+        ? [`${event.runId}@${event.revision} ${event.type}`]
+        : []
     )
     const last = new Map<string, number>()
     const stored = facts.flatMap((fact) => {
@@ -449,6 +477,7 @@ const judgeTold = (
       // Acknowledged when another had the run already: whoever is late tells nothing more.
       if (revision <= (last.get(runId) ?? 0)) return []
       last.set(runId, revision)
+      if (open.has(`${runId}@${revision}`)) return []
       return fact.machine === machine ? events.map((event) => `${runId}@${revision} ${event.type}`) : []
     })
     for (const runId of new Set(stored.map((line) => line.split("@")[0]))) {
