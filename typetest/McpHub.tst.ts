@@ -33,5 +33,9 @@ McpHub.layerConfig(7)
 const agent = McpServe.agent(Agent.make({ instructions: "", model: "m" }))
 yes<Equal<typeof agent, Skill.AnySkill<Kernel.Kernel>>>()
 
+const layered = McpServe.layerHttp()
+yes<Equal<Layer.Success<typeof layered>, McpServe.McpServe>>()
+yes<Equal<Layer.Services<typeof layered>, SkillRegistry.SkillRegistry>>()
+
 const served = McpServe.http()
 yes<Equal<Effect.Services<typeof served>, SkillRegistry.SkillRegistry | Scope.Scope>>()

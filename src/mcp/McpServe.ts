@@ -89,6 +89,14 @@ export interface Endpoint {
 }
 
 /**
+ * Where the server of `layerHttp` stands: clients need its token and, when the port was any free one, its address.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class McpServe extends Context.Service<McpServe, Endpoint>()("kernai/mcp/McpServe") {}
+
+/**
  * An agent as a skill: it is given a text, runs, and answers. Each call is a run of its own.
  *
  * @category constructors
@@ -114,6 +122,9 @@ export const stdio = (options: Options = {}): Effect.Effect<void, never, SkillRe
 
 /**
  * Serves Streamable HTTP for the time of the scope.
+ *
+ * The tools are there as long as the registry is: provided with `Effect.provide`, a registry ends with this effect,
+ * which is done when the server is up. `layerHttp` keeps both together.
  *
  * @category running
  * @since 0.1.0
@@ -167,13 +178,17 @@ export const layerStdio = (options?: Options): Layer.Layer<never, never, SkillRe
   Layer.effectDiscard(Effect.forkScoped(stdio(options)))
 
 /**
- * `http` as a layer.
+ * `http` as a layer, which tells where it stands.
+ *
+ * @example
+ * const Server = McpServe.layerHttp({ port: 8080 }).pipe(Layer.provide(SkillRegistry.layer(search)))
+ * const { token, url } = yield* McpServe.McpServe
  *
  * @category layers
  * @since 0.1.0
  */
-export const layerHttp = (options?: HttpOptions): Layer.Layer<never, ServeError | ConfigInvalid, SkillRegistry> =>
-  Layer.effectDiscard(http(options))
+export const layerHttp = (options?: HttpOptions): Layer.Layer<McpServe, ServeError | ConfigInvalid, SkillRegistry> =>
+  Layer.effect(McpServe, http(options))
 
 // ---------------------------------------------------------------- private
 

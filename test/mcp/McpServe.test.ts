@@ -195,6 +195,19 @@ describe("McpServe", () => {
     )
   )
 
+  it.live("tells as a layer where it stands, and is gone with it", () =>
+    Effect.gen(function* () {
+      const url = yield* Effect.gen(function* () {
+        const endpoint = yield* McpServe.McpServe
+        const client = yield* overHttp(endpoint)
+        const { tools } = yield* Effect.promise(() => client.listTools())
+        assert.strictEqual(tools.length, skills.length)
+        return endpoint.url
+      }).pipe(Effect.scoped, Effect.provide(McpServe.layerHttp().pipe(Layer.provide(registry))))
+      yield* Effect.flip(Effect.tryPromise(() => fetch(url)))
+    })
+  )
+
   describe("answers nobody it should not (S-13)", () => {
     /** A request exactly as it is written, which fetch would not send. */
     const send = (
