@@ -1,10 +1,9 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, FileSystem, Path } from "effect"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import * as Recordings from "../../src/cli/demo/recordings.ts"
 import { live, type Options } from "../../src/cli/live.ts"
+import { serve } from "../support/loopback.ts"
 import { memoryScreen } from "./support.ts"
 
 const options: Options = {
@@ -19,33 +18,15 @@ const options: Options = {
   skills: "general"
 }
 
-interface Asked {
-  readonly key: string | undefined
-  readonly body: string
-}
-
 /** A vendor on the loopback that answers what was recorded. */
 const vendor = Effect.gen(function* () {
   const { cassette } = yield* Recordings.open(Recordings.standard, ".")
-  const asked: Array<Asked> = []
-  const server = yield* Effect.acquireRelease(
-    Effect.callback<ReturnType<typeof createServer>>((resume) => {
-      const server = createServer((request, response) => {
-        let body = ""
-        request.on("data", (data) => (body += data))
-        request.on("end", () => {
-          const recorded = cassette.interactions[asked.length]
-          asked.push({ key: request.headers["x-api-key"]?.toString(), body })
-          response.writeHead(200, { "content-type": "text/event-stream" })
-          response.end(recorded?.response.body)
-        })
-      })
-      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-    }),
-    (server) => Effect.sync(() => server.close())
-  )
-  const { port } = server.address() as AddressInfo
-  return { asked, baseUrl: `http://127.0.0.1:${port}` }
+  const server = yield* serve((_, response) => {
+    const recorded = cassette.interactions[server.seen.length - 1]
+    response.writeHead(200, { "content-type": "text/event-stream" })
+    response.end(recorded?.response.body)
+  })
+  return { asked: server.seen, baseUrl: server.url() }
 })
 
 const settings = (env: { readonly [name: string]: string }) => ConfigProvider.layer(ConfigProvider.fromEnv({ env }))
@@ -69,7 +50,7 @@ describe("live", () => {
       ])
       assert.strictEqual(result.turns, 2)
       assert.deepStrictEqual(
-        asked.map(({ key }) => key),
+        asked.map(({ headers }) => headers["x-api-key"]),
         ["sk-SECRET-0123456789", "sk-SECRET-0123456789"]
       )
       assert.include(asked[0]?.body, "Be brief.")

@@ -3,8 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
+import { serve } from "../support/loopback.ts"
 import { call, start } from "./support.ts"
 
 describe("kernai", () => {
@@ -62,13 +61,11 @@ describe("kernai", () => {
     Effect.gen(function* () {
       const asked = Promise.withResolvers<void>()
       const closed = Promise.withResolvers<void>()
-      const server = createServer((_request, response) => {
+      const server = yield* serve((_, response) => {
         response.on("close", closed.resolve)
         asked.resolve()
       })
-      yield* Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)))
-      const { port } = server.address() as AddressInfo
-      const env = { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: `http://127.0.0.1:${port}` }
+      const env = { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: server.url() }
       const run = yield* start(["run", "--model", "anthropic/claude", "Hello?"], { env })
       yield* Effect.promise(() => asked.promise)
       run.kill("SIGINT")
@@ -76,7 +73,6 @@ describe("kernai", () => {
       assert.strictEqual(code, 130)
       assert.strictEqual(error, "kernai: interrupted\n")
       yield* Effect.promise(() => closed.promise)
-      server.close()
     })
   )
 })

@@ -12,7 +12,8 @@ import * as Model from "../../src/Model.ts"
 import type { ProviderShape } from "../../src/Provider.ts"
 import { OpenAiProvider } from "../../src/provider/index.ts"
 import { retryAt } from "../../src/provider/internal/fault.ts"
-import { type Answer, chunk, ending, type FaultServer, faultServer } from "../support/faultServer.ts"
+import { chunk, ending } from "../support/chatStream.ts"
+import * as Loopback from "../support/loopback.ts"
 import { finishOf, key, message, read, request, stub, vendor } from "../support/provider.ts"
 
 const whole = (text: string) => chunk({ content: text }) + ending
@@ -485,12 +486,12 @@ describe("secrets (S-7)", () => {
 // ---------------------------------------------------------------- over a real socket
 
 const overHttp = <A, E>(
-  answer: Answer,
-  use: (provider: ProviderShape, server: FaultServer) => Effect.Effect<A, E>
+  answer: Loopback.Handle,
+  use: (provider: ProviderShape, server: Loopback.Running) => Effect.Effect<A, E>
 ): Effect.Effect<A, E> =>
   Effect.gen(function* () {
-    const server = yield* faultServer(answer)
-    const provider = yield* OpenAiProvider.make({ apiKey: key, baseUrl: server.url })
+    const server = yield* Loopback.serve(answer)
+    const provider = yield* OpenAiProvider.make({ apiKey: key, baseUrl: server.url() })
     return yield* use(provider, server)
   }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer))
 
@@ -499,7 +500,7 @@ describe("over a socket", () => {
     Effect.gen(function* () {
       const { promise: seen, resolve } = Promise.withResolvers<void>()
       const text = yield* overHttp(
-        (response) => {
+        (_, response) => {
           response.write(chunk({ content: "he" }))
           seen.then(() => response.end(chunk({ content: "re" }) + ending))
         },
@@ -518,7 +519,7 @@ describe("over a socket", () => {
 
   it.live("aborts the request when its consumer stops", () =>
     overHttp(
-      (response) => void response.write(chunk({ content: "he" })),
+      (_, response) => void response.write(chunk({ content: "he" })),
       (provider, server) =>
         Effect.andThen(
           provider.stream(request()).pipe(
@@ -532,7 +533,7 @@ describe("over a socket", () => {
 
   it.live("aborts the request when it is interrupted, with and without headers", () =>
     overHttp(
-      (response, asked) => {
+      (asked, response) => {
         if (asked.body.includes("headers")) response.write(": here\n\n")
       },
       (provider, server) =>
@@ -543,7 +544,7 @@ describe("over a socket", () => {
           ] as const) {
             const ask = request({ model: { id: model, capabilities: ["text"] } })
             const fiber = yield* Effect.forkChild(read(provider.stream(ask)))
-            yield* eventually(() => server.asked.length === count)
+            yield* eventually(() => server.seen.length === count)
             yield* Fiber.interrupt(fiber)
             yield* eventually(() => server.abandoned() === count)
           }
@@ -553,14 +554,14 @@ describe("over a socket", () => {
 
   it.live("uses a connection again, also when the body ends a little after the reply (W-18)", () =>
     overHttp(
-      (response) => {
+      (_, response) => {
         response.write(whole("here"))
         setTimeout(() => response.end(), 5)
       },
       (provider, server) =>
         Effect.gen(function* () {
           for (let call = 0; call < 8; call++) yield* read(provider.stream(request()))
-          assert.strictEqual(server.asked.length, 8)
+          assert.strictEqual(server.seen.length, 8)
           assert.isBelow(server.connections(), 4)
         })
     )
@@ -569,15 +570,15 @@ describe("over a socket", () => {
   for (const status of [301, 302, 303, 307, 308]) {
     it.live(`does not follow a ${status}: neither body nor key reach the second server (S-14)`, () =>
       Effect.gen(function* () {
-        const second = yield* faultServer((response) => response.end(whole("stolen")))
+        const second = yield* Loopback.serve((_, response) => response.end(whole("stolen")))
         yield* overHttp(
-          (response) => response.writeHead(status, { location: `${second.url}/v1/chat/completions` }).end(),
+          (_, response) => response.writeHead(status, { location: second.url("/v1/chat/completions") }).end(),
           (provider, first) =>
             Effect.gen(function* () {
               const error = yield* Effect.flip(read(provider.stream(request())))
               assert.strictEqual(error.reason, "redirect")
-              assert.strictEqual(first.asked.length, 1)
-              assert.strictEqual(second.asked.length, 0)
+              assert.strictEqual(first.seen.length, 1)
+              assert.strictEqual(second.seen.length, 0)
             })
         )
       }).pipe(Effect.scoped)
@@ -586,7 +587,7 @@ describe("over a socket", () => {
 
   it.live("a reset after the first word is disconnected, and is not asked again", () =>
     overHttp(
-      (response) => {
+      (_, response) => {
         response.write(chunk({ content: "he" }))
         setTimeout(() => response.destroy(), 20)
       },
@@ -594,7 +595,7 @@ describe("over a socket", () => {
         Effect.gen(function* () {
           const error = yield* Effect.flip(read(provider.stream(request())))
           assert.strictEqual(error.reason, "disconnected")
-          assert.strictEqual(server.asked.length, 1)
+          assert.strictEqual(server.seen.length, 1)
         })
     )
   )
@@ -613,7 +614,7 @@ describe("over a socket", () => {
 
   it.live("reads a reply that comes byte by byte", () =>
     overHttp(
-      (response) => {
+      (_, response) => {
         const bytes = Buffer.from(whole("déjà"))
         const next = (at: number) => {
           if (at === bytes.length) return response.end()
@@ -636,7 +637,7 @@ describe("over a socket", () => {
   ] as const) {
     it.live(`a ${encoding} bomb is cut at the limit (S-11)`, () =>
       overHttp(
-        (response) =>
+        (_, response) =>
           response
             .writeHead(200, { "content-type": "text/event-stream", "content-encoding": encoding })
             .end(pack(Buffer.alloc(8 * 1024 * 1024, ":\n"))),
@@ -652,7 +653,7 @@ describe("over a socket", () => {
   it.live("a body may not become more than a hundred times its packed length (S-11)", () => {
     const packed = zlib.gzipSync(Buffer.alloc(1024 * 1024, ":\n"))
     return overHttp(
-      (response) =>
+      (_, response) =>
         response.writeHead(200, { "content-encoding": "gzip", "content-length": packed.length }).end(packed),
       (provider) =>
         Effect.map(Effect.flip(read(provider.stream(request()))), (error) => {
@@ -664,10 +665,10 @@ describe("over a socket", () => {
 
   it.live("asks for no compression, sends the key where it belongs and no trace of ours", () =>
     overHttp(
-      (response) => response.end(whole("here")),
+      (_, response) => response.end(whole("here")),
       (provider, server) =>
         Effect.map(read(provider.stream(request())), () => {
-          const [asked] = server.asked
+          const [asked] = server.seen
           assert.strictEqual(asked?.method, "POST")
           assert.strictEqual(asked?.path, "/v1/chat/completions")
           assert.strictEqual(asked?.headers["authorization"], "Bearer sk-SECRET-0123456789abcdef")

@@ -4,7 +4,7 @@ import { Effect, FileSystem, Layer, Logger, Stream } from "effect"
 import { HttpClient } from "effect/http"
 import { Limits } from "kernai"
 import { Cassette } from "../../src/testing/index.ts"
-import { chunk, ending } from "../support/faultServer.ts"
+import { chunk, ending } from "../support/chatStream.ts"
 import { cassettes, read, request, stub, vendor } from "../support/provider.ts"
 
 const secret = "sk-SECRET-0123456789abcdef"

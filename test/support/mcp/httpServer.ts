@@ -1,73 +1,11 @@
-/** HTTP servers on loopback that tests script themselves. */
-import { Effect, Schedule } from "effect"
-import * as http from "node:http"
-import type { AddressInfo } from "node:net"
+/** A small MCP server over HTTP. */
+import { Effect } from "effect"
+import type * as http from "node:http"
+import * as Loopback from "../loopback.ts"
 
-/** What reached a server. */
-export interface Seen {
-  readonly method: string
-  readonly path: string
-  readonly headers: http.IncomingHttpHeaders
-  readonly body: string
-}
-
-/** A running server. */
-export interface Running {
-  readonly port: number
-  readonly url: (path?: string) => string
-  readonly seen: ReadonlyArray<Seen>
-  readonly openSockets: () => number
-  /** Ends it at once, connections too. */
-  readonly stop: Effect.Effect<void>
-}
-
-/** Somebody's connection may hold a port for a moment that a server had and wants again. */
-const untilFree = {
-  while: (error: NodeJS.ErrnoException) => error.code === "EADDRINUSE",
-  schedule: Schedule.spaced("20 millis"),
-  times: 250
-}
-
-/** Starts a server for the time of the scope. */
-export const serve = (handle: (request: Seen, response: http.ServerResponse) => void, port = 0) =>
-  Effect.acquireRelease(
-    Effect.callback<Running, NodeJS.ErrnoException>((resume) => {
-      const seen: Array<Seen> = []
-      let sockets = 0
-      const server = http.createServer((request, response) => {
-        const chunks: Array<Buffer> = []
-        request.on("data", (chunk) => chunks.push(chunk))
-        request.on("end", () => {
-          const { headers, method = "", url = "" } = request
-          const one = { method, path: url, headers, body: Buffer.concat(chunks).toString() }
-          seen.push(one)
-          handle(one, response)
-        })
-      })
-      server.on("connection", (socket) => {
-        sockets++
-        socket.on("close", () => sockets--)
-      })
-      server.once("error", (error) => resume(Effect.fail(error)))
-      server.listen(port, "127.0.0.1", () => {
-        const { port } = server.address() as AddressInfo
-        const stop = Effect.callback<void>((resume) => {
-          server.close(() => resume(Effect.void))
-          server.closeAllConnections()
-        })
-        resume(
-          Effect.succeed({
-            port,
-            url: (path = "/mcp") => `http://127.0.0.1:${port}${path}`,
-            seen,
-            openSockets: () => sockets,
-            stop
-          })
-        )
-      })
-    }).pipe(Effect.retry(untilFree), Effect.orDie),
-    (server) => Effect.ignore(server.stop)
-  )
+/** Starts a server for the time of the scope; MCP is at `/mcp`. */
+export const serve = (handle: Loopback.Handle, port?: number) =>
+  Effect.map(Loopback.serve(handle, port), (server) => ({ ...server, url: (path = "/mcp") => server.url(path) }))
 
 export const json = (response: http.ServerResponse, status: number, body: unknown, headers = {}) => {
   response.writeHead(status, { "content-type": "application/json", ...headers })
@@ -92,7 +30,7 @@ export class Notebook {
 }
 
 /** A small MCP server over Streamable HTTP, with sessions. */
-export const mcp = (notebook: Notebook) => (request: Seen, response: http.ServerResponse) => {
+export const mcp = (notebook: Notebook) => (request: Loopback.Seen, response: http.ServerResponse) => {
   const session = request.headers["mcp-session-id"]
   const known = typeof session === "string" && notebook.sessions.has(session)
   const unknown = () =>
