@@ -592,6 +592,32 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
     assert.deepStrictEqual(output(video).content, [Content.data(video)])
   })
 
+  it("takes no frozen JSON for a content because of its `type` (R-22)", () => {
+    const others: ReadonlyArray<Content.JsonObject> = [
+      { type: "data", rows: [1] },
+      { type: "text", text: 5 },
+      { type: "error", error_type: "E", message: "m" },
+      { type: "image", image: { url: "x" } },
+      { type: "tool_use", callId: "c", toolName: "t" },
+      { type: "tool_result", callId: "c", content: ["x"] },
+      { type: "unknown" }
+    ]
+    for (const other of others) {
+      assert.deepStrictEqual(output(Object.freeze({ ...other })).content, [Content.data(other)])
+      assert.deepStrictEqual(output([Object.freeze({ ...other })]).content, [Content.data(other)])
+    }
+    const contents = [
+      Content.data({}),
+      Content.error("E", "m"),
+      Content.image({ fileId: "f" }),
+      Content.audio({ data: new Uint8Array([1]) }),
+      Content.toolUse("c", "t"),
+      Content.toolResult("c", [Content.thinking("t"), Content.uiResource("ui://a")]),
+      Result.getOrThrow(Content.decode({ type: "weather" }))
+    ]
+    for (const content of contents) assert.deepStrictEqual(output(content).content, [content])
+  })
+
   it("never tells the bytes of a medium", () => {
     const value = JSON.stringify(output(png).value)
     assert.include(value, "image/png")

@@ -132,23 +132,45 @@ export const isSkillResult = (value: unknown): value is SkillResult =>
 const isMedium = (value: unknown): value is Media =>
   isMedia(value) && typeof value.source === "object" && value.source !== null && "_tag" in value.source
 
-const types: ReadonlySet<unknown> = new Set<Content["type"]>([
-  "text",
-  "code",
-  "data",
-  "error",
-  "image",
-  "audio",
-  "video",
-  "document",
-  "tool_use",
-  "tool_result",
-  "thinking",
-  "ui_resource",
-  "custom",
-  "unknown"
-])
-
 /** Contents are frozen by their constructors: other JSON that has a `type` of its own stays JSON. */
 const isContent = (value: unknown): value is Content =>
-  typeof value === "object" && value !== null && "type" in value && types.has(value.type) && Object.isFrozen(value)
+  typeof value === "object" &&
+  value !== null &&
+  Object.isFrozen(value) &&
+  "type" in value &&
+  typeof value.type === "string" &&
+  (needs.get(value.type)?.(value) ?? false)
+
+type Fields = { readonly [field: string]: unknown }
+type Fits = (value: Fields) => boolean
+
+const texts =
+  (...fields: ReadonlyArray<string>): Fits =>
+  (value) =>
+    fields.every((field) => typeof value[field] === "string")
+
+const isMap = (value: unknown): boolean => typeof value === "object" && value !== null && !Array.isArray(value)
+
+const hasSource: Fits = ({ data, fileId, url }) =>
+  typeof url === "string" || typeof fileId === "string" || data instanceof Uint8Array
+
+/** What a content cannot be without: others freeze their values too, and call theirs `data` or `error`. */
+const needs: ReadonlyMap<string, Fits> = /*#__PURE__*/ new Map<Content["type"], Fits>([
+  ["text", /*#__PURE__*/ texts("text")],
+  ["code", /*#__PURE__*/ texts("code")],
+  ["data", ({ data }) => isMap(data)],
+  ["error", /*#__PURE__*/ texts("errorType", "message")],
+  ["image", hasSource],
+  ["audio", hasSource],
+  ["video", hasSource],
+  ["document", hasSource],
+  ["tool_use", (value) => texts("callId", "toolName")(value) && isMap(value["arguments"])],
+  [
+    "tool_result",
+    ({ callId, content }) => typeof callId === "string" && Array.isArray(content) && content.every(isContent)
+  ],
+  ["thinking", /*#__PURE__*/ texts("content")],
+  ["ui_resource", /*#__PURE__*/ texts("uri", "renderMode", "text")],
+  ["custom", ({ raw, wireType }) => typeof wireType === "string" && isMap(raw)],
+  ["unknown", ({ raw, wireType }) => typeof wireType === "string" && isMap(raw)]
+])
