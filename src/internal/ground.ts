@@ -94,9 +94,37 @@ export const onGround = <Output, S extends AnySkill<unknown>, R, A>(
         spawn,
         onTaskComplete: options.onTaskComplete
       }
-      return body(ground, () => newRunId(random))
+      const whole = body(ground, () => newRunId(random))
+      const absent = unregistered(agent, ground.skills)
+      if (absent.length === 0) return whole
+      const names = absent.map((name) => `'${name}'`).join(", ")
+      return Effect.andThen(
+        Effect.logWarning(
+          `the agent '${agent.name}' lists ${names}, which no SkillRegistry has: calls will not find it`
+        ),
+        whole
+      )
     })
   })
+
+/**
+ * Skills an agent was given as values and the registry does not have: a slip that only the model would hear of. What is
+ * listed by name may come later. Told once per agent.
+ */
+const unregistered = (
+  agent: Agent<unknown, AnySkill<unknown>, unknown>,
+  registry: SkillRegistry["Service"]
+): ReadonlyArray<string> => {
+  const { skills } = agent
+  if (skills === undefined || skills === "all" || warned.has(agent)) return []
+  const absent = skills.flatMap((skill) =>
+    typeof skill === "string" || Option.isSome(registry.find(skill.name)) ? [] : [skill.name]
+  )
+  if (absent.length > 0) warned.add(agent)
+  return absent
+}
+
+const warned = new WeakSet<object>()
 
 /** A whole run as telemetry sees it. */
 export const traced = (
@@ -146,9 +174,11 @@ const modelOf = (
   if (typeof named === "string" && named.includes("/") && registry !== undefined) return registry.resolve(named)
   const provider = service(built, current, Provider)
   return provider === undefined
-    ? Effect.fail(new ProviderError({ provider: "none", reason: "not_configured", detail: "No provider configured" }))
+    ? Effect.fail(new ProviderError({ provider: "none", reason: "not_configured", detail: noProvider }))
     : Effect.succeed({ provider, model: modelFor(named, provider) })
 }
+
+const noProvider = "No provider configured: provide a Provider layer, or give the run a provider"
 
 /** A model by name: a prefix that names the provider itself is not part of what the vendor is asked for. */
 const modelFor = (named: Model | string, provider: ProviderShape): Model => {

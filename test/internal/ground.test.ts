@@ -1,0 +1,42 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Logger, Schema } from "effect"
+import { Agent, Kernel, Skill, SkillRegistry } from "kernai"
+import { MockProvider } from "kernai/testing"
+
+const skill = (name: string) =>
+  Skill.make(name, { description: "", input: Schema.Struct({}), execute: () => Effect.succeed(name) })
+const [known, forgotten] = [skill("known"), skill("forgotten")]
+
+const kernel = Kernel.layerMemory.pipe(
+  Layer.provide([SkillRegistry.layer(known), MockProvider.layer("<final>done</final>")])
+)
+
+/** What is logged while an agent runs twice. */
+const logged = (agent: Agent.Agent) => {
+  const lines: Array<string> = []
+  return Kernel.run(agent, "go").pipe(
+    Effect.andThen(Kernel.run(agent, "go")),
+    Effect.as(lines),
+    Effect.provide([kernel, Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])])
+  )
+}
+
+describe("the ground of a run", () => {
+  it.effect("tells once of skills given as values that no registry has, for only the model would hear of it", () =>
+    Effect.gen(function* () {
+      const agent = Agent.make({ name: "desk", instructions: "", model: "m", skills: [known, forgotten] })
+      assert.deepStrictEqual(yield* logged(agent), [
+        "the agent 'desk' lists 'forgotten', which no SkillRegistry has: calls will not find it"
+      ])
+    })
+  )
+
+  it.effect("says nothing of names, which may come later, nor of what is there", () =>
+    Effect.gen(function* () {
+      for (const skills of [[known], ["forgotten"], [known, "forgotten"], "all"] as const) {
+        assert.deepStrictEqual(yield* logged(Agent.make({ instructions: "", model: "m", skills })), [])
+      }
+      assert.deepStrictEqual(yield* logged(Agent.make({ instructions: "", model: "m" })), [])
+    })
+  )
+})
