@@ -268,6 +268,19 @@ describe("Grammar", () => {
     }
   )
 
+  it("takes nine digits behind the point, also of a number with one bound or with one that it must not reach", () => {
+    for (const [bounds, texts] of [
+      [{ minimum: 0 }, ["19.99", "0.123456789", "0"]],
+      [{ maximum: -85.015 }, ["-86.015", "-85.015", "-1000000.5"]],
+      [{ exclusiveMinimum: 0 }, ["0.999999999", "0.000000001", "3.25"]],
+      [{ minimum: 0, exclusiveMaximum: 1 }, ["0.999999999", "0.05"]]
+    ] as const) {
+      const fits = Gbnf.matcher(Gbnf.read(Grammar.toGbnf(Grammar.fromJsonSchema({ type: "number", ...bounds }))))
+      for (const text of texts) assert.isTrue(fits(text), `${JSON.stringify(bounds)} ${text}`)
+      for (const text of ["0.1234567891", "-86."]) assert.isFalse(fits(text), text)
+    }
+  })
+
   it("holds values apart: what a struct without fields takes, keys beside known ones, members that are never", () => {
     const fits = (schema: { readonly [key: string]: Schema.Json }) =>
       Gbnf.matcher(Gbnf.read(Grammar.toGbnf(Grammar.fromJsonSchema(schema))))

@@ -118,8 +118,9 @@ const decimals = (low: Bound, high: Bound | undefined): Node => {
   const [from, fromRest, noFrom] = split(low, 1)
   const [to, toRest, noTo] = high === undefined ? [largest, "", false] : split(high, -1)
   if (from > to) return never
-  // More digits than a double holds would be rounded onto a bound that is not allowed.
-  const more = Math.min(maxFraction, Math.max(1, 15 - String(to).length))
+  // More digits than a double holds would be rounded onto a bound that is not allowed, where there is one.
+  const nearest = to === largest ? from : to
+  const more = Math.min(maxFraction, Math.max(1, 15 - String(nearest).length))
   const point = text(".")
   if (from === to) {
     return sequence(
@@ -169,9 +170,7 @@ const split = (
 /** Digits behind a point that come to at least `0.bound`; none at all where the bound is nothing. */
 const atLeast = (bound: string, exclusive: boolean, more: number): Node => {
   if (bound === "") {
-    return exclusive
-      ? sequence(repeat(text("0"), 0, Math.min(more, 3)), between(1, 9), digits(0, Math.min(more, 3)))
-      : digits(0, more)
+    return exclusive ? notZero(more) : digits(0, more)
   }
   const next = Number(bound[0])
   return choice(
@@ -179,6 +178,10 @@ const atLeast = (bound: string, exclusive: boolean, more: number): Node => {
     sequence(text(String(next)), atLeast(bound.slice(1), exclusive, more))
   )
 }
+
+/** At most so many digits, one of them not zero. */
+const notZero = (count: number): Node =>
+  choice(sequence(between(1, 9), digits(0, count - 1)), count === 1 ? never : sequence(text("0"), notZero(count - 1)))
 
 /** Digits behind a point that come to at most `0.bound`. */
 const atMost = (bound: string, exclusive: boolean, more: number): Node => {
