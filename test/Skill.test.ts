@@ -618,6 +618,22 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
     for (const content of contents) assert.deepStrictEqual(output(content).content, [content])
   })
 
+  it("takes only a whole medium for one: others are the JSON they are (R-22)", () => {
+    const whole = { kind: "image", mimeType: "image/png", metadata: {} }
+    const others: ReadonlyArray<Content.JsonObject> = [
+      JSON.parse(JSON.stringify(png)),
+      { ...whole, source: { _tag: "Url", url: 5 } },
+      { ...whole, source: { _tag: "Zip" } },
+      { ...whole, mimeType: 5, source: { _tag: "Url", url: "u" } },
+      { ...whole, kind: "smell", source: { _tag: "Url", url: "u" } },
+      { ...whole, metadata: null, source: { _tag: "Url", url: "u" } }
+    ]
+    for (const other of others) assert.deepStrictEqual(output(other).content, [Content.data(other)])
+    for (const media of [png, Media.fromUrl("u"), Media.fromPath("p")]) {
+      assert.deepStrictEqual(output(media).media, [media])
+    }
+  })
+
   it("never tells the bytes of a medium", () => {
     const value = JSON.stringify(output(png).value)
     assert.include(value, "image/png")

@@ -7,10 +7,11 @@
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import * as Contents from "../Content.ts"
 import { SkillResultInvalid } from "../KernelError.ts"
 import type { Media } from "../Media.ts"
-import { isMedia, toJson } from "../Media.ts"
+import { isMedia, Kind, toJson } from "../Media.ts"
 import { toText } from "./contentText.ts"
 import type { Content } from "./contentType.ts"
 import type { Fault } from "./fault.ts"
@@ -128,9 +129,25 @@ const rich = (value: SkillResult): Result.Result<Output, Fault> => {
 export const isSkillResult = (value: unknown): value is SkillResult =>
   typeof value === "object" && value !== null && "~kernai/SkillResult" in value
 
-/** JSON may have fields of the same names; only a medium's source has a tag. */
-const isMedium = (value: unknown): value is Media =>
-  isMedia(value) && typeof value.source === "object" && value.source !== null && "_tag" in value.source
+const isKind = /*#__PURE__*/ Schema.is(Kind)
+
+/** JSON may have fields of the same names, and be what became of a medium: only a whole one can be stored. */
+const isMedium = (value: unknown): value is Media => {
+  if (!isMedia(value) || typeof value.mimeType !== "string" || !isKind(value.kind) || !isMap(value.metadata))
+    return false
+  const source: unknown = value.source
+  if (typeof source !== "object" || source === null || !("_tag" in source)) return false
+  switch (source._tag) {
+    case "Bytes":
+      return "bytes" in source && source.bytes instanceof Uint8Array
+    case "Path":
+      return "path" in source && typeof source.path === "string"
+    case "Url":
+      return "url" in source && typeof source.url === "string"
+    default:
+      return false
+  }
+}
 
 /** Contents are frozen by their constructors: other JSON that has a `type` of its own stays JSON. */
 const isContent = (value: unknown): value is Content =>
