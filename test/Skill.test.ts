@@ -634,6 +634,20 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
     }
   })
 
+  it("refuses a result whose text is none or whose media are none, with the path (R-22)", () => {
+    const result = Skill.result("done")
+    const cases: ReadonlyArray<readonly [unknown, string]> = [
+      [{ ...result, text: 5 }, "/text"],
+      [{ ...result, text: null }, "/text"],
+      [{ ...result, media: [png, "x"] }, "/media/1"],
+      [[{ ...result, media: null }], "/0/media/0"]
+    ]
+    for (const [value, path] of cases) {
+      const refused = Skill.toOutput(value)
+      assert.isTrue(Result.isFailure(refused) && refused.failure.path === path, path)
+    }
+  })
+
   it("never tells the bytes of a medium", () => {
     const value = JSON.stringify(output(png).value)
     assert.include(value, "image/png")

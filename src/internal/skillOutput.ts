@@ -42,7 +42,7 @@ export const result = (
 ): SkillResult => ({
   "~kernai/SkillResult": true,
   text,
-  media: more.media === undefined ? [] : isMedia(more.media) ? [more.media] : more.media,
+  media: more.media == null ? [] : isMedia(more.media) ? [more.media] : more.media,
   metadata: more.metadata ?? {}
 })
 
@@ -117,6 +117,10 @@ const json = (value: unknown): Result.Result<Output, Fault> =>
   }))
 
 const rich = (value: SkillResult): Result.Result<Output, Fault> => {
+  // A skill may be made without types.
+  if (typeof value.text !== "string") return Result.fail({ path: "/text", reason: "is not a text" })
+  const odd = Array.isArray(value.media) ? value.media.findIndex((media) => !isMedium(media)) : 0
+  if (odd !== -1) return Result.fail({ path: `/media/${odd}`, reason: "is not a medium" })
   const output = { ...told(value.text), media: value.media }
   return Result.flatMap(Snapshot.take(value.metadata), (metadata) =>
     isJsonObject(metadata)
