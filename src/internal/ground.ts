@@ -174,11 +174,9 @@ const modelOf = (
   if (typeof named === "string" && named.includes("/") && registry !== undefined) return registry.resolve(named)
   const provider = service(built, current, Provider)
   return provider === undefined
-    ? Effect.fail(new ProviderError({ provider: "none", reason: "not_configured", detail: noProvider }))
+    ? Effect.fail(new ProviderError({ provider: "none", reason: "not_configured", detail: "No provider configured" }))
     : Effect.succeed({ provider, model: modelFor(named, provider) })
 }
-
-const noProvider = "No provider configured: provide a Provider layer, or give the run a provider"
 
 /** A model by name: a prefix that names the provider itself is not part of what the vendor is asked for. */
 const modelFor = (named: Model | string, provider: ProviderShape): Model => {
