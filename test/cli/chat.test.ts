@@ -1,8 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Result } from "effect"
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { SqlRunStore } from "kernai/sql"
 import { RunStore } from "kernai"
@@ -11,16 +10,15 @@ import { Lines } from "../../src/cli/chat/lines.ts"
 import * as Session from "../../src/cli/chat/session.ts"
 import { CommandFailed } from "../../src/cli/exit.ts"
 import { command, final } from "../support/blocks.ts"
+import { folder } from "../support/folder.ts"
 import { memoryScreen, start } from "./support.ts"
 
 /** A folder with a script, and skills that leave a trace when they run. */
-const place = Effect.acquireRelease(
-  Effect.sync(() => {
-    const folder = mkdtempSync(join(tmpdir(), "kernai-chat-"))
-    mkdirSync(join(folder, "skills"))
-    writeFileSync(
-      join(folder, "skills", "letters.ts"),
-      `import { Effect, Schema } from "${import.meta.resolve("effect")}"
+const place = Effect.map(folder, (folder) => {
+  mkdirSync(join(folder, "skills"))
+  writeFileSync(
+    join(folder, "skills", "letters.ts"),
+    `import { Effect, Schema } from "${import.meta.resolve("effect")}"
 import * as Skill from "${import.meta.resolve("../../src/Skill.ts")}"
 import { appendFileSync } from "node:fs"
 const trace = (line: string) => appendFileSync(${JSON.stringify(join(folder, "trace"))}, line + "\\n")
@@ -36,11 +34,9 @@ export const deliver = Skill.make("deliver", {
   execute: ({ to }) => Effect.andThen(Effect.sync(() => trace("on the way to " + to)), Effect.never)
 })
 `
-    )
-    return folder
-  }),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-)
+  )
+  return folder
+})
 
 const traceOf = (folder: string): string => {
   const file = join(folder, "trace")

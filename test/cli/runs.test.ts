@@ -4,20 +4,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { createHash } from "node:crypto"
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Postgres from "../support/postgres.ts"
+import { folder } from "../support/folder.ts"
 import { call, type Ended, kernai, start } from "./support.ts"
 
 /** A folder with a scripted model, and a skill that leaves a trace when it runs. */
-const place = Effect.acquireRelease(
-  Effect.sync(() => {
-    const folder = mkdtempSync(join(tmpdir(), "kernai-runs-"))
-    mkdirSync(join(folder, "skills"))
-    writeFileSync(
-      join(folder, "skills", "letters.ts"),
-      `import { Effect, Schema } from "${import.meta.resolve("effect")}"
+const place = Effect.map(folder, (folder) => {
+  mkdirSync(join(folder, "skills"))
+  writeFileSync(
+    join(folder, "skills", "letters.ts"),
+    `import { Effect, Schema } from "${import.meta.resolve("effect")}"
 import * as Skill from "${import.meta.resolve("../../src/Skill.ts")}"
 import * as MediaStore from "${import.meta.resolve("../../src/MediaStore.ts")}"
 import { appendFileSync } from "node:fs"
@@ -37,13 +35,11 @@ export const weigh = Skill.make("weigh", {
   )
 })
 `
-    )
-    const script = ['<block type="command" name="send">{"to": "Oslo"}</block>', '<block type="final">All done.</block>']
-    writeFileSync(join(folder, "script.json"), JSON.stringify(script))
-    return folder
-  }),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-)
+  )
+  const script = ['<block type="command" name="send">{"to": "Oslo"}</block>', '<block type="final">All done.</block>']
+  writeFileSync(join(folder, "script.json"), JSON.stringify(script))
+  return folder
+})
 
 /** A picture in the folder, and a model that writes a letter and then weighs it. */
 const sendPicture = (folder: string) => {

@@ -1,22 +1,18 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Result } from "effect"
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { chat } from "../../src/cli/chat.ts"
 import { Lines } from "../../src/cli/chat/lines.ts"
 import { CommandFailed } from "../../src/cli/exit.ts"
+import { folder } from "../support/folder.ts"
 import { kernai, memoryScreen } from "./support.ts"
 
-const place = Effect.acquireRelease(
-  Effect.sync(() => {
-    const folder = mkdtempSync(join(tmpdir(), "kernai-store-"))
-    writeFileSync(join(folder, "script.json"), JSON.stringify(["First.", "Second."]))
-    return folder
-  }),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-)
+const place = Effect.map(folder, (folder) => {
+  writeFileSync(join(folder, "script.json"), JSON.stringify(["First.", "Second."]))
+  return folder
+})
 
 /** Says one thing in a chat that is kept there. */
 const say = Effect.fn("say")(function* (folder: string, store: string, text: string) {

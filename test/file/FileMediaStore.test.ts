@@ -7,7 +7,8 @@ import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as Journal from "../../src/testing/internal/journal.ts"
 import { open, suite } from "../support/mediaStore.ts"
-import { folder, open as openRuns, put } from "../support/runStore.ts"
+import { folder } from "../support/folder.ts"
+import { open as openRuns, put } from "../support/runStore.ts"
 
 const scope = Scope.makeUnsafe()
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))

@@ -4,7 +4,8 @@ import { Effect, Exit, Layer, Option, Scope, Stream } from "effect"
 import * as fs from "node:fs"
 import { FileRunStore } from "../../src/file/index.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
-import { folder, loads, open, put, race, resume, suite } from "../support/runStore.ts"
+import { folder } from "../support/folder.ts"
+import { loads, open, put, race, resume, suite } from "../support/runStore.ts"
 
 const scope = Scope.makeUnsafe()
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))

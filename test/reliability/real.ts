@@ -5,13 +5,13 @@ import * as esbuild from "esbuild"
 import { Context, Effect, Layer, Option, type Scope } from "effect"
 import { Kernel, RunStore } from "kernai"
 import { spawn } from "node:child_process"
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { statSync, writeFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
-import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { createInterface } from "node:readline"
 import { keep } from "../../src/testing/internal/life.ts"
 import { judgeFacts, judgeKept, judgeSame } from "../../src/testing/internal/verdict.ts"
+import * as Folders from "../support/folder.ts"
 import * as Postgres from "../support/postgres.ts"
 import { type Order, storeAt, type Where } from "./child.ts"
 import { agentOf, plain } from "./errand.ts"
@@ -47,16 +47,11 @@ interface Place {
   readonly submit: (runId: string) => Promise<unknown>
 }
 
-const here = { durable: tmpdir(), quick: process.platform === "linux" ? "/dev/shm" : tmpdir() }
-
 const place = Effect.fnUntraced(function* ({
   durable = false,
   on = "sqlite"
 }: Settings): Effect.fn.Return<Place, unknown, Scope.Scope> {
-  const folder = yield* Effect.acquireRelease(
-    Effect.sync(() => mkdtempSync(join(durable ? here.durable : here.quick, "kernai-real-"))),
-    (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
-  )
+  const folder = yield* durable ? Folders.durableFolder : Folders.folder
   for (const [name, text] of yield* Effect.promise(() => (bundled ??= bundle())))
     writeFileSync(join(folder, name), text)
   const where: Where =

@@ -5,7 +5,7 @@ import { Media } from "kernai"
 import { SqliteClient, SqlMediaStore } from "kernai/sql"
 import { open, suite } from "../support/mediaStore.ts"
 import * as Postgres from "../support/postgres.ts"
-import { folder } from "../support/runStore.ts"
+import { folder } from "../support/folder.ts"
 
 const scope = Scope.makeUnsafe()
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))

@@ -4,7 +4,8 @@ import { SqlClient } from "effect/sql"
 import { DatabaseSync } from "node:sqlite"
 import { SqliteClient, SqlRunStore } from "../../src/sql/index.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
-import { folder, loads, open, put, putAll, race, resume, suite, tagOf } from "../support/runStore.ts"
+import { folder } from "../support/folder.ts"
+import { loads, open, put, putAll, race, resume, suite, tagOf } from "../support/runStore.ts"
 
 const scope = Scope.makeUnsafe()
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))

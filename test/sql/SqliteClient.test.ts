@@ -4,18 +4,14 @@ import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import { execFile } from "node:child_process"
 import * as fs from "node:fs"
-import * as os from "node:os"
 import * as path from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { SqliteClient } from "../../src/sql/index.ts"
+import { folder } from "../support/folder.ts"
 import { sqlSuite } from "../support/sqlSuite.ts"
 
-const folder = Effect.acquireRelease(
-  Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "kernai-sqlite-"))),
-  (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true }))
-)
 const file = Effect.map(folder, (folder) => path.join(folder, "runs.db"))
 
 const open = (options: SqliteClient.Options) =>

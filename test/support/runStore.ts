@@ -5,12 +5,10 @@ import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer, type Scope, Stream } from "effect"
 import { RunStore } from "kernai"
 import { execFile } from "node:child_process"
-import * as fs from "node:fs"
-import * as os from "node:os"
-import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { RunStoreSuite } from "../../src/testing/index.ts"
+import { folder } from "./folder.ts"
 import { type Kind, layerOf } from "./runStoreRacer.ts"
 
 export { loads, put, putAll, resume, tagOf } from "../../src/testing/internal/runStore/check.ts"
@@ -23,15 +21,6 @@ export const open = <E, R>(layer: Layer.Layer<RunStore.RunStore, E, R>) =>
 export const suite = <E>(store: Effect.Effect<RunStore.Shape, E, Scope.Scope>): void => {
   for (const { name, run } of RunStoreSuite.checks(store)) it.effect(name, () => run, 30_000)
 }
-
-// Waiting for a disk proves nothing here, and a disk in memory waits for nothing.
-const place = fs.existsSync("/dev/shm") ? "/dev/shm" : os.tmpdir()
-
-/** A folder for the time of a scope. */
-export const folder = Effect.acquireRelease(
-  Effect.sync(() => fs.mkdtempSync(path.join(place, "kernai-runs-"))),
-  (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true }))
-)
 
 /** Lets two processes push one run on against each other, and checks what they were told against the journal. */
 export const race = Effect.fnUntraced(function* (kind: Kind) {

@@ -7,7 +7,7 @@ import { RunStore } from "kernai"
 import { FileRunStore } from "kernai/file"
 import { PgRunStore, SqlRunStore } from "kernai/sql"
 import * as Postgres from "./postgres.ts"
-import { folder } from "./runStore.ts"
+import { folder } from "./folder.ts"
 
 export interface Place {
   readonly name: "memory" | "file" | "sqlite" | "postgres"

@@ -4,7 +4,7 @@ import { Media, type MediaStore } from "kernai"
 import { MediaStoreSuite } from "kernai/testing"
 import { NodeFileSystem } from "@effect/platform-node"
 import { type Mutation as MutationOf, sees } from "../support/mutations.ts"
-import { folder } from "../support/runStore.ts"
+import { folder } from "../support/folder.ts"
 
 type Mutation = MutationOf<MediaStore.Shape>
 

@@ -4,10 +4,10 @@ import { Effect, Layer, Schedule } from "effect"
 import type { McpSchema } from "effect/ai"
 import { FetchHttpClient } from "effect/http"
 import * as fs from "node:fs"
-import * as os from "node:os"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
 import { McpConfig, McpConnection } from "kernai/mcp"
+import { folder } from "../folder.ts"
 
 /** What connections need. */
 export const platform = Layer.mergeAll(NodeServices.layer, FetchHttpClient.layer)
@@ -21,10 +21,7 @@ export const everythingScript = installed("@modelcontextprotocol/server-everythi
 export const filesystemScript = installed("@modelcontextprotocol/server-filesystem/dist/index.js")
 
 /** A file for what a server notes down. */
-export const sideFile = Effect.acquireRelease(
-  Effect.sync(() => path.join(fs.mkdtempSync(path.join(os.tmpdir(), "kernai-mcp-")), "side")),
-  (file) => Effect.sync(() => fs.rmSync(path.dirname(file), { recursive: true, force: true }))
-)
+export const sideFile = Effect.map(folder, (folder) => path.join(folder, "side"))
 
 /** The lines a server noted down. */
 export const lines = (file: string): ReadonlyArray<string> =>

@@ -3,9 +3,9 @@ import { Effect, Layer, Option } from "effect"
 import { ProtocolRegistry, Skill, SkillRegistry } from "kernai"
 import { McpHub } from "kernai/mcp"
 import * as fs from "node:fs"
-import * as os from "node:os"
 import * as path from "node:path"
 import { fileURLToPath } from "node:url"
+import { folder } from "../folder.ts"
 import { scope } from "../skillSpec.ts"
 import { node, platform } from "./connect.ts"
 
@@ -32,20 +32,17 @@ export const said = (text: string) => ({ content: [{ type: "text", text }] })
 
 /** A server of a script, which can be changed while it runs. */
 export const scripted = (script: Script) =>
-  Effect.acquireRelease(
-    Effect.sync(() => {
-      const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "kernai-hub-")), "script.json")
-      const change = (script: Script) => {
-        fs.writeFileSync(`${file}.new`, JSON.stringify(script))
-        fs.renameSync(`${file}.new`, file)
-      }
-      change(script)
-      const calls = () =>
-        fs.existsSync(`${file}.calls`) ? fs.readFileSync(`${file}.calls`, "utf8").trim().split("\n") : []
-      return { file, change, calls, settings: node(scriptedScript, file) }
-    }),
-    ({ file }) => Effect.sync(() => fs.rmSync(path.dirname(file), { recursive: true, force: true }))
-  )
+  Effect.map(folder, (folder) => {
+    const file = path.join(folder, "script.json")
+    const change = (script: Script) => {
+      fs.writeFileSync(`${file}.new`, JSON.stringify(script))
+      fs.renameSync(`${file}.new`, file)
+    }
+    change(script)
+    const calls = () =>
+      fs.existsSync(`${file}.calls`) ? fs.readFileSync(`${file}.calls`, "utf8").trim().split("\n") : []
+    return { file, change, calls, settings: node(scriptedScript, file) }
+  })
 
 /** A hub over registries of its own, which it leaves readable. */
 export const hub = (
