@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Agent, Kernel, Message, Policy, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { kernel } from "../support/toolbox.ts"
+import { kernel } from "../support/kernel.ts"
 
 const send = Skill.make("send", {
   description: "Sends a letter",
