@@ -1,8 +1,10 @@
 /** Every recording, at many cuts of its bodies, through the adapter of its vendor (W-12, R-12). */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Result, Stream } from "effect"
 import { HttpClient } from "effect/http"
 import * as BlockParser from "../../src/BlockParser.ts"
+import * as Limits from "../../src/Limits.ts"
+import type * as StreamPart from "../../src/StreamPart.ts"
 import { Cassette } from "../../src/testing/index.ts"
 import { cassettes, finishOf, read, request, vendor } from "../support/provider.ts"
 
@@ -73,3 +75,35 @@ for (const folder of ["cassettes", "synthetic"]) {
     }
   })
 }
+
+describe("a body that ends cleanly, wherever it ends (R-10, W-13)", () => {
+  for (const { name, text } of [...cassettes("cassettes"), ...cassettes("synthetic")]) {
+    it.effect(`${name} is the whole reply from the stop reason on, and none before`, () =>
+      Effect.gen(function* () {
+        const cassette = yield* Cassette.parse(text)
+        const model = { id: cassette.model, capabilities: ["text"] as const }
+        for (const exchange of cassette.interactions) {
+          const reply = Effect.fnUntraced(function* (body: string) {
+            const client = Cassette.player([{ ...exchange, response: { ...exchange.response, body } }])
+            const provider = yield* Effect.provideService(vendor(cassette.vendor)({}), HttpClient.HttpClient, client)
+            return yield* Effect.result(Stream.runCollect(provider.stream(request({ model }))))
+          })
+          const said = (parts: ReadonlyArray<StreamPart.StreamPart>) =>
+            parts.map((part) => (part.type === "finish" ? part.reason : part))
+          const { body } = exchange.response
+          const whole = said(Result.getOrThrow(yield* reply(body)))
+          const lines = Array.from(body.matchAll(/\n/g), ({ index }) => index + 1).filter((end) => end < body.length)
+          let incomplete = 0
+          for (const end of [...lines, Math.floor(body.length / 2)]) {
+            const read = yield* reply(body.slice(0, end))
+            // What follows the stop reason are counts, and the end mark of some.
+            if (Result.isSuccess(read)) assert.deepStrictEqual(said(read.success), whole)
+            else assert.strictEqual(read.failure.reason, "incomplete", `${end}`)
+            if (Result.isFailure(read)) incomplete++
+          }
+          assert.isAbove(incomplete, 0)
+        }
+      }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 }))
+    )
+  }
+})
