@@ -25,7 +25,9 @@ import * as Contents from "../Content.ts"
 import type { Generation } from "../Generation.ts"
 import type { Json, JsonObject } from "../internal/json.ts"
 import { jsonObject } from "../internal/json.ts"
+import { mediumOf } from "../internal/medium.ts"
 import { MediaNotFound, type ProviderError } from "../KernelError.ts"
+import * as Media from "../Media.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
 import type { Model } from "../Model.ts"
@@ -156,11 +158,10 @@ const toContent = (part: Prompt.TextPart | Prompt.FilePart): Content => {
           data: typeof data === "string" ? Result.getOrElse(Base64.decode(data), () => new Uint8Array()) : data,
           mediaType
         }
-  const [kind] = mediaType.split("/", 1)
-  if (kind === "image") return Contents.image(source)
-  if (kind === "audio") return Contents.audio(source)
-  if (kind === "video") return Contents.video(source)
-  return Contents.document({ ...source, ...(part.fileName === undefined ? {} : { filename: part.fileName }) })
+  const kind = Media.kindOf(mediaType)
+  return kind === "document" && part.fileName !== undefined
+    ? Contents.document({ ...source, filename: part.fileName })
+    : mediumOf(kind, source)
 }
 
 /** Thinking goes back to the provider that signed it, and to no other (CP-9). */

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schema, Stream } from "effect"
 import { LanguageModel, Prompt, Tool, Toolkit } from "effect/ai"
-import { KernelError, Model, Provider, StreamPart } from "kernai"
+import { Content, KernelError, Model, Provider, StreamPart } from "kernai"
 import { AnthropicProvider, KernaiLanguageModel } from "kernai/provider"
 import { Cassette, MockProvider, ReplayProvider } from "kernai/testing"
 import * as fs from "node:fs"
@@ -89,6 +89,25 @@ describe("KernaiLanguageModel", () => {
       yield* Effect.flip(LanguageModel.generateObject({ prompt: "?", schema: Schema.Struct({ a: Schema.String }) }))
       assert.isBelow(performance.now() - started, 5_000)
     }).pipe(Effect.provide(over(mock)))
+  })
+
+  it.effect("sends files by the kind their MIME type says, and by their name where they are documents (BP-117)", () => {
+    const mock = MockProvider.make("seen")
+    const data = new Uint8Array([1, 2, 3])
+    const types = ["image/png", "audio/wav", "video/mp4", "application/pdf", "Image/png", "image"]
+    const content = types.map((mediaType) => Prompt.filePart({ mediaType, fileName: "a", data }))
+    return Effect.gen(function* () {
+      yield* LanguageModel.generateText({ prompt: [{ role: "user", content }] })
+      const source = (mediaType: string) => ({ data, mediaType })
+      assert.deepStrictEqual(mock.lastCall?.messages[0]?.content, [
+        Content.image(source("image/png")),
+        Content.audio(source("audio/wav")),
+        Content.video(source("video/mp4")),
+        ...["application/pdf", "Image/png", "image"].map((mediaType) =>
+          Content.document({ ...source(mediaType), filename: "a" })
+        )
+      ])
+    }).pipe(Effect.provide(over(mock, { id: "m", capabilities: ["text", "vision", "audio_in", "video_in"] })))
   })
 
   it.effect("gives thinking back only to the provider that signed it (CP-9)", () => {
