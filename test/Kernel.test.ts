@@ -547,7 +547,9 @@ describe("calls", () => {
     ["a number", 5, "5"],
     ["an object", { a: [1, null] }, '{"a":[1,null]}'],
     ["a list", [1, "a", null], '[1,"a",null]'],
-    ["an empty list", [], "[]"]
+    ["an empty list", [], "[]"],
+    ["what only looks like a message", { role: "user", content: ["hi"] }, '{"role":"user","content":["hi"]}'],
+    ["what a message cannot be named", { role: "user", content: [], name: 5 }, '{"role":"user","content":[],"name":5}']
   ] as const) {
     it.effect(`to a protocol that answers with ${name} tell it as it is, and the model its text (BP-77, BP-79)`, () =>
       Effect.gen(function* () {

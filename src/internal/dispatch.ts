@@ -34,6 +34,7 @@ import type { AnySkill, CallScope, Effects, Output } from "../Skill.ts"
 import * as Skills from "../Skill.ts"
 import { builtin } from "./builtins.ts"
 import { tell } from "./commit.ts"
+import { isWhole } from "./contentNeeds.ts"
 import { explain } from "./explain.ts"
 import { isJsonObject, type JsonObject } from "./json.ts"
 import { limited } from "./limited.ts"
@@ -307,10 +308,16 @@ const protocolFailed = (run: Run, call: Call, error: CallError, durationMs?: num
   return Calls.failed(call, error, facts)
 }
 
+/** What only looks like a message is an answer: a journal that held it could not be read again. */
 const isMessage = (value: unknown): value is Message =>
   typeof value === "object" &&
   value !== null &&
   "role" in value &&
   (value.role === "user" || value.role === "assistant" || value.role === "system" || value.role === "tool") &&
   "content" in value &&
-  Array.isArray(value.content)
+  Array.isArray(value.content) &&
+  value.content.every(isWhole) &&
+  (!("name" in value) || value.name === undefined || typeof value.name === "string") &&
+  (!("metadata" in value) || value.metadata === undefined || isJson(value.metadata))
+
+const isJson = (value: unknown): boolean => isJsonObject(value) && Result.isSuccess(Contents.json(value))

@@ -12,6 +12,7 @@ import * as Contents from "../Content.ts"
 import { SkillResultInvalid } from "../KernelError.ts"
 import type { Media } from "../Media.ts"
 import { isMedia, Kind, toJson } from "../Media.ts"
+import { isWhole } from "./contentNeeds.ts"
 import { toText } from "./contentText.ts"
 import type { Content } from "./contentType.ts"
 import type { Fault } from "./fault.ts"
@@ -137,7 +138,7 @@ const isKind = /*#__PURE__*/ Schema.is(Kind)
 
 /** JSON may have fields of the same names, and be what became of a medium: only a whole one can be stored. */
 const isMedium = (value: unknown): value is Media => {
-  if (!isMedia(value) || typeof value.mimeType !== "string" || !isKind(value.kind) || !isMap(value.metadata))
+  if (!isMedia(value) || typeof value.mimeType !== "string" || !isKind(value.kind) || !isJsonObject(value.metadata))
     return false
   const source: unknown = value.source
   if (typeof source !== "object" || source === null || !("_tag" in source)) return false
@@ -154,44 +155,4 @@ const isMedium = (value: unknown): value is Media => {
 }
 
 /** Contents are frozen by their constructors: other JSON that has a `type` of its own stays JSON. */
-const isContent = (value: unknown): value is Content =>
-  typeof value === "object" &&
-  value !== null &&
-  Object.isFrozen(value) &&
-  "type" in value &&
-  typeof value.type === "string" &&
-  (needs.get(value.type)?.(value) ?? false)
-
-type Fields = { readonly [field: string]: unknown }
-type Fits = (value: Fields) => boolean
-
-const texts =
-  (...fields: ReadonlyArray<string>): Fits =>
-  (value) =>
-    fields.every((field) => typeof value[field] === "string")
-
-const isMap = (value: unknown): boolean => typeof value === "object" && value !== null && !Array.isArray(value)
-
-const hasSource: Fits = ({ data, fileId, url }) =>
-  typeof url === "string" || typeof fileId === "string" || data instanceof Uint8Array
-
-/** What a content cannot be without: others freeze their values too, and call theirs `data` or `error`. */
-const needs: ReadonlyMap<string, Fits> = /*#__PURE__*/ new Map<Content["type"], Fits>([
-  ["text", /*#__PURE__*/ texts("text")],
-  ["code", /*#__PURE__*/ texts("code")],
-  ["data", ({ data }) => isMap(data)],
-  ["error", /*#__PURE__*/ texts("errorType", "message")],
-  ["image", hasSource],
-  ["audio", hasSource],
-  ["video", hasSource],
-  ["document", hasSource],
-  ["tool_use", (value) => texts("callId", "toolName")(value) && isMap(value["arguments"])],
-  [
-    "tool_result",
-    ({ callId, content }) => typeof callId === "string" && Array.isArray(content) && content.every(isContent)
-  ],
-  ["thinking", /*#__PURE__*/ texts("content")],
-  ["ui_resource", /*#__PURE__*/ texts("uri", "renderMode", "text")],
-  ["custom", ({ raw, wireType }) => typeof wireType === "string" && isMap(raw)],
-  ["unknown", ({ raw, wireType }) => typeof wireType === "string" && isMap(raw)]
-])
+const isContent = (value: unknown): value is Content => Object.isFrozen(value) && isWhole(value)
