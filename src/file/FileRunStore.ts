@@ -19,11 +19,11 @@ import * as Marks from "../internal/marks.ts"
 import * as Search from "../internal/runSearch.ts"
 import * as RunCodec from "../RunCodec.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
-import { advance } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "../RunStore.ts"
 import { failed } from "./internal/disk.ts"
 import * as Heads from "./internal/head.ts"
+import * as Journals from "./internal/journal.ts"
 import * as Leases from "./internal/lease.ts"
 import * as Log from "./internal/log.ts"
 import * as Name from "./internal/name.ts"
@@ -51,80 +51,14 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
   const codec = yield* RunCodec.fromContext
   const followers = Follow.make()
   const marks = Marks.make()
+  const journals = Journals.make(files, directory, codec, marks)
   const pathOf = (runId: string) => `${directory}/${Name.make(runId)}`
-  const journals = Name.cache((name) =>
-    Log.make(files, `${directory}/${name}.jsonl`, {
-      field: "revision",
-      format: RunCodec.format,
-      isSame: RunCodec.isSame
-    })
-  )
-  const journalOf = (runId: string) => journals(Name.make(runId))
 
   // ---------------------------------------------------------------- reading
 
-  /** The records after a place, and the place after them. */
-  const page = Effect.fnUntraced(function* (log: Log.Log, after: Log.Place) {
-    const { lines, place } = yield* log.page(after)
-    const records: Array<RunRecord> = []
-    for (const { seq, text } of lines) {
-      if (seq !== after.seq + records.length + 1) return yield* corrupt(`a record before revision ${seq} is missing`)
-      records.push(yield* Effect.fromResult(codec.decodeRecord(text)))
-    }
-    return { records, place }
-  })
-
-  /** Folds the journal from a place on. */
-  const fold = Effect.fnUntraced(function* (log: Log.Log, place: Log.Place, start: RunState | undefined) {
-    yield* log.end
-    let state = start
-    for (let after = place; ;) {
-      const next = yield* page(log, after)
-      for (const record of next.records) state = yield* step(state, record)
-      if (next.place.offset === after.offset) return state
-      after = next.place
-    }
-  })
-
-  /** Folds what follows the parts of a state. Where they do not fit, the journal alone counts. */
-  const shortcut = Effect.fnUntraced(function* (log: Log.Log, parts: Heads.Parts, least: number) {
-    log.skip(parts.place)
-    const state = yield* Effect.catchTag(fold(log, parts.place, parts.state), "StoreError", () => Effect.undefined)
-    return state === undefined || state.revision < least ? undefined : state
-  })
-
-  const load = Effect.fnUntraced(function* (runId: string) {
-    const log = journalOf(runId)
-    const path = pathOf(runId)
-    const least = (yield* Heads.read(files, path))?.head.revision ?? 0
-    const parts = yield* Heads.readParts(files, path, codec)
-    const short = parts === undefined ? undefined : yield* shortcut(log, parts, least)
-    const state = short ?? (yield* fold(log, Log.start, undefined))
-    if (state === undefined) return Option.none<RunState>()
-    if (state.revision < least) return yield* corrupt(`records of run '${runId}' are missing`)
-    marks.set(state, short === undefined || parts === undefined ? RunCodec.start : parts.mark)
-    return Option.some(state)
-  })
-
-  /** Reads on, a page at each call. */
-  const reader = (runId: string, fromRevision: number) => {
-    const log = journalOf(runId)
-    let place = Log.start
-    const next: Effect.Effect<ReadonlyArray<RunRecord>, StoreError> = Effect.suspend(() => page(log, place)).pipe(
-      Effect.catchTag("PlatformError", failed("read")),
-      Effect.flatMap((found) => {
-        const isEnd = found.place.offset === place.offset
-        place = found.place
-        const records = found.records.filter((record) => record.revision > fromRevision)
-        return records.length > 0 || isEnd ? Effect.succeed(records) : next
-      })
-    )
-    return next
-  }
-
   const read = (runId: string, fromRevision = 0) =>
     Stream.suspend(() => {
-      const next = reader(runId, fromRevision)
+      const next = journals.reader(runId, fromRevision)
       return Stream.paginate(undefined, () =>
         Effect.map(next, (records) => [records, records.length > 0 ? Option.some(undefined) : Option.none()])
       )
@@ -132,7 +66,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
 
   const tail = (runId: string, fromRevision = 0) =>
     Stream.suspend(() => {
-      const next = reader(runId, fromRevision)
+      const next = journals.reader(runId, fromRevision)
       const interval = options.pollInterval ?? "500 millis"
       return followers.follow({ runId, from: fromRevision, page: () => next, interval })
     })
@@ -155,7 +89,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
 
   const append = Effect.fnUntraced(function* (record: RunRecord, state: RunState) {
     const text = yield* Effect.fromResult(RunCodec.encodeRecord(record))
-    const appended = yield* journalOf(record.runId).append(record.revision, text)
+    const appended = yield* journals.log(Name.make(record.runId)).append(record.revision, text)
     if (appended._tag === "Newer") return yield* newer(appended.format)
     if (appended._tag === "Appended" && appended.place.seq === record.revision) {
       yield* afterwards(state, appended.place, text.length)
@@ -199,7 +133,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
     if (size === 0) return undefined
     let head = kept?.head
     if (head === undefined || kept?.bytes !== size) {
-      const state = yield* fold(journals(name), Log.start, undefined)
+      const state = yield* journals.fold(name)
       if (state === undefined) return undefined
       head = RunStore.headOf(state)
       yield* Effect.ignore(Heads.write(files, path, head, size))
@@ -227,7 +161,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
     const answering: Array<RunStore.RunHead> = []
     for (const head of found) {
       if (answering.length === filter.limit) break
-      const state = yield* load(head.runId)
+      const state = yield* journals.load(head.runId)
       if (Option.isSome(state) && Search.mentions(state.value, wanted)) answering.push(head)
     }
     return answering
@@ -236,7 +170,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
   return RunStore.RunStore.of({
     create: (record, state) => Effect.catchTag(create(record, state), "PlatformError", failed("create")),
     commit: (record, state) => Effect.catchTag(commit(record, state), "PlatformError", failed("commit")),
-    load: (runId) => Effect.catchTag(load(runId), "PlatformError", failed("load")),
+    load: (runId) => Effect.catchTag(journals.load(runId), "PlatformError", failed("load")),
     head: (runId) =>
       headOf(Name.make(runId), true).pipe(
         Effect.map(Option.fromUndefinedOr),
@@ -270,14 +204,6 @@ export const layer = (
   Layer.effect(RunStore.RunStore, make(directory, options))
 
 // ---------------------------------------------------------------- helpers
-
-const step = (state: RunState | undefined, record: RunRecord) =>
-  Effect.try({
-    try: () => advance(state, record),
-    catch: (error) => new StoreError({ operation: "load", reason: "corrupt", detail: String(error) })
-  })
-
-const corrupt = (detail: string) => Effect.fail(new StoreError({ operation: "read", reason: "corrupt", detail }))
 
 const newer = (format: number) =>
   Effect.fail(
