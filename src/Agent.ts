@@ -15,7 +15,7 @@ import type { Generation } from "./Generation.ts"
 import * as Generations from "./Generation.ts"
 import * as Configs from "./internal/agentConfig.ts"
 import { jsonObject, type JsonObject } from "./internal/json.ts"
-import { resolve } from "./internal/jsonSchema.ts"
+import { resolve, withDefinitions } from "./internal/jsonSchema.ts"
 import type { Markup } from "./internal/markup.ts"
 import { AgentConfigInvalid } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
@@ -196,10 +196,8 @@ export function make<R>(
 
 const schemaOf = (output: Schema.Constraint) => () => {
   const { definitions, schema } = Schema.toJsonSchemaDocument(output)
-  if (Object.keys(definitions).length === 0) return schema
   // Some servers want to see what kind of value it is without looking it up.
-  const $defs = jsonObject(definitions)
-  return { ...resolve(schema, { $defs }), $defs }
+  return withDefinitions(resolve(schema, { $defs: jsonObject(definitions) }), definitions)
 }
 
 /**

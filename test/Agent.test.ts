@@ -232,3 +232,42 @@ describe("Agent.configJsonSchema", () => {
     assert.isTrue(schema["additionalProperties"])
   })
 })
+
+describe("the JSON Schema of an answer", () => {
+  class City extends Schema.Class<City>("City")({ name: Schema.String }) {}
+  class Trip extends Schema.Class<Trip>("Trip")({ from: City, via: Schema.Array(City) }) {}
+  interface Tree {
+    readonly name: string
+    readonly below: ReadonlyArray<Tree>
+  }
+  const Tree = Schema.Struct({
+    name: Schema.String,
+    below: Schema.Array(Schema.suspend((): Schema.Codec<Tree> => Tree))
+  }).annotate({ identifier: "Tree" })
+
+  const schemaOf = (output: Schema.ConstraintDecoder<unknown>) =>
+    Agent.make({ instructions: "", model: "m", output }).outputJsonSchema?.() ?? {}
+
+  const keysOf = (value: unknown) => (typeof value === "object" && value !== null ? Object.keys(value) : [])
+
+  it("says what is at its root once, and has the definitions it leads to", () => {
+    assert.notProperty(schemaOf(City), "$defs")
+    assert.deepInclude(schemaOf(City), { type: "object", required: ["name"] })
+    const { $defs, ...trip } = schemaOf(Trip)
+    assert.deepStrictEqual(keysOf($defs), ["CityEncoded"])
+    assert.include(JSON.stringify(trip), `{"$ref":"#/$defs/CityEncoded"}`)
+  })
+
+  it("keeps the definition of what holds itself", () => {
+    const { $defs, type } = schemaOf(Tree)
+    assert.strictEqual(type, "object")
+    assert.deepStrictEqual(keysOf($defs), ["Tree"])
+  })
+
+  it("is as short in the input of a skill", () => {
+    const make = (input: Schema.Codec<object, object>) =>
+      Skill.make("s", { description: "", input, execute: () => Effect.succeed("") }).inputSchema
+    assert.notProperty(make(City), "$defs")
+    assert.deepStrictEqual(keysOf(make(Trip)["$defs"]), ["CityEncoded"])
+  })
+})

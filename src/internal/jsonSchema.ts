@@ -24,11 +24,34 @@ export const resolve = (schema: unknown, root: JsonObject): Record<string, unkno
     if (!isRecord(current)) return {}
     const reference = own(current, "$ref")
     if (typeof reference !== "string") return current
-    const name = /^#\/(?:\$defs|definitions)\/(.+)$/.exec(reference)?.[1]
+    const name = definitionOf(reference)
     const table = own(root, "$defs") ?? own(root, "definitions")
-    current = name !== undefined && isRecord(table) ? own(table, unescape(name)) : undefined
+    current = name !== undefined && isRecord(table) ? own(table, name) : undefined
   }
   return {}
+}
+
+/** A schema with the definitions it leads to, and no others: what was put in place of its `$ref` is there once. */
+export const withDefinitions = (
+  schema: Record<string, unknown>,
+  definitions: Record<string, unknown>
+): Record<string, unknown> => {
+  const used = new Map<string, unknown>()
+  const left: Array<unknown> = [schema]
+  while (left.length > 0) {
+    const part = left.pop()
+    if (Array.isArray(part)) left.push(...part)
+    if (!isRecord(part)) continue
+    const reference = own(part, "$ref")
+    const name = typeof reference === "string" ? definitionOf(reference) : undefined
+    if (name !== undefined && !used.has(name)) {
+      used.set(name, own(definitions, name))
+      left.push(used.get(name))
+    }
+    left.push(...Object.values(part))
+  }
+  const $defs = Object.fromEntries(Object.entries(definitions).filter(([name]) => used.has(name)))
+  return used.size === 0 ? schema : { ...schema, $defs }
 }
 
 /** The properties of an object schema, in order. */
@@ -68,6 +91,12 @@ const begin = (root: JsonObject): Walk => ({ root, left: maxParts })
 const isOver = (walk: Walk, depth: number): boolean => depth > maxDepth || walk.left-- <= 0
 
 /** The name in a pointer that is part of an address: percent signs first, then the pointer's own escapes. */
+/** The definition a reference names. */
+const definitionOf = (reference: string): string | undefined => {
+  const name = /^#\/(?:\$defs|definitions)\/(.+)$/.exec(reference)?.[1]
+  return name === undefined ? undefined : unescape(name)
+}
+
 const unescape = (name: string): string => {
   let plain = name
   try {

@@ -18,7 +18,7 @@ import { escape } from "../Block.ts"
 import { defaults } from "../Limits.ts"
 import type { Json, JsonObject } from "./json.ts"
 import { isJsonObject, jsonObject } from "./json.ts"
-import { properties, required, resolve, typeName } from "./jsonSchema.ts"
+import { properties, required, resolve, typeName, withDefinitions } from "./jsonSchema.ts"
 import * as Snapshot from "./snapshot.ts"
 import { parseJson, strip } from "./untrusted.ts"
 import { visible } from "./visible.ts"
@@ -167,8 +167,7 @@ const jsonSchema = (schema: Schema.Constraint, shape: Shape): JsonObject => {
       : shape === "single"
         ? { type: "object", properties: { [fallback]: document.schema }, required: [fallback] }
         : withDefaults(asObject(root, definitions), schema)
-  const whole = Object.keys(document.definitions).length === 0 ? body : { ...body, ...definitions }
-  return jsonObject(whole)
+  return jsonObject(withDefinitions(body, document.definitions))
 }
 
 /** Vendors want one object at the root: the members of a union become one, with what all of them need. */
