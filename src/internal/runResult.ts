@@ -24,10 +24,14 @@ export interface RunResult<out Output = string> {
   readonly status: "completed"
   readonly output: Output
   readonly text: string
+  /** What the turns and their tasks used, as far as it was reported. */
   readonly usage: Usage.Usage
+  /** What it cost by the prices of the models; a model without a `price` adds nothing. */
   readonly costUsd: number
   readonly turns: number
+  /** Null for a turn whose provider reported none. */
   readonly perTurnUsage: ReadonlyArray<Usage.Usage | null>
+  /** Model calls whose provider reported no usage: `usage` is too low by them. */
   readonly unreportedTurns: number
   readonly finishReason: FinishReason
   /** The messages of this run: its input, answers and results, and what was said to it meanwhile. */

@@ -61,7 +61,7 @@ export class ProviderError extends Schema.TaggedError<ProviderError>()("Provider
   attempts: Schema.optionalKey(Schema.Int)
 }) {
   override get message() {
-    return `${this.provider}: ${this.detail}`
+    return `${this.provider}: ${this.detail === "" ? this.reason : this.detail}`
   }
 }
 

@@ -222,7 +222,7 @@ export class RewindNotAllowed extends Schema.TaggedError<RewindNotAllowed>()("Re
 }
 
 /**
- * An answer to a question nobody asked (DR-22, R-25).
+ * An answer to a question nobody asked (DR-22, R-25). `Kernel.questions` tells what is asked.
  *
  * @category errors
  * @since 0.1.0
