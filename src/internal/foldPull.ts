@@ -17,6 +17,7 @@ export interface Fold<A, B, F> {
   readonly flush: () => ReadonlyArray<B>
 }
 
+/** The pull of what a fold makes of what is pulled. */
 export const foldPull = <A, B, E, F>(
   pull: Pull.Pull<Arr.NonEmptyReadonlyArray<A>, E, void>,
   fold: Fold<A, B, F>

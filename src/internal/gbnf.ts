@@ -10,6 +10,7 @@
 import type { Grammar, Node, Range } from "./productions.ts"
 import { empty, except } from "./productions.ts"
 
+/** Writes a grammar. Its first rule is `root`, as readers want it. */
 export const render = ({ root, rules }: Grammar): string => {
   const lines: Array<string> = []
   const write = (name: string, node: Node) => lines.push(`${name} ::= ${alternatives(node)}`)

@@ -12,8 +12,10 @@ import { isSpace } from "./scan.ts"
 // Called without a lookup, as in `blockFold`.
 const { charCodeAt, indexOf } = String.prototype
 
+/** What stands here is no opening tag. */
 export const REFUSED = -1
 
+/** The piece ended before the tag did. */
 export const UNDECIDED = -2
 
 const LITERAL = 0
@@ -37,6 +39,7 @@ export interface Word {
   readonly closing: string
 }
 
+/** The tag that is being read: its word, and where its values stand. */
 export class OpeningTag {
   /** Settled as soon as its first letter is read. */
   word: Word = nothing

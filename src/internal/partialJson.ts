@@ -11,6 +11,7 @@
 import type { Json } from "./json.ts"
 import { isHighSurrogate } from "./scan.ts"
 
+/** JSON text that is still being written. */
 export class PartialJson {
   #text = ""
   /** Up to here every value is whole, once the open brackets are closed. */

@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 
+/** A text that grows. */
 export class Pieces {
   private whole = ""
   private half = ""

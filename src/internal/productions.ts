@@ -26,11 +26,16 @@ export interface Grammar {
   readonly rules: ReadonlyMap<string, Node>
 }
 
+/** Nothing at all, which fits everywhere. */
 export const empty: Node = { kind: "text", text: "" }
+/** A text as it stands. */
 export const text = (text: string): Node => (text === "" ? empty : { kind: "text", text })
+/** Whatever a rule of this name asks for. */
 export const rule = (name: string): Node => ({ kind: "rule", name })
+/** What nothing fits. */
 export const never: Node = { kind: "choice", items: [] }
 
+/** One after the other. */
 export const sequence = (...items: ReadonlyArray<Node>): Node => {
   const flat: Array<Node> = []
   for (const item of items) {
@@ -45,17 +50,21 @@ export const sequence = (...items: ReadonlyArray<Node>): Node => {
   return first === undefined ? empty : second === undefined ? first : { kind: "sequence", items: flat }
 }
 
+/** One of these. */
 export const choice = (...items: ReadonlyArray<Node>): Node => {
   const flat = items.filter((item) => item !== never)
   const [first, second] = flat
   return first === undefined ? never : second === undefined ? first : { kind: "choice", items: flat }
 }
 
+/** At least `min` times, and at most `max` times where that is told. */
 export const repeat = (item: Node, min: number, max?: number): Node =>
   max === 0 ? empty : min === 1 && max === 1 ? item : { kind: "repeat", item, min, max }
 
+/** Once or not at all. */
 export const optional = (item: Node): Node => repeat(item, 0, 1)
 
+/** One character of these ranges. */
 export const chars = (...ranges: ReadonlyArray<Range>): Node =>
   ranges.length === 0 ? never : { kind: "chars", ranges: merged(ranges) }
 

@@ -124,6 +124,7 @@ export interface Outbox {
   readonly events: Array<RunEvent>
 }
 
+/** The time of the clock the run began on. */
 export const now = (run: Ground): number => run.clock.currentTimeMillisUnsafe()
 
 /** The step events of this moment belong to. */
@@ -136,6 +137,7 @@ export const openTurn = (run: Run): Turn => {
   return run.state.currentTurn
 }
 
+/** What a policy is told of the run that asks it. */
 export const policyScope = (run: Run): PolicyScope => ({
   runId: run.state.runId,
   rootRunId: run.state.rootRunId,

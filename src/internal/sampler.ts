@@ -17,6 +17,7 @@ interface Fork {
   readonly taken: Array<number>
 }
 
+/** Draws from one grammar, and remembers which of its ways were taken. */
 export class Sampler {
   readonly #grammar: Grammar
   readonly #heights: ReadonlyMap<string, number>

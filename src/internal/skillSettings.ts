@@ -60,11 +60,13 @@ const fromProvider = (skill: string, key: string): Effect.Effect<Redacted.Redact
     Effect.orElseSucceed(() => null)
   )
 
+/** Knows credentials: those of the environment unless another is provided (BP-93). */
 export const CredentialResolver: Context.Reference<CredentialResolver> =
   /*#__PURE__*/ Context.Reference<CredentialResolver>("kernai/Skill/CredentialResolver", {
     defaultValue: () => ({ resolve: fromProvider })
   })
 
+/** Knows configuration: that of the environment unless another is provided (BP-93). */
 export const ConfigResolver: Context.Reference<ConfigResolver> = /*#__PURE__*/ Context.Reference<ConfigResolver>(
   "kernai/Skill/ConfigResolver",
   {

@@ -20,6 +20,7 @@ interface Track {
   first: number
 }
 
+/** The records of a tree of runs, and how far each run is played. */
 export class Tape {
   readonly root: string
   /** The processes that wrote the journal, in order. */

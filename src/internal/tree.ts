@@ -18,6 +18,7 @@ import type { Price } from "../Model.ts"
 import type { RunState } from "../RunState.ts"
 import * as Usage from "../Usage.ts"
 
+/** What the runs of a tree spend together. */
 export interface Tree {
   readonly budget: ExecutionBudget
   readonly spawn: SpawnBudget
@@ -35,6 +36,7 @@ interface Level {
   largest: Spent | undefined
 }
 
+/** A tree that has spent this much already. */
 export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent): Tree => ({
   budget,
   spawn,

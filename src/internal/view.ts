@@ -66,6 +66,7 @@ export const isProtocol = (run: Run, type: string): boolean => Option.isSome(run
 export const visibleProtocols = (run: Run): Effect.Effect<ReadonlyArray<AnyProtocol>> =>
   Effect.map(run.protocols.all, (all) => ProtocolRegistry.visible(all, run.agent.protocols))
 
+/** Whether the agent may speak a protocol (BP-78). */
 export const maySpeak = (run: Run, protocol: string): boolean =>
   run.agent.protocols === undefined || run.agent.protocols.includes(protocol)
 

@@ -140,9 +140,11 @@ export const reply = (request: McpSchema.JsonRpcRequest): McpSchema.JsonRpcRespo
 export const decodeMessage: (value: unknown) => Option.Option<McpSchema.JsonRpcMessage> =
   /*#__PURE__*/ Schema.decodeUnknownOption(McpSchema.JsonRpcMessage)
 
+/** Asks for an answer. */
 export const isRequest = (message: McpSchema.JsonRpcMessage): message is McpSchema.JsonRpcRequest =>
   "method" in message && "id" in message && message.id !== undefined
 
+/** Tells something, and waits for nothing. */
 export const isNotification = (message: McpSchema.JsonRpcMessage): message is McpSchema.JsonRpcNotification =>
   "method" in message && !isRequest(message)
 

@@ -18,6 +18,7 @@ import type { Plain } from "../../internal/yaml.ts"
 /** A mapping as it was written. */
 export type Fields = ReadonlyMap<string, Plain>
 
+/** Tells a mapping from other values. */
 export const isFields = (value: Plain | undefined): value is Fields => value instanceof Map
 
 /** A text with its variables in place. It is a secret when there were any. */

@@ -60,6 +60,7 @@ export const offers = (server: McpServer): ReadonlyArray<ProtocolVersion> => {
   return server.protocolVersion === "2026-07-28" ? older : [...older, "2026-07-28"]
 }
 
+/** Nothing is agreed on yet; this revision is offered. */
 export const make = (offer: ProtocolVersion): Handshake => ({ offer, version: undefined, capabilities: {} })
 
 /** A transport whose first request agrees on a revision. */

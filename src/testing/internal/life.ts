@@ -71,6 +71,7 @@ export interface Settings<E = never> {
   readonly again?: ReadonlyArray<Cut["way"]>
 }
 
+/** The ways a process can be cut off at a commit. */
 export const ways: ReadonlyArray<Cut["way"]> = ["before", "unacknowledged", "after", "asleep"]
 
 /** What is known of a run that was brought to its end. */
