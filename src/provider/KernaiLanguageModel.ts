@@ -27,6 +27,7 @@ import type { Json, JsonObject } from "../internal/json.ts"
 import { jsonObject } from "../internal/json.ts"
 import { mediumOf } from "../internal/medium.ts"
 import { MediaNotFound, type ProviderError } from "../KernelError.ts"
+import * as Limits from "../Limits.ts"
 import * as Media from "../Media.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
@@ -63,7 +64,7 @@ export const fromProvider = (provider: ProviderShape, options: Options): Effect.
   return LanguageModel.make({
     streamText: (asked) => checked(ask(asked, "streamText"), asked, provider),
     generateText: (asked) =>
-      Effect.map(Stream.runCollect(checked(ask(asked, "generateText"), asked, provider)), (parts) =>
+      Effect.map(collected(checked(ask(asked, "generateText"), asked, provider), provider), (parts) =>
         whole(parts, asked.responseFormat.type === "json")
       )
   })
@@ -203,6 +204,27 @@ const checked = (
     return part.type === "finish" && !called ? Effect.fail(silent) : Effect.succeed(part)
   })
 }
+
+/** All parts of a reply, which is no larger than a reply may be, whoever the provider is. */
+const collected = /*#__PURE__*/ Effect.fnUntraced(function* (
+  parts: Stream.Stream<StreamPart, AiError.AiError>,
+  provider: ProviderShape
+) {
+  const { replyBytes } = yield* Limits.Limits
+  let size = 0
+  const bounded = Stream.mapEffect(parts, (part) => {
+    size += "delta" in part ? Math.max(1, part.delta.length) : 1
+    return size > replyBytes ? Effect.fail(tooLarge(provider, replyBytes)) : Effect.succeed(part)
+  })
+  return yield* Stream.runCollect(bounded)
+})
+
+const tooLarge = (provider: ProviderShape, replyBytes: number) =>
+  AiError.make({
+    module: provider.name,
+    method: "generateText",
+    reason: new AiError.InvalidResponseError({ description: `the reply is too large: replyBytes is ${replyBytes}` })
+  })
 
 /** The parts of a reply as a whole: text and thinking in one piece each time. */
 const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<Response.PartEncoded> => {

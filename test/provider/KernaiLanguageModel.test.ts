@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted, Schema, Stream } from "effect"
+import { Effect, Layer, Redacted, Schedule, Schema, Stream } from "effect"
 import { LanguageModel, Prompt, Tool, Toolkit } from "effect/ai"
-import { Content, KernelError, Model, Provider, StreamPart } from "kernai"
+import { Content, KernelError, Limits, Model, Provider, StreamPart } from "kernai"
 import { AnthropicProvider, KernaiLanguageModel } from "kernai/provider"
 import { Cassette, MockProvider, ReplayProvider } from "kernai/testing"
 import * as fs from "node:fs"
@@ -89,6 +89,21 @@ describe("KernaiLanguageModel", () => {
       yield* Effect.flip(LanguageModel.generateObject({ prompt: "?", schema: Schema.Struct({ a: Schema.String }) }))
       assert.isBelow(performance.now() - started, 5_000)
     }).pipe(Effect.provide(over(mock)))
+  })
+
+  it.effect("fails when a provider of the host's own never ends what it says", () => {
+    const endless = (part: StreamPart.StreamPart): Provider.ProviderShape => ({
+      name: "endless",
+      stream: () => Stream.repeat(Stream.succeed(part), Schedule.forever)
+    })
+    const part = (delta: string): StreamPart.StreamPart => ({ type: "text-delta", id: "0", delta })
+    return Effect.gen(function* () {
+      for (const delta of ["x".repeat(100), ""]) {
+        const model = yield* KernaiLanguageModel.fromProvider(endless(part(delta)), { model: "m" })
+        const error = yield* Effect.flip(model.generateText({ prompt: "hi" }))
+        assert.include(error.message, "replyBytes is 1000")
+      }
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, replyBytes: 1000 }))
   })
 
   it.effect("sends files by the kind their MIME type says, and by their name where they are documents (BP-117)", () => {
