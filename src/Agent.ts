@@ -58,40 +58,48 @@ export type DialectName = "blocks" | "tools"
  * @since 0.1.0
  */
 export interface Agent<out Output = string, out Skills extends AnySkill<unknown> = AnySkill<unknown>, out R = never> {
+  /** Who it is in logs, events and stored runs; a worker knows it by this. Default: `agent`. */
   readonly name: string
+  /** What it is for, to those who may call it. */
   readonly description: string | undefined
+  /** What it is told to be: a text, or an Effect that is asked again at every turn. */
   readonly instructions: string | Effect.Effect<string, never, R>
   /** A model of the provider in the layer, or `<provider>/<model>` for the ModelRegistry. */
   readonly model: Model | string
   /** What it may call: undefined for nothing, `all`, or a list of names and skills (BP-94). */
   readonly skills: ReadonlyArray<Skills | string> | "all" | undefined
-  /** Whether `skills` is enforced when a call runs, or only in the listing (BP-66). */
+  /** Whether `skills` is enforced when a call runs, the default, or only in the listing (BP-66). */
   readonly gate: "dispatch" | "listing"
   /** Protocols it may speak: undefined for all that are registered, else the named ones (BP-78). */
   readonly protocols: ReadonlyArray<string> | undefined
-  /** Turns before `MaxStepsReached` (BP-40). */
+  /** Turns before `MaxStepsReached` (BP-40). Default: 10. */
   readonly maxSteps: number
+  /** What prose without blocks means. Default: `auto`. */
   readonly prose: Prose
+  /** How a turn is spoken. Default: `blocks`. */
   readonly dialect: DialectName
   /** Other markup its model's calls are understood in, looked for in this order: none unless said (see `Dialect.markups`). */
   readonly markups: ReadonlyArray<Markup>
-  /** Whether its replies are held to the grammar of its dialect, by providers that take one (see `Grammar`). */
+  /** Whether its replies are held to the grammar of its dialect, by providers that take one (see `Grammar`). Default: no. */
   readonly grammar: boolean
-  /** Calls of one reply that may run at once; results keep source order (DR-12). */
+  /** Calls of one reply that may run at once; results keep source order (DR-12). Default: 1, one after the other. */
   readonly concurrency: number
-  /** Tasks of a workflow that may run at once. */
+  /** Tasks of a workflow that may run at once. Default: 8. */
   readonly taskConcurrency: number
+  /** What the model is asked with, such as its temperature. Default: what the vendor takes. */
   readonly generation: Generation
   /**
    * How often the same calls may give the same results in a row before the model is told so; doing it once more then
    * fails with `LoopDetected`. Not looked for unless said.
    */
   readonly maxRepeats: number | undefined
+  /** Limits of a run and its children. Default: none. */
   readonly budget: ExecutionBudget
-  /** Limits of the whole tree of runs under a root run (CP-15). */
+  /** Limits of the whole tree of runs under a root run (CP-15). Default: `Budget.spawnDefaults`. */
   readonly spawn: SpawnBudget | undefined
-  /** Tokens a prompt may take, with what is kept free for the reply (AC-9). */
+  /** Tokens a prompt may take, with what is kept free for the reply (AC-9). Not looked at unless said. */
   readonly contextWindow: number | undefined
+  /** Tokens kept free for the reply. Default: 4096. */
   readonly reservedOutputTokens: number
   /** Reads the text of the final block: `Schema.String`, or JSON of the caller's schema. */
   readonly output: Schema.ConstraintDecoder<Output>
@@ -109,26 +117,32 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
  * @category models
  * @since 0.1.0
  */
-export interface Options<R> {
-  readonly name?: string
-  readonly description?: string
+export interface Options<R> extends Partial<
+  Pick<
+    Agent,
+    | "name"
+    | "description"
+    | "gate"
+    | "protocols"
+    | "maxSteps"
+    | "prose"
+    | "dialect"
+    | "markups"
+    | "grammar"
+    | "concurrency"
+    | "taskConcurrency"
+    | "maxRepeats"
+    | "generation"
+    | "budget"
+    | "spawn"
+    | "contextWindow"
+    | "reservedOutputTokens"
+  >
+> {
+  /** What it is told to be: a text, or an Effect that is asked again at every turn. */
   readonly instructions: string | Effect.Effect<string, never, R>
+  /** A model of the provider in the layer, or `<provider>/<model>` for the ModelRegistry. */
   readonly model: Model | string
-  readonly gate?: "dispatch" | "listing"
-  readonly protocols?: ReadonlyArray<string>
-  readonly maxSteps?: number
-  readonly prose?: Prose
-  readonly dialect?: DialectName
-  readonly markups?: ReadonlyArray<Markup>
-  readonly grammar?: boolean
-  readonly concurrency?: number
-  readonly taskConcurrency?: number
-  readonly maxRepeats?: number
-  readonly generation?: Generation
-  readonly budget?: ExecutionBudget
-  readonly spawn?: SpawnBudget
-  readonly contextWindow?: number
-  readonly reservedOutputTokens?: number
 }
 
 /**
