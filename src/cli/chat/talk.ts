@@ -1,0 +1,185 @@
+/**
+ * What is typed in a chat, and what becomes of it.
+ *
+ * A line is a message, or a command when it begins with a slash. The session a
+ * message goes to may change with any line; it is kept nowhere but in the store.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Agent } from "../../Agent.ts"
+import * as Kernel from "../../Kernel.ts"
+import { SkillRegistry } from "../../SkillRegistry.ts"
+import { Codes, CommandFailed } from "../exit.ts"
+import * as Markdown from "../markdown.ts"
+import { paint } from "../pen.ts"
+import { Screen, type Shape as ScreenShape } from "../screen.ts"
+import * as Text from "../text.ts"
+import * as Answer from "./answer.ts"
+import { Lines } from "./lines.ts"
+import * as Session from "./session.ts"
+
+/**
+ * How it is talked.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** The session to begin with. */
+  readonly session: string
+  /** Whether every call runs without asking. */
+  readonly yes: boolean
+  readonly colors?: boolean | undefined
+}
+
+/**
+ * Talks with an agent until nobody has anything more to say.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const talk = Effect.fnUntraced(function* (agent: Agent<unknown>, options: Options) {
+  const screen = yield* Screen
+  const lines = yield* Lines
+  const look = { columns: screen.columns, colors: options.colors ?? screen.colors }
+  const setting: Answer.Setting = { agent, look, always: new Set() }
+  const place: Place = { screen, setting, asks: !options.yes, session: options.session }
+  yield* begin(place)
+  while (true) {
+    const line = yield* lines.next("> ")
+    if (Option.isNone(line)) return
+    const text = line.value.trim()
+    if (text === "") continue
+    if (!text.startsWith("/")) yield* ask(place, text)
+    else if (text.startsWith("//")) yield* ask(place, text.slice(1))
+    else if (yield* command(place, text)) return
+  }
+})
+
+/** Where a chat stands. */
+interface Place {
+  readonly screen: ScreenShape
+  readonly setting: Answer.Setting
+  /** Whether a person is asked before a call that may change something. */
+  readonly asks: boolean
+  session: string
+}
+
+const note = ({ screen, setting }: Place, text: string): void =>
+  screen.progress(`${paint(text, "quiet", setting.look)}\n`)
+
+// ---------------------------------------------------------------- messages
+
+const ask = Effect.fnUntraced(function* (place: Place, text: string) {
+  const { session, setting } = place
+  const history = yield* Session.history(session)
+  const runId = Session.runIdOf(session, (yield* Session.size(session)) + 1)
+  const answer = Kernel.stream(setting.agent, text, { runId, history })
+  yield* unlessWaiting(place, yield* Answer.follow(setting, runId, answer))
+})
+
+/** Goes on with what the last life of the session left open. */
+const begin = Effect.fnUntraced(function* (place: Place) {
+  const { session, setting } = place
+  const before = yield* Session.last(session)
+  const count = yield* Session.size(session)
+  const soFar = count === 0 ? "" : `, ${Text.count(count, "message")} so far`
+  note(place, `session ${session}${soFar}; /help tells what can be typed`)
+  if (before === undefined || before.status.type === "completed") return
+  const question = (yield* Session.exchanges(session, 1))[0]?.asked ?? ""
+  note(place, `going on with: ${Text.excerpt(question, setting.look.columns - 20)}`)
+  yield* unlessWaiting(place, yield* Answer.takeUp(setting, before.runId))
+})
+
+const unlessWaiting = ({ session }: Place, ending: Answer.Ending): Effect.Effect<void, CommandFailed> =>
+  ending === "waiting"
+    ? Effect.fail(new CommandFailed({ code: Codes.paused, reason: `the session ${session} waits for you` }))
+    : Effect.void
+
+// ---------------------------------------------------------------- commands
+
+/** Does what a line that begins with a slash says; true ends the chat. */
+const command = Effect.fnUntraced(function* (place: Place, line: string) {
+  const [word = "", name] = line.slice(1).trim().split(/\s+/)
+  switch (word) {
+    case "exit":
+    case "quit":
+      return true
+    case "help":
+      place.screen.progress(help)
+      break
+    case "history":
+      yield* history(place)
+      break
+    case "skills":
+      yield* skills(place)
+      break
+    case "retry":
+      yield* retry(place)
+      break
+    case "new":
+      yield* enter(place, name ?? (yield* Session.freeName(place.session)))
+      break
+    case "sessions":
+      yield* sessions(place)
+      break
+    case "session":
+      if (name === undefined) note(place, place.session)
+      else yield* enter(place, name)
+      break
+    default:
+      note(place, `there is no /${Text.excerpt(word, 40)}; /help tells what there is`)
+  }
+  return false
+})
+
+const help = `/history        what was said
+/skills         what the model may call
+/retry          go on with an answer that was stopped or failed
+/new [name]     another session
+/sessions       all sessions of the store
+/session NAME   go to a session
+/exit           end; Ctrl-D does it too
+//text          a message that begins with a slash
+Ctrl-C stops the answer that is being given.
+`
+
+const history = Effect.fnUntraced(function* (place: Place) {
+  const { screen, session, setting } = place
+  const markdown = Markdown.make(setting.look.colors)
+  const exchanges = yield* Session.exchanges(session, 50)
+  if (exchanges.length === 0) note(place, "nothing was said yet")
+  for (const { answered, asked, status } of exchanges) {
+    screen.out(`${paint("you", "title", setting.look)}  ${Text.paragraph(asked)}`)
+    screen.out(answered === undefined ? `(${status})\n` : markdown.push(answered) + markdown.end())
+  }
+})
+
+const skills = Effect.fnUntraced(function* (place: Place) {
+  const { agent, look } = place.setting
+  const all = yield* (yield* SkillRegistry).all
+  if (all.length === 0 || agent.skills === undefined) return note(place, "there are no skills")
+  for (const { description, effects, name } of all) {
+    const asks = effects === "write" && place.asks ? ", asks before it runs" : ""
+    const line = `${Text.excerpt(name, 40)} (${effects}${asks})  ${Text.excerpt(description, look.columns)}\n`
+    place.screen.progress(line)
+  }
+})
+
+const retry = Effect.fnUntraced(function* (place: Place) {
+  const before = yield* Session.last(place.session)
+  if (before === undefined || before.status.type === "completed") return note(place, "there is nothing to go on with")
+  yield* unlessWaiting(place, yield* Answer.takeUp(place.setting, before.runId))
+})
+
+const enter = Effect.fnUntraced(function* (place: Place, name: string) {
+  if (!Session.isName(name)) return note(place, "the name of a session is of letters, digits, '.', '_' and '-'")
+  place.session = name
+  yield* begin(place)
+})
+
+const sessions = Effect.fnUntraced(function* ({ screen, session }: Place) {
+  for (const known of yield* Session.names) screen.progress(`${known === session ? "*" : " "} ${known}\n`)
+})
