@@ -11,7 +11,7 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { isBlank, strip } from "./Block.ts"
-import * as taskGraph from "./internal/taskGraph.ts"
+import * as Graph from "./internal/taskGraph.ts"
 import { isRecord, kindOf, oneOf, own, parseJson, textOf } from "./internal/untrusted.ts"
 import * as Limits from "./Limits.ts"
 
@@ -240,7 +240,7 @@ export const waves = (plan: Plan): ReadonlyArray<Wave> =>
  * @since 0.1.0
  */
 export const completionOrder = (plan: Plan): ReadonlyArray<string> =>
-  named(plan, taskGraph.completionOrder(graph(plan)))
+  named(plan, Graph.completionOrder(graph(plan)))
 
 /**
  * The plan with its names on the wire.
@@ -337,7 +337,7 @@ const inspect = (plan: Plan): Result.Result<Plan, PlanRejected> => {
       rejected("duplicate_ids", `Every task needs an id of its own, but these occur more than once: ${list(repeated)}.`)
     )
   }
-  const circle = named(plan, taskGraph.circle(graph(plan)))
+  const circle = named(plan, Graph.circle(graph(plan)))
   if (circle.length > 0) {
     return Result.fail(
       rejected(
@@ -387,7 +387,7 @@ const repeatedIds = (tasks: ReadonlyArray<Task>): ReadonlyArray<string> => {
 // ---------------------------------------------------------------- helpers
 
 /** Statuses play no part in it: a run begins with every task pending. */
-const graph = (plan: Plan) => taskGraph.make(pending(plan).tasks, (task) => isParallel(plan.strategy, task))
+const graph = (plan: Plan) => Graph.make(pending(plan).tasks, (task) => isParallel(plan.strategy, task))
 
 const named = (plan: Plan, positions: ReadonlyArray<number>): ReadonlyArray<string> =>
   positions.flatMap((position) => plan.tasks[position]?.id ?? [])

@@ -17,7 +17,7 @@ import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 import type * as Semaphore from "effect/Semaphore"
-import * as taskGraph from "./internal/taskGraph.ts"
+import * as Graph from "./internal/taskGraph.ts"
 import { DeadlockError } from "./KernelError.ts"
 import * as Plan from "./Plan.ts"
 
@@ -126,7 +126,7 @@ class Execution<A, E, R> {
   readonly fork: (effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>
   readonly resume: (effect: Effect.Effect<ReadonlyArray<TaskResult<A, E>>, DeadlockError>) => void
   readonly limit: number
-  readonly graph: taskGraph.TaskGraph
+  readonly graph: Graph.TaskGraph
   readonly order: ReadonlyArray<number>
   readonly results: Array<TaskResult<A, E> | undefined>
   /** Of the tasks that run now. */
@@ -157,8 +157,8 @@ class Execution<A, E, R> {
     this.fork = fork
     this.resume = resume
     this.limit = concurrency === "unbounded" ? Infinity : concurrency >= 1 ? concurrency : 1
-    this.graph = taskGraph.make(plan.tasks, (task) => Plan.isParallel(plan.strategy, task))
-    this.order = taskGraph.completionOrder(this.graph)
+    this.graph = Graph.make(plan.tasks, (task) => Plan.isParallel(plan.strategy, task))
+    this.order = Graph.completionOrder(this.graph)
     this.fibers = plan.tasks.map(() => undefined)
     this.results = plan.tasks.map(() => undefined)
     this.sequence = this.graph.waves.flatMap((wave) => wave.sequential)
