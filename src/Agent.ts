@@ -249,7 +249,7 @@ export function fromConfig(
   return Result.gen(function* () {
     const { extra, outputSchema, told } = yield* Configs.read(config)
     if (outputSchema !== undefined && options === undefined) {
-      return yield* Result.fail(new AgentConfigInvalid({ path: "output_schema", reason: "needs the schema itself" }))
+      return yield* Result.fail(invalid("output_schema", "needs the schema itself"))
     }
     const { skills, ...rest } = told
     const named = skills === undefined ? {} : { skills }
@@ -260,7 +260,7 @@ export function fromConfig(
     const wrong = problem(agent)
     if (wrong === undefined) return agent
     const path = wrong.path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-    return yield* Result.fail(new AgentConfigInvalid({ path, reason: wrong.reason }))
+    return yield* Result.fail(invalid(path, wrong.reason))
   })
 }
 
@@ -293,36 +293,36 @@ export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): Agen
   const whole = (path: string, value: number | undefined, minimum: number) =>
     value === undefined || (Number.isSafeInteger(value) && value >= minimum)
       ? undefined
-      : new AgentConfigInvalid({ path, reason: `expected a whole number of at least ${minimum}, got ${value}` })
-  const within = (path: string, value: number | undefined, maximum: number) =>
+      : invalid(path, `expected a whole number of at least ${minimum}, got ${value}`)
+  const within = (path: string, value: number | undefined, maximum = Infinity) =>
     value === undefined || (value >= 0 && value <= maximum)
       ? undefined
-      : new AgentConfigInvalid({
+      : invalid(
           path,
-          reason: `expected a number of at least 0${maximum === Infinity ? "" : ` and at most ${maximum}`}, got ${value}`
-        })
+          `expected a number of at least 0${maximum === Infinity ? "" : ` and at most ${maximum}`}, got ${value}`
+        )
   return (
-    (agent.name === "" ? new AgentConfigInvalid({ path: "name", reason: "is empty" }) : undefined) ??
-    (typeof model !== "string" && model.id === ""
-      ? new AgentConfigInvalid({ path: "model.id", reason: "is empty" })
-      : undefined) ??
+    (agent.name === "" ? invalid("name", "is empty") : undefined) ??
+    (typeof model !== "string" && model.id === "" ? invalid("model.id", "is empty") : undefined) ??
     whole("maxSteps", agent.maxSteps, 0) ??
     whole("concurrency", agent.concurrency, 1) ??
     whole("taskConcurrency", agent.taskConcurrency, 1) ??
     whole("reservedOutputTokens", agent.reservedOutputTokens, 0) ??
     whole("maxRepeats", agent.maxRepeats, 1) ??
     whole("contextWindow", agent.contextWindow, 1) ??
-    within("temperature", generation.temperature, Infinity) ??
+    within("temperature", generation.temperature) ??
     whole("maxTokens", generation.maxTokens, 1) ??
     within("topP", generation.topP, 1) ??
-    within("budget.maxTokens", budget.maxTokens, Infinity) ??
-    within("budget.maxCostUsd", budget.maxCostUsd, Infinity) ??
-    within("budget.maxTurns", budget.maxTurns, Infinity) ??
-    within("budget.deadlineMs", budget.deadlineMs, Infinity) ??
-    within("spawn.maxAgents", spawn?.maxAgents, Infinity) ??
-    within("spawn.maxDepth", spawn?.maxDepth, Infinity) ??
+    within("budget.maxTokens", budget.maxTokens) ??
+    within("budget.maxCostUsd", budget.maxCostUsd) ??
+    within("budget.maxTurns", budget.maxTurns) ??
+    within("budget.deadlineMs", budget.deadlineMs) ??
+    within("spawn.maxAgents", spawn?.maxAgents) ??
+    within("spawn.maxDepth", spawn?.maxDepth) ??
     (budget.maxCostUsd !== undefined && typeof model !== "string" && model.price === undefined
-      ? new AgentConfigInvalid({ path: "budget.maxCostUsd", reason: `the model '${model.id}' has no price` })
+      ? invalid("budget.maxCostUsd", `the model '${model.id}' has no price`)
       : undefined)
   )
 }
+
+const invalid = (path: string, reason: string) => new AgentConfigInvalid({ path, reason })
