@@ -108,6 +108,18 @@ describe("SkillPack.list", () => {
     })
   )
 
+  it.effect("refuses tags, and takes a text that begins like one for the text it is (AC-17, S-3)", () =>
+    Effect.gen(function* () {
+      const found = yield* codes({
+        "tag/SKILL.md": manifest("tag", "license: !x MIT\n"),
+        "quoted/SKILL.md": manifest("quoted", `license: "!x MIT"\n`),
+        "folded/SKILL.md": "---\nname: folded\ndescription: >-\n  !important, read this\n---\n",
+        "literal/SKILL.md": "---\nname: literal\ndescription: |2 # as it is\n\n  !important\n---\n"
+      })
+      assert.deepStrictEqual(found, ["tag: invalid_front_matter"])
+    })
+  )
+
   it.effect("refuses anchors, aliases and bombs, and takes prototype keys for data (AC-17, S-10)", () =>
     Effect.gen(function* () {
       const bomb = [

@@ -76,9 +76,12 @@ class Refused extends Error {}
 const reserved: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
 
 // The parser keeps a tag as the start of the scalar it was written before. A quoted
-// text may begin with "!" too: then the quote stands right before it in the source.
+// text may begin with "!" too: then the quote stands right before it in the source, or
+// the line before it ends in the sign of a block of text.
+const textBegins = /["']!|[|>][+-]?\d?[+-]?[ \t]*(?:#[^\n]*)?\n\s*!/
+
 const isTagged = (value: Plain, text: string): boolean => {
-  if (typeof value === "string") return value.startsWith("!") && !text.includes(`"!`) && !text.includes("'!")
+  if (typeof value === "string") return value.startsWith("!") && !textBegins.test(text)
   if (Array.isArray(value)) return value.some((item: Plain) => isTagged(item, text))
   if (value instanceof Map) {
     for (const [key, item] of value) if (isTagged(key, text) || isTagged(item, text)) return true
