@@ -100,6 +100,7 @@ describe("McpProtocol", () => {
           { type: "resource", resource: { uri: "x://b", blob: bytes, mimeType: "application/pdf" } },
           { type: "resource_link", uri: "x://l", name: "link", description: "far" },
           { type: "image", data: "%%%", mimeType: "image/png" },
+          { type: "resource_link", name: "nowhere" },
           { type: "hologram" }
         ]
       })
@@ -114,7 +115,7 @@ describe("McpProtocol", () => {
           ["document", bytes, "application/pdf"],
           {
             type: "text",
-            text: "link (x://l): far\n[non-text content omitted: type=image]\n[non-text content omitted: type=hologram]"
+            text: "link (x://l): far\n[non-text content omitted: type=image]\n[non-text content omitted: type=resource_link]\n[non-text content omitted: type=hologram]"
           }
         ]
       )

@@ -84,7 +84,7 @@ const contentOf = (item: unknown): Content.Content => {
     case "resource":
       return isRecord(own(item, "resource")) ? embedded(own(item, "resource")) : omitted(type)
     case "resource_link":
-      return link(item)
+      return typeof own(item, "uri") === "string" ? link(item) : omitted(type)
     default:
       return omitted(type)
   }
