@@ -364,8 +364,7 @@ const make = (built: Built): Shape => {
             input: parts,
             context: options.context ?? {}
           }
-          const steered = { ...ground, media, steering: steeringOf(options.steering, media) }
-          return yield* Effect.provideService(start(steered, birth), MediaStore.MediaStore, media)
+          return yield* equipped(ground, media, options, (ground) => start(ground, birth))
         })
       )
     })
@@ -395,8 +394,7 @@ const make = (built: Built): Shape => {
           Effect.scoped(
             Effect.gen(function* () {
               const media = yield* ground.media.run(state.rootRunId, yield* Forks.originsOf(ground.store, state))
-              const steered = { ...ground, media, steering: steeringOf(options.steering, media) }
-              return yield* Effect.provideService(Begin.resume(steered, state, options), MediaStore.MediaStore, media)
+              return yield* equipped(ground, media, options, (ground) => Begin.resume(ground, state, options))
             })
           )
         )
@@ -431,3 +429,12 @@ const make = (built: Built): Shape => {
     built
   )
 }
+
+/** Runs on a ground with the media of the run, its skills too, and what the host says to it meanwhile. */
+const equipped = <A, E, R>(
+  ground: Ground,
+  media: MediaStore.Shape,
+  { steering }: Pick<RunOptions, "steering">,
+  run: (ground: Ground) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, Exclude<R, MediaStore.MediaStore>> =>
+  Effect.provideService(run({ ...ground, media, steering: steeringOf(steering, media) }), MediaStore.MediaStore, media)
