@@ -37,11 +37,7 @@ const PolicyLive = Policy.layer((call) => {
 // Whoever is logged in is the customer, whatever the model wrote.
 const HooksLive = Hooks.layer({
   onToolCallStarted: ({ call, context }) =>
-    Effect.succeed(
-      call.toolName === "orders"
-        ? { value: { type: "rewrite" as const, input: { customer: context["user"] ?? "nobody" } } }
-        : {}
-    ),
+    Effect.succeed(call.toolName === "orders" ? Hooks.rewrite({ customer: context["user"] ?? "nobody" }) : {}),
   onTurnCompleted: ({ state }) => Console.log(`turn ${state.turns.length} is done`)
 })
 

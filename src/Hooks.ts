@@ -13,7 +13,9 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { Call, CallResult } from "./Call.ts"
+import type { Call, CallError, CallResult } from "./Call.ts"
+import type { Content } from "./Content.ts"
+import * as Contents from "./Content.ts"
 import type { Generation } from "./Generation.ts"
 import { closeOver } from "./internal/closeOver.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
@@ -121,6 +123,55 @@ export interface Given<out E, out R> {
  * @since 0.1.0
  */
 export interface Hooks extends Given<unknown, never> {}
+
+// ---------------------------------------------------------------- answers
+
+/**
+ * The call runs with these arguments instead of its own. What a person or a policy allowed is asked about again when
+ * they are others (AC-19).
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const rewrite = (input: Json): HookResult<Review> => ({ value: { type: "rewrite", input } })
+
+/**
+ * The call does not run: a text, contents, or an error (`Call.error`) stands in for what it would have given.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const skip = (result: string | ReadonlyArray<Content> | CallError): HookResult<Review> => {
+  if (typeof result === "string") return skip([Contents.text(result)])
+  return { value: { type: "skip", result: isContents(result) ? { output: result } : { error: result } } }
+}
+
+/**
+ * The run waits until it is resumed, and tells why (DR-9).
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const pause = (reason?: string, metadata?: Json): HookResult => ({ control: stop("pause", reason, metadata) })
+
+/**
+ * The run ends here (DR-10). Without an answer of the model whoever runs it is told `RunFinished`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const finish = (reason?: string, metadata?: Json): HookResult => ({ control: stop("finish", reason, metadata) })
+
+const stop = (type: "pause" | "finish", reason: string | undefined, metadata: Json | undefined): Control => ({
+  type,
+  ...(reason === undefined ? {} : { reason }),
+  ...(metadata === undefined ? {} : { metadata })
+})
+
+const isContents = (result: ReadonlyArray<Content> | CallError): result is ReadonlyArray<Content> =>
+  Array.isArray(result)
+
+// ---------------------------------------------------------------- hooks
 
 /**
  * The hooks of a run. None by default.

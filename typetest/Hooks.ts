@@ -17,6 +17,18 @@ const rewriting = Hooks.layer({
 })
 check<Equals<typeof rewriting, Layer.Layer<never, never, never>>>()
 
+const answering = Hooks.layer({
+  onTurnStarted: () => Effect.succeed(Hooks.pause("look", { at: 1 })),
+  onToolCallStarted: Effect.fnUntraced(function* ({ call }) {
+    yield* Audit.use((audit) => audit.note("call"))
+    if (call.toolName === "a") return Hooks.rewrite({ b: 1 })
+    return call.toolName === "b" ? Hooks.skip("not now") : {}
+  })
+})
+check<Equals<typeof answering, Layer.Layer<never, never, Audit>>>()
+// @ts-expect-error a call is not rewritten when a turn begins
+Hooks.layer({ onTurnStarted: () => Effect.succeed(Hooks.rewrite({})) })
+
 const asking = Hooks.layer({
   onToolCallStarted: ({ call }) =>
     Effect.as(
