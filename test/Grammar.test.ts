@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
-import { BlockParser, Dialect, Grammar, Limits, Plan, Skill } from "kernai"
+import { BlockParser, type Content, Dialect, Grammar, Limits, Plan, Skill } from "kernai"
 import { final } from "./support/blocks.ts"
 import * as Gbnf from "./support/gbnf.ts"
 
@@ -279,6 +279,28 @@ describe("Grammar", () => {
       for (const text of texts) assert.isTrue(fits(text), `${JSON.stringify(bounds)} ${text}`)
       for (const text of ["0.1234567891", "-86."]) assert.isFalse(fits(text), text)
     }
+  })
+
+  it("asks for what must be there, also where nothing else is said of it, and for nothing that cannot be", () => {
+    const fits = (schema: Content.JsonObject, text: string) =>
+      Gbnf.matcher(Gbnf.read(Grammar.toGbnf(Grammar.fromJsonSchema(schema))))(text)
+    const open: Content.JsonObject = { type: "object", properties: { a: { type: "null" } }, required: ["b"] }
+    for (const [text, ok] of [
+      ['{"a": null,"b": 1}', true],
+      ['{"b": []}', true],
+      ['{"a": null}', false],
+      ["{}", false]
+    ] as const) {
+      assert.strictEqual(fits(open, text), ok, text)
+    }
+    assert.isTrue(fits({ ...open, additionalProperties: { type: "integer" } }, '{"b": 1}'))
+    assert.isFalse(fits({ ...open, additionalProperties: { type: "integer" } }, '{"b": "x"}'))
+    const both: Content.JsonObject = { allOf: [open, { required: ["c"] }] }
+    assert.isTrue(fits(both, '{"b": 1,"c": 2}'))
+    assert.isFalse(fits(both, '{"b": 1}'))
+    const tooFew: Content.JsonObject = { type: "array", prefixItems: [{ type: "null" }], items: false, minItems: 2 }
+    assert.isTrue(fits({ anyOf: [tooFew, { type: "null" }] }, "null"))
+    assert.isFalse(fits({ anyOf: [tooFew, { type: "null" }] }, "[null]"))
   })
 
   it("holds values apart: what a struct without fields takes, keys beside known ones, members that are never", () => {

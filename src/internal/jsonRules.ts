@@ -141,6 +141,7 @@ class SchemaRules {
     const items = own(schema, "items")
     const min = count(schema, "minItems") ?? 0
     const max = Math.min(count(schema, "maxItems") ?? Infinity, items === false ? first.length : Infinity)
+    if (min > max) return never
     const space = blank(this.#rules)
     const comma = sequence(text(","), space)
     let tail: Node = empty
@@ -166,14 +167,18 @@ class SchemaRules {
 
   #object(schema: Part, name: string, depth: number): Node {
     const needed = required(schema)
-    const declared = properties(schema)
+    const more = own(schema, "additionalProperties")
+    const shaped = own(schema, "patternProperties")
+    const said = properties(schema)
+    const names = new Set(said.map(([key]) => key))
+    // What must be there is named, also where nothing else is said of it.
+    const unsaid = isRecord(shaped) ? [] : Array.from(needed).filter((key) => !names.has(key))
+    const declared = [...said, ...unsaid.map((key) => [key, more ?? {}] as const)]
     if (declared.length > maxChoices) return anyObject(this.#rules)
     const space = blank(this.#rules)
-    const more = own(schema, "additionalProperties")
     // Where members are named, others are only invited by a schema of their own.
-    const isOpen = isRecord(more) || (declared.length === 0 && more !== false)
+    const isOpen = isRecord(more) || (said.length === 0 && more !== false)
     const others: Array<Node> = []
-    const shaped = own(schema, "patternProperties")
     for (const [pattern, part] of isRecord(shaped) ? Object.entries(shaped).slice(0, maxChoices) : []) {
       const key = Strings.fitting(this.#rules, pattern)
       if (key !== undefined) others.push(this.#member(key, part, `${name}-other`, depth))
