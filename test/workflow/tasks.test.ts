@@ -178,49 +178,51 @@ describe("the tasks of a workflow", () => {
       }).pipe(Effect.provide(house()))
   )
 
-  it.effect("may use the media that earlier tasks made, by their ids, and read their own input last (W-21, BP-61)", () =>
-    Effect.gen(function* () {
-      const bytes = new Uint8Array([1, 2, 3])
-      const id = yield* Media.id(Media.fromBytes(bytes, "image/png"))
-      const { provider, requests } = spy({
-        root: [plan(["draw", { id: "look", depends_on: ["draw"] }]), final("ok")],
-        tasks: {
-          draw: [command("draw"), final("drawn")],
-          look: [command("weigh", { image: id }), final("weighed")]
-        }
-      })
-      const { events } = yield* play({ root: [] }, { provider, still: true })
-      const weighed = of(events, "skill_result").find((event) => event.skill === "weigh")
-      assert.strictEqual(weighed?.output, "3 bytes")
-      const input = requests.find((request) => JSON.stringify(request.messages).includes("do look"))?.messages[1]
-      const parts = input?.content.map((part) => (part.type === "text" ? part.text : part.type))
-      assert.deepStrictEqual(parts, [
-        `<block type="media" id="${id}" kind="image" mime="image/png"/>`,
-        "image",
-        `<block type="result" name="draw">drawn</block>\n\ndo look`
-      ])
-      assert.include(told(events), `<block type="media" id="${id}" kind="image" mime="image/png"/>`)
-    }).pipe(
-      Effect.provide(
-        house(
-          Skill.make("draw", {
-            description: "Draws",
-            input: Schema.Struct({}),
-            effects: "read",
-            execute: () => Effect.succeed(Media.fromBytes(new Uint8Array([1, 2, 3]), "image/png"))
-          }),
-          Skill.make("weigh", {
-            description: "Weighs",
-            input: Schema.Struct({ image: MediaStore.Reference }),
-            effects: "read",
-            execute: ({ image }) =>
-              MediaStore.MediaStore.use((store) =>
-                Effect.map(store.bytes(image.id), (bytes) => `${bytes.length} bytes`)
-              )
-          })
+  it.effect(
+    "may use the media that earlier tasks made, by their ids, and read their own input last (W-21, BP-61)",
+    () =>
+      Effect.gen(function* () {
+        const bytes = new Uint8Array([1, 2, 3])
+        const id = yield* Media.id(Media.fromBytes(bytes, "image/png"))
+        const { provider, requests } = spy({
+          root: [plan(["draw", { id: "look", depends_on: ["draw"] }]), final("ok")],
+          tasks: {
+            draw: [command("draw"), final("drawn")],
+            look: [command("weigh", { image: id }), final("weighed")]
+          }
+        })
+        const { events } = yield* play({ root: [] }, { provider, still: true })
+        const weighed = of(events, "skill_result").find((event) => event.skill === "weigh")
+        assert.strictEqual(weighed?.output, "3 bytes")
+        const input = requests.find((request) => JSON.stringify(request.messages).includes("do look"))?.messages[1]
+        const parts = input?.content.map((part) => (part.type === "text" ? part.text : part.type))
+        assert.deepStrictEqual(parts, [
+          `<block type="media" id="${id}" kind="image" mime="image/png"/>`,
+          "image",
+          `<block type="result" name="draw">drawn</block>\n\ndo look`
+        ])
+        assert.include(told(events), `<block type="media" id="${id}" kind="image" mime="image/png"/>`)
+      }).pipe(
+        Effect.provide(
+          house(
+            Skill.make("draw", {
+              description: "Draws",
+              input: Schema.Struct({}),
+              effects: "read",
+              execute: () => Effect.succeed(Media.fromBytes(new Uint8Array([1, 2, 3]), "image/png"))
+            }),
+            Skill.make("weigh", {
+              description: "Weighs",
+              input: Schema.Struct({ image: MediaStore.Reference }),
+              effects: "read",
+              execute: ({ image }) =>
+                MediaStore.MediaStore.use((store) =>
+                  Effect.map(store.bytes(image.id), (bytes) => `${bytes.length} bytes`)
+                )
+            })
+          )
         )
       )
-    )
   )
 
   it.effect("tell the host once each, with the task's own words (BP-103)", () =>
