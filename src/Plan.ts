@@ -239,8 +239,7 @@ export const waves = (plan: Plan): ReadonlyArray<Wave> =>
  * @category combinators
  * @since 0.1.0
  */
-export const completionOrder = (plan: Plan): ReadonlyArray<string> =>
-  named(plan, Graph.completionOrder(graph(plan)))
+export const completionOrder = (plan: Plan): ReadonlyArray<string> => named(plan, Graph.completionOrder(graph(plan)))
 
 /**
  * The plan with its names on the wire.
