@@ -1,5 +1,5 @@
 /**
- * The loop that lets a model act (design: one loop, many settings).
+ * The loop that lets a model act: one loop, and everything else is a setting of it.
  *
  * `stream` tells a run as it happens, `run` is the same run folded to its
  * result, `resume` takes a stored one up where it stands. Interrupting the fiber
@@ -14,11 +14,9 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
-import * as Begin from "./internal/begin.ts"
 import * as Forks from "./internal/fork.ts"
-import { type Built, newRunId, onGround, type Parts, traced } from "./internal/ground.ts"
-import { events, listOf, silent, type Sink, steeringOf } from "./internal/host.ts"
-import { remember } from "./internal/kernelParts.ts"
+import { newRunId, type Parts } from "./internal/ground.ts"
+import { make } from "./internal/kernel.ts"
 import * as Offers from "./internal/offer.ts"
 import type {
   AnswerOptions,
@@ -30,8 +28,6 @@ import type {
   RunOptions
 } from "./internal/options.ts"
 import * as Replays from "./internal/replay.ts"
-import type { Ground } from "./internal/run.ts"
-import { stored } from "./internal/stored.ts"
 import * as Streams from "./internal/streams.ts"
 import type { KernelError, RunNotFound, StoreError } from "./KernelError.ts"
 import * as MediaStore from "./MediaStore.ts"
@@ -336,105 +332,3 @@ export const layerMemory: Layer.Layer<Kernel, never, SkillRegistry | Provider> =
   Kernel,
   Effect.map(Effect.context<Parts | Provider>(), (built) => make(built))
 ).pipe(Layer.provide([ProtocolRegistry.layer(), MediaStore.layerMemory, RunStore.layerMemory]), Layer.orDie)
-
-// ---------------------------------------------------------------- making
-
-const make = (built: Built): Shape => {
-  /** Gives a new run its id and its media, and begins it. */
-  const newRun = <Output, S extends AnySkill<unknown>, R, A>(
-    agent: Agent<Output, S, R>,
-    input: Input,
-    options: RunOptions,
-    sink: Sink,
-    start: (ground: Ground, birth: Begin.Birth) => Effect.Effect<A, KernelError>
-  ): Effect.Effect<A, KernelError, R> =>
-    onGround(built, agent, options, sink, undefined, (ground, newId) => {
-      const runId = options.runId ?? newId()
-      return Effect.scoped(
-        Effect.gen(function* () {
-          const media = yield* ground.media.run(runId)
-          const parts = yield* media.admit(listOf(input))
-          const birth = {
-            runId,
-            rootRunId: runId,
-            parentRunId: undefined,
-            depth: 0,
-            taskId: undefined,
-            history: options.history ?? [],
-            input: parts,
-            context: options.context ?? {}
-          }
-          return yield* equipped(ground, media, options, (ground) => start(ground, birth))
-        })
-      )
-    })
-
-  const runWith = <Output, S extends AnySkill<unknown>, R>(
-    agent: Agent<Output, S, R>,
-    input: Input,
-    options: RunOptions,
-    sink: Sink
-  ): Result<Output, R> =>
-    // Decoded by the agent's own schema: its type is the agent's Output.
-    newRun(agent, input, options, sink, (ground, birth) => traced(ground, Begin.begin(ground, birth))) as Result<
-      Output,
-      R
-    >
-
-  const resumeWith = <Output, S extends AnySkill<unknown>, R>(
-    agent: Agent<Output, S, R>,
-    runId: string,
-    options: ResumeOptions,
-    sink: Sink
-  ): Result<Output, R> =>
-    Effect.flatMap(stored(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
-      onGround(built, agent, options, sink, state, (ground) =>
-        traced(
-          ground,
-          Effect.scoped(
-            Effect.gen(function* () {
-              const media = yield* ground.media.run(state.rootRunId, yield* Forks.originsOf(ground.store, state))
-              return yield* equipped(ground, media, options, (ground) => Begin.resume(ground, state, options))
-            })
-          )
-        )
-      )
-    ) as Result<Output, R>
-
-  const replay: Shape["replay"] = (agent, recording) => {
-    const store = Context.get(built, RunStore.RunStore)
-    const { events = [], runId } = typeof recording === "string" ? { runId: recording } : recording
-    const read = typeof recording === "string" ? Replays.recordsOf(store, recording) : Effect.succeed(recording.records)
-    return Effect.flatMap(read, (records) => {
-      const provider = { name: Replays.providerOf(records), stream: () => Stream.never }
-      return onGround(built, agent, { provider }, silent, undefined, (ground) =>
-        Effect.scoped(
-          Effect.flatMap(ground.media.run(runId), (media) =>
-            Replays.replay({ ...ground, media }, runId, records, events)
-          )
-        )
-      )
-    })
-  }
-
-  return remember<Shape>(
-    {
-      replay,
-      run: (agent, input, options = {}) => runWith(agent, input, options, silent),
-      submit: (agent, input, options = {}) => newRun(agent, input, options, silent, Begin.submit),
-      stream: (agent, input, options = {}) => events(agent, (sink) => runWith(agent, input, options, sink)),
-      resume: (agent, runId, options = {}) => resumeWith(agent, runId, options, silent),
-      resumeStream: (agent, runId, options = {}) => events(agent, (sink) => resumeWith(agent, runId, options, sink))
-    },
-    built
-  )
-}
-
-/** Runs on a ground with the media of the run, its skills too, and what the host says to it meanwhile. */
-const equipped = <A, E, R>(
-  ground: Ground,
-  media: MediaStore.Shape,
-  { steering }: Pick<RunOptions, "steering">,
-  run: (ground: Ground) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, Exclude<R, MediaStore.MediaStore>> =>
-  Effect.provideService(run({ ...ground, media, steering: steeringOf(steering, media) }), MediaStore.MediaStore, media)
