@@ -60,6 +60,9 @@ export const onGround = <Output, S extends AnySkill<unknown>, R, A>(
     if (problem !== undefined) return Effect.fail(problem)
     const own = closed(agent, current)
     return Effect.flatMap(modelOf(built, current, own, options), ({ model, provider }) => {
+      // Of a model that was only named the price is known now: without one no cost could be kept.
+      const unpriced = agent.budget.maxCostUsd === undefined ? undefined : Agents.problem({ ...agent, model })
+      if (unpriced !== undefined) return Effect.fail(unpriced)
       const random = Context.get(current, Random.Random)
       const holder = options.workerId ?? "local"
       const ground: Ground = {

@@ -39,4 +39,15 @@ describe("the ground of a run", () => {
       assert.deepStrictEqual(yield* logged(Agent.make({ instructions: "", model: "m" })), [])
     })
   )
+
+  it.effect("has a price where a budget has a limit of cost, also when the model is only named (CP-15)", () =>
+    Effect.gen(function* () {
+      const limited = (model: string) => Agent.make({ instructions: "", model, budget: { maxCostUsd: 1 } })
+      const error = yield* Effect.flip(Kernel.run(limited("m"), "go"))
+      assert.strictEqual(error.message, "invalid agent at 'budget.maxCostUsd': the model 'm' has no price")
+      const priced = { ...MockProvider.make("<final>done</final>"), name: "openai" }
+      const result = yield* Kernel.run(limited("openai/gpt-4o"), "go", { provider: priced })
+      assert.strictEqual(result.text, "done")
+    }).pipe(Effect.provide(kernel))
+  )
 })
