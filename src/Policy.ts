@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import type { CallKind } from "./Call.ts"
+import { askPolicy, decided, effectOf } from "./internal/askPolicy.ts"
 import { closeOver } from "./internal/closeOver.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
 import { compile } from "./internal/rules.ts"
@@ -200,16 +201,17 @@ export const combine = (a: PolicyShape | undefined, b: PolicyShape | undefined):
   return {
     visible: (name, scope) => (a.visible?.(name, scope) ?? true) && (b.visible?.(name, scope) ?? true),
     authorize: (call) =>
-      Effect.flatMap(a.authorize(call), (first) =>
+      Effect.flatMap(askPolicy(a, call), (first) =>
         first._tag === "Denied"
           ? Effect.succeed(first)
-          : Effect.map(b.authorize(call), (second) => stricter(first, second))
+          : Effect.map(askPolicy(b, call), (second) => stricter(first, second))
       )
   }
 }
 
 /**
- * Makes a policy of a decision with services and failures of its own; a failure denies with `policy_error`.
+ * Makes a policy of a decision with services and failures of its own; a failure, or what is
+ * no decision, denies with `policy_error`.
  *
  * It is combined with a policy that is there already.
  *
@@ -227,10 +229,7 @@ export const layer = <E, R>(
       const outer = yield* Policy
       const shape: PolicyShape = {
         ...(visible === undefined ? {} : { visible }),
-        authorize: (call) =>
-          provide(Effect.suspend(() => authorize(call))).pipe(
-            Effect.catchCause(() => Effect.succeed(denied("policy_error")))
-          )
+        authorize: (call) => decided(provide(Effect.suspend(() => effectOf(authorize(call)))))
       }
       return combine(outer, shape)
     })

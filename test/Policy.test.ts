@@ -127,6 +127,24 @@ describe("Policy.combine", () => {
       }
     })
   )
+
+  it.effect("denies when a policy says what is no decision, also beside one that allows (AC-19)", () =>
+    Effect.gen(function* () {
+      const said = ["null", '"allowed"', "{}", '{"_tag":"Allow"}', '{"_tag":"Denied"}', '{"_tag":"Confirm","reason":5}']
+      const odd = [
+        ...said.map((text) => (): Effect.Effect<Policy.Decision> => Effect.succeed<Policy.Decision>(JSON.parse(text))),
+        (): Effect.Effect<Policy.Decision> => JSON.parse("true")
+      ]
+      const allows: Policy.PolicyShape = { authorize: () => Effect.succeed(Policy.allowed) }
+      for (const authorize of odd) {
+        const layered = Context.get(yield* Layer.build(Policy.layer(authorize)), Policy.Policy)
+        const shapes = [layered, Policy.combine(allows, { authorize }), Policy.combine({ authorize }, allows)]
+        for (const shape of shapes) {
+          assert.deepStrictEqual(yield* shape!.authorize(call("x")), Policy.denied("policy_error"))
+        }
+      }
+    })
+  )
 })
 
 const ran: Array<Schema.Json> = []
@@ -240,6 +258,17 @@ describe("a run under rules", () => {
       mock.reset().respondWith(asks, answers)
       const paused = yield* Effect.flip(Kernel.run(agent, "go").pipe(Effect.provide(Policy.layerRules({}))))
       assert.strictEqual(paused._tag, "RunPaused")
+      assert.deepStrictEqual(ran, [])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("denies when a policy given as a value says nothing (AC-19)", () => {
+    const { layer, mock } = kernel(
+      Layer.succeed(Policy.Policy, { authorize: () => Effect.succeed<Policy.Decision>(JSON.parse("null")) })
+    )
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, "go")
+      assert.include(toldLast(mock), "policy_error")
       assert.deepStrictEqual(ran, [])
     }).pipe(Effect.provide(layer))
   })

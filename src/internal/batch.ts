@@ -18,6 +18,7 @@ import { ExtensionFailed } from "../KernelError.ts"
 import type { Decision } from "../Policy.ts"
 import * as Policy from "../Policy.ts"
 import type { Approval, ToolResponseChange } from "../RunState.ts"
+import { askPolicy } from "./askPolicy.ts"
 import { unreviewed } from "./turnFold.ts"
 import { commit, type Draft, flush, write } from "./commit.ts"
 import { effectsOf, execute, skillCallOf } from "./dispatch.ts"
@@ -97,7 +98,7 @@ const authorize = (run: Run, call: Call): Effect.Effect<Decision> => {
     return Effect.succeed(Policy.allowed)
   }
   const judge = (call: Call) =>
-    policy.authorize({
+    askPolicy(policy, {
       ...policyScope(run),
       toolCallId: call.toolCallId,
       name: call.toolName ?? "",

@@ -17,6 +17,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Content from "../../Content.ts"
+import { askPolicy } from "../../internal/askPolicy.ts"
 import { explain } from "../../internal/explain.ts"
 import { isJsonObject, type JsonObject, jsonObject } from "../../internal/json.ts"
 import { plain } from "../../internal/plain.ts"
@@ -175,7 +176,7 @@ const decide = (skill: AnySkill, input: JsonObject, toolCallId: string): Effect.
   Effect.flatMap(Policy, (policy) =>
     policy === undefined
       ? Effect.succeed(allowed)
-      : policy.authorize({
+      : askPolicy(policy, {
           ...scopeOf(toolCallId),
           toolCallId,
           name: skill.name,
