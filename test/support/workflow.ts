@@ -1,12 +1,11 @@
 /**
- * What tests of workflows share: words of the block language, a house for runs, and runs followed on virtual time.
+ * What tests of workflows share: plans as a model writes them, and runs followed on virtual time.
  */
 import { Effect, Fiber, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Kernel, type KernelError, type Provider, type RunEvent, RunStore } from "kernai"
 import { Scenario } from "kernai/testing"
-import { command, final } from "./blocks.ts"
-import { kernel, of } from "./kernel.ts"
+import { of } from "./kernel.ts"
 
 export interface TaskText {
   readonly id: string
@@ -24,8 +23,6 @@ export const plan = (tasks: ReadonlyArray<TaskText | string>, strategy = "parall
   const json = JSON.stringify({ goal: "test", strategy, tasks: written })
   return `<block type="plan">${json.replaceAll("<", "\\u003c")}</block>`
 }
-
-export { command, final, kernel as house, of }
 
 /** A reply that takes some time. */
 export const slow = (delay: number, text: string): Scenario.Line => ({ text, delay })

@@ -2,21 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { Model, type Provider, type RunEvent, StreamPart, Usage } from "kernai"
 import { Scenario } from "kernai/testing"
-import {
-  command,
-  final,
-  house,
-  intervals,
-  of,
-  overlap,
-  plan,
-  play,
-  slow,
-  stored,
-  takeUp,
-  told,
-  using
-} from "../support/workflow.ts"
+import { command, final } from "../support/blocks.ts"
+import { kernel, of } from "../support/kernel.ts"
+import { intervals, overlap, plan, play, slow, stored, takeUp, told, using } from "../support/workflow.ts"
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `t${index}`)
 
@@ -50,7 +38,7 @@ describe("the budget of a tree", () => {
       const state = yield* stored("run")
       assert.strictEqual(Usage.total(state.usage), 170)
       assert.strictEqual(Usage.total((yield* stored("run:t1/t3")).usage), 30)
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("is not overrun by children that start together: at most by one call (R-19)", () =>
@@ -60,7 +48,7 @@ describe("the budget of a tree", () => {
       const total = spent(events)
       assert.isAtLeast(total, 200)
       assert.isBelow(total, 200 + 30)
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("lets children run at once as far as it reaches, once the size of their calls is known", () =>
@@ -73,14 +61,14 @@ describe("the budget of a tree", () => {
         calls.map((event) => event.at),
         [100, 200, 200, 200, 200, 200, 200, 200, 200]
       )
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("costs no concurrency where there is none", () =>
     Effect.gen(function* () {
       const { events } = yield* play(fanOut(8, 30))
       assert.strictEqual(overlap(intervals(events).values()), 8)
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("in money is kept by the model's price, and reserved in the same way", () =>
@@ -91,7 +79,7 @@ describe("the budget of a tree", () => {
       const cost = of(events, "model_completed").reduce((sum, event) => sum + (event.costUsd ?? 0), 0)
       assert.isAtLeast(cost, 100)
       assert.isBelow(cost, 130)
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("that ran out stops new tasks and keeps what is done; a larger one goes on with the rest (CP-15)", () =>
@@ -114,7 +102,7 @@ describe("the budget of a tree", () => {
       assert.strictEqual(spent(first.events) + spent(second.events), 200)
       assert.strictEqual(Usage.total((yield* stored("run")).usage), 200)
       assert.include(told(second.events), '{"t0":"t0","t1":"t1","t2":"t2","t3":"t3","t4":"t4","t5":"t5"}')
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("counts what failed and unfinished children used, also in the next life of the run", () =>
@@ -138,7 +126,7 @@ describe("the budget of a tree", () => {
       const done = yield* takeUp(again, { agent: { ...options, budget: { maxTokens: 500 } } })
       assert.strictEqual(done.text, "ok")
       assert.strictEqual(Usage.total((yield* stored("run")).usage), 10 + 80 + 80 + 10)
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("counts calls that report nothing as nothing, and does not serialise them", () =>
@@ -152,7 +140,7 @@ describe("the budget of a tree", () => {
       )
       assert.strictEqual(text, "ok")
       assert.strictEqual(Math.max(...Array.from(intervals(events).values(), ([, to]) => to)), 200)
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("in turns is each run's own (DR-20)", () =>
@@ -166,7 +154,7 @@ describe("the budget of a tree", () => {
       )
       assert.strictEqual(text, "ok")
       assert.include(told(events), '{"a":"A","b":"error: Agent reached maximum steps (2)"}')
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 })
 
@@ -183,7 +171,7 @@ describe("the spawn budget", () => {
         assert.include(of(events, "task_error")[0]?.error ?? "", "may not spawn another")
         assert.strictEqual(of(events, "run_started").length, 1)
       }
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("gives a slot back when a child ends, however it ends", () =>
@@ -202,6 +190,6 @@ describe("the spawn budget", () => {
       assert.strictEqual(of(events, "task_error").length, 3)
       assert.strictEqual(of(events, "task_complete").length, 3)
       assert.strictEqual(overlap(intervals(events).values()), 1)
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 })

@@ -3,7 +3,9 @@ import { Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Address, EventBus, Kernel, Limits, Recorder, type RunEvent, RunStore, Skill } from "kernai"
 import { Scenario } from "kernai/testing"
-import { agent, command, final, house, of, plan, play, slow } from "../support/workflow.ts"
+import { command, final } from "../support/blocks.ts"
+import { kernel, of } from "../support/kernel.ts"
+import { agent, plan, play, slow } from "../support/workflow.ts"
 
 const noop = Skill.make("noop", {
   description: "Does nothing",
@@ -43,7 +45,7 @@ const subscribed = (topic: Address.TopicId, take: (event: RunEvent.RunEvent) => 
     return { heard, events }
   })
 
-const withBus = Layer.provideMerge(house(noop), EventBus.layerMemory)
+const withBus = Layer.provideMerge(kernel(noop), EventBus.layerMemory)
 
 describe("the events of a tree", () => {
   it.effect("are all heard by one subscription, in the order they happened (CP-13)", () =>
@@ -75,7 +77,7 @@ describe("the events of a tree", () => {
           [undefined, "ok"]
         ]
       )
-    }).pipe(Effect.provide(house(noop)))
+    }).pipe(Effect.provide(kernel(noop)))
   )
 
   it.effect("keep cause before effect: a task after what it waits for, a child within its task", () =>
@@ -102,7 +104,7 @@ describe("the events of a tree", () => {
       assert.isBelow(at("task_complete", "a"), at("task_start", "c"))
       const closed = events.findIndex((event) => event.type === "tool_calls_completed" && event.depth === 0)
       assert.isBelow(at("workflow_complete"), closed)
-    }).pipe(Effect.provide(house(noop)))
+    }).pipe(Effect.provide(kernel(noop)))
   )
 
   it.effect("are the same in the same order for stream, recorder and bus (R-23)", () => {
@@ -167,7 +169,7 @@ describe("the events of a tree", () => {
           told
         )
       }
-    }).pipe(Effect.provide(house(noop)))
+    }).pipe(Effect.provide(kernel(noop)))
   )
 
   it.effect("are heard from the whole tree by a run that is only waited for", () => {
@@ -180,7 +182,7 @@ describe("the events of a tree", () => {
       assert.strictEqual((yield* Fiber.join(fiber)).text, "ok")
       assert.strictEqual(of(recorded, "run_completed").length, 4)
     }).pipe(
-      Effect.provide(house(noop)),
+      Effect.provide(kernel(noop)),
       Effect.provideService(Recorder.Recorder, { record: (event) => void recorded.push(event) })
     )
   })

@@ -3,21 +3,9 @@ import { Cause, Effect, Exit, Fiber, Layer, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Hooks, Kernel, Limits, Provider, RunStore, Skill } from "kernai"
 import { Scenario } from "kernai/testing"
-import {
-  agent,
-  command,
-  final,
-  house,
-  intervals,
-  isTask,
-  of,
-  overlap,
-  plan,
-  play,
-  slow,
-  stored,
-  told
-} from "../support/workflow.ts"
+import { command, final } from "../support/blocks.ts"
+import { kernel, of } from "../support/kernel.ts"
+import { agent, intervals, isTask, overlap, plan, play, slow, stored, told } from "../support/workflow.ts"
 
 const down = new Provider.ProviderError({ provider: "script", reason: "server_error", detail: "the model is down" })
 
@@ -38,7 +26,7 @@ describe("a task that fails", () => {
       assert.include(told(events, "run:t1/next"), `<block type="result" name="bad">error: ${down.message}</block>`)
       assert.include(told(events), `{"bad":"error: ${down.message}","good":"G","next":"N"}`)
       assert.strictEqual((yield* stored("run:t1/bad")).status.type, "failed")
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("has a result also when it gives up, or when its host has a bug", () =>
@@ -71,7 +59,7 @@ describe("a task that fails", () => {
         ])
       )
       assert.notInclude(told(events), "secret")
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("is stopped at its time limit, and its siblings are not", () =>
@@ -86,7 +74,7 @@ describe("a task that fails", () => {
         [["hangs", "the task took longer than 250 ms"]]
       )
       assert.deepStrictEqual(intervals(events).get("hangs"), [0, 250])
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("is stopped at its own time limit, counted from its own start", () =>
@@ -99,7 +87,7 @@ describe("a task that fails", () => {
         of(events, "task_complete").map((event) => event.result),
         ["F", "S"]
       )
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("that interrupts itself was interrupted, nothing else was", () =>
@@ -117,7 +105,7 @@ describe("a task that fails", () => {
       })
       assert.strictEqual(text, "ok")
       assert.include(told(events), `{"stops":"error: the task was interrupted","works":"W"}`)
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 })
 
@@ -164,7 +152,7 @@ describe("a parent that ends", () => {
       assert.strictEqual(state.status.type, "running")
       assert.strictEqual(state.currentTurn?.inFlight.length, 8)
       assert.strictEqual(state.currentTurn?.completed.length, 0)
-    }).pipe(Effect.provide(house(skill)))
+    }).pipe(Effect.provide(kernel(skill)))
   })
 
   it.effect("by its deadline stops every task with it (DR-21)", () => {
@@ -174,7 +162,7 @@ describe("a parent that ends", () => {
       assert.strictEqual(error?._tag, "CancellationError")
       assert.deepStrictEqual(counts, { now: 0, most: 8, started: 16 })
       assert.strictEqual(Math.max(...events.map((event) => event.at)), 1000)
-    }).pipe(Effect.provide(house(skill)))
+    }).pipe(Effect.provide(kernel(skill)))
   })
 
   it.effect("because a hook failed interrupts the siblings of the task it was asked about", () => {
@@ -194,7 +182,7 @@ describe("a parent that ends", () => {
       assert.strictEqual(counts.now, 0)
       assert.strictEqual(counts.started, 7)
       assert.strictEqual((yield* stored("run")).status.type, "failed")
-    }).pipe(Effect.provide(house(skill)))
+    }).pipe(Effect.provide(kernel(skill)))
   })
 
   it.effect("because a hook asked to finish starts no further task, and lets the others end", () =>
@@ -211,7 +199,7 @@ describe("a parent that ends", () => {
       assert.strictEqual(of(events, "task_start").length, 8)
       assert.strictEqual(of(events, "task_complete").length, 8)
       assert.strictEqual(overlap(intervals(events).values()), 8)
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("because its store is lost stops every task at once; no failure is told as a task's (R-5)", () => {
@@ -227,15 +215,15 @@ describe("a parent that ends", () => {
               )
             : store.commit(record, state)
       }
-      const kernel = Layer.fresh(Kernel.layer).pipe(Layer.provide(Layer.succeed(RunStore.RunStore, broken)))
+      const onBroken = Layer.fresh(Kernel.layer).pipe(Layer.provide(Layer.succeed(RunStore.RunStore, broken)))
       const { error, events } = yield* play({
         ...script,
         tasks: { ...script.tasks, t0: [slow(500, final("first"))] }
-      }).pipe(Effect.provide(kernel))
+      }).pipe(Effect.provide(onBroken))
       assert.strictEqual(error?._tag, "StoreError")
       assert.deepStrictEqual(counts, { now: 0, most: 7, started: 7 })
       assert.strictEqual(of(events, "task_error").length, 0)
       assert.strictEqual(of(events, "workflow_error").length, 1)
-    }).pipe(Effect.provide(house(skill)))
+    }).pipe(Effect.provide(kernel(skill)))
   })
 })

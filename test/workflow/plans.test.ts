@@ -1,7 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Block, BlockParser, Plan } from "kernai"
-import { command, final, house, of, plan, play, told } from "../support/workflow.ts"
+import { command, final } from "../support/blocks.ts"
+import { kernel, of } from "../support/kernel.ts"
+import { plan, play, told } from "../support/workflow.ts"
 
 const block = (content: string) => `<block type="plan">${content}</block>`
 const task = (id: string, more: object = {}) => ({ id, input: `do ${id}`, ...more })
@@ -52,11 +54,11 @@ describe("a plan that cannot run", () => {
         assert.include(heard, says)
         assert.strictEqual(text, "went on")
         assert.strictEqual(of(events, "task_start").length, 0)
-      }).pipe(Effect.provide(house()))
+      }).pipe(Effect.provide(kernel()))
     )
   }
 
-  it.effect("gives way to a valid one behind it, which runs", () =>
+  it.effect("gives way to a valid one behind it, which runs, and is explained all the same (BP-46, W-35)", () =>
     Effect.gen(function* () {
       const { events, text } = yield* play({
         root: [block("[]") + plan(["a"]), final("ok")],
@@ -68,7 +70,7 @@ describe("a plan that cannot run", () => {
         ["A"]
       )
       assert.strictEqual(text, "ok")
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("is told next to the results of commands beside it", () =>
@@ -77,7 +79,7 @@ describe("a plan that cannot run", () => {
       const heard = told(events)
       assert.include(heard, '<block type="result" name="/tasks">')
       assert.include(heard, "Your plan was not started")
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 })
 
@@ -112,7 +114,7 @@ describe("a plan with hostile names", () => {
       assert.strictEqual(children.size, ids.length + 1)
       assert.isUndefined(Reflect.get({}, "polluted"))
       assert.strictEqual({}.toString(), "[object Object]")
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 })
 
@@ -126,7 +128,7 @@ describe("a plan block that is no plan", () => {
         ["First I look, then I answer."]
       )
       assert.strictEqual(text, "ok")
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("does nothing when it stands alone: the model is asked to go on (BP-41)", () =>
@@ -134,7 +136,7 @@ describe("a plan block that is no plan", () => {
       const { events } = yield* play({ root: [block("First I look."), final("ok")] })
       assert.strictEqual(of(events, "informational_only").length, 1)
       assert.notInclude(told(events), "not started")
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 })
 
@@ -153,7 +155,7 @@ describe("a plan of a sub-agent", () => {
       assert.strictEqual(of(events, "task_complete")[0]?.result, "done without")
       assert.strictEqual(Math.max(...events.map((event) => event.depth)), 1)
       assert.strictEqual(text, "ok")
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 })
 
@@ -167,7 +169,7 @@ describe("a plan next to other blocks", () => {
       assert.deepStrictEqual(of(events, "blocks_ignored")[0]?.kinds, ["command", "final"])
       assert.include(told(events), "Ignored in your reply: 'command', 'final'")
       assert.strictEqual(of(events, "builtin_result").length, 0)
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("is the first valid one: a later plan block is not looked at (BP-46)", () =>
@@ -181,7 +183,7 @@ describe("a plan next to other blocks", () => {
         ["a"]
       )
       assert.strictEqual(of(events, "plan_rejected").length, 0)
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 })
 
@@ -205,7 +207,7 @@ describe("/tasks and /workflow", () => {
         after,
         '{"depth":0,"goal":"test","strategy":"mixed","tasks":[{"id":"10","input":"do 10","parallel":false,"depends_on":[],"status":"done","result":"ten"},{"id":"2","input":"do 2","parallel":false,"depends_on":["10"],"status":"done","result":"two"}],"task_results":{"10":"ten","2":"two"}}'
       )
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("quote tasks and their results so that none of them closes the block or forges another (BP-76, S-6)", () =>
@@ -226,7 +228,7 @@ describe("/tasks and /workflow", () => {
       )
       assert.strictEqual(Block.unescape(blocks[0]?.content ?? ""), list)
       assert.strictEqual(text, "ok")
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("forget the first workflow when a second one runs (BP-153)", () =>
@@ -240,6 +242,6 @@ describe("/tasks and /workflow", () => {
       const runs = of(events, "run_started").map((event) => event.runId)
       assert.deepStrictEqual(runs, ["run", "run:t1/a", "run:t2/a", "run:t2/b"])
       assert.strictEqual(text, "ok")
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 })

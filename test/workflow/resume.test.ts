@@ -4,7 +4,9 @@ import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { Kernel, Skill } from "kernai"
 import { Scenario } from "kernai/testing"
-import { agent, command, final, house, of, plan, slow, takeUp, told } from "../support/workflow.ts"
+import { command, final } from "../support/blocks.ts"
+import { kernel, of } from "../support/kernel.ts"
+import { agent, plan, slow, takeUp, told } from "../support/workflow.ts"
 
 /** A skill that takes a second and tells which calls entered it and which left it. */
 const worker = (effects: Skill.Effects) => {
@@ -62,7 +64,7 @@ describe("a workflow cut off half-way", () => {
       assert.deepStrictEqual(entered, ["run:t1/work:t1.0", "run:t1/work:t1.0"])
       assert.strictEqual(left.length, 1)
       assert.strictEqual(of(events, "run_started").length, 1)
-    }).pipe(Effect.provide(house(skill)))
+    }).pipe(Effect.provide(kernel(skill)))
   })
 
   it.effect("asks about a write of a task that was in flight, and runs nothing before it knows (DR-16)", () => {
@@ -82,7 +84,7 @@ describe("a workflow cut off half-way", () => {
       assert.strictEqual(told1.text, "ok")
       assert.strictEqual(entered.length, 1)
       assert.include(told(told1.events, "run:t1/work"), "it had worked")
-    }).pipe(Effect.provide(house(skill)))
+    }).pipe(Effect.provide(kernel(skill)))
   })
 
   it.effect("runs the write again when told to (DR-17)", () => {
@@ -92,7 +94,7 @@ describe("a workflow cut off half-way", () => {
       const { text } = yield* takeUp(script, { replay: { "run:t1/work:t1.0": "retry" } })
       assert.strictEqual(text, "ok")
       assert.deepStrictEqual(entered, ["run:t1/work:t1.0", "run:t1/work:t1.0"])
-    }).pipe(Effect.provide(house(skill)))
+    }).pipe(Effect.provide(kernel(skill)))
   })
 
   it.effect("takes a given result of a task for its own, without running it", () => {
@@ -105,6 +107,6 @@ describe("a workflow cut off half-way", () => {
       assert.strictEqual(text, "ok")
       assert.include(told(events), '"work":"given"')
       assert.strictEqual(entered.length, 1)
-    }).pipe(Effect.provide(house(skill)))
+    }).pipe(Effect.provide(kernel(skill)))
   })
 })

@@ -2,7 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Policy, Skill } from "kernai"
 import type { Scenario } from "kernai/testing"
-import { command, final, house, of, plan, play, stored, takeUp, told } from "../support/workflow.ts"
+import { command, final } from "../support/blocks.ts"
+import { kernel, of } from "../support/kernel.ts"
+import { plan, play, stored, takeUp, told } from "../support/workflow.ts"
 
 /** Two skills that tell how often they were entered. */
 const pair = () => {
@@ -40,7 +42,7 @@ describe("a sub-agent", () => {
         assert.deepStrictEqual(entered, [])
         assert.strictEqual(of(events, "skill_error").length, 1)
         assert.strictEqual(text, "ok")
-      }).pipe(Effect.provide(house(...skills)))
+      }).pipe(Effect.provide(kernel(...skills)))
     })
   }
 
@@ -55,7 +57,7 @@ describe("a sub-agent", () => {
       assert.include(mine ?? "", "open")
       assert.notInclude(mine ?? "", "secret")
       assert.strictEqual(its, mine)
-    }).pipe(Effect.provide(house(...skills)))
+    }).pipe(Effect.provide(kernel(...skills)))
   })
 
   it.effect("keeps within the skills the host allows for the run (BP-65)", () => {
@@ -64,7 +66,7 @@ describe("a sub-agent", () => {
       const { events } = yield* play(asking(command("secret") + command("open")), { allowedSkills: ["open"] })
       assert.deepStrictEqual(entered, ["run:t1/a:t1.1"])
       assert.include(told(events, "run:t1/a"), "Skill 'secret' is not allowed")
-    }).pipe(Effect.provide(house(...skills)))
+    }).pipe(Effect.provide(kernel(...skills)))
   })
 
   it.effect("is asked about by the same policy, which knows its depth and its root (AC-18, AC-19)", () => {
@@ -85,7 +87,7 @@ describe("a sub-agent", () => {
         [{ depth: 1, name: "open", rootRunId: "run", runId: "run:t1/a" }]
       )
       assert.include(told(events, "run:t1/a"), "not for tasks")
-    }).pipe(Effect.provide(house(...skills)))
+    }).pipe(Effect.provide(kernel(...skills)))
   })
 })
 
@@ -126,7 +128,7 @@ describe("a task that needs a person", () => {
       assert.strictEqual(of(events, "workflow_complete").length, 0)
       assert.strictEqual(of(events, "task_error").length, 0)
       assert.strictEqual((yield* stored("run")).status.type, "paused")
-    }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(house(...skills)))
+    }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))
   })
 
   it.effect("goes on with the answers, each for its own task; what is unanswered pauses again", () => {
@@ -143,7 +145,7 @@ describe("a task that needs a person", () => {
       assert.strictEqual(entered.length, 2)
       assert.include(told(third.events, "run:t1/b"), "too late")
       assert.include(told(third.events), '{"a":"done a","b":"done b","c":"done c","after":"done after"}')
-    }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(house(...skills)))
+    }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))
   })
 
   it.effect("holds up the later tasks of its sequence, but no parallel one", () => {
@@ -158,7 +160,7 @@ describe("a task that needs a person", () => {
         ["c", "a"]
       )
       assert.deepStrictEqual(entered, ["run:t1/c:t1.0"])
-    }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(house(...skills)))
+    }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))
   })
 
   it.effect("takes no answer to a question it did not ask (R-25)", () => {
@@ -168,6 +170,6 @@ describe("a task that needs a person", () => {
       const { error } = yield* takeUp(script, { approvals: [{ toolCallId: "run:t1/c:t1.0", approved: true }] })
       assert.strictEqual(error?._tag, "ApprovalNotFound")
       assert.strictEqual(entered.length, 1)
-    }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(house(...skills)))
+    }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))
   })
 })

@@ -2,7 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { type Kernel, Media, MediaStore, Provider, Skill } from "kernai"
 import { Scenario } from "kernai/testing"
-import { command, final, house, intervals, of, overlap, plan, play, slow, stored, told } from "../support/workflow.ts"
+import { command, final } from "../support/blocks.ts"
+import { kernel, of } from "../support/kernel.ts"
+import { intervals, overlap, plan, play, slow, stored, told } from "../support/workflow.ts"
 
 const spy = (script: Scenario.Script) => {
   const requests: Array<Provider.Request> = []
@@ -41,7 +43,7 @@ describe("the tasks of a workflow", () => {
       const child = yield* stored("run:t1/t2")
       assert.strictEqual(child.status.type, "completed")
       assert.strictEqual(child.turns.length, 1)
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("overlap no more than taskConcurrency allows, and use all of it", () =>
@@ -54,7 +56,7 @@ describe("the tasks of a workflow", () => {
       const times = intervals(events)
       assert.strictEqual(overlap(times.values()), 3)
       assert.strictEqual(Math.max(...Array.from(times.values(), ([, to]) => to)), 400)
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("wait for a slot of the tree, with eight at once by default (CP-15)", () =>
@@ -66,7 +68,7 @@ describe("the tasks of a workflow", () => {
       const two = yield* play(script, { runId: "other", agent: { spawn: { maxAgents: 3, maxDepth: 1 } } })
       assert.strictEqual(overlap(intervals(two.events).values()), 2)
       assert.strictEqual(two.text, "ok")
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("start as soon as what they wait for is done, beside slower siblings (BP-57)", () =>
@@ -82,7 +84,7 @@ describe("the tasks of a workflow", () => {
       const times = intervals(events)
       assert.deepStrictEqual(times.get("next"), [100, 150])
       assert.deepStrictEqual(times.get("slow"), [0, 500])
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("exclude each other when they are sequential, and keep their order", () =>
@@ -100,7 +102,7 @@ describe("the tasks of a workflow", () => {
           [200, 300]
         ]
       )
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("are told to the parent in the order of the plan, whoever finished first (BP-58, BP-60)", () =>
@@ -118,7 +120,7 @@ describe("the tasks of a workflow", () => {
         `<block type="result" name="tasks">{"10":"ten","2":"two","__proto__":"proto"}</block>`
       )
       assert.isUndefined(Reflect.get({}, "polluted"))
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("may be named by any text that is not blank, half a surrogate pair included (BP-50, BP-58, R-8)", () =>
@@ -137,7 +139,7 @@ describe("the tasks of a workflow", () => {
       const children = of(events, "run_started").slice(1)
       assert.strictEqual(new Set(children.map((event) => event.runId)).size, ids.length)
       assert.isTrue(children.every((event) => event.runId.isWellFormed()))
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("read the results they waited for before their own input (BP-61)", () =>
@@ -155,7 +157,7 @@ describe("the tasks of a workflow", () => {
         input,
         `<block type="result" name="b">2</block>\n<block type="result" name="a">1 </block>\n\nadd up`
       )
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect(
@@ -175,7 +177,7 @@ describe("the tasks of a workflow", () => {
         assert.include(system, "You are terse.")
         assert.notInclude(system, "/workflow")
         assert.include(JSON.stringify(root?.messages[0]), "/workflow")
-      }).pipe(Effect.provide(house()))
+      }).pipe(Effect.provide(kernel()))
   )
 
   it.effect(
@@ -204,7 +206,7 @@ describe("the tasks of a workflow", () => {
         assert.include(told(events), `<block type="media" id="${id}" kind="image" mime="image/png"/>`)
       }).pipe(
         Effect.provide(
-          house(
+          kernel(
             Skill.make("draw", {
               description: "Draws",
               input: Schema.Struct({}),
@@ -244,6 +246,6 @@ describe("the tasks of a workflow", () => {
         { taskId: "a", input: "do a", result: "A", error: null, durationMs: 10 },
         { taskId: "b", input: "do b", result: null, error: down.message, durationMs: 0 }
       ])
-    }).pipe(Effect.provide(house()))
+    }).pipe(Effect.provide(kernel()))
   )
 })
