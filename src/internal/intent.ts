@@ -148,7 +148,7 @@ const readBlocks = (reply: Reply, view: View, facts: Array<Fact>): Intent => {
     const others = blocks.filter((block) => block !== workflow.block)
     const passedOver = note(others, "a plan stands alone", facts)
     return {
-      outcome: { type: "workflow", plan: workflow.plan, ...noted(passedOver, unclosed) },
+      outcome: { type: "workflow", plan: workflow.plan, ...noted(passedOver, refused, unclosed) },
       calls: tasksOf(workflow.plan, view),
       facts
     }
@@ -189,18 +189,18 @@ const findPlan = (
   blocks: ReadonlyArray<Block.Block>,
   view: View,
   facts: Array<Fact>
-): { readonly plan?: Plan.Plan; readonly block?: Block.Block; readonly rejected?: string } => {
+): { readonly plan?: Plan.Plan; readonly block?: Block.Block; readonly rejected: string | undefined } => {
   let rejected: string | undefined
   for (const block of blocks) {
     if (block.type !== "plan") continue
     // Thinking aloud in a plan block is no failed workflow (W-34).
     if (Plan.isProse(block.content)) continue
     const plan = view.depth > 0 ? Result.fail(Plan.nested) : Plan.validate(block.content, view.limits)
-    if (Result.isSuccess(plan)) return { plan: plan.success, block }
+    if (Result.isSuccess(plan)) return { plan: plan.success, block, rejected }
     facts.push({ type: "plan_rejected", reason: plan.failure.reason, raw: block.content })
     rejected ??= plan.failure.message
   }
-  return rejected === undefined ? {} : { rejected }
+  return { rejected }
 }
 
 /** Tasks are called in the order their results are told (BP-58). */
