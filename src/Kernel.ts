@@ -325,6 +325,9 @@ export const layer: Layer.Layer<
 /**
  * The kernel with everything in memory: needs only skills and a provider.
  *
+ * Its store is its own. Where others ask it too, for `questions`, `answer`, `fork` or a `RunWorker`, put `layer` on
+ * `RunStore.layerMemory` with `Layer.provideMerge`.
+ *
  * @category layers
  * @since 0.1.0
  */

@@ -12,6 +12,7 @@ import {
   type ModelRegistry,
   type Provider,
   type RunState,
+  type RunStore,
   Skill,
   SkillRegistry
 } from "kernai"
@@ -63,6 +64,16 @@ const wait = Skill.make("wait", { description: "Waits", input: Schema.Struct({})
 export const toolkit = SkillTools.toToolkit(look, wait)
 type Services<T> = T extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
 yes<Equal<Services<typeof toolkit>, Atlas | Clock>>()
+
+// ---------------------------------------------------------------- questions
+
+export const questions = Kernel.questions("r")
+yes<
+  Equal<
+    typeof questions,
+    Effect.Effect<ReadonlyArray<RunState.Approval>, KernelError.RunNotFound | KernelError.StoreError, RunStore.RunStore>
+  >
+>()
 
 // ---------------------------------------------------------------- skills of an agent
 
