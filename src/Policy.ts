@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import type { CallKind } from "./Call.ts"
-import { askPolicy, decided, effectOf } from "./internal/askPolicy.ts"
+import { askPolicy, decided, effectOf, shows } from "./internal/askPolicy.ts"
 import { closeOver } from "./internal/closeOver.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
 import { compile } from "./internal/rules.ts"
@@ -199,7 +199,7 @@ export const stricter = (a: Decision, b: Decision): Decision => (rank[b._tag] > 
 export const combine = (a: PolicyShape | undefined, b: PolicyShape | undefined): PolicyShape | undefined => {
   if (a === undefined || b === undefined || a === b) return a ?? b
   return {
-    visible: (name, scope) => (a.visible?.(name, scope) ?? true) && (b.visible?.(name, scope) ?? true),
+    visible: (name, scope) => shows(a, name, scope) && shows(b, name, scope),
     authorize: (call) =>
       Effect.flatMap(askPolicy(a, call), (first) =>
         first._tag === "Denied"

@@ -273,6 +273,22 @@ describe("a run under rules", () => {
     }).pipe(Effect.provide(layer))
   })
 
+  it.effect("shows nothing, and lets nothing run, where a policy throws when it is asked what to show (AC-18)", () => {
+    const { layer, mock } = kernel(
+      Layer.succeed(Policy.Policy, {
+        authorize: () => Effect.succeed(Policy.allowed),
+        visible: () => {
+          throw new Error("bug")
+        }
+      })
+    )
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, "go")
+      assert.include(toldLast(mock), "is not available")
+      assert.deepStrictEqual(ran, [])
+    }).pipe(Effect.provide(layer))
+  })
+
   it.effect("denies when a policy given as a value dies", () => {
     const { layer, mock } = kernel(Layer.succeed(Policy.Policy, { authorize: () => Effect.die("bug") }))
     return Effect.gen(function* () {

@@ -7,11 +7,20 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type { Decision, PolicyCall, PolicyShape } from "../Policy.ts"
+import type { Decision, PolicyCall, PolicyScope, PolicyShape } from "../Policy.ts"
 
 /** Asks a policy about a call. */
 export const askPolicy = (policy: Pick<PolicyShape, "authorize">, call: PolicyCall): Effect.Effect<Decision> =>
   decided(Effect.suspend(() => effectOf(policy.authorize(call))))
+
+/** Whether a policy shows the callable of this name; one that throws shows none. */
+export const shows = (policy: PolicyShape | undefined, name: string, scope: PolicyScope): boolean => {
+  try {
+    return policy?.visible === undefined || Boolean(policy.visible(name, scope))
+  } catch {
+    return false
+  }
+}
 
 /** The decision of an effect; `policy_error` when it fails or gives none. */
 export const decided = <E, R>(said: Effect.Effect<Decision, E, R>): Effect.Effect<Decision, never, R> =>

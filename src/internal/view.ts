@@ -16,6 +16,7 @@ import type { AnyProtocol } from "../Protocol.ts"
 import * as ProtocolRegistry from "../ProtocolRegistry.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as SkillRegistry from "../SkillRegistry.ts"
+import { shows } from "./askPolicy.ts"
 import { jsonObject, type JsonObject } from "./json.ts"
 import { policyScope, type AnyAgent, type Run } from "./run.ts"
 
@@ -27,8 +28,7 @@ export const visibleSkills = (run: Run): Effect.Effect<ReadonlyArray<AnySkill>> 
       model: run.model,
       allowed: run.allowed
     })
-    const visible = run.policy?.visible
-    return visible === undefined ? shown : shown.filter((skill) => visible(skill.name, policyScope(run)))
+    return run.policy === undefined ? shown : shown.filter((skill) => shows(run.policy, skill.name, policyScope(run)))
   })
 
 /** Why the agent may not call a skill, if it may not (BP-65, BP-66). */
@@ -40,7 +40,7 @@ const refusalBy = (run: Run, skill: AnySkill, listed: ReturnType<typeof Agents.s
   const model = run.agent.gate === "listing" ? undefined : run.model
   const reason = SkillRegistry.allowed(skill, { agentSkills, model, allowed: run.allowed })
   if (reason !== undefined) return reason
-  return run.policy?.visible?.(skill.name, policyScope(run)) === false ? "is not available" : undefined
+  return shows(run.policy, skill.name, policyScope(run)) ? undefined : "is not available"
 }
 
 /** Why a protocol may not call a skill for the agent, if it may not (S-15); see `Protocol.ProtocolScope`. */

@@ -17,7 +17,7 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Content from "../../Content.ts"
-import { askPolicy } from "../../internal/askPolicy.ts"
+import { askPolicy, shows } from "../../internal/askPolicy.ts"
 import { explain } from "../../internal/explain.ts"
 import { isJsonObject, type JsonObject, jsonObject } from "../../internal/json.ts"
 import { plain } from "../../internal/plain.ts"
@@ -53,7 +53,7 @@ export const make: Effect.Effect<Tools, never, SkillRegistry> = /*#__PURE__*/ Ef
   const isThere = (name: string) =>
     (offered === "all" || offered.includes(name)) &&
     Option.isSome(registry.find(name)) &&
-    policy?.visible?.(name, scopeOf("")) !== false
+    shows(policy, name, scopeOf(""))
 
   const register = Effect.fnUntraced(function* (asked: Offered) {
     offered = asked
