@@ -1,15 +1,17 @@
 /**
- * What a store of runs holds what it is given against, before it looks at what it has.
+ * What follows what in a journal: the rules every store of runs refuses and reads by.
  *
  * A journal has no gap and is of one run: its first record is revision 1, each
- * later one follows the one before it. Every store refuses by these rules, so
- * none takes what another would not (DR-6).
+ * later one follows the one before it. No store takes what another would not
+ * (DR-6), and what was stored folds, or is corrupt.
  *
  * @since 0.1.0
  */
 import type * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
 import { ConcurrentAppendError, StoreError } from "../KernelError.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
+import { advance } from "./advance.ts"
 
 /**
  * Why a record cannot be the first of a run, if it cannot.
@@ -68,3 +70,17 @@ const gapIn = (records: Arr.NonEmptyReadonlyArray<RunRecord>): ConcurrentAppendE
   }
   return undefined
 }
+
+/** Folds records that were read, from a state on. */
+export const foldFrom = (
+  state: RunState | undefined,
+  records: ReadonlyArray<RunRecord>
+): Effect.Effect<RunState | undefined, StoreError> =>
+  Effect.try({
+    try: () => {
+      let next = state
+      for (const record of records) next = advance(next, record)
+      return next
+    },
+    catch: (error) => new StoreError({ operation: "load", reason: "corrupt", detail: String(error) })
+  })

@@ -11,10 +11,10 @@ import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type * as Marks from "../../internal/marks.ts"
+import { foldFrom } from "../../internal/succession.ts"
 import { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
-import { advance } from "../../RunState.ts"
 import { failed } from "./disk.ts"
 import * as Heads from "./head.ts"
 import * as Log from "./log.ts"
@@ -47,7 +47,7 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
     let state = start
     for (let after = place; ;) {
       const next = yield* page(log, after)
-      for (const record of next.records) state = yield* step(state, record)
+      state = yield* foldFrom(state, next.records)
       if (next.place.offset === after.offset) return state
       after = next.place
     }
@@ -99,11 +99,5 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
     reader
   }
 }
-
-const step = (state: RunState | undefined, record: RunRecord) =>
-  Effect.try({
-    try: () => advance(state, record),
-    catch: (error) => new StoreError({ operation: "load", reason: "corrupt", detail: String(error) })
-  })
 
 const corrupt = (detail: string) => Effect.fail(new StoreError({ operation: "read", reason: "corrupt", detail }))

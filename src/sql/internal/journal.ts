@@ -9,10 +9,10 @@ import * as Result from "effect/Result"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
-import { StoreError } from "../../KernelError.ts"
+import { foldFrom } from "../../internal/succession.ts"
+import type { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
-import { advance } from "../../RunState.ts"
 import { corrupt, readable } from "./fault.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
@@ -98,7 +98,7 @@ export const make = (sql: SqlClient, codec: RunCodec.RunCodec) => {
     let state = start
     for (;;) {
       const records = yield* page(found.run, state?.revision ?? 0)
-      state = yield* fold(state, records)
+      state = yield* foldFrom(state, records)
       if (records.length < PAGE) break
     }
     return state === undefined || state.revision < found.revision
@@ -117,13 +117,3 @@ export const make = (sql: SqlClient, codec: RunCodec.RunCodec) => {
 
   return { find, entry, bodies, load, reader }
 }
-
-const fold = (state: RunState | undefined, records: ReadonlyArray<RunRecord>) =>
-  Effect.try({
-    try: () => {
-      let next = state
-      for (const record of records) next = advance(next, record)
-      return next
-    },
-    catch: (error) => new StoreError({ operation: "load", reason: "corrupt", detail: String(error) })
-  })
