@@ -529,6 +529,18 @@ describe("Skill settings (BP-92, BP-93)", () => {
     })
   )
 
+  it.effect("takes nothing of a resolver for not set (BP-92)", () =>
+    Effect.gen(function* () {
+      const nothing: null = Reflect.get({}, "absent")
+      const resolver = { resolve: () => Effect.succeed(nothing) }
+      const host = asking((context) => context.config("host"))
+      assert.strictEqual(yield* Effect.provideService(host, Skill.ConfigResolver, resolver), "localhost")
+      const token = asking((context) => context.credential("token"))
+      const missing = yield* Effect.flip(Effect.provideService(token, Skill.CredentialResolver, resolver))
+      assert.instanceOf(missing, Skill.CredentialMissing)
+    }).pipe(env({}))
+  )
+
   it.effect("asks the resolver once per key and execution, nothing before", () =>
     Effect.gen(function* () {
       const asked: Array<string> = []

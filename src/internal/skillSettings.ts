@@ -125,7 +125,8 @@ const readConfig = /*#__PURE__*/ Effect.fnUntraced(function* (execution: Executi
   if (spec === undefined) return yield* undeclared(skill, key, "configuration", configSpecs)
   const text = yield* (yield* ConfigResolver).resolve(skill, key)
   const type = spec.type ?? "string"
-  const value = text === null ? (spec.default ?? null) : coerce(text, type)
+  // A resolver without types may give `undefined` for what it has not.
+  const value = text == null ? (spec.default ?? null) : coerce(text, type)
   if (value === undefined) return yield* new SkillSettingInvalid({ skill, key, reason: `expected ${type}` })
   configs.set(key, value)
   return value
@@ -137,7 +138,7 @@ const readCredential = /*#__PURE__*/ Effect.fnUntraced(function* (execution: Exe
   if (cached !== undefined) return cached
   const spec = credentialSpecs.get(key)
   if (spec === undefined) return yield* undeclared(skill, key, "credential", credentialSpecs)
-  const value = yield* (yield* CredentialResolver).resolve(skill, key)
+  const value = (yield* (yield* CredentialResolver).resolve(skill, key)) ?? null
   if (value === null && spec.required === true) {
     return yield* new CredentialMissing({ skill, key, variable: variable(skill, key) })
   }
