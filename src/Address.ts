@@ -132,7 +132,7 @@ export interface TopicIdParts {
  * @category schemas
  * @since 0.1.0
  */
-export const AgentIdFromString: Schema.Codec<AgentId, string> = /*#__PURE__*/ fromString(AgentId, AgentId.parse)
+export const AgentIdFromString: Schema.Codec<AgentId, string> = /*#__PURE__*/ fromString(AgentId)
 
 /**
  * A topic's address as its text.
@@ -140,7 +140,7 @@ export const AgentIdFromString: Schema.Codec<AgentId, string> = /*#__PURE__*/ fr
  * @category schemas
  * @since 0.1.0
  */
-export const TopicIdFromString: Schema.Codec<TopicId, string> = /*#__PURE__*/ fromString(TopicId, TopicId.parse)
+export const TopicIdFromString: Schema.Codec<TopicId, string> = /*#__PURE__*/ fromString(TopicId)
 
 const unnamed = "default"
 
@@ -171,14 +171,13 @@ function split<A>(input: string, make: Make<A>): Result.Result<A, InvalidAddress
 }
 
 function fromString<A extends { readonly toString: () => string }, E>(
-  schema: Schema.Codec<A, E>,
-  parse: (input: string) => Result.Result<A, InvalidAddress>
+  schema: Schema.Codec<A, E> & { readonly parse: (input: string) => Result.Result<A, InvalidAddress> }
 ): Schema.Codec<A, string> {
   return Schema.String.pipe(
     Schema.decodeTo(Schema.toType(schema), {
       decode: SchemaGetter.transformEffect((input: string) =>
         Effect.fromResult(
-          Result.mapError(parse(input), (error) => new SchemaIssue.InvalidValue({ message: error.message }))
+          Result.mapError(schema.parse(input), (error) => new SchemaIssue.InvalidValue({ message: error.message }))
         )
       ),
       encode: SchemaGetter.transform((address: A) => address.toString())

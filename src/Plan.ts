@@ -94,7 +94,7 @@ export const Task = /*#__PURE__*/ Schema.Struct({
   input: Schema.String,
   /** What the model asked for; `isParallel` says what happens. */
   parallel: Schema.Boolean,
-  dependsOn: Schema.Array(Schema.String),
+  dependsOn: /*#__PURE__*/ Schema.Array(Schema.String),
   status: Status
 })
 
@@ -131,7 +131,7 @@ export interface Plan extends Schema.Schema.Type<typeof Plan> {}
 export const Plan = /*#__PURE__*/ Schema.Struct({
   goal: Schema.String,
   strategy: Strategy,
-  tasks: Schema.Array(Task)
+  tasks: /*#__PURE__*/ Schema.Array(Task)
 })
 
 /**
