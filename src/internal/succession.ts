@@ -11,7 +11,7 @@ import type * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import { ConcurrentAppendError, StoreError } from "../KernelError.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
-import { advance } from "./advance.ts"
+import { advance } from "../RunState.ts"
 
 /**
  * Why a record cannot be the first of a run, if it cannot.
