@@ -73,17 +73,21 @@ export const runsBench = async (): Promise<ReadonlyArray<Row>> => {
   }
   await Effect.runPromise(Fiber.join(fiber))
 
-  const half = Effect.runFork(Effect.provide(all, kernel()))
-  await new Promise((resolve) => setTimeout(resolve, (steps * wait) / 2 + 400))
-  const stopping = performance.now()
-  await Effect.runPromise(Fiber.interrupt(half))
-  const settled = (performance.now() - stopping) / 1000
-  const left = timers()
+  const settling: Array<number> = []
+  let left = 0
+  for (let round = 0; round < 3; round++) {
+    const half = Effect.runFork(Effect.provide(all, kernel()))
+    await new Promise((resolve) => setTimeout(resolve, (steps * wait) / 2 + 400))
+    const stopping = performance.now()
+    await Effect.runPromise(Fiber.interrupt(half))
+    settling.push((performance.now() - stopping) / 1000)
+    left = Math.max(left, timers())
+  }
   const row = (name: string, value: number, bound: number): Row => ({ name, value, bound, pass: value <= bound })
   return [
     row(`runs: wall time of ${runs} at once over the ideal`, wall, 3),
     row("runs: kB of heap per run at the peak", (peak - before) / runs / 1000, 50),
-    row("runs: seconds until all settle when cancelled half-way", settled, 0.3),
+    row("runs: seconds until all settle when cancelled half-way", median(settling), 0.3),
     row("runs: timers left after cancelling", left, 0)
   ]
 }
