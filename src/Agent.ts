@@ -101,7 +101,10 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   readonly contextWindow: number | undefined
   /** Tokens kept free for the reply. Default: 4096. */
   readonly reservedOutputTokens: number
-  /** Reads the text of the final block: `Schema.String`, or JSON of the caller's schema. */
+  /**
+   * Reads the text of the final block: `Schema.String`, or JSON of the caller's schema. A schema whose JSON is a
+   * string takes a text without quotes, too.
+   */
   readonly output: Schema.ConstraintDecoder<Output>
   /** Whether `output` is the caller's own schema: its misfits are told to the model. */
   readonly typed: boolean

@@ -840,6 +840,34 @@ describe("a typed answer", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  const words: ReadonlyArray<readonly [said: string, output: Schema.ConstraintDecoder<unknown>, read: unknown]> = [
+    ["spam", Schema.Literals(["spam", "ham"]), "spam"],
+    ['"ham"', Schema.Literals(["spam", "ham"]), "ham"],
+    ["42", Schema.String, "42"],
+    ["42", Schema.NumberFromString, 42],
+    ["2026-01-02T00:00:00Z", Schema.Date, new Date("2026-01-02T00:00:00Z")]
+  ]
+  for (const [said, output, read] of words) {
+    it.effect(`may be a word or a sentence that leaves its quotes out, such as ${said} for ${output.ast._tag}`, () =>
+      Effect.gen(function* () {
+        const worded = Agent.make({ instructions: "You name.", model: Model.textOnly, output })
+        const result = yield* Kernel.run(worded, "go", { provider: MockProvider.make(final(said)) })
+        assert.deepStrictEqual(result.output, read)
+      }).pipe(Effect.provide(kernel()))
+    )
+  }
+
+  it.effect("is no text that set out to be JSON and is not", () =>
+    Effect.gen(function* () {
+      const sentence = Agent.make({ instructions: "You tell.", model: Model.textOnly, output: Schema.String })
+      const mock = MockProvider.make(final('"cut'), final('{"a": 1'), final("eggs"), final("told"))
+      assert.strictEqual((yield* Kernel.run(sentence, "go", { provider: mock })).output, "eggs")
+      const named = { ...typed, maxSteps: 1 }
+      const error = yield* Effect.flip(Kernel.run(named, "go", { provider: MockProvider.make(final("three")) }))
+      assert.strictEqual(error._tag, "MaxStepsReached")
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("is whole again after a resume of the finished run (AC-21, DR-15)", () =>
     Effect.gen(function* () {
       const first = yield* Kernel.run(typed, "go", { provider: MockProvider.make(final('{"count": 3}')), runId: "r" })

@@ -163,11 +163,16 @@ const decoderOf = (agent: AnyAgent) => {
   let decoder = decoders.get(agent)
   if (decoder === undefined) {
     const decode = Schema.decodeUnknownResult(agent.output)
-    decoder = (text) =>
+    const read = (text: string) =>
       Result.flatMap(
         // A schema may speak of itself: what nests too deeply for it must not end the process.
         Result.try({ try: () => decode(text), catch: () => "It cannot be read: it nests too deeply." }),
         Result.mapError((error) => error.message)
+      )
+    // A word or a sentence may leave its quotes out. What sets out to be JSON has to be it.
+    decoder = (text) =>
+      Result.orElse(read(text), (reason) =>
+        /^["{[]/.test(text) ? Result.fail(reason) : Result.mapError(read(JSON.stringify(text)), () => reason)
       )
     decoders.set(agent, decoder)
   }
