@@ -66,10 +66,10 @@ const path = (): Omit<Line, "line"> => {
   const steps: ReadonlyArray<readonly [file: string, names: string]> = [
     ["README.md", "examples/01-hello.ts"],
     ["examples/01-hello.ts", "Kernel"],
-    ["src/Kernel.ts", "./internal/begin.ts"],
+    ["src/Kernel.ts", "./internal/kernel.ts"],
+    ["src/internal/kernel.ts", "./begin.ts"],
     ["src/internal/begin.ts", "./loop.ts"],
-    ["src/internal/loop.ts", "./turn.ts"],
-    ["src/internal/turn.ts", "./intent.ts"]
+    ["src/internal/loop.ts", "./turn.ts"]
   ]
   const broken = steps.filter(([file, names]) => !readFileSync(join(root, file), "utf8").includes(names))
   return { pass: broken.length === 0, figure: broken.length === 0 ? `${steps.length} files` : broken.join("; ") }
