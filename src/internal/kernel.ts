@@ -25,7 +25,7 @@ import { remember } from "./kernelParts.ts"
 import type { Input, ResumeOptions, RunOptions } from "./options.ts"
 import * as Replays from "./replay.ts"
 import type { Ground } from "./run.ts"
-import { stored } from "./stored.ts"
+import { storedAt } from "./stored.ts"
 
 type Result<Output, R> = Effect.Effect<RunResult<Output>, KernelError, R>
 
@@ -79,7 +79,7 @@ export const make = (built: Built): Shape => {
     sink: Sink
   ): Result<Output, R> =>
     // Decoded by the agent's own schema, as that of a new run is.
-    Effect.flatMap(stored(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
+    Effect.flatMap(storedAt(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
       onGround(built, agent, options, sink, state, (ground) =>
         traced(
           ground,

@@ -8,12 +8,12 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import type { KernelError, StoreError } from "../KernelError.ts"
-import { ApprovalNotFound, RunNotFound } from "../KernelError.ts"
+import { ApprovalNotFound, type RunNotFound } from "../KernelError.ts"
 import type { Approval, ApprovalAnswer, RunRecord, RunState } from "../RunState.ts"
 import { advance } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import type { AnswerOptions } from "./options.ts"
-import { stored } from "./stored.ts"
+import { stored, storedAt } from "./stored.ts"
 
 /** Lets any worker take a run up at once: a lease that has ended tells it from one somebody runs without any. */
 export const offer = /*#__PURE__*/ Effect.fnUntraced(function* (
@@ -41,7 +41,7 @@ export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, KernelError> {
   const now = yield* Clock.currentTimeMillis
   const workerId = `${options.workerId ?? "local"}#${yield* Random.nextInt}`
-  const root = yield* stored(store, runId, options.revision)
+  const root = yield* storedAt(store, runId, options.revision)
   const tree = yield* treeOf(store, root)
   const open = new Set(tree.flatMap(questionsOf))
   for (const { toolCallId } of answers) {
@@ -88,9 +88,7 @@ export const questions = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore.Shape,
   runId: string
 ): Effect.fn.Return<ReadonlyArray<Approval>, RunNotFound | StoreError> {
-  const root = Option.getOrUndefined(yield* store.load(runId))
-  if (root === undefined) return yield* new RunNotFound({ runId })
-  const tree = yield* treeOf(store, root)
+  const tree = yield* treeOf(store, yield* stored(store, runId))
   return tree.flatMap((state) => (state.status.type === "completed" ? [] : openOf(state)))
 })
 

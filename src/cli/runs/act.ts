@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { stored } from "../../internal/stored.ts"
+import { storedAt } from "../../internal/stored.ts"
 import * as Kernel from "../../Kernel.ts"
 import type { ApprovalAnswer } from "../../RunState.ts"
 import { RunStore } from "../../RunStore.ts"
@@ -63,7 +63,7 @@ export const answer = Effect.fnUntraced(function* (decision: Decision) {
   const store = yield* Store.open(decision.store, { exists: true })
   yield* Effect.gen(function* () {
     if (Option.isNone(yield* (yield* RunStore).head(runId))) return yield* unknown(runId)
-    yield* stored(yield* RunStore, runId, revision)
+    yield* storedAt(yield* RunStore, runId, revision)
     const open = yield* Session.questions(runId)
     const calls = decision.calls.length === 0 ? open.map(({ toolCallId }) => toolCallId) : new Set(decision.calls)
     const answers = Array.from(calls, (toolCallId): ApprovalAnswer => ({
