@@ -28,7 +28,7 @@ export const visibleSkills = (run: Run): Effect.Effect<ReadonlyArray<AnySkill>> 
       model: run.model,
       allowed: run.allowed
     })
-    return run.policy === undefined ? shown : shown.filter((skill) => shows(run.policy, skill.name, policyScope(run)))
+    return run.policy?.visible === undefined ? shown : shown.filter((skill) => isShown(run, skill))
   })
 
 /** Why the agent may not call a skill, if it may not (BP-65, BP-66). */
@@ -40,8 +40,12 @@ const refusalBy = (run: Run, skill: AnySkill, listed: ReturnType<typeof Agents.s
   const model = run.agent.gate === "listing" ? undefined : run.model
   const reason = SkillRegistry.allowed(skill, { agentSkills, model, allowed: run.allowed })
   if (reason !== undefined) return reason
-  return shows(run.policy, skill.name, policyScope(run)) ? undefined : "is not available"
+  return isShown(run, skill) ? undefined : "is not available"
 }
+
+/** Whether the policy of the run shows a skill; most have none that hides. */
+const isShown = (run: Run, skill: AnySkill): boolean =>
+  run.policy?.visible === undefined || shows(run.policy, skill.name, policyScope(run))
 
 /** Why a protocol may not call a skill for the agent, if it may not (S-15); see `Protocol.ProtocolScope`. */
 export const refusalThrough = (run: Run, protocol: string, name: string): string | undefined => {
