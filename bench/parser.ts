@@ -10,14 +10,7 @@
 import { Cause, Effect, Stream } from "effect"
 import { fileURLToPath } from "node:url"
 import * as BlockParser from "../src/BlockParser.ts"
-
-/** One measured ratio. Without a bound it is there to be read. */
-export interface Row {
-  readonly name: string
-  readonly value: number
-  readonly bound: number
-  readonly pass: boolean
-}
+import { cpu, median, type Row } from "./support.ts"
 
 // ---------------------------------------------------------------- texts
 
@@ -255,15 +248,6 @@ const streamCount = (arrays: Arrays) =>
 const sourceOnly = (arrays: Arrays) => source(arrays).pipe(Stream.runDrain, Effect.runPromise)
 
 // ---------------------------------------------------------------- measuring
-
-const cpu = async (task: () => unknown): Promise<number> => {
-  const before = process.cpuUsage()
-  await task()
-  const spent = process.cpuUsage(before)
-  return spent.user + spent.system
-}
-
-const median = (values: ReadonlyArray<number>) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? NaN
 
 /** The CPU time of one task over that of another. */
 const ratio = async (task: () => unknown, base: () => unknown, rounds = 15): Promise<number> => {

@@ -11,7 +11,7 @@ export interface Row {
 }
 
 /** CPU microseconds of this process while `body` runs. */
-export const cpu = async (body: () => Promise<unknown> | void): Promise<number> => {
+export const cpu = async (body: () => unknown): Promise<number> => {
   const before = process.cpuUsage()
   await body()
   const { system, user } = process.cpuUsage(before)
