@@ -38,6 +38,23 @@ const process = (store: RunStore.Shape, pay?: Effect.Effect<string>, effects?: S
     Layer.provideMerge(Layer.succeed(RunStore.RunStore, store))
   )
 
+/** An agent that only other processes have. */
+const foreign = Agent.make({ name: "nobody", instructions: "", model: "scripted" })
+
+/** A store and its process, and how runs of an agent come to wait in it. */
+const crowded = Effect.map(RunStore.makeMemory, (store) => {
+  const layer = process(store)
+  const submit = (of: typeof agent | typeof foreign, runId: string) =>
+    Effect.provide(Kernel.submit(of, "pay eva", { runId }), layer)
+  return { store, layer, submit }
+})
+
+/** A store that notes how many runs each list had. */
+const noting = (store: RunStore.Shape, pages: Array<number>): RunStore.Shape => ({
+  ...store,
+  list: (filter) => Effect.tap(store.list(filter), (heads) => Effect.sync(() => pages.push(heads.length)))
+})
+
 const statusOf = (store: RunStore.Shape, runId: string) =>
   Effect.map(store.head(runId), (head) => Option.getOrThrow(head).status.type)
 
@@ -60,8 +77,7 @@ describe("RunWorker", () => {
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const layer = process(store)
-      const other = Agent.make({ name: "nobody", instructions: "", model: "scripted" })
-      yield* Effect.provide(Kernel.submit(other, "hi", { runId: "foreign" }), layer)
+      yield* Effect.provide(Kernel.submit(foreign, "hi", { runId: "foreign" }), layer)
       yield* Effect.provide(Kernel.submit(agent, "hi", { runId: "held" }), layer)
       yield* store.acquire("held", { workerId: "else", expiresAt: 60_000 }, 0)
       const stuck = process(store, Effect.never)
@@ -79,11 +95,7 @@ describe("RunWorker", () => {
 
   it.effect("looks at a page at a time, and finds a free run among hundreds that it cannot take up", () =>
     Effect.gen(function* () {
-      const store = yield* RunStore.makeMemory
-      const foreign = Agent.make({ name: "nobody", instructions: "", model: "scripted" })
-      const layer = process(store)
-      const submit = (of: typeof agent | typeof foreign, runId: string) =>
-        Effect.provide(Kernel.submit(of, "pay eva", { runId }), layer)
+      const { store, submit } = yield* crowded
       for (let n = 0; n < 250; n++) yield* submit(foreign, `foreign-${n}`)
       for (let n = 0; n < 250; n++) {
         yield* submit(agent, `held-${n}`)
@@ -92,10 +104,7 @@ describe("RunWorker", () => {
       yield* TestClock.adjust("1 milli")
       yield* submit(agent, "free")
       const pages: Array<number> = []
-      const counted: RunStore.Shape = {
-        ...store,
-        list: (filter) => Effect.tap(store.list(filter), (heads) => Effect.sync(() => pages.push(heads.length)))
-      }
+      const counted = noting(store, pages)
       const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(counted)), {
         startImmediately: true
       })
@@ -119,29 +128,20 @@ describe("RunWorker", () => {
 
   it.effect("finds what is submitted behind hundreds of waiting runs by its second look, whenever that is", () =>
     Effect.gen(function* () {
-      const store = yield* RunStore.makeMemory
-      const foreign = Agent.make({ name: "nobody", instructions: "", model: "scripted" })
-      const layer = process(store)
-      const submit = (of: typeof agent | typeof foreign, runId: string) =>
-        Effect.provide(Kernel.submit(of, "pay eva", { runId }), layer)
+      const { store, submit } = yield* crowded
       for (let n = 0; n < 650; n++) yield* submit(foreign, `foreign-${n}`)
       yield* TestClock.adjust("1 milli")
-      let lists = 0
       const pages: Array<number> = []
-      const counted: RunStore.Shape = {
-        ...store,
-        list: (filter) =>
-          Effect.tap(store.list(filter), (heads) => Effect.sync(() => (lists++, pages.push(heads.length))))
-      }
+      const counted = noting(store, pages)
       const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(counted)), {
         startImmediately: true
       })
       for (let n = 0; n < 20; n++) {
-        const before = lists
+        const before = pages.length
         yield* submit(agent, `new-${n}`)
         yield* TestClock.adjust("2 seconds")
         assert.strictEqual(yield* statusOf(store, `new-${n}`), "completed", `${n}`)
-        assert.isAtMost(lists - before, 4)
+        assert.isAtMost(pages.length - before, 4)
         if (n % 2 === 0) yield* TestClock.adjust("1 second")
       }
       assert.isAtMost(Math.max(...pages), 100)
@@ -151,11 +151,7 @@ describe("RunWorker", () => {
 
   it.effect("finds an old run that comes to be free among hundreds, however many new ones come", () =>
     Effect.gen(function* () {
-      const store = yield* RunStore.makeMemory
-      const foreign = Agent.make({ name: "nobody", instructions: "", model: "scripted" })
-      const layer = process(store)
-      const submit = (of: typeof agent | typeof foreign, runId: string) =>
-        Effect.provide(Kernel.submit(of, "pay eva", { runId }), layer)
+      const { layer, store, submit } = yield* crowded
       // Each at an instant of its own: five pages, the old run on the third.
       for (let n = 0; n < 500; n++) {
         yield* submit(n === 250 ? agent : foreign, n === 250 ? "old" : `foreign-${n}`)
