@@ -19,7 +19,7 @@ import type { Decision } from "../Policy.ts"
 import * as Policy from "../Policy.ts"
 import type { Approval, ToolResponseChange } from "../RunState.ts"
 import { askPolicy } from "./askPolicy.ts"
-import { unreviewed } from "./turnFold.ts"
+import { unanswered, unreviewed } from "./turnFold.ts"
 import { commit, type Draft, flush, write } from "./commit.ts"
 import { effectsOf, execute, skillCallOf } from "./dispatch.ts"
 import { goOn } from "./goOn.ts"
@@ -62,7 +62,7 @@ const openBatch = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.f
     ...(rewritten ? { calls } : {}),
     ...(approvals.length === 0 ? {} : { approvals })
   }
-  const open = approvals.filter((approval) => approval.answer === undefined)
+  const open = unanswered(approvals)
   if (open.length === 0) return yield* commit(run, "phase", [started])
   const metadata = question(open)
   yield* commit(run, "phase", [started, { type: "paused", reason: "approval_required", metadata }])
@@ -149,7 +149,7 @@ const nextCall = (run: Run): Effect.Effect<void, KernelError> => {
   // Asked for in an earlier life of the run, while other calls were under way.
   if (run.state.deferred !== undefined) return obey(run, run.state.deferred)
   if (run.state.approvals.length > 0) {
-    const open = run.state.approvals.filter((approval) => approval.answer === undefined)
+    const open = unanswered(run.state.approvals)
     if (open.length > 0) return pause(run, "approval_required", question(open))
   }
   const next = unreviewed(pending)

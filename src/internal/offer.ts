@@ -14,6 +14,7 @@ import { advance } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import type { AnswerOptions } from "./options.ts"
 import { stored, storedAt } from "./stored.ts"
+import { unanswered } from "./turnFold.ts"
 
 /** Lets any worker take a run up at once: a lease that has ended tells it from one somebody runs without any. */
 export const offer = /*#__PURE__*/ Effect.fnUntraced(function* (
@@ -89,7 +90,7 @@ export const questions = /*#__PURE__*/ Effect.fnUntraced(function* (
   runId: string
 ): Effect.fn.Return<ReadonlyArray<Approval>, RunNotFound | StoreError> {
   const tree = yield* treeOf(store, yield* stored(store, runId))
-  return tree.flatMap((state) => (state.status.type === "completed" ? [] : openOf(state)))
+  return tree.flatMap((state) => (state.status.type === "completed" ? [] : unanswered(state.approvals)))
 })
 
 /** A run and the tasks below it that have not ended. */
@@ -104,7 +105,6 @@ const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<ReadonlyA
   return Effect.map(below, (below) => [state, ...below.flat()])
 }
 
-const openOf = (state: RunState): ReadonlyArray<Approval> =>
-  state.approvals.filter((approval) => approval.answer === undefined)
-
-export const questionsOf = (state: RunState): ReadonlyArray<string> => openOf(state).map(({ toolCallId }) => toolCallId)
+/** The calls a run itself waits with, by id. */
+export const questionsOf = ({ approvals }: RunState): ReadonlyArray<string> =>
+  unanswered(approvals).map(({ toolCallId }) => toolCallId)

@@ -6,7 +6,7 @@
 import type { Call } from "../Call.ts"
 import * as Calls from "../Call.ts"
 import type { Message } from "../Message.ts"
-import type { ToolResponseChange, Turn } from "../RunState.ts"
+import type { Approval, ToolResponseChange, Turn } from "../RunState.ts"
 
 /** A list of nothing, shared by all who have none. */
 export const none: ReadonlyArray<never> = []
@@ -65,6 +65,10 @@ export const review = (turn: Turn, toolCallId: string, change: ToolResponseChang
 /** The first call that nobody has looked at yet. */
 export const unreviewed = (calls: ReadonlyArray<Call>): Call | undefined =>
   calls.find((call) => call.review !== "accepted")
+
+/** The calls that wait for a person (DR-22). */
+export const unanswered = (approvals: ReadonlyArray<Approval>): ReadonlyArray<Approval> =>
+  approvals.filter((approval) => approval.answer === undefined)
 
 /** Calls begin to run. */
 export const launch = (turn: Turn, ids: ReadonlyArray<string>): Turn => {
