@@ -62,8 +62,7 @@ export const answer = Effect.fnUntraced(function* (decision: Decision) {
   const input = decision.input === undefined ? undefined : yield* decodeInput(decision.input)
   const store = yield* Store.open(decision.store, { exists: true })
   yield* Effect.gen(function* () {
-    if (Option.isNone(yield* (yield* RunStore).head(runId))) return yield* unknown(runId)
-    yield* storedAt(yield* RunStore, runId, revision)
+    yield* Effect.catchTag(storedAt(yield* RunStore, runId, revision), "RunNotFound", () => unknown(runId))
     const open = yield* Session.questions(runId)
     const calls = decision.calls.length === 0 ? open.map(({ toolCallId }) => toolCallId) : new Set(decision.calls)
     const answers = Array.from(calls, (toolCallId): ApprovalAnswer => ({
