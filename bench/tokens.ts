@@ -43,23 +43,22 @@ const provider = (size: number): Provider.ProviderShape => ({
       const source = paced(size)
       let first = true
       let over = false
-      const last: Parts = [StreamPart.text("</final>"), StreamPart.finish()]
-      const read = (result: IteratorResult<number>): Pull.Pull<Parts> => {
+      let give: (pull: Pull.Pull<Parts>) => void = () => {}
+      const read = (result: IteratorResult<number>) => {
         if (result.done === true) {
-          if (over) return Cause.done()
+          if (over) return give(Cause.done())
           over = true
-          return Effect.succeed(last)
+          return give(Effect.succeed([StreamPart.text("</final>"), StreamPart.finish()]))
         }
         const parts: Parts = [StreamPart.text(first ? "<final>" : "abc ")]
         for (let index = 1; index < result.value; index++) parts.push(StreamPart.text("abc "))
         first = false
-        return Effect.succeed(parts)
+        give(Effect.succeed(parts))
       }
+      const fail = (error: unknown) => give(Effect.die(error))
       const next: Pull.Pull<Parts> = Effect.callback((resume) => {
-        source.next().then(
-          (result) => resume(read(result)),
-          (error) => resume(Effect.die(error))
-        )
+        give = resume
+        source.next().then(read, fail)
       })
       return Stream.fromPull(Effect.succeed(next))
     })
@@ -70,11 +69,10 @@ type Parts = Arr.NonEmptyArray<StreamPart.StreamPart>
 const kernai = async (size: number) => {
   let seen = 0
   await Kernel.stream(agent, "go", { provider: provider(size) }).pipe(
-    Stream.runForEachArray((events) =>
-      Effect.sync(() => {
-        for (const event of events) if (event.type === "block_content") seen += event.text.length
-      })
-    ),
+    Stream.runForEachArray((events) => {
+      for (const event of events) if (event.type === "block_content") seen += event.text.length
+      return Effect.void
+    }),
     Effect.provide(kernel),
     Effect.runPromise
   )
@@ -156,10 +154,12 @@ const alone = async () => {
 export const tokensBench = async (): Promise<ReadonlyArray<Row>> => {
   const perToken = (body: () => Promise<unknown>) => async () => (await cpu(body)) / count
   const overPi = async (name: string, body: () => Promise<unknown>, bound: number): Promise<Row> => {
-    const { one, other, ratio } = await against(perToken(body), perToken(pi), { warm: 2, counted: 15 })
+    const { one, other, ratio } = await against(perToken(body), perToken(pi), { warm: 2, counted: 24 })
     const times = `${one.toFixed(2)} against ${other.toFixed(2)} µs`
     return { name: `${name} over pi-agent-core (${times})`, value: ratio, bound, pass: ratio <= bound }
   }
+  // What both read from is compiled for neither: else whoever has the first turn pays some 5 % for all that follow.
+  for (let round = 0; round < 4; round++) await alone()
   return [
     await overPi("tokens one at a time", () => kernai(1), 1),
     await overPi("tokens in arrays of 64", () => kernai(64), 0.5),
