@@ -154,7 +154,7 @@ const alone = async () => {
 export const tokensBench = async (): Promise<ReadonlyArray<Row>> => {
   const perToken = (body: () => Promise<unknown>) => async () => (await cpu(body)) / count
   const overPi = async (name: string, body: () => Promise<unknown>, bound: number): Promise<Row> => {
-    const { one, other, ratio } = await against(perToken(body), perToken(pi), { warm: 2, counted: 24 })
+    const { one, other, ratio } = await against(perToken(body), perToken(pi), { warm: 2, counted: 48 })
     const times = `${one.toFixed(2)} against ${other.toFixed(2)} µs`
     return { name: `${name} over pi-agent-core (${times})`, value: ratio, bound, pass: ratio <= bound }
   }
