@@ -46,6 +46,26 @@ const all = Effect.forEach(
   { concurrency: "unbounded", discard: true }
 )
 
+/** The same waits, and the same parts of replies read, without a kernel: what a fiber for each run costs by itself. */
+const bare = Effect.forEach(
+  Array.from({ length: runs }, (_, index) => index),
+  () => {
+    const reply = Stream.runDrain(Stream.fromArray(act).pipe(Stream.onStart(Effect.sleep(wait))))
+    return Effect.repeat(reply, { times: steps - 1 })
+  },
+  { concurrency: "unbounded", discard: true }
+)
+
+const overIdeal = async (body: () => Promise<unknown>): Promise<number> => {
+  const walls: Array<number> = []
+  for (let round = 0; round < 3; round++) {
+    const started = performance.now()
+    await body()
+    walls.push((performance.now() - started) / (steps * wait))
+  }
+  return median(walls)
+}
+
 const heap = () => {
   globalThis.gc?.()
   return process.memoryUsage().heapUsed
@@ -55,13 +75,8 @@ const timers = () => process.getActiveResourcesInfo().filter((name) => name === 
 
 export const runsBench = async (): Promise<ReadonlyArray<Row>> => {
   await Effect.runPromise(Effect.provide(Kernel.run(agent, "go", { provider: slow }), kernel()))
-  const walls: Array<number> = []
-  for (let round = 0; round < 3; round++) {
-    const started = performance.now()
-    await Effect.runPromise(Effect.provide(all, kernel()))
-    walls.push((performance.now() - started) / (steps * wait))
-  }
-  const wall = median(walls)
+  const wall = await overIdeal(() => Effect.runPromise(Effect.provide(all, kernel())))
+  const floor = await overIdeal(() => Effect.runPromise(bare))
 
   const before = heap()
   let peak = before
@@ -86,6 +101,7 @@ export const runsBench = async (): Promise<ReadonlyArray<Row>> => {
   const row = (name: string, value: number, bound: number): Row => ({ name, value, bound, pass: value <= bound })
   return [
     row(`runs: wall time of ${runs} at once over the ideal`, wall, 3),
+    row("runs: the same waits and replies without a kernel", floor, Infinity),
     row("runs: kB of heap per run at the peak", (peak - before) / runs / 1000, 50),
     row("runs: seconds until all settle when cancelled half-way", median(settling), 0.3),
     row("runs: timers left after cancelling", left, 0)
