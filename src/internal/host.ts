@@ -46,34 +46,37 @@ export const steeringOf = (
   queue: Queue.Dequeue<Input, unknown> | undefined,
   media: MediaStore.Shape
 ): Steering | undefined =>
-  queue === undefined ? undefined : { isWaiting: () => Queue.sizeUnsafe(queue) > 0, take: takeFrom(queue, media) }
+  queue === undefined ? undefined : { isWaiting: () => Queue.sizeUnsafe(queue) > 0, look: lookInto(queue, media) }
 
 /**
- * Takes each message once its media are stored. One whose media cannot be stored stays where it is, first in the
- * queue: those before it are given, and when it is the next, the run fails with the reason.
+ * Looks at each message, its media stored. One whose media cannot be stored stays where it is: those before it are
+ * given, and when it is the next, the run fails with the reason.
  */
-const takeFrom = /*#__PURE__*/ Effect.fnUntraced(function* (
+const lookInto = /*#__PURE__*/ Effect.fnUntraced(function* (
   queue: Queue.Dequeue<Input, unknown>,
   media: MediaStore.Shape
 ) {
   const messages: Array<Message> = []
-  for (let left = Queue.sizeUnsafe(queue); left > 0; left--) {
-    const next = peek(queue)
-    if (next === undefined) break
-    const parts = yield* Effect.result(media.admit(listOf(next)))
+  const inputs = first(queue, Queue.sizeUnsafe(queue))
+  for (const input of inputs) {
+    const parts = yield* Effect.result(media.admit(listOf(input)))
     if (Result.isFailure(parts)) {
       if (messages.length > 0) break
       return yield* Effect.fail(parts.failure)
     }
-    // A queue that slides may have dropped it by now.
-    if (peek(queue) !== next) continue
-    Queue.takeUnsafe(queue)
     messages.push(Messages.user(parts.success))
   }
-  return messages
+  const take = () => {
+    for (const input of inputs.slice(0, messages.length)) {
+      // A queue that slides may have dropped it by now.
+      if (first(queue, 1)[0] === input) Queue.takeUnsafe(queue)
+    }
+  }
+  return { messages, take }
 })
 
-const peek = (queue: Queue.Dequeue<Input, unknown>): Input | undefined => MutableList.toArrayN(queue.messages, 1)[0]
+const first = (queue: Queue.Dequeue<Input, unknown>, count: number): ReadonlyArray<Input> =>
+  MutableList.toArrayN(queue.messages, count)
 
 /** The same run, told through a mailbox to whoever pulls. */
 export const events = <Output, S extends AnySkill<unknown>, R>(

@@ -48,8 +48,9 @@ export interface CommonOptions {
   readonly stop?: () => KernelError | undefined
   /**
    * What is said to the run while it runs: each thing offered here is a message of the user from the next turn on,
-   * and part of the journal. A run whose answer is ready goes on when something waits. What has media that cannot be
-   * stored stays in the queue, with what came after it, and the run fails with the reason: take it out, or resume.
+   * and part of the journal. A run whose answer is ready goes on when something waits. It leaves the queue once it is
+   * stored. What has media that cannot be stays there, with what came after it, and the run fails with the reason:
+   * take it out, or resume.
    */
   readonly steering?: Queue.Dequeue<Input, unknown>
   /** Called once per task of a workflow; what it does wrong changes nothing (BP-103). */

@@ -181,7 +181,7 @@ const staged = (
     stop: undefined,
     steering: {
       isWaiting: () => steeringOf(tape).length > 0,
-      take: Effect.sync(() => steeringOf(tape))
+      look: Effect.sync(() => ({ messages: steeringOf(tape), take: () => {} }))
     },
     tree: Tree.make(ground.agent.budget, ground.agent.spawn ?? ground.tree.spawn, Tree.spentOf(undefined)),
     tell: (event) => {

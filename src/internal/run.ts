@@ -83,7 +83,14 @@ export interface Ground {
 /** Messages that wait for the next turn of a run. */
 export interface Steering {
   readonly isWaiting: () => boolean
-  readonly take: Effect.Effect<ReadonlyArray<Message>, KernelError>
+  /** What waits. It goes on waiting until it is taken: when it is part of the run. */
+  readonly look: Effect.Effect<Said, KernelError>
+}
+
+/** Messages somebody said to a run, and how they are taken. */
+export interface Said {
+  readonly messages: ReadonlyArray<Message>
+  readonly take: () => void
 }
 
 /** What the host is told when a task ends (BP-103). */

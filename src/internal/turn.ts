@@ -25,7 +25,7 @@ import * as Guard from "./guard.ts"
 import { intent, type Intent, messageOf } from "./intent.ts"
 import { type Heard, hear } from "./modelCall.ts"
 import { commonPrefix } from "./prefix.ts"
-import { openTurn, type Run } from "./run.ts"
+import { openTurn, type Run, type Said } from "./run.ts"
 import { ask, complete, hookArgs, obey, settle } from "./settle.ts"
 import { freeze } from "./snapshot.ts"
 import * as Tree from "./tree.ts"
@@ -49,16 +49,18 @@ export const startTurn = (run: Run): Effect.Effect<void, KernelError> => {
   run.goesOn = false
   const turnId = `${run.state.runId}:t${turn}`
   if (!isSteered(run)) return commit(run, "phase", [{ type: "turn_started", turnId }])
-  // What is taken is committed at once: it is either still waiting or part of the run.
+  // What is said is taken once it is stored: it is either still waiting or part of the run.
   return Effect.uninterruptible(
-    Effect.flatMap(Effect.andThen(flush(run), run.steering?.take ?? Effect.succeed(none)), (steering) =>
-      Effect.andThen(
-        commit(run, "phase", [{ type: "turn_started", turnId, ...(steering.length === 0 ? {} : { steering }) }]),
-        flush(run)
-      )
-    )
+    Effect.flatMap(Effect.andThen(flush(run), run.steering?.look ?? Effect.succeed(silence)), ({ messages, take }) => {
+      const steering = messages.length === 0 ? {} : { steering: messages }
+      const stored = Effect.andThen(commit(run, "phase", [{ type: "turn_started", turnId, ...steering }]), flush(run))
+      return Effect.map(stored, take)
+    })
   )
 }
+
+/** Nothing was said. */
+const silence: Said = { messages: [], take: () => {} }
 
 /** Whether somebody said something to this run. Its children are not spoken to. */
 const isSteered = (run: Run): boolean => run.steering !== undefined && run.state.depth === 0 && run.steering.isWaiting()

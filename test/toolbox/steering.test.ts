@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Option, Queue, Schema, Stream } from "effect"
+import { Deferred, Effect, Fiber, Layer, Option, Queue, Schema, Stream } from "effect"
 import { Agent, Kernel, Limits, Media, type RunState, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel, of } from "../support/kernel.ts"
@@ -151,6 +151,40 @@ describe("steering", () => {
         assert.strictEqual(yield* Queue.size(steering), 0)
       }).pipe(Effect.provide(kernel(work(Queue.offerAll(steering, ["Only Rome.", image, "Later."])))))
     })
+  )
+
+  it.effect(
+    "is still in the queue when the store fails as it is stored, and is said once when the run goes on (R-1)",
+    () =>
+      Effect.gen(function* () {
+        const steering = yield* Queue.unbounded<Kernel.Input>()
+        const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
+        yield* Effect.gen(function* () {
+          const store = RunStore.eachRevision(yield* RunStore.RunStore)
+          const broken: RunStore.Shape = {
+            ...store,
+            commit: (record, state) =>
+              record.events.some((event) => event.type === "turn_started" && event.steering !== undefined)
+                ? Effect.fail(full)
+                : store.commit(record, state)
+          }
+          const onBroken = Layer.fresh(Kernel.layer).pipe(Layer.provide(Layer.succeed(RunStore.RunStore, broken)))
+          const provider = MockProvider.make(command)
+          const error = yield* Kernel.run(agent, "Which city?", { provider, steering, runId: "r" }).pipe(
+            Effect.flip,
+            Effect.provide(onBroken)
+          )
+          assert.deepStrictEqual(error, full)
+          assert.strictEqual(yield* Queue.size(steering), 2)
+          const again = MockProvider.make(final("Rome"))
+          const result = yield* Kernel.resume(agent, "r", { provider: again, steering })
+          assert.strictEqual(result.text, "Rome")
+          const said = texts(result.messages).filter((text) => /Only Rome|Quickly/.test(text))
+          assert.lengthOf(said, 2)
+          assert.include(said[0], "Only Rome.")
+          assert.strictEqual(yield* Queue.size(steering), 0)
+        }).pipe(Effect.provide(kernel(work(Queue.offerAll(steering, ["Only Rome.", "Quickly."])))))
+      })
   )
 
   it.effect("may end: a queue that is over says nothing more", () =>
