@@ -28,13 +28,12 @@ export interface Order {
   /**
    * `begin`: runs `r0`, `r1` and so on to their ends, taking up those that are there. `finish`: only those that are
    * there. `race`: each line on standard input names a run to take up, `run` or `resume`, and the time to do it at.
-   * `work`: claims what is submitted until SIGTERM.
+   * `work`: claims what is submitted until SIGTERM; the line `heap` asks for the bytes it keeps.
    */
   readonly task: "begin" | "finish" | "race" | "work"
   readonly machine: string
   readonly where: Where
   readonly folder: string
-  readonly gone: ReadonlyArray<string>
   readonly takes: number
   /** A kernel of brokenKernels.ts instead of the real one. */
   readonly broken?: string
@@ -95,8 +94,12 @@ const race = Effect.fnUntraced(function* ({ machine }: Order) {
   }
 })
 
-const work = ({ machine }: Order) =>
-  RunWorker.run({
+const work = ({ machine }: Order) => {
+  createInterface({ input: process.stdin }).on("line", () => {
+    globalThis.gc?.()
+    say(`heap ${process.memoryUsage().heapUsed}`)
+  })
+  return RunWorker.run({
     agents,
     workerId: machine,
     lease: "300 millis",
@@ -104,6 +107,7 @@ const work = ({ machine }: Order) =>
     retries: () => true,
     onRun: ({ runId }, exit) => Effect.sync(() => say(`${runId} ${exit._tag}`))
   })
+}
 
 const main = Effect.fnUntraced(function* (order: Order) {
   yield* RunStore.RunStore

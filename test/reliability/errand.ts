@@ -105,13 +105,20 @@ export interface Site {
   readonly machine: string
   /** The folder of all ledgers. */
   readonly folder: string
-  /** The processes that are known to be dead. */
-  readonly gone: ReadonlyArray<string>
   /** Milliseconds a skill takes. */
   readonly takes: number
   /** Says nothing about calls in flight: where others are at work, what was true of a call may be about its turn only. */
   readonly isSilent?: boolean
   readonly kernel?: typeof Kernel.layer
+}
+
+/** Knows what was put in last: a process that lives long may not grow by what it was told. */
+class Recent<A> extends Map<string, A> {
+  override set(key: string, value: A): this {
+    const oldest = this.size < 256 ? undefined : this.keys().next().value
+    if (oldest !== undefined) this.delete(oldest)
+    return super.set(key, value)
+  }
 }
 
 /** A kernel on the store of the context, under watch. Whoever resumes tells the truth about calls in flight. */
@@ -121,7 +128,7 @@ export const kernel = (site: Site) =>
       const store = yield* RunStore.RunStore
       const registry = yield* SkillRegistry.SkillRegistry
       const protocols = yield* ProtocolRegistry.ProtocolRegistry
-      const witness: Witness = { said: new Map(), facts: Ledger.open(site.folder, site.machine) }
+      const witness: Witness = { said: new Recent(), facts: Ledger.open(site.folder, site.machine) }
       const self = {
         name: site.machine,
         kill: () => {},
@@ -176,7 +183,7 @@ const verdicts = Effect.fnUntraced(function* (site: Site, store: RunStore.Shape,
       facts.some((fact) => fact.type === type && "callId" in fact && keyOf(fact) === keyOf(place))
     const journal = yield* Stream.runCollect(store.read(place.runId))
     const launch = journal.findLast((record) => record.delta.launched?.includes(place.callId) === true)
-    const isOver = is("cut") || (launch !== undefined && site.gone.includes(Ledger.machineOf(launch)))
+    const isOver = is("cut") || (launch !== undefined && Ledger.isGone(site.folder, Ledger.machineOf(launch)))
     if (!is("ended") && isOver) {
       witness.facts.push({ type: "allowed", ...place })
       replay[place.callId] = "retry"

@@ -23,6 +23,13 @@ export const open = (folder: string, machine: string): { readonly push: (fact: F
   }
 }
 
+/** Tells all others that a process is dead. */
+export const bury = (folder: string, machine: string): void =>
+  fs.writeFileSync(path.join(folder, `${machine}.gone`), "")
+
+/** Whether a process is known to be dead. */
+export const isGone = (folder: string, machine: string): boolean => fs.existsSync(path.join(folder, `${machine}.gone`))
+
 /** The facts of each process, in its own order. A line cut off by a kill is none. */
 export const read = (folder: string): ReadonlyMap<string, ReadonlyArray<Fact>> =>
   new Map(
@@ -46,10 +53,12 @@ export const merge = (
   ledgers: ReadonlyMap<string, ReadonlyArray<Fact>>,
   kept: ReadonlyArray<Kept>
 ): ReadonlyArray<Fact> => {
-  const queues = new Map([...ledgers].map(([machine, facts]) => [machine, facts.filter(counts(machine, facts, kept))]))
+  const queues = new Map(
+    [...ledgers].map(([machine, facts]) => [machine, { facts: facts.filter(counts(machine, facts, kept)), next: 0 }])
+  )
   const journals = new Map(kept.map((run) => [run.runId, run.journal]))
   const told = new Set<string>()
-  for (const [machine, facts] of queues) {
+  for (const [machine, { facts }] of queues) {
     for (const fact of facts) if (fact.type === "stored") told.add(`${machine} ${placeOf(fact.record)}`)
   }
   const reached = new Map<string, number>()
@@ -71,17 +80,16 @@ export const merge = (
   while (true) {
     let moved = false
     for (const queue of queues.values()) {
-      for (let fact = queue[0]; fact !== undefined; fact = queue[0]) {
+      for (let fact = queue.facts[queue.next]; fact !== undefined; fact = queue.facts[++queue.next]) {
         if (fact.type === "stored" && !isNext(fact.record)) break
         take(fact)
-        queue.shift()
         moved = true
       }
     }
     if (moved) continue
     const fact = silent()
     // What is left says of itself that it follows a record nobody has: it is judged as it stands.
-    if (fact === undefined) return [...merged, ...[...queues.values()].flat()]
+    if (fact === undefined) return [...merged, ...[...queues.values()].flatMap(({ facts, next }) => facts.slice(next))]
     take(fact)
   }
 }

@@ -15,8 +15,10 @@ import { subjects } from "../support/crashScripts.ts"
 import * as Postgres from "../support/postgres.ts"
 import { file, grouped, memory, type Place, postgres, sqlite } from "../support/stores.ts"
 import type { Where } from "./child.ts"
+import { fuzz } from "./fuzz.ts"
 import { contentions, kills, type Outcome, type Settings, stops } from "./real.ts"
 import { simulate } from "./simulation.ts"
+import { soak } from "./soak.ts"
 
 const full = process.argv.includes("--full")
 const asked = process.argv.slice(2).filter((word) => !word.startsWith("--"))
@@ -61,6 +63,17 @@ const onAll = (name: string, rounds: Rounds, count: number, piece: number) => as
   return [...lines, await many(name, rounds, Math.ceil(count / 10), "file", piece)]
 }
 
+/** Two workers for a while, on a disk that is waited for. Its least is a kill in every such time, but for the last. */
+const worn = async (): Promise<ReadonlyArray<Line>> => {
+  const [minutes, killEvery] = full ? [20, 20] : [2, 5]
+  const wear = { minutes, killEvery, slope: 1 }
+  const { entered, findings, heaps, rounds, runs, slope } = await soak(wear, { durable: true })
+  const heap = `a heap of ${heaps.map((megabytes) => megabytes.toFixed(0)).join(" ")} MB`
+  const note = `${runs} runs, ${entered} skills entered, ${slope.toFixed(2)} MB a minute (less than 1): ${heap}`
+  const least = Math.floor((minutes * 60) / killEvery) - 2
+  return [{ what: `kills in ${minutes} minutes of two workers`, count: rounds, least, findings, note }]
+}
+
 // ---------------------------------------------------------------- virtual time
 
 const everyWay: CrashMatrix.Settings = {}
@@ -101,6 +114,13 @@ const fates = async (): Promise<ReadonlyArray<Line>> => {
     findings.push(...outcome.findings.map((finding) => `${finding} (seed ${seed})`))
   }
   return [{ what: "fates of two workers", count, least: count, findings }]
+}
+
+const fuzzed = async (): Promise<ReadonlyArray<Line>> => {
+  const count = full ? 1_000_000 : 100_000
+  const seed = Math.floor(Math.random() * 2 ** 31)
+  const { findings, inputs } = await fuzz(count, seed, { patience: 100 })
+  return [{ what: "mutated inputs", count: inputs, least: count, findings, note: `from seed ${seed}` }]
 }
 
 // ---------------------------------------------------------------- what is broken
@@ -177,6 +197,8 @@ const parts: { readonly [name: string]: () => Promise<ReadonlyArray<Line>> } = {
   contentions: onAll("contentions", contentions, 100, 25),
   matrix,
   fates,
+  fuzz: fuzzed,
+  soak: worn,
   mutants: found
 }
 

@@ -40,7 +40,7 @@ export interface Settings {
 
 // ---------------------------------------------------------------- places
 
-interface Place {
+export interface Place {
   readonly where: Where
   readonly folder: string
   readonly store: RunStore.Shape
@@ -93,7 +93,7 @@ const judge = async ({
 }
 
 /** Puts a place up, lets `body` loose on it, and judges what is left. */
-const at = (
+export const at = (
   settings: Settings,
   body: (
     place: Place,
@@ -114,7 +114,7 @@ const at = (
 
 // ---------------------------------------------------------------- processes
 
-interface Child {
+export interface Child {
   readonly signal: (signal: NodeJS.Signals) => void
   readonly write: (line: string) => void
   /** The next line it says; undefined when it has ended. */
@@ -142,8 +142,8 @@ const bundle = async (): Promise<ReadonlyArray<readonly [name: string, text: Uin
 
 let bundled: ReturnType<typeof bundle> | undefined
 
-const start = async (order: Order): Promise<Child> => {
-  const child = spawn(process.execPath, [join(order.folder, "child.mjs"), JSON.stringify(order)], {
+export const start = async (order: Order, ...flags: ReadonlyArray<string>): Promise<Child> => {
+  const child = spawn(process.execPath, [...flags, join(order.folder, "child.mjs"), JSON.stringify(order)], {
     // Nobody starts this very file again.
     env: { ...process.env, NODE_DISABLE_COMPILE_CACHE: "1" },
     stdio: ["pipe", "pipe", "pipe"]
@@ -183,7 +183,7 @@ const grown = async (file: string, bytes: number): Promise<void> => {
 }
 
 /** Brings what is there to its end, in a process that nobody disturbs; tells what kept it from that. */
-const finish = async (order: Omit<Order, "task">): Promise<ReadonlyArray<string>> => {
+export const finish = async (order: Omit<Order, "task">): Promise<ReadonlyArray<string>> => {
   const child = await start({ ...order, task: "finish" })
   const limit = 60
   const timer = setTimeout(() => child.signal("SIGKILL"), limit * 1_000)
@@ -196,15 +196,21 @@ const finish = async (order: Omit<Order, "task">): Promise<ReadonlyArray<string>
   return [...isLate, ...isStuck, ...(error === "" ? [] : [`${order.machine}: ${error}`])]
 }
 
+/** Waits until a process that was killed is dead, and lets the others know. */
+export const buried = async ({ folder, machine }: Pick<Order, "folder" | "machine">, child: Child): Promise<void> => {
+  const { error, signal } = await child.ended
+  if (signal !== "SIGKILL") throw new Error(`${machine} ended by itself: ${error}`)
+  Ledger.bury(folder, machine)
+}
+
 // ---------------------------------------------------------------- rounds
 
 /** Kills processes at any moment, one after the other on the same runs. */
 export const kills = (count: number, settings: Settings = {}): Promise<Outcome> =>
   at(settings, async (_, order) => {
     const random = randomOf(settings.seed ?? Date.now())
-    const gone: Array<string> = []
-    const next = () => ({ ...order, machine: `k${gone.length}`, gone: [...gone], takes: 3 })
     let rounds = 0
+    const next = () => ({ ...order, machine: `k${rounds}`, takes: 3 })
     while (rounds < count) {
       const machine = next()
       const child = await start({ ...machine, task: "begin" })
@@ -212,9 +218,7 @@ export const kills = (count: number, settings: Settings = {}): Promise<Outcome> 
       await grown(join(order.folder, `${machine.machine}.ledger`), random() * 40_000)
       await sleep(random() * 4)
       child.signal("SIGKILL")
-      const { error, signal } = await child.ended
-      if (signal !== "SIGKILL") throw new Error(`${machine.machine} ended by itself: ${error}`)
-      gone.push(machine.machine)
+      await buried(machine, child)
       rounds++
     }
     return { rounds, refused: 0, findings: await finish(next()) }
@@ -223,7 +227,7 @@ export const kills = (count: number, settings: Settings = {}): Promise<Outcome> 
 /** Sets two processes on one run at one moment: to begin it, or to take it up. */
 export const contentions = (count: number, settings: Settings = {}): Promise<Outcome> =>
   at(settings, async (place, order) => {
-    const machine = (name: string) => ({ ...order, machine: name, gone: [], takes: 1 })
+    const machine = (name: string) => ({ ...order, machine: name, takes: 1 })
     const racers = await Promise.all(["a", "b"].map((name) => start({ ...machine(name), task: "race" })))
     let refused = 0
     for (let round = 0; round < count; round++) {
@@ -237,14 +241,15 @@ export const contentions = (count: number, settings: Settings = {}): Promise<Out
     }
     for (const racer of racers) racer.signal("SIGTERM")
     await Promise.all(racers.map((racer) => racer.ended))
-    return { rounds: count, refused, findings: await finish({ ...machine("c"), gone: ["a", "b"] }) }
+    for (const name of ["a", "b"]) Ledger.bury(order.folder, name)
+    return { rounds: count, refused, findings: await finish(machine("c")) }
   })
 
 /** Stops a worker past its lease while it runs, and wakes it when the other one has finished its run. */
 export const stops = (count: number, settings: Settings = {}): Promise<Outcome> =>
   at(settings, async (place, order) => {
     const random = randomOf(settings.seed ?? Date.now())
-    const machine = (name: string) => ({ ...order, machine: name, gone: [], takes: 10 })
+    const machine = (name: string) => ({ ...order, machine: name, takes: 10 })
     const workers = new Map<string, Child>()
     for (const name of ["a", "b"]) workers.set(name, await start({ ...machine(name), task: "work" }))
     const headOf = async (runId: string) => Option.getOrThrow(await Effect.runPromise(place.store.head(runId)))
