@@ -6,7 +6,8 @@
  * is over. All of it happens in virtual time, on your agents, skills, hooks and
  * stores. What must hold is R-1 to R-7: nothing acknowledged is lost, no `write`
  * skill runs twice, the one who lost a run does nothing more, and the journal
- * reads as if nothing had happened.
+ * reads as if nothing had happened. It can be interrupted everywhere as well: then
+ * nothing it began may be left behind, either (R-15).
  *
  * @since 0.1.0
  */
@@ -15,7 +16,8 @@ import type * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as Life from "./internal/life.ts"
 import type { Rule } from "./internal/verdict.ts"
-import type { Cut } from "./internal/watch.ts"
+import { inOrder, type Order } from "../internal/machine.ts"
+import type * as Watch from "./internal/watch.ts"
 
 // ---------------------------------------------------------------- models
 
@@ -27,7 +29,23 @@ import type { Cut } from "./internal/watch.ts"
  * @category models
  * @since 0.1.0
  */
-export type Way = Cut["way"]
+export type Way = Watch.Cut["way"]
+
+/**
+ * Where a process is cut off at a commit, both counted from 1.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Cut = Watch.Cut
+
+/**
+ * Where a process is interrupted: at one of its steps, between any two moves of its fibers.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Interruption = Watch.Interruption
 
 /**
  * The run to put through the matrix.
@@ -57,7 +75,7 @@ export type Settings<E = never> = Life.Settings<E>
  */
 export interface Violation {
   readonly rule: Rule
-  readonly cuts: ReadonlyArray<Cut>
+  readonly cuts: ReadonlyArray<Cut | Interruption>
   readonly detail: string
 }
 
@@ -71,7 +89,7 @@ export interface Report {
   readonly name: string
   /** Commits of the undisturbed run. */
   readonly commits: number
-  /** How many times the run was cut off. */
+  /** How many times the run was cut off or interrupted. */
   readonly points: number
   readonly violations: ReadonlyArray<Violation>
 }
@@ -96,9 +114,9 @@ export const run = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends 
   const undisturbed = yield* Life.live(subject, settings, undefined, [])
   const violations: Array<Violation> = []
   let points = 0
-  const cutOff = Effect.fnUntraced(function* (cuts: ReadonlyArray<Cut>) {
+  const cutOff = Effect.fnUntraced(function* (cuts: ReadonlyArray<Cut | Interruption>, order?: Order) {
     points++
-    const life = yield* Life.live(subject, settings, undisturbed, cuts)
+    const life = yield* Life.live(subject, settings, undisturbed, cuts, order)
     for (const { detail, rule } of life.findings) violations.push({ rule, cuts, detail })
     return life
   })
@@ -110,6 +128,15 @@ export const run = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends 
     for (const first of cutsOf(index + 1, count, settings.ways ?? Life.ways)) {
       const { commits } = yield* cutOff([first])
       for (const then of cutsOf(index + 2, commits[index + 1] ?? 0, settings.again ?? [])) yield* cutOff([first, then])
+    }
+  }
+  if (settings.interrupts !== undefined) {
+    const order = settings.interrupts === "waits" ? () => inOrder : Life.closely
+    const { steps } = yield* Life.live(subject, settings, undisturbed, [], order())
+    for (const [index, count] of steps.entries()) {
+      for (let step = 1; step <= count; step++) {
+        yield* cutOff([{ process: index + 1, step, way: "interrupted" }], order())
+      }
     }
   }
   return { name, commits, points, violations }
@@ -129,9 +156,10 @@ const cutsOf = (process: number, commits: number, ways: ReadonlyArray<Way>): Rea
 export const format = (report: Report): string => {
   const { commits, name, points, violations } = report
   const head = `${name}: ${commits} commits, ${points} crash points, ${violations.length} violations`
-  const where = (cuts: ReadonlyArray<Cut>) =>
-    cuts.length === 0
-      ? "undisturbed"
-      : cuts.map(({ commit, process, way }) => `${way} at commit ${commit} of process ${process}`).join(", then ")
+  const where = (cuts: ReadonlyArray<Cut | Interruption>) =>
+    cuts.length === 0 ? "undisturbed" : cuts.map((cut) => `${cut.way} at ${placeOf(cut)}`).join(", then ")
   return [head, ...violations.map(({ cuts, detail, rule }) => `  ${rule}, ${where(cuts)}: ${detail}`)].join("\n")
 }
+
+const placeOf = (cut: Cut | Interruption): string =>
+  `${cut.way === "interrupted" ? `step ${cut.step}` : `commit ${cut.commit}`} of process ${cut.process}`

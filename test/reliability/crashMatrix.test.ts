@@ -1,5 +1,5 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { Agent, SkillRegistry, Skill } from "kernai"
 import { CrashMatrix, MockProvider } from "kernai/testing"
 import * as Broken from "../support/brokenKernels.ts"
@@ -44,6 +44,34 @@ describe("a run cut off at every commit, in every way (R-1 to R-7)", () => {
       })
     )
   }
+})
+
+describe("a run interrupted wherever it waits (R-15, R-16)", () => {
+  for (const name of ["tool", "three tools", "approval", "workflow"]) {
+    it.live(`${name} leaves nothing behind, and goes on as if undisturbed`, () =>
+      Effect.gen(function* () {
+        const report = count(yield* CrashMatrix.run(subject(name), { ways: [], interrupts: "waits" }))
+        assert.deepStrictEqual(report.violations, [])
+        assert.isAbove(report.points, 20)
+      })
+    )
+  }
+
+  it.live("is found out where a skill leaves a fiber at work", () =>
+    Effect.gen(function* () {
+      const leaks = Skill.make("pay", {
+        description: "Pays, and goes on doing so",
+        input: Schema.Struct({ to: Schema.String }),
+        effects: "read",
+        execute: () => Effect.as(Effect.forkDetach(Effect.sleep("1 hour")), "paid")
+      })
+      const tool = subject("tool")
+      const layer = Layer.merge(tool.layer, SkillRegistry.layer(leaks))
+      const report = yield* CrashMatrix.run({ ...tool, layer }, { ways: [], interrupts: "waits" })
+      assert.deepStrictEqual(rulesOf(report), new Set(["R-15"]))
+      assert.include(CrashMatrix.format(report), "interrupted at step")
+    })
+  )
 })
 
 describe("a store that takes what happened between two effects at once (R-1 to R-7)", () => {

@@ -103,6 +103,13 @@ const matrix = async (): Promise<ReadonlyArray<Line>> => {
   await put("crash points", postgres, everyWay, full ? 500 : 40, full ? [] : ["tool"])
   await put("double crashes", memory, { ways: ["before", "after"], again: ["unacknowledged"] }, 5_000)
   if (full) await put("double crashes, in every way", memory, { again: ["before", "unacknowledged", "after"] }, 10_000)
+  // Where a fiber waits, or in most of an hour after every other operation.
+  await put(
+    `interruptions at ${full ? "every other operation" : "every wait"}`,
+    memory,
+    { ways: [], interrupts: full ? "operations" : "waits" },
+    full ? 10_000 : 200
+  )
   return lines
 }
 

@@ -23,9 +23,9 @@ import type { RunRecord, RunState } from "../../RunState.ts"
 import * as RunStore from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
-import { drive, type Machine, World } from "../../internal/machine.ts"
+import { drive, inOrder, type Machine, type Order, World } from "../../internal/machine.ts"
 import * as Verdict from "./verdict.ts"
-import { type Cut, type Fact, keyOf, type Place, type Said, watch, type Witness } from "./watch.ts"
+import { type Cut, type Fact, type Interruption, keyOf, type Place, type Said, watch, type Witness } from "./watch.ts"
 
 /** The run to put through a crash matrix, and who answers for it. */
 export interface Subject<Output = unknown, S extends AnySkill<unknown> = AnySkill<unknown>, R = never> {
@@ -69,6 +69,11 @@ export interface Settings<E = never> {
   readonly ways?: ReadonlyArray<Cut["way"]>
   /** The ways to be cut off once more, at every commit of every recovery. None unless told. */
   readonly again?: ReadonlyArray<Cut["way"]>
+  /**
+   * Where the run is interrupted, besides: wherever one of its fibers begins to wait, or after every other operation of
+   * every fiber, which are some hundred times a turn. Nowhere unless told.
+   */
+  readonly interrupts?: "waits" | "operations"
 }
 
 /** The ways a process can be cut off at a commit. */
@@ -79,6 +84,8 @@ export interface Life {
   readonly kept: ReadonlyArray<Verdict.Kept>
   /** Commits tried by each process, in order. */
   readonly commits: ReadonlyArray<number>
+  /** Steps of each process, in order: the moments in which it can be interrupted. */
+  readonly steps: ReadonlyArray<number>
   readonly findings: ReadonlyArray<Verdict.Finding>
   readonly said: ReadonlyMap<string, Said>
   /** The outcome of every call, by its place. */
@@ -89,14 +96,21 @@ const runId = "run"
 /** More processes than any honest run needs. */
 const patience = 24
 
+/** An order in which every fiber gives way after every other operation: a life of many steps. */
+export const closely = (): Order => {
+  let asked = 0
+  return { pick: () => 0, gives: () => ++asked % 3 === 0 }
+}
+
 /** Lives a run to its end. `before` is the undisturbed life it is compared with. */
 export const live = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R, E>(
   subject: Subject<Output, S, R>,
   settings: Settings<E>,
   before: Life | undefined,
-  cuts: ReadonlyArray<Cut>
+  cuts: ReadonlyArray<Cut | Interruption>,
+  order: Order = inOrder
 ): Effect.fn.Return<Life, E | RunStore.StoreError, Scope.Scope> {
-  const world = new World()
+  const world = new World({ order })
   const facts: Array<Fact> = []
   const witness: Witness = { facts, said: new Map() }
   for (const [key, said] of before?.said ?? []) witness.said.set(key, { ...said, failed: 0 })
@@ -104,6 +118,7 @@ export const live = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends
   const operator = yield* opened(place)
   const findings: Array<Verdict.Finding> = []
   const processes: Array<Process> = []
+  const steps: Array<number> = []
   const sleepers = () =>
     new Set(processes.flatMap(({ machine }) => (machine.status === "stopped" ? [machine.name] : [])))
   let told = false
@@ -122,9 +137,17 @@ export const live = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends
     const number = processes.length + 1
     const machine = world.boot(`process ${number}`)
     const cut = cuts.find((cut) => cut.process === number)
-    const process = boot(subject, settings, machine, witness, store, how?.options, cut)
+    const killed = cut?.way === "interrupted" ? undefined : cut
+    const process = boot(subject, settings, machine, witness, store, how?.options, killed)
     processes.push(process)
-    const ending = yield* drive(world, () => process.exit() !== undefined || machine.status !== "running")
+    let step = 0
+    const ending = yield* drive(world, () => {
+      step++
+      if (cut?.way === "interrupted" && step === cut.step) process.interrupt()
+      return process.exit() !== undefined || machine.status !== "running"
+    })
+    steps.push(step)
+    if (cut?.way === "interrupted" && ending === "done") findings.push(...leftBy(machine, facts))
     if (process.exit() === undefined && machine.status === "running") {
       findings.push({ rule: "R-1", detail: `${machine.name} ${ending === "idle" ? "waits for ever" : "never ends"}` })
       break
@@ -146,11 +169,26 @@ export const live = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends
   return {
     kept,
     commits: processes.map((process) => process.commits()),
+    steps,
     findings,
     said: witness.said,
     results: new Map(kept.flatMap((run) => run.journal.flatMap(resultsOf)))
   }
 }, Effect.scoped)
+
+/** What an interrupted process must not leave: work, timers, and skills that were entered and never left (R-15). */
+const leftBy = (machine: Machine, facts: ReadonlyArray<Fact>): ReadonlyArray<Verdict.Finding> => {
+  // What is due at once is done first.
+  for (let patience = 1_000; patience > 0 && machine.world.step(); patience--);
+  const left = machine.sleepers.size + machine.tasks.length
+  const count = (...types: ReadonlyArray<Fact["type"]>) =>
+    facts.filter((fact) => types.includes(fact.type) && "machine" in fact && fact.machine === machine.name).length
+  const open = count("started") - count("ended", "cut")
+  return [
+    ...(left === 0 ? [] : [`${machine.name} was interrupted and left ${left} tasks or timers`]),
+    ...(open === 0 ? [] : [`${machine.name} was interrupted and ${open} of its skills never ended`])
+  ].map((detail) => ({ rule: "R-15", detail }))
+}
 
 const memory = Effect.map(RunStore.makeMemory, (store) => Layer.succeed(RunStore.RunStore, store))
 
@@ -181,6 +219,7 @@ const resultsOf = (record: RunRecord): ReadonlyArray<readonly [string, CallResul
 interface Process {
   readonly machine: Machine
   readonly exit: () => Exit.Exit<unknown, unknown> | undefined
+  readonly interrupt: () => void
   readonly commits: () => number
   /** Whether its hooks look at results. */
   readonly asksAboutResults: () => boolean
@@ -221,7 +260,13 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
     return yield* Effect.provideContext(work, ground)
   }).pipe(Effect.scoped, Effect.provide(Logger.layer([])))
   const fiber = machine.start(program)
-  return { machine, exit: () => fiber.pollUnsafe(), commits: () => commits(), asksAboutResults: () => asksAboutResults }
+  return {
+    machine,
+    exit: () => fiber.pollUnsafe(),
+    interrupt: () => fiber.interruptUnsafe(),
+    commits: () => commits(),
+    asksAboutResults: () => asksAboutResults
+  }
 }
 
 const defaults = /*#__PURE__*/ Layer.mergeAll(ProtocolRegistry.layer(), MediaStore.layerMemory)

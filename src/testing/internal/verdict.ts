@@ -10,7 +10,7 @@ import { fold } from "../../RunState.ts"
 import { type Fact, keyOf } from "./watch.ts"
 
 /** The rules a matrix judges by. */
-export type Rule = "R-1" | "R-2" | "R-3" | "R-4" | "R-5" | "R-6" | "R-7"
+export type Rule = "R-1" | "R-2" | "R-3" | "R-4" | "R-5" | "R-6" | "R-7" | "R-15"
 
 /** A rule that did not hold, and how. */
 export interface Finding {

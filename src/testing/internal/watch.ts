@@ -28,6 +28,13 @@ export interface Cut {
   readonly way: "before" | "unacknowledged" | "after" | "asleep"
 }
 
+/** Where a run is interrupted: at which step of which of its processes, both counted from 1. */
+export interface Interruption {
+  readonly process: number
+  readonly step: number
+  readonly way: "interrupted"
+}
+
 /** A call, wherever else its id may come up: models repeat theirs from run to run and from turn to turn. */
 export interface Place {
   readonly runId: string
