@@ -2,9 +2,10 @@
  * The long run: `npm run reliability`, in a few minutes; with `--full` in most of an hour.
  *
  * Real processes are killed, stopped and set against each other on SQLite and on
- * PostgreSQL, runs are cut off at every commit, fates are played, and everything
- * that is broken on purpose must be found. Prints a report and ends with 0 only
- * when nothing was lost, doubled or left unfound. Names choose parts:
+ * PostgreSQL, runs are cut off at every commit and interrupted, fates are played,
+ * inputs mutated, replies do not end, workers are worn, and everything that is
+ * broken on purpose must be found. Prints a report and ends with 0 only when
+ * nothing was lost, doubled, left behind or left unfound. Names choose parts:
  * `npm run reliability -- kills mutants`.
  */
 import { Effect } from "effect"
@@ -15,6 +16,7 @@ import { subjects } from "../support/crashScripts.ts"
 import * as Postgres from "../support/postgres.ts"
 import { file, grouped, memory, type Place, postgres, sqlite } from "../support/stores.ts"
 import type { Where } from "./child.ts"
+import { flood, megabyte, shapes } from "./floods.ts"
 import { fuzz } from "./fuzz.ts"
 import { contentions, kills, type Outcome, type Settings, stops } from "./real.ts"
 import { simulate } from "./simulation.ts"
@@ -130,6 +132,20 @@ const fuzzed = async (): Promise<ReadonlyArray<Line>> => {
   return [{ what: "mutated inputs", count: inputs, least: count, findings, note: `from seed ${seed}` }]
 }
 
+const flooded = async (): Promise<ReadonlyArray<Line>> => {
+  const lines: Array<Line> = []
+  for (const [name, shape] of Object.entries(shapes)) {
+    const { error, peak } = await flood(shape, 1024 * megabyte)
+    const findings = [
+      ...(error?.includes("exceeds a limit") === true ? [] : [`R-20: ${name} ended with ${error}`]),
+      ...(peak < 64 * megabyte ? [] : [`R-20: ${name} kept ${peak} bytes`])
+    ]
+    const note = `${(peak / megabyte).toFixed(1)} MB kept (less than 64)`
+    lines.push({ what: `1 GB of ${name}`, count: 1, least: 1, findings, note })
+  }
+  return lines
+}
+
 // ---------------------------------------------------------------- what is broken
 
 interface Mutant {
@@ -205,6 +221,7 @@ const parts: { readonly [name: string]: () => Promise<ReadonlyArray<Line>> } = {
   matrix,
   fates,
   fuzz: fuzzed,
+  floods: flooded,
   soak: worn,
   mutants: found
 }
