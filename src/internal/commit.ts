@@ -14,6 +14,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
 import { ConcurrentAppendError, StoreError } from "../KernelError.ts"
 import type { CallEvent, PhaseEvent, RunEvent, RunScope, TaskEvent, TurnEvent } from "../RunEvent.ts"
 import type { Delta, RunRecord, RunState } from "../RunState.ts"
@@ -238,11 +239,11 @@ export const patiently = <E>(
   })
 
 /**
- * A write that is given up when it takes too long: nothing interrupts a run that commits, so a store that
+ * What is given up when it takes too long: nothing interrupts a run that commits, so a store that
  * hangs would hold it for ever. It has a fiber of its own, for one that cannot be interrupted is left behind.
  */
-const inTime = <E>(write: Effect.Effect<void, E>, limit: number): Effect.Effect<void, E | StoreError> =>
-  Effect.flatMap(Effect.forkDetach(Effect.interruptible(sound(write)), { startImmediately: true }), (fiber) => {
+const inTime = <A, E>(asked: Effect.Effect<A, E>, limit: number): Effect.Effect<A, E | StoreError> =>
+  Effect.flatMap(Effect.forkDetach(Effect.interruptible(sound(asked)), { startImmediately: true }), (fiber) => {
     // Most are done by now: a clock is set only for those that are not.
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return exit
@@ -258,8 +259,8 @@ const inTime = <E>(write: Effect.Effect<void, E>, limit: number): Effect.Effect<
   })
 
 /** A bug of a store is a failure of it, after which nothing more is tried: what it holds by now is unknown. */
-const sound = <E>(write: Effect.Effect<void, E>): Effect.Effect<void, E | StoreError> =>
-  Effect.catchDefect(write, (defect) =>
+const sound = <A, E>(asked: Effect.Effect<A, E>): Effect.Effect<A, E | StoreError> =>
+  Effect.catchDefect(asked, (defect) =>
     Effect.andThen(
       Effect.logError("a store failed unexpectedly", redact(Cause.pretty(Cause.die(defect)))),
       Effect.fail(new StoreError({ operation: "commit", reason: "invalid", detail: "it failed unexpectedly" }))
@@ -276,6 +277,18 @@ const stillLast = (
       ? Effect.void
       : Effect.fail(new ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq }))
   })
+
+/** Whether the store has a record of this run after all, though it failed as it was stored. Who cannot tell says no. */
+export const isKept = ({ limits, state, store, workerId }: Run, revision: number): Effect.Effect<boolean> => {
+  const found = Stream.runHead(store.read(state.runId, revision - 1))
+  return Effect.catchCause(
+    Effect.map(
+      inTime(found, limits.commitMs),
+      Option.exists((record) => record.workerId === workerId)
+    ),
+    () => Effect.succeed(false)
+  )
+}
 
 const isPassing = (error: unknown): error is StoreError =>
   error instanceof StoreError && (error.reason === "unavailable" || error.reason === "timeout")

@@ -57,7 +57,7 @@ const lookInto = /*#__PURE__*/ Effect.fnUntraced(function* (
   media: MediaStore.Shape
 ) {
   const messages: Array<Message> = []
-  const inputs = first(queue, Queue.sizeUnsafe(queue))
+  const inputs = MutableList.toArrayN(queue.messages, Queue.sizeUnsafe(queue))
   for (const input of inputs) {
     const parts = yield* Effect.result(media.admit(listOf(input)))
     if (Result.isFailure(parts)) {
@@ -69,14 +69,13 @@ const lookInto = /*#__PURE__*/ Effect.fnUntraced(function* (
   const take = () => {
     for (const input of inputs.slice(0, messages.length)) {
       // A queue that slides may have dropped it by now.
-      if (first(queue, 1)[0] === input) Queue.takeUnsafe(queue)
+      if (peek(queue) === input) Queue.takeUnsafe(queue)
     }
   }
   return { messages, take }
 })
 
-const first = (queue: Queue.Dequeue<Input, unknown>, count: number): ReadonlyArray<Input> =>
-  MutableList.toArrayN(queue.messages, count)
+const peek = (queue: Queue.Dequeue<Input, unknown>): Input | undefined => MutableList.toArrayN(queue.messages, 1)[0]
 
 /** The same run, told through a mailbox to whoever pulls. */
 export const events = <Output, S extends AnySkill<unknown>, R>(

@@ -180,8 +180,8 @@ const staged = (
     telemetry: undefined,
     stop: undefined,
     steering: {
-      isWaiting: () => steeringOf(tape).length > 0,
-      look: Effect.sync(() => ({ messages: steeringOf(tape), take: () => {} }))
+      isWaiting: () => saidNext(tape).length > 0,
+      look: Effect.sync(() => ({ messages: saidNext(tape), take: () => {} }))
     },
     tree: Tree.make(ground.agent.budget, ground.agent.spawn ?? ground.tree.spawn, Tree.spentOf(undefined)),
     tell: (event) => {
@@ -193,7 +193,7 @@ const staged = (
 }
 
 /** What was said to the run before the turn that comes next. */
-const steeringOf = (tape: Tape): ReadonlyArray<Message> => tape.nextTurn(tape.root)?.steering ?? []
+const saidNext = (tape: Tape): ReadonlyArray<Message> => tape.nextTurn(tape.root)?.steering ?? []
 
 /** Models and calls give what they gave; what never ended then never ends now. */
 const played = (tape: Tape, replies: Replies): Middleware => ({

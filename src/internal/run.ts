@@ -84,11 +84,11 @@ export interface Ground {
 export interface Steering {
   readonly isWaiting: () => boolean
   /** What waits. It goes on waiting until it is taken: when it is part of the run. */
-  readonly look: Effect.Effect<Said, KernelError>
+  readonly look: Effect.Effect<Waiting, KernelError>
 }
 
-/** Messages somebody said to a run, and how they are taken. */
-export interface Said {
+/** Messages that somebody said to a run, and how they are taken. */
+export interface Waiting {
   readonly messages: ReadonlyArray<Message>
   readonly take: () => void
 }

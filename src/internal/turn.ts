@@ -9,6 +9,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as Dialects from "../Dialect.ts"
 import type { KernelError } from "../KernelError.ts"
 import { EmptyReplies, LoopDetected, ProviderError } from "../KernelError.ts"
@@ -19,13 +20,13 @@ import type { ModelArgs, Turn } from "../RunState.ts"
 import * as Usage from "../Usage.ts"
 import { promptLog, turnLog } from "./state.ts"
 import { startCalls } from "./batch.ts"
-import { commit, flush, tell } from "./commit.ts"
+import { commit, flush, isKept, tell } from "./commit.ts"
 import { goOn } from "./goOn.ts"
 import * as Guard from "./guard.ts"
 import { intent, type Intent, messageOf } from "./intent.ts"
 import { type Heard, hear } from "./modelCall.ts"
 import { commonPrefix } from "./prefix.ts"
-import { openTurn, type Run, type Said } from "./run.ts"
+import { openTurn, type Run } from "./run.ts"
 import { ask, complete, hookArgs, obey, settle } from "./settle.ts"
 import { freeze } from "./snapshot.ts"
 import * as Tree from "./tree.ts"
@@ -48,19 +49,22 @@ export const startTurn = (run: Run): Effect.Effect<void, KernelError> => {
   if (turn > limitOf(run)) return complete(run, "max_turns", undefined, { maxTurns: limitOf(run) })
   run.goesOn = false
   const turnId = `${run.state.runId}:t${turn}`
-  if (!isSteered(run)) return commit(run, "phase", [{ type: "turn_started", turnId }])
-  // What is said is taken once it is stored: it is either still waiting or part of the run.
-  return Effect.uninterruptible(
-    Effect.flatMap(Effect.andThen(flush(run), run.steering?.look ?? Effect.succeed(silence)), ({ messages, take }) => {
-      const steering = messages.length === 0 ? {} : { steering: messages }
-      const stored = Effect.andThen(commit(run, "phase", [{ type: "turn_started", turnId, ...steering }]), flush(run))
-      return Effect.map(stored, take)
+  const { steering } = run
+  if (steering === undefined || !isSteered(run)) return commit(run, "phase", [{ type: "turn_started", turnId }])
+  return Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(restore(Effect.andThen(flush(run), steering.look)), ({ messages, take }) => {
+      const said = messages.length === 0 ? {} : { steering: messages }
+      const revision = run.state.revision + 1
+      const stored = Effect.andThen(commit(run, "phase", [{ type: "turn_started", turnId, ...said }]), flush(run))
+      // What is said is taken once it is stored: until then it waits, whatever becomes of this run.
+      return Effect.onExit(stored, (exit) =>
+        Effect.map(Exit.isSuccess(exit) ? Effect.succeed(true) : isKept(run, revision), (kept) =>
+          kept ? take() : undefined
+        )
+      )
     })
   )
 }
-
-/** Nothing was said. */
-const silence: Said = { messages: [], take: () => {} }
 
 /** Whether somebody said something to this run. Its children are not spoken to. */
 const isSteered = (run: Run): boolean => run.steering !== undefined && run.state.depth === 0 && run.steering.isWaiting()

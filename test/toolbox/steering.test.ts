@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Option, Queue, Schema, Stream } from "effect"
-import { Agent, Kernel, Limits, Media, type RunState, RunStore, Skill } from "kernai"
+import { Agent, Kernel, Limits, Media, MediaStore, type RunState, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel, of } from "../support/kernel.ts"
 import { told } from "../support/toolbox.ts"
@@ -153,9 +153,11 @@ describe("steering", () => {
     })
   )
 
-  it.effect(
-    "is still in the queue when the store fails as it is stored, and is said once when the run goes on (R-1)",
-    () =>
+  for (const [how, kept] of [
+    ["before it has it", false],
+    ["though it has it", true]
+  ] as const) {
+    it.effect(`is said once when the store fails ${how}, and the run goes on (R-1)`, () =>
       Effect.gen(function* () {
         const steering = yield* Queue.unbounded<Kernel.Input>()
         const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
@@ -165,7 +167,7 @@ describe("steering", () => {
             ...store,
             commit: (record, state) =>
               record.events.some((event) => event.type === "turn_started" && event.steering !== undefined)
-                ? Effect.fail(full)
+                ? Effect.andThen(kept ? store.commit(record, state) : Effect.void, Effect.fail(full))
                 : store.commit(record, state)
           }
           const onBroken = Layer.fresh(Kernel.layer).pipe(Layer.provide(Layer.succeed(RunStore.RunStore, broken)))
@@ -175,7 +177,7 @@ describe("steering", () => {
             Effect.provide(onBroken)
           )
           assert.deepStrictEqual(error, full)
-          assert.strictEqual(yield* Queue.size(steering), 2)
+          assert.strictEqual(yield* Queue.size(steering), kept ? 0 : 2)
           const again = MockProvider.make(final("Rome"))
           const result = yield* Kernel.resume(agent, "r", { provider: again, steering })
           assert.strictEqual(result.text, "Rome")
@@ -185,6 +187,40 @@ describe("steering", () => {
           assert.strictEqual(yield* Queue.size(steering), 0)
         }).pipe(Effect.provide(kernel(work(Queue.offerAll(steering, ["Only Rome.", "Quickly."])))))
       })
+    )
+  }
+
+  it.effect("does not hold a run that is interrupted while its media are stored (R-15)", () =>
+    Effect.gen(function* () {
+      const steering = yield* Queue.unbounded<Kernel.Input>()
+      const storing = yield* Deferred.make<void>()
+      const slow = Layer.effect(
+        MediaStore.MediaStore,
+        Effect.map(MediaStore.MediaStore, (store) => ({
+          ...store,
+          run: (root: string, origins?: ReadonlyArray<string>) =>
+            Effect.map(store.run(root, origins), (own) => ({
+              ...own,
+              admit: (parts: Parameters<typeof own.admit>[0]) =>
+                parts[0] === "Only Rome."
+                  ? Effect.andThen(Deferred.succeed(storing, undefined), Effect.never)
+                  : own.admit(parts)
+            }))
+        }))
+      )
+      yield* Effect.gen(function* () {
+        const provider = MockProvider.make(command)
+        const fiber = yield* Effect.forkChild(
+          Effect.provide(
+            Kernel.run(agent, "?", { provider, steering }),
+            Layer.fresh(Kernel.layer).pipe(Layer.provide(slow))
+          )
+        )
+        yield* Deferred.await(storing)
+        yield* Fiber.interrupt(fiber)
+        assert.strictEqual(yield* Queue.size(steering), 1)
+      }).pipe(Effect.provide(kernel(work(Queue.offer(steering, "Only Rome.")))))
+    })
   )
 
   it.effect("may end: a queue that is over says nothing more", () =>
