@@ -45,6 +45,8 @@ export class Machine implements Scheduler.Scheduler {
   /** How far the clock of this machine is off, in milliseconds. */
   skew = 0
   readonly tasks: Array<() => void> = []
+  /** Every fiber that ever ran here, where somebody wants to know. */
+  fibers: Set<Fiber.Fiber<unknown, unknown>> | undefined = undefined
   readonly sleepers = new Set<Sleeper>()
   readonly world: World
 
@@ -55,6 +57,7 @@ export class Machine implements Scheduler.Scheduler {
   }
 
   shouldYield(fiber: Fiber.Fiber<unknown, unknown>): boolean {
+    this.fibers?.add(fiber)
     return this.status !== "running" || fiber.currentOpCount >= operations || this.world.order.gives()
   }
 
@@ -128,6 +131,8 @@ export class World {
   order: Order
   /** What machines asked of the outside and was not answered yet. */
   outside = 0
+  /** Tasks that were run. */
+  moves = 0
   readonly machines: Array<Machine> = []
   #listening: (() => void) | undefined
 
@@ -158,6 +163,7 @@ export class World {
       if (machine.status !== "running") continue
       if (index < machine.tasks.length) {
         const [task] = index === 0 ? [machine.tasks.shift()] : machine.tasks.splice(index, 1)
+        this.moves++
         task?.()
         return true
       }

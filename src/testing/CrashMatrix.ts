@@ -14,9 +14,9 @@
 import * as Effect from "effect/Effect"
 import type * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
+import { inOrder, type Order } from "../internal/machine.ts"
 import * as Life from "./internal/life.ts"
 import type { Rule } from "./internal/verdict.ts"
-import { inOrder, type Order } from "../internal/machine.ts"
 import type * as Watch from "./internal/watch.ts"
 
 // ---------------------------------------------------------------- models
@@ -40,7 +40,7 @@ export type Way = Watch.Cut["way"]
 export type Cut = Watch.Cut
 
 /**
- * Where a process is interrupted: at one of its steps, between any two moves of its fibers.
+ * Where a process is interrupted: before one of its steps, each a stretch in which one fiber runs until it gives way.
  *
  * @category models
  * @since 0.1.0
@@ -115,8 +115,9 @@ export const run = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends 
   const violations: Array<Violation> = []
   let points = 0
   const cutOff = Effect.fnUntraced(function* (cuts: ReadonlyArray<Cut | Interruption>, order?: Order) {
-    points++
     const life = yield* Life.live(subject, settings, undisturbed, cuts, order)
+    // A store that answers at another time may let a run end before the step it was to be interrupted at.
+    if (order === undefined || life.interrupted) points++
     for (const { detail, rule } of life.findings) violations.push({ rule, cuts, detail })
     return life
   })
@@ -131,10 +132,11 @@ export const run = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends 
     }
   }
   if (settings.interrupts !== undefined) {
-    const order = settings.interrupts === "waits" ? () => inOrder : Life.closely
-    const { steps } = yield* Life.live(subject, settings, undisturbed, [], order())
+    const order = settings.interrupts === "waits" ? () => inOrder : Life.everyOther
+    const { findings, steps } = yield* Life.live(subject, settings, undisturbed, [], order())
+    for (const { detail, rule } of findings) violations.push({ rule, cuts: [], detail })
     for (const [index, count] of steps.entries()) {
-      for (let step = 1; step <= count; step++) {
+      for (let step = 1; step <= count && findings.length === 0; step++) {
         yield* cutOff([{ process: index + 1, step, way: "interrupted" }], order())
       }
     }
@@ -155,7 +157,7 @@ const cutsOf = (process: number, commits: number, ways: ReadonlyArray<Way>): Rea
  */
 export const format = (report: Report): string => {
   const { commits, name, points, violations } = report
-  const head = `${name}: ${commits} commits, ${points} crash points, ${violations.length} violations`
+  const head = `${name}: ${commits} commits, ${points} points, ${violations.length} violations`
   const where = (cuts: ReadonlyArray<Cut | Interruption>) =>
     cuts.length === 0 ? "undisturbed" : cuts.map((cut) => `${cut.way} at ${placeOf(cut)}`).join(", then ")
   return [head, ...violations.map(({ cuts, detail, rule }) => `  ${rule}, ${where(cuts)}: ${detail}`)].join("\n")

@@ -52,7 +52,7 @@ describe("a run interrupted wherever it waits (R-15, R-16)", () => {
       Effect.gen(function* () {
         const report = count(yield* CrashMatrix.run(subject(name), { ways: [], interrupts: "waits" }))
         assert.deepStrictEqual(report.violations, [])
-        assert.isAbove(report.points, 20)
+        assert.isAbove(report.points, report.commits)
       })
     )
   }
@@ -63,7 +63,7 @@ describe("a run interrupted wherever it waits (R-15, R-16)", () => {
         description: "Pays, and goes on doing so",
         input: Schema.Struct({ to: Schema.String }),
         effects: "read",
-        execute: () => Effect.as(Effect.forkDetach(Effect.sleep("1 hour")), "paid")
+        execute: () => Effect.as(Effect.forkDetach(Effect.never), "paid")
       })
       const tool = subject("tool")
       const layer = Layer.merge(tool.layer, SkillRegistry.layer(leaks))

@@ -86,6 +86,8 @@ export interface Life {
   readonly commits: ReadonlyArray<number>
   /** Steps of each process, in order: the moments in which it can be interrupted. */
   readonly steps: ReadonlyArray<number>
+  /** Whether it came to the step at which it was to be interrupted. */
+  readonly interrupted: boolean
   readonly findings: ReadonlyArray<Verdict.Finding>
   readonly said: ReadonlyMap<string, Said>
   /** The outcome of every call, by its place. */
@@ -96,8 +98,11 @@ const runId = "run"
 /** More processes than any honest run needs. */
 const patience = 24
 
-/** An order in which every fiber gives way after every other operation: a life of many steps. */
-export const closely = (): Order => {
+/**
+ * An order in which a fiber gives way after every other operation: a life of many steps. A fiber that goes on is asked
+ * twice before it moves, so one that gave way every second time would never get anywhere.
+ */
+export const everyOther = (): Order => {
   let asked = 0
   return { pick: () => 0, gives: () => ++asked % 3 === 0 }
 }
@@ -112,8 +117,12 @@ export const live = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends
 ): Effect.fn.Return<Life, E | RunStore.StoreError, Scope.Scope> {
   const world = new World({ order })
   const facts: Array<Fact> = []
-  const witness: Witness = { facts, said: new Map() }
-  for (const [key, said] of before?.said ?? []) witness.said.set(key, { ...said, failed: 0 })
+  const answers = new Map<string, Said>()
+  for (const [key, said] of before?.said ?? []) answers.set(key, { ...said, failed: 0 })
+  const witness: Witness = {
+    facts,
+    said: { get: (key) => answers.get(key), set: (key, said) => void answers.set(key, said) }
+  }
   const place = yield* settings.store ?? memory
   const operator = yield* opened(place)
   const findings: Array<Verdict.Finding> = []
@@ -122,6 +131,7 @@ export const live = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends
   const sleepers = () =>
     new Set(processes.flatMap(({ machine }) => (machine.status === "stopped" ? [machine.name] : [])))
   let told = false
+  let interrupted = false
 
   while (true) {
     const state = Option.getOrUndefined(yield* operator.load(runId))
@@ -137,17 +147,21 @@ export const live = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends
     const number = processes.length + 1
     const machine = world.boot(`process ${number}`)
     const cut = cuts.find((cut) => cut.process === number)
+    const interruption = cut?.way === "interrupted" ? cut : undefined
     const killed = cut?.way === "interrupted" ? undefined : cut
+    if (interruption !== undefined) machine.fibers = new Set()
     const process = boot(subject, settings, machine, witness, store, how?.options, killed)
     processes.push(process)
-    let step = 0
+    const began = world.moves
     const ending = yield* drive(world, () => {
-      step++
-      if (cut?.way === "interrupted" && step === cut.step) process.interrupt()
+      if (!interrupted && interruption !== undefined && world.moves - began === interruption.step - 1) {
+        interrupted = true
+        process.interrupt()
+      }
       return process.exit() !== undefined || machine.status !== "running"
     })
-    steps.push(step)
-    if (cut?.way === "interrupted" && ending === "done") findings.push(...leftBy(machine, facts))
+    steps.push(world.moves - began)
+    if (interruption !== undefined && ending === "done") findings.push(...(yield* leftBy(machine, facts)))
     if (process.exit() === undefined && machine.status === "running") {
       findings.push({ rule: "R-1", detail: `${machine.name} ${ending === "idle" ? "waits for ever" : "never ends"}` })
       break
@@ -170,25 +184,34 @@ export const live = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends
     kept,
     commits: processes.map((process) => process.commits()),
     steps,
+    interrupted,
     findings,
-    said: witness.said,
+    said: answers,
     results: new Map(kept.flatMap((run) => run.journal.flatMap(resultsOf)))
   }
 }, Effect.scoped)
 
-/** What an interrupted process must not leave: work, timers, and skills that were entered and never left (R-15). */
-const leftBy = (machine: Machine, facts: ReadonlyArray<Fact>): ReadonlyArray<Verdict.Finding> => {
-  // What is due at once is done first.
-  for (let patience = 1_000; patience > 0 && machine.world.step(); patience--);
-  const left = machine.sleepers.size + machine.tasks.length
+/** What an interrupted process must not leave: fibers, with all they wait for, and skills that were entered and never left (R-15). */
+const leftBy = /*#__PURE__*/ Effect.fnUntraced(function* (
+  machine: Machine,
+  facts: ReadonlyArray<Fact>
+): Effect.fn.Return<ReadonlyArray<Verdict.Finding>> {
+  yield* settled(machine.world)
+  const fibers = [...(machine.fibers ?? [])].filter((fiber) => fiber.pollUnsafe() === undefined).length
   const count = (...types: ReadonlyArray<Fact["type"]>) =>
     facts.filter((fact) => types.includes(fact.type) && "machine" in fact && fact.machine === machine.name).length
   const open = count("started") - count("ended", "cut")
   return [
-    ...(left === 0 ? [] : [`${machine.name} was interrupted and left ${left} tasks or timers`]),
+    ...(fibers === 0 ? [] : [`${machine.name} was interrupted and left ${fibers} fibers`]),
     ...(open === 0 ? [] : [`${machine.name} was interrupted and ${open} of its skills never ended`])
   ].map((detail) => ({ rule: "R-15", detail }))
-}
+})
+
+/** Lets a world do what is due at once. */
+const settled = /*#__PURE__*/ Effect.fnUntraced(function* (world: World): Effect.fn.Return<void> {
+  const now = world.now
+  yield* drive(world, () => world.now > now, 10_000)
+})
 
 const memory = Effect.map(RunStore.makeMemory, (store) => Layer.succeed(RunStore.RunStore, store))
 

@@ -28,7 +28,7 @@ export interface Cut {
   readonly way: "before" | "unacknowledged" | "after" | "asleep"
 }
 
-/** Where a run is interrupted: at which step of which of its processes, both counted from 1. */
+/** Where a run is interrupted: before which step of which of its processes, both counted from 1. */
 export interface Interruption {
   readonly process: number
   readonly step: number
@@ -79,7 +79,10 @@ export interface Said {
 /** What all processes of one case share: the facts, and what the model said. */
 export interface Witness {
   readonly facts: { readonly push: (fact: Fact) => unknown }
-  readonly said: Map<string, Said>
+  readonly said: {
+    readonly get: (key: string) => Said | undefined
+    readonly set: (key: string, said: Said) => void
+  }
 }
 
 /** A process under watch. */
