@@ -246,7 +246,7 @@ export const loopBench = async (): Promise<ReadonlyArray<Row>> => {
   ]
   for (const [steps, runs] of sizes) {
     const ours = () => ourStep(steps, runs, RunStore.layerMemory)
-    const over = (peer: () => Promise<number>) => against(ours, peer, { warm: 1, counted: 11 })
+    const over = (peer: () => Promise<number>) => against(ours, peer, { warm: 2, counted: 12 })
     const overPi = await over(() => perStep(steps, runs, pi))
     const overSdk = await over(() => perStep(steps, Math.max(1, Math.round(runs / 4)), aiSdk))
     const overBare = await over(() => ourStep(steps, runs, forgetful))

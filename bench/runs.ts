@@ -40,20 +40,14 @@ const kernel = () =>
   Kernel.layer.pipe(
     Layer.provide([SkillRegistry.layer(noop), ProtocolRegistry.layer(), MediaStore.layerMemory, RunStore.layerMemory])
   )
-const all = Effect.forEach(
-  Array.from({ length: runs }, (_, index) => index),
-  () => Kernel.run(agent, "go", { provider: slow }),
-  { concurrency: "unbounded", discard: true }
-)
+const atOnce = <E, R>(body: Effect.Effect<unknown, E, R>) =>
+  Effect.forEach(Array.from({ length: runs }), () => body, { concurrency: "unbounded", discard: true })
+
+const all = atOnce(Effect.suspend(() => Kernel.run(agent, "go", { provider: slow })))
 
 /** The same waits, and the same parts of replies read, without a kernel: what a fiber for each run costs by itself. */
-const bare = Effect.forEach(
-  Array.from({ length: runs }, (_, index) => index),
-  () => {
-    const reply = Stream.runDrain(Stream.fromArray(act).pipe(Stream.onStart(Effect.sleep(wait))))
-    return Effect.repeat(reply, { times: steps - 1 })
-  },
-  { concurrency: "unbounded", discard: true }
+const bare = atOnce(
+  Effect.repeat(Stream.runDrain(Stream.fromArray(act).pipe(Stream.onStart(Effect.sleep(wait)))), { times: steps - 1 })
 )
 
 const overIdeal = async (body: () => Promise<unknown>): Promise<number> => {

@@ -18,9 +18,11 @@ export const cpu = async (body: () => unknown): Promise<number> => {
   return user + system
 }
 
+/** The middle one, or what is between the two in the middle. */
 export const median = (values: ReadonlyArray<number>): number => {
   const sorted = values.toSorted((a, b) => a - b)
-  return sorted[sorted.length >> 1] ?? Number.NaN
+  const middle = sorted.slice((sorted.length - 1) >> 1, (sorted.length >> 1) + 1)
+  return middle.reduce((sum, value) => sum + value, 0) / middle.length
 }
 
 /**
@@ -35,8 +37,10 @@ export const against = async (
 ): Promise<{ readonly ratio: number; readonly one: number; readonly other: number }> => {
   const times: Array<{ readonly one: number; readonly other: number }> = []
   for (let round = 0; round < rounds.warm + rounds.counted; round++) {
-    const early = round % 2 === 0 ? await one() : undefined
-    const time = { other: await other(), one: early ?? (await one()) }
+    const time = { one: 0, other: 0 }
+    if (round % 2 === 0) time.one = await one()
+    time.other = await other()
+    if (round % 2 === 1) time.one = await one()
     if (round >= rounds.warm) times.push(time)
   }
   return {

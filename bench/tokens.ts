@@ -35,7 +35,7 @@ const kernel = Kernel.layer.pipe(
 )
 const agent = Agent.make({ instructions: "You test.", model: { id: "m", capabilities: ["text"] } })
 
-/** Pulls the producer piece by piece, as an adapter pulls its socket: one effect for each. */
+/** Pulls the producer piece by piece, one effect for each. Like the other's loop it makes no function for each. */
 const provider = (size: number): Provider.ProviderShape => ({
   name: "mock",
   stream: () =>
@@ -66,6 +66,7 @@ const provider = (size: number): Provider.ProviderShape => ({
 
 type Parts = Arr.NonEmptyArray<StreamPart.StreamPart>
 
+/** The consumer adds up in place, as the other's does: in an `Effect.sync` for each array it costs some 3 % more. */
 const kernai = async (size: number) => {
   let seen = 0
   await Kernel.stream(agent, "go", { provider: provider(size) }).pipe(
