@@ -112,14 +112,8 @@ export interface Site {
   readonly kernel?: typeof Kernel.layer
 }
 
-/** Knows what was put in last: a process that lives long may not grow by what it was told. */
-class Recent<A> extends Map<string, A> {
-  override set(key: string, value: A): this {
-    const oldest = this.size < 256 ? undefined : this.keys().next().value
-    if (oldest !== undefined) this.delete(oldest)
-    return super.set(key, value)
-  }
-}
+/** A model that answers by what was said before needs nobody who remembers its answers: a process may live long. */
+const forgetful: Witness["said"] = { get: () => undefined, set: () => {} }
 
 /** A kernel on the store of the context, under watch. Whoever resumes tells the truth about calls in flight. */
 export const kernel = (site: Site) =>
@@ -128,7 +122,7 @@ export const kernel = (site: Site) =>
       const store = yield* RunStore.RunStore
       const registry = yield* SkillRegistry.SkillRegistry
       const protocols = yield* ProtocolRegistry.ProtocolRegistry
-      const witness: Witness = { said: new Recent(), facts: Ledger.open(site.folder, site.machine) }
+      const witness: Witness = { said: forgetful, facts: Ledger.open(site.folder, site.machine) }
       const self = {
         name: site.machine,
         kill: () => {},
@@ -177,13 +171,15 @@ const verdicts = Effect.fnUntraced(function* (site: Site, store: RunStore.Shape,
   if (Option.isNone(state)) return replay
   const open = yield* inFlight(store, state.value)
   if (open.length === 0) return replay
+  // Who is dead is looked at first: what one did before it died is in its ledger then.
+  const gone = Ledger.gone(site.folder)
   const facts = [...Ledger.read(site.folder).values()].flat()
   for (const { call, place } of open) {
     const is = (type: Fact["type"]) =>
       facts.some((fact) => fact.type === type && "callId" in fact && keyOf(fact) === keyOf(place))
     const journal = yield* Stream.runCollect(store.read(place.runId))
     const launch = journal.findLast((record) => record.delta.launched?.includes(place.callId) === true)
-    const isOver = is("cut") || (launch !== undefined && Ledger.isGone(site.folder, Ledger.machineOf(launch)))
+    const isOver = is("cut") || (launch !== undefined && gone.has(Ledger.machineOf(launch)))
     if (!is("ended") && isOver) {
       witness.facts.push({ type: "allowed", ...place })
       replay[place.callId] = "retry"

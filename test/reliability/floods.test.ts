@@ -1,13 +1,23 @@
 import { assert, describe, it } from "vitest"
 import { flood, megabyte, shapes } from "./floods.ts"
 
+const all = 64 * megabyte
+const limits = { replyBytes: megabyte, frameBytes: megabyte }
+
 describe("64 MB of a reply that does not want to end (R-20)", () => {
   for (const [name, shape] of Object.entries(shapes)) {
-    it(`${name}: is refused with a typed error, and hardly any of it is kept`, async () => {
-      const { error, peak, read } = await flood(shape, 64 * megabyte)
-      assert.match(error ?? "", /^ProviderError: /)
-      assert.isBelow(peak, 64 * megabyte)
-      assert.isAbove(read, 4 * megabyte)
+    it(`${name}: is refused as soon as it exceeds a limit, and hardly any of it is kept`, async () => {
+      const { error, peak, read } = await flood(shape, all, limits)
+      assert.match(error ?? "", /^ProviderError: .*exceeds a limit/)
+      assert.isBelow(peak, 16 * megabyte)
+      assert.isBelow(read, all)
     }, 30_000)
   }
+
+  it("is kept as a whole where nothing limits it", async () => {
+    const unlimited = { replyBytes: Infinity, frameBytes: Infinity }
+    const { error, peak } = await flood(shapes["64 KiB deltas"], all, unlimited)
+    assert.match(error ?? "", /the reply was cut/)
+    assert.isAbove(peak, all / 2)
+  }, 30_000)
 })

@@ -2,7 +2,7 @@
  * Replies that do not want to end, and what is kept of them (R-20).
  */
 import { Effect, Layer, Result } from "effect"
-import { Agent, Kernel, MediaStore, ProtocolRegistry, RunStore, SkillRegistry } from "kernai"
+import { Agent, Kernel, Limits, MediaStore, ProtocolRegistry, RunStore, SkillRegistry } from "kernai"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { chunk } from "../support/chatStream.ts"
@@ -22,19 +22,21 @@ export const megabyte = 1024 * 1024
 const letters = "x".repeat(64 * 1024)
 
 /** What is said first, then again and again. */
-export const shapes: { readonly [name: string]: readonly [first: string, then: string] } = {
+export const shapes = {
   "one line": ["data: ", letters],
   "4-byte deltas": [chunk({ content: "<final>" }), chunk({ content: "abc " }).repeat(500)],
   "an endless tag": [chunk({ content: '<block type="' }), chunk({ content: letters })],
   "64 KiB deltas": [chunk({ content: "<final>" }), chunk({ content: letters })]
-}
+} as const
 
 setFlagsFromString("--expose-gc")
 const collect: () => void = runInNewContext("gc")
 
+/** What is kept by now: values, and the bytes behind arrays, which are elsewhere. */
 const kept = () => {
   collect()
-  return process.memoryUsage().heapUsed
+  const { arrayBuffers, heapUsed } = process.memoryUsage()
+  return heapUsed + arrayBuffers
 }
 
 const agent = Agent.make({ instructions: "You test.", model: { id: "m", capabilities: ["text"] } })
@@ -43,8 +45,12 @@ const kernel = Kernel.layer.pipe(
   Layer.orDie
 )
 
-/** Runs an agent whose model says so many bytes of a shape, with the limits everybody has. */
-export const flood = async ([first, then]: readonly [string, string], bytes: number): Promise<Flooded> => {
+/** Runs an agent whose model says so many bytes of a shape, with the limits everybody has unless told. */
+export const flood = async (
+  [first, then]: readonly [first: string, then: string],
+  bytes: number,
+  limits: Partial<Limits.Limits> = {}
+): Promise<Flooded> => {
   const encoder = new TextEncoder()
   const [head, body] = [encoder.encode(first), encoder.encode(then)]
   const before = kept()
@@ -58,7 +64,7 @@ export const flood = async ([first, then]: readonly [string, string], bytes: num
         said += next.length
         read = Math.max(read, said)
         controller.enqueue(next.slice())
-        if (said - looked < 4 * megabyte) return
+        if (said - looked < megabyte) return
         looked = said
         peak = Math.max(peak, kept() - before)
       }
@@ -70,7 +76,12 @@ export const flood = async ([first, then]: readonly [string, string], bytes: num
     const provider = yield* Effect.provide(vendor("openai")({}), http.layer)
     return yield* Effect.result(Kernel.run(agent, "go", { provider }))
   })
-  const result = await Effect.runPromise(Effect.provide(run, kernel))
+  const result = await run.pipe(
+    Effect.provide(kernel),
+    Effect.provideService(Limits.Limits, { ...Limits.defaults, ...limits }),
+    Effect.ensuring(Effect.sync(() => (peak = Math.max(peak, kept() - before)))),
+    Effect.runPromise
+  )
   return {
     peak,
     read,

@@ -12,6 +12,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import { parseJson } from "../../src/internal/untrusted.ts"
 import { cassettes, request, stub, vendors } from "../support/provider.ts"
+import { randomOf } from "../support/random.ts"
 
 /** What was done and what was found. */
 export interface Fuzzed {
@@ -26,9 +27,13 @@ type Reading = (input: string, random: () => number) => string | undefined | Pro
 
 const { jsonDepth } = Limits.defaults
 
-/** A failure must be one: what is thrown inside an effect is a bug. */
+/** A failure must be one, with a tag: what is thrown inside an effect is a bug. */
 const typed = (exit: Exit.Exit<unknown, unknown>): string | undefined =>
-  Exit.isSuccess(exit) || exit.cause.reasons.every(Cause.isFailReason) ? undefined : Cause.pretty(exit.cause)
+  Exit.isSuccess(exit) || exit.cause.reasons.every((reason) => Cause.isFailReason(reason) && isTagged(reason.error))
+    ? undefined
+    : Cause.pretty(exit.cause)
+
+const isTagged = (error: unknown): boolean => typeof error === "object" && error !== null && "_tag" in error
 
 const effectful =
   (read: (text: string) => Effect.Effect<unknown, unknown>): Reading =>
@@ -83,11 +88,14 @@ const silent: Dialect.Listener = { text: () => {}, block: () => {}, part: () => 
 
 const dialect =
   (name: "blocks" | "tools"): Reading =>
-  (text) => {
-    const reader = Dialect.of(name, Dialect.markups).reader(silent, Limits.defaults, { provider: "p", model: "m" })
-    reader.push([{ type: "text-delta", id: "0", delta: text }])
-    reader.end()
-    return undefined
+  (text, random) => {
+    const origin = { provider: "p", model: "m" }
+    const read = (pieces: ReadonlyArray<string>) => {
+      const reader = Dialect.of(name, Dialect.markups).reader(silent, Limits.defaults, origin)
+      for (const delta of pieces) reader.push([{ type: "text-delta", id: "0", delta }])
+      return JSON.stringify(reader.end())
+    }
+    return read([text]) === read(inPieces(text, random)) ? undefined : "read in pieces it is another reply"
   }
 
 const skill = Skill.make("look", {
@@ -174,7 +182,7 @@ const fixtures = path.join(import.meta.dirname, "../fixtures")
 
 const linesOf = (file: string): ReadonlyArray<unknown> => {
   const text = fs.readFileSync(file, "utf8")
-  return file.endsWith("l")
+  return file.endsWith(".jsonl")
     ? text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]))
     : [JSON.parse(text)]
 }
@@ -317,16 +325,6 @@ const bytesOf = (text: string, random: () => number): Uint8Array<ArrayBuffer> =>
 }
 
 // ---------------------------------------------------------------- the fuzz
-
-const randomOf = (seed: number) => {
-  let state = (seed + 0x9e3779b9) | 0
-  return (): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 /** How an input is read, and how long that may take: milliseconds, not looked at unless said. */
 export interface Settings {

@@ -27,8 +27,9 @@ export const open = (folder: string, machine: string): { readonly push: (fact: F
 export const bury = (folder: string, machine: string): void =>
   fs.writeFileSync(path.join(folder, `${machine}.gone`), "")
 
-/** Whether a process is known to be dead. */
-export const isGone = (folder: string, machine: string): boolean => fs.existsSync(path.join(folder, `${machine}.gone`))
+/** The processes that are known to be dead. */
+export const gone = (folder: string): ReadonlySet<string> =>
+  new Set(fs.readdirSync(folder).flatMap((file) => (file.endsWith(".gone") ? [path.basename(file, ".gone")] : [])))
 
 /** The facts of each process, in its own order. A line cut off by a kill is none. */
 export const read = (folder: string): ReadonlyMap<string, ReadonlyArray<Fact>> =>

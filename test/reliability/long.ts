@@ -65,7 +65,7 @@ const onAll = (name: string, rounds: Rounds, count: number, piece: number) => as
   return [...lines, await many(name, rounds, Math.ceil(count / 10), "file", piece)]
 }
 
-/** Two workers for a while, on a disk that is waited for. Its least is a kill in every such time, but for the last. */
+/** Two workers for a while, on a disk that is waited for. The first kill comes late, the last may not come. */
 const worn = async (): Promise<ReadonlyArray<Line>> => {
   const [minutes, killEvery] = full ? [20, 20] : [2, 5]
   const wear = { minutes, killEvery, slope: 1 }
@@ -197,7 +197,8 @@ const mutants: ReadonlyArray<Mutant> = [
   inFate("withoutRevisionCheck", "R-5"),
   inProcesses("withoutLaunch", "R-2", "kills", kills),
   inProcesses("thatRetriesInFlight", "R-2", "kills", kills),
-  inProcesses("withoutRevisionCheck", "R-5", "contentions", contentions)
+  inProcesses("withoutRevisionCheck", "R-5", "contentions", contentions),
+  inProcesses("thatHoards", "R-15", "soak", (_, settings) => soak({ minutes: 0.5, killEvery: 10, slope: 10 }, settings))
 ]
 
 const found = async (): Promise<ReadonlyArray<Line>> => {

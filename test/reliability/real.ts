@@ -13,6 +13,7 @@ import { keep } from "../../src/testing/internal/life.ts"
 import { judgeFacts, judgeKept, judgeSame } from "../../src/testing/internal/verdict.ts"
 import * as Folders from "../support/folder.ts"
 import * as Postgres from "../support/postgres.ts"
+import { randomOf } from "../support/random.ts"
 import { type Order, storeAt, type Where } from "./child.ts"
 import { agentOf, plain } from "./errand.ts"
 import * as Ledger from "./ledger.ts"
@@ -168,14 +169,6 @@ export const start = async (order: Order, ...flags: ReadonlyArray<string>): Prom
   }
 }
 
-const randomOf = (seed: number) => {
-  let state = seed >>> 0
-  return (): number => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return state / 2 ** 32
-  }
-}
-
 /** Waits until a file has so many bytes, though not for ever. */
 const grown = async (file: string, bytes: number): Promise<void> => {
   const end = Date.now() + 2_000
@@ -196,8 +189,9 @@ export const finish = async (order: Omit<Order, "task">): Promise<ReadonlyArray<
   return [...isLate, ...isStuck, ...(error === "" ? [] : [`${order.machine}: ${error}`])]
 }
 
-/** Waits until a process that was killed is dead, and lets the others know. */
-export const buried = async ({ folder, machine }: Pick<Order, "folder" | "machine">, child: Child): Promise<void> => {
+/** Kills a process, waits until it is dead, and lets the others know. */
+export const kill = async ({ folder, machine }: Pick<Order, "folder" | "machine">, child: Child): Promise<void> => {
+  child.signal("SIGKILL")
   const { error, signal } = await child.ended
   if (signal !== "SIGKILL") throw new Error(`${machine} ended by itself: ${error}`)
   Ledger.bury(folder, machine)
@@ -217,8 +211,7 @@ export const kills = (count: number, settings: Settings = {}): Promise<Outcome> 
       // However fast this machine is: it is killed somewhere in what it has to do.
       await grown(join(order.folder, `${machine.machine}.ledger`), random() * 40_000)
       await sleep(random() * 4)
-      child.signal("SIGKILL")
-      await buried(machine, child)
+      await kill(machine, child)
       rounds++
     }
     return { rounds, refused: 0, findings: await finish(next()) }

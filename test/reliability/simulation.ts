@@ -24,6 +24,7 @@ import {
 import { drive, type Machine, World } from "../../src/internal/machine.ts"
 import { Judge, judgeKept, type Kept } from "../../src/testing/internal/verdict.ts"
 import { type Fact, keyOf, watch, type Witness } from "../../src/testing/internal/watch.ts"
+import { randomOf } from "../support/random.ts"
 
 export interface Outcome {
   readonly seed: number
@@ -34,21 +35,15 @@ export interface Outcome {
 }
 
 /** A small generator of numbers: the same seed, the same world. */
-const randomOf = (seed: number) => {
-  let state = seed >>> 0
-  const next = () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
+const chanceOf = (seed: number) => {
+  const next = randomOf(seed)
   return {
     next,
     below: (bound: number) => Math.floor(next() * bound),
     chance: (probability: number) => next() < probability
   }
 }
-type Random = ReturnType<typeof randomOf>
+type Random = ReturnType<typeof chanceOf>
 
 const maxTokens = 400
 const usage = StreamPart.finish("stop", { inputTokens: { total: 60 }, outputTokens: { total: 40 } }).usage
@@ -67,7 +62,7 @@ export const simulate = Effect.fnUntraced(function* (
   seed: number,
   kernel: typeof Kernel.layer = Kernel.layer
 ): Effect.fn.Return<Outcome, never> {
-  const random = randomOf(seed)
+  const random = chanceOf(seed)
   const world = new World({
     order: { pick: (count) => random.below(count), gives: () => random.chance(0.01) }
   })
@@ -359,7 +354,7 @@ const provider = ({ random, seed }: Site): Provider.ProviderShape => ({
       Effect.gen(function* () {
         yield* Effect.sleep(random.below(2_000))
         const said = request.messages.filter((message) => message.role === "assistant").length
-        const own = randomOf(seed * 31 + request.messages.length * 7 + JSON.stringify(request.messages).length)
+        const own = chanceOf(seed * 31 + request.messages.length * 7 + JSON.stringify(request.messages).length)
         const fail = (reason: Provider.ProviderError["reason"]) =>
           Stream.fail(new Provider.ProviderError({ provider: "scripted", reason, detail: reason }))
         switch (random.below(14)) {

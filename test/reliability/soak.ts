@@ -4,7 +4,7 @@
 import { Effect } from "effect"
 import { setTimeout as sleep } from "node:timers/promises"
 import * as Ledger from "./ledger.ts"
-import { at, buried, type Child, finish, type Outcome, type Settings, start } from "./real.ts"
+import { at, type Child, finish, kill, type Outcome, type Settings, start } from "./real.ts"
 
 /** What is asked of the workers, in time and in memory. */
 export interface Wear {
@@ -42,9 +42,8 @@ export const soak = async (wear: Wear, settings: Settings = {}): Promise<Worn> =
     const looking = look(survivor, (megabytes) => heaps.push([minutes(), megabytes]))
     let rounds = 0
     let victim = await start(worker("b0"))
-    const replaced = async () => {
-      victim.signal("SIGKILL")
-      await buried(worker(`b${rounds}`), victim)
+    const replace = async () => {
+      await kill(worker(`b${rounds}`), victim)
       rounds++
       victim = await start(worker(`b${rounds}`))
     }
@@ -53,7 +52,7 @@ export const soak = async (wear: Wear, settings: Settings = {}): Promise<Worn> =
     for (let beat = 1; minutes() < wear.minutes; beat++) {
       if (!(await isBusy())) await submit(`r${runs++}`)
       if (beat % (10 * runsPerSecond) === 0) survivor.write("heap")
-      if (minutes() * 60 > (rounds + 1) * wear.killEvery) await replaced()
+      if (minutes() * 60 > (rounds + 1) * wear.killEvery) await replace()
       await sleep(Math.max(0, began + (beat * 1_000) / runsPerSecond - Date.now()))
     }
     for (const child of [survivor, victim]) child.signal("SIGTERM")

@@ -32,6 +32,18 @@ export const withoutRevisionCheck = over((store) => ({
     )
 }))
 
+/** Forgets nothing it ever stored. */
+export const thatHoards = over((store) => {
+  const hoard: Array<string> = []
+  return {
+    ...store,
+    commit: (record, state) => {
+      hoard.push(JSON.stringify(Array.from({ length: 20 }, () => record)))
+      return store.commit(record, state)
+    }
+  }
+})
+
 /** Without the launch commit: a call is in flight in memory only. */
 export const withoutLaunch = over((store) => {
   const skipped = new Map<string, number>()
@@ -138,6 +150,7 @@ export const thatForgetsResponses = over((store) =>
 const all: { readonly [name: string]: typeof Kernel.layer } = {
   withoutRevisionCheck,
   withoutLaunch,
+  thatHoards,
   thatStoresLate,
   thatChangesInput,
   thatForgetsResponses,
