@@ -332,7 +332,7 @@ export interface Settings {
   readonly patience?: number
 }
 
-/** One of eight inputs is a reply of a vendor. Each has a number of its own, counted from `seed` on. */
+/** One of sixteen inputs is a reply of a vendor. Each has a number of its own, counted from `seed` on. */
 export const fuzz = async (inputs: number, seed: number, settings: Settings = {}): Promise<Fuzzed> => {
   const { patience = Infinity } = settings
   const [replies, names] = [bodies(), Object.keys(vendors)]
@@ -340,7 +340,7 @@ export const fuzz = async (inputs: number, seed: number, settings: Settings = {}
   const findings: Array<string> = []
   for (let number = seed; number < seed + inputs; number++) {
     const random = randomOf(number)
-    const isReply = number % 8 === 0
+    const isReply = number % 16 === 0
     const { name, read, texts } = pick(kinds, random)
     const vendor = pick(names, random)
     const all = isReply ? replies : random() < 0.2 ? nasty : texts
