@@ -24,7 +24,7 @@ import type { JsonObject } from "./json.ts"
 import { conclude, drive, failWith, restoreOutput } from "./loop.ts"
 import { type AnyAgent, type Ground, now, type Run } from "./run.ts"
 import { ownContext } from "./settle.ts"
-import { stored } from "./stored.ts"
+import { stored, storedTasks } from "./stored.ts"
 import * as Tree from "./tree.ts"
 
 /** Who a new run is. */
@@ -134,7 +134,7 @@ export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
   state: RunState,
   how: Resume
 ): Effect.fn.Return<RunResult<unknown>, KernelError> {
-  const children = yield* childrenOf(ground, state)
+  const children = yield* storedTasks(ground.store, state)
   const run = take({ ...ground, agent: inDialectOf(state, ground.agent), spawn: again(ground, children, how) }, state)
   const misread = restoreOutput(run)
   if (state.status.type === "completed") return yield* misread === undefined ? retell(run) : Effect.fail(misread)
@@ -165,21 +165,6 @@ const inDialectOf = (state: RunState, agent: AnyAgent): AnyAgent => {
   const dialect = (state.turns[0] ?? open)?.dialect ?? agent.dialect
   return dialect === agent.dialect ? agent : { ...agent, dialect }
 }
-
-/** The stored runs of the tasks that were in flight, by the ids of their calls. */
-const childrenOf = /*#__PURE__*/ Effect.fnUntraced(function* (
-  ground: Ground,
-  state: RunState
-): Effect.fn.Return<ReadonlyMap<string, RunState>, KernelError> {
-  const children = new Map<string, RunState>()
-  if (state.status.type === "completed") return children
-  for (const { kind, toolCallId } of state.currentTurn?.inFlight ?? []) {
-    if (kind !== "task") continue
-    const child = yield* ground.store.load(toolCallId)
-    if (Option.isSome(child)) children.set(toolCallId, child.value)
-  }
-  return children
-})
 
 /** The end of a run that ended before, told once more to whoever asks now. */
 const retell = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
@@ -231,21 +216,23 @@ const verdictsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   children: ReadonlyMap<string, RunState>
 ): Effect.fn.Return<Pick<Delta, "retried" | "resolved">, KernelError> {
   const inFlight = run.state.currentTurn?.inFlight ?? []
-  if (inFlight.length === 0) return {}
+  if (inFlight.length + children.size === 0) return {}
   const said = new Map(Object.entries(replay))
   const verdictOf = (call: Call): Verdict =>
     said.get(call.toolCallId) ?? (effectsOf(run, call) === "write" ? "fail" : "retry")
   const retried: Array<string> = []
   const resolved: Array<CallResult> = []
-  const below: Array<string> = []
   for (const call of inFlight) {
     const verdict = verdictOf(call)
-    if (verdict === "retry") {
-      retried.push(call.toolCallId)
-      for (const own of children.get(call.toolCallId)?.currentTurn?.inFlight ?? []) {
-        if (verdictOf(own) === "fail") below.push(own.toolCallId)
-      }
-    } else if (verdict !== "fail") resolved.push(resolve(call, verdict.resolve))
+    if (verdict === "retry") retried.push(call.toolCallId)
+    else if (verdict !== "fail") resolved.push(resolve(call, verdict.resolve))
+  }
+  const again = new Set(retried)
+  const left = new Set(inFlight.flatMap(({ toolCallId }) => (again.has(toolCallId) ? [] : [toolCallId])))
+  const below: Array<string> = []
+  for (const [toolCallId, child] of children) {
+    if (left.has(toolCallId)) continue
+    for (const own of child.currentTurn?.inFlight ?? []) if (verdictOf(own) === "fail") below.push(own.toolCallId)
   }
   if (below.length === 0 && retried.length + resolved.length === inFlight.length) {
     return { ...(retried.length === 0 ? {} : { retried }), ...(resolved.length === 0 ? {} : { resolved }) }

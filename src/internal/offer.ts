@@ -5,7 +5,6 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import type { KernelError, StoreError } from "../KernelError.ts"
 import { ApprovalNotFound, type RunNotFound } from "../KernelError.ts"
@@ -13,7 +12,7 @@ import type { Approval, ApprovalAnswer, RunRecord, RunState } from "../RunState.
 import { advance } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import type { AnswerOptions } from "./options.ts"
-import { stored, storedAt } from "./stored.ts"
+import { stored, storedAt, storedTasks } from "./stored.ts"
 import { unanswered } from "./turnFold.ts"
 
 /** Lets any worker take a run up at once: a lease that has ended tells it from one somebody runs without any. */
@@ -96,11 +95,8 @@ export const questions = /*#__PURE__*/ Effect.fnUntraced(function* (
 /** A run and the tasks below it that have not ended. */
 const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<ReadonlyArray<RunState>, StoreError> => {
   if (state.status.type === "completed") return Effect.succeed([state])
-  const tasks = (state.currentTurn?.inFlight ?? []).filter((call) => call.kind === "task")
-  const below = Effect.forEach(tasks, (call) =>
-    Effect.flatMap(store.load(call.toolCallId), (task) =>
-      Option.isNone(task) ? Effect.succeed([]) : treeOf(store, task.value)
-    )
+  const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
+    Effect.forEach(tasks.values(), (task) => treeOf(store, task))
   )
   return Effect.map(below, (below) => [state, ...below.flat()])
 }

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type { Call } from "../Call.ts"
 import { ConcurrentAppendError, RunNotFound, type StoreError } from "../KernelError.ts"
 import type { RunState } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
@@ -26,3 +27,29 @@ export const storedAt = (
       ? Effect.succeed(state)
       : Effect.fail(new ConcurrentAppendError({ runId, expectedSeq: revision, actualSeq: state.revision }))
   )
+
+/**
+ * The stored runs of the tasks of a turn that is open, by the ids of their calls.
+ *
+ * One that is only pending may have a run, too: a process took it up again, and died before it launched it.
+ */
+export const storedTasks = /*#__PURE__*/ Effect.fnUntraced(function* (
+  store: RunStore.Shape,
+  { currentTurn, rootRunId, status }: RunState
+): Effect.fn.Return<ReadonlyMap<string, RunState>, StoreError> {
+  const found = new Map<string, RunState>()
+  if (currentTurn === undefined || status.type === "completed") return found
+  const isTask = (call: Call) => call.kind === "task"
+  let tasks = currentTurn.inFlight.filter(isTask)
+  const pending = currentTurn.pending.filter(isTask)
+  if (pending.length > 0) {
+    // Most of a plan was never begun: what there is in the tree is asked once.
+    const known = new Set((yield* store.list({ rootRunId })).map(({ runId }) => runId))
+    tasks = tasks.concat(pending.filter(({ toolCallId }) => known.has(toolCallId)))
+  }
+  for (const { toolCallId } of tasks) {
+    const task = yield* store.load(toolCallId)
+    if (Option.isSome(task)) found.set(toolCallId, task.value)
+  }
+  return found
+})

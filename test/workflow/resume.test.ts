@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { Kernel, Skill } from "kernai"
+import { Kernel, KernelError, Skill } from "kernai"
 import { Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
@@ -84,6 +84,47 @@ describe("a workflow cut off half-way", () => {
       assert.strictEqual(told1.text, "ok")
       assert.strictEqual(entered.length, 1)
       assert.include(told(told1.events, "run:t1/work"), "it had worked")
+    }).pipe(Effect.provide(kernel(skill)))
+  })
+
+  /** A process that takes the run up and dies before it launches anything. */
+  const dyingBeforeLaunch = takeUp(script, {
+    replay: { "run:t1/work:t1.0": "retry" },
+    stop: () => new KernelError.AgentCrashError({ runId: "run", agentId: "agent" })
+  })
+
+  it.effect("goes on with the same tasks when whoever took it up died before it launched them (R-1, R-4)", () => {
+    const { entered, skill } = worker("idempotent")
+    return Effect.gen(function* () {
+      yield* cutOff
+      const died = yield* dyingBeforeLaunch
+      assert.strictEqual(died.error?._tag, "AgentCrashError")
+      const { error, events, text } = yield* takeUp(script)
+      assert.isUndefined(error)
+      assert.strictEqual(text, "ok")
+      assert.strictEqual(of(events, "run_failed").length, 0)
+      assert.deepStrictEqual(entered, ["run:t1/work:t1.0", "run:t1/work:t1.0"])
+      assert.deepStrictEqual(
+        of(events, "run_started").map((event) => event.runId),
+        ["run:t1/after"]
+      )
+    }).pipe(Effect.provide(kernel(skill)))
+  })
+
+  it.effect("still asks about a write of a task when whoever took it up died before it launched it (DR-16)", () => {
+    const { entered, skill } = worker("write")
+    return Effect.gen(function* () {
+      yield* cutOff
+      yield* dyingBeforeLaunch
+      const refused = yield* takeUp(script)
+      assert.deepInclude(refused.error, { _tag: "InFlightToolCalls", toolCallIds: ["run:t1/work:t1.0"] })
+      assert.deepStrictEqual(
+        refused.events.map((event) => event.type),
+        ["run_failed"]
+      )
+      const { text } = yield* takeUp(script, { replay: { "run:t1/work:t1.0": "retry" } })
+      assert.strictEqual(text, "ok")
+      assert.strictEqual(entered.length, 2)
     }).pipe(Effect.provide(kernel(skill)))
   })
 

@@ -24,6 +24,7 @@ import * as RunStore from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import { drive, inOrder, type Machine, type Order, World } from "../../internal/machine.ts"
+import { storedTasks } from "../../internal/stored.ts"
 import * as Verdict from "./verdict.ts"
 import { type Cut, type Fact, type Interruption, keyOf, type Place, type Said, watch, type Witness } from "./watch.ts"
 
@@ -350,22 +351,19 @@ const isAt = (a: Place, b: Place): boolean => a.runId === b.runId && a.step === 
 /** The calls in flight of a run and of its children. */
 export const inFlight = (
   store: RunStore.Shape,
-  { currentTurn, runId }: RunState
-): Effect.Effect<ReadonlyArray<Open>, RunStore.StoreError> =>
-  Effect.map(
-    Effect.forEach(currentTurn?.inFlight ?? [], (call) =>
-      call.kind === "task"
-        ? Effect.flatMap(
-            store.load(call.toolCallId),
-            Option.match({
-              onNone: () => Effect.succeed<ReadonlyArray<Open>>([]),
-              onSome: (child) => inFlight(store, child)
-            })
-          )
-        : Effect.succeed([{ call, place: { runId, step: (currentTurn?.turn ?? 1) - 1, callId: call.toolCallId } }])
-    ),
-    (calls) => calls.flat()
+  state: RunState
+): Effect.Effect<ReadonlyArray<Open>, RunStore.StoreError> => {
+  const { currentTurn, runId } = state
+  const own = (currentTurn?.inFlight ?? []).flatMap((call) =>
+    call.kind === "task"
+      ? []
+      : [{ call, place: { runId, step: (currentTurn?.turn ?? 1) - 1, callId: call.toolCallId } }]
   )
+  const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
+    Effect.forEach(tasks.values(), (task) => inFlight(store, task))
+  )
+  return Effect.map(below, (below) => [...own, ...below.flat()])
+}
 
 const truth: NonNullable<Subject["verdict"]> = (_, { result }) => {
   if (result?.output !== undefined) return { resolve: { output: result.output } }

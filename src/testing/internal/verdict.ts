@@ -162,6 +162,9 @@ const whole = (state: RunState | undefined): unknown =>
 /** Compares what a disturbed tree of runs left with what the undisturbed one left (R-7). */
 export const judgeSame = (expected: ReadonlyArray<Kept>, actual: ReadonlyArray<Kept>): ReadonlyArray<Finding> => {
   const found = new Map(actual.map((run) => [run.runId, run]))
+  const foreseen = new Set(expected.flatMap(failuresOf))
+  const failure = actual.flatMap(failuresOf).find((tag) => !foreseen.has(tag))
+  if (failure !== undefined) return [{ rule: "R-7", detail: `it failed with ${failure} on its way` }]
   for (const run of expected) {
     const other = found.get(run.runId)
     const [before, after] = [essence(run), other === undefined ? [] : essence(other)]
@@ -178,6 +181,14 @@ export const judgeSame = (expected: ReadonlyArray<Kept>, actual: ReadonlyArray<K
     ? []
     : [{ rule: "R-7", detail: `${extra.runId} is a run the undisturbed one did not have` }]
 }
+
+/** Why a run failed on its way; a call in flight that nobody has said anything about is no failure of its own. */
+const failuresOf = ({ journal }: Kept): ReadonlyArray<string> =>
+  journal.flatMap(({ events }) =>
+    events.flatMap((event) =>
+      event.type === "run_failed" && event.error.tag !== "InFlightToolCalls" ? [event.error.tag] : []
+    )
+  )
 
 /** What of a run must not depend on crashes: everything but times, attempts, resumes and failures on the way. */
 export const essence = ({ journal, state }: Kept): ReadonlyArray<string> => {
