@@ -227,11 +227,12 @@ const verdictsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
     if (verdict === "retry") retried.push(call.toolCallId)
     else if (verdict !== "fail") resolved.push(resolve(call, verdict.resolve))
   }
-  const again = new Set(retried)
-  const left = new Set(inFlight.flatMap(({ toolCallId }) => (again.has(toolCallId) ? [] : [toolCallId])))
+  // Nobody asks about the calls of a task that does not go on.
+  const over = new Set(inFlight.map((call) => call.toolCallId))
+  for (const toolCallId of retried) over.delete(toolCallId)
   const below: Array<string> = []
   for (const [toolCallId, child] of children) {
-    if (left.has(toolCallId)) continue
+    if (over.has(toolCallId)) continue
     for (const own of child.currentTurn?.inFlight ?? []) if (verdictOf(own) === "fail") below.push(own.toolCallId)
   }
   if (below.length === 0 && retried.length + resolved.length === inFlight.length) {

@@ -64,7 +64,7 @@ export const flood = async (
         said += next.length
         read = Math.max(read, said)
         controller.enqueue(next.slice())
-        if (said - looked < megabyte) return
+        if (said - looked < 4 * megabyte) return
         looked = said
         peak = Math.max(peak, kept() - before)
       }
