@@ -133,7 +133,8 @@ export const run = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends 
   }
   if (settings.interrupts !== undefined) {
     const order = settings.interrupts === "waits" ? () => inOrder : Life.everyOther
-    const { findings, steps } = yield* Life.live(subject, settings, undisturbed, [], order())
+    const { findings, steps } =
+      settings.interrupts === "waits" ? undisturbed : yield* Life.live(subject, settings, undisturbed, [], order())
     for (const { detail, rule } of findings) violations.push({ rule, cuts: [], detail })
     for (const [index, count] of steps.entries()) {
       for (let step = 1; step <= count && findings.length === 0; step++) {

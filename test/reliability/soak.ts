@@ -59,10 +59,8 @@ export const soak = async (wear: Wear, settings: Settings = {}): Promise<Worn> =
     const ends = await Promise.all([survivor.ended, victim.ended])
     await looking
     for (const name of ["a", `b${rounds}`]) Ledger.bury(order.folder, name)
-    const unwell = ends.flatMap(({ code, error }) =>
-      code === 0 ? [] : [`R-17: a worker ended with ${code}: ${error}`]
-    )
-    return { rounds, refused: 0, findings: [...unwell, ...(await finish(worker("z")))] }
+    const failed = ends.flatMap(({ code, error }) => (code === 0 ? [] : [`a worker ended with ${code}: ${error}`]))
+    return { rounds, refused: 0, findings: [...failed, ...(await finish(worker("z")))] }
   })
   const slope = slopeOf(heaps.slice(Math.ceil(heaps.length / 3)))
   const grown = slope < wear.slope ? [] : [`R-15: a worker grows by ${slope.toFixed(2)} MB a minute`]

@@ -120,10 +120,7 @@ export const live = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends
   const facts: Array<Fact> = []
   const answers = new Map<string, Said>()
   for (const [key, said] of before?.said ?? []) answers.set(key, { ...said, failed: 0 })
-  const witness: Witness = {
-    facts,
-    said: { get: (key) => answers.get(key), set: (key, said) => void answers.set(key, said) }
-  }
+  const witness: Witness = { facts, said: answers }
   const place = yield* settings.store ?? memory
   const operator = yield* opened(place)
   const findings: Array<Verdict.Finding> = []
