@@ -9,7 +9,8 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^kernai$/, replacement: source("./src/index.ts") },
-      { find: /^kernai\/([a-z]+)$/, replacement: source("./src/$1/index.ts") }
+      { find: /^kernai\/([a-z]+)$/, replacement: source("./src/$1/index.ts") },
+      { find: /^kernai\/(.+)$/, replacement: source("./src/$1.ts") }
     ]
   },
   test: {

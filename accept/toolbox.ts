@@ -2,7 +2,16 @@
  * The promises of the toolbox: dialects, providers, windows, grammars, a chat that survives, templates that start.
  */
 import { spawn } from "node:child_process"
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join, relative } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -240,11 +249,52 @@ const templates = async (): Promise<ReadonlyArray<Line>> =>
     if (tarball === undefined || !packed.pass) return [packed]
     const names = readdirSync(join(root, "create-kernai/templates")).filter((name) => name !== "shared")
     const lines: Array<Line> = [packed]
+    lines.push(
+      await attempt("what a project infers from the package has names the project can write", () =>
+        nameable(folder, own.cwd, tarball)
+      )
+    )
     for (const name of names) {
       lines.push(await attempt(`the template ${name} passes npm ci && npm test`, () => started(folder, name, tarball)))
     }
     return lines
   })
+
+/** Declares everything the package has in a project of its own, and looks for types that only the package can name. */
+const nameable = (folder: string, clone: string, tarball: string): Omit<Line, "line"> => {
+  const target = join(folder, "consumer")
+  const home = join(target, "node_modules/kernai")
+  mkdirSync(home, { recursive: true })
+  const unpacked = run("tar", ["xzf", join(folder, tarball), "--strip-components=1", "-C", home])
+  if (unpacked.status !== 0) return { pass: false, figure: unpacked.stderr.trim().slice(-300) }
+  for (const name of ["effect", "@effect", "@types", "liquidjs"]) {
+    symlinkSync(join(clone, "node_modules", name), join(target, "node_modules", name))
+  }
+  const modules = readdirSync(join(home, "dist"), { recursive: true, encoding: "utf8" })
+    .filter((file) => /^(?!.*\binternal\/|cli\/|(.*\/)?index\.).*\.d\.ts$/.test(file))
+    .map((file) => file.replace(/\.d\.ts$/, ""))
+  const lines = modules.flatMap((module, index) => [
+    `import * as module${index} from "kernai/${module}"`,
+    `export const all${index} = { ...module${index} }`
+  ])
+  const compilerOptions = { target: "es2024", module: "nodenext", strict: true, declaration: true, skipLibCheck: true }
+  writeFileSync(join(target, "package.json"), JSON.stringify({ type: "module" }))
+  writeFileSync(join(target, "all.ts"), lines.join("\n"))
+  writeFileSync(
+    join(target, "tsconfig.json"),
+    JSON.stringify({ compilerOptions: { ...compilerOptions, types: ["node"], outDir: "out" } })
+  )
+  const compiled = node([join(clone, "node_modules/typescript/bin/tsc"), "-p", target])
+  if (compiled.status !== 0) return { pass: false, figure: compiled.stdout.trim().slice(0, 300) }
+  const declared = readFileSync(join(target, "out/all.d.ts"), "utf8")
+  const foreign = [...declared.matchAll(/import\("(kernai\/[^"]*|\.[^"]*)"[^)]*\)\.\w+/g)]
+    .filter(([, module]) => !modules.some((name) => module === `kernai/${name}`))
+    .map(([type]) => type)
+  return {
+    pass: modules.length > 60 && foreign.length === 0,
+    figure: foreign.length === 0 ? `${modules.length} modules` : [...new Set(foreign)].join(", ").slice(0, 300)
+  }
+}
 
 const started = (folder: string, name: string, tarball: string): Omit<Line, "line"> => {
   const target = join(folder, name)

@@ -53,7 +53,21 @@ export {
  * @category models
  * @since 0.1.0
  */
-export type Content = Type.Content
+export type Content =
+  | Type.Text
+  | Type.Code
+  | Type.Data
+  | Type.ErrorContent
+  | Type.Image
+  | Type.Audio
+  | Type.Video
+  | Type.Document
+  | Type.ToolUse
+  | Type.ToolResult
+  | Type.Thinking
+  | Type.UiResource
+  | Type.Custom
+  | Type.Unknown
 
 /**
  * The codec: wire JSON to content and back. Types registered in `BlockTypes` stay unknown here, and lose nothing.

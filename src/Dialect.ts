@@ -113,14 +113,16 @@ export const tools: Dialect = {
   reader: (listener, limits, origin) => new ReplyReader(listener, origin, undefined, limits)
 }
 
-/**
- * How models trained on another tool format may write their calls: `<tool_call>` (Hermes, Qwen), `<function=…>` (Llama),
- * `<invoke>` (older Claude), `[TOOL_CALLS]` (Mistral), a code fence, or JSON and nothing else.
- *
- * @category models
- * @since 0.1.0
- */
-export type Markup = Markups.Markup
+export type {
+  /**
+   * How models trained on another tool format may write their calls: `<tool_call>` (Hermes, Qwen), `<function=…>` (Llama),
+   * `<invoke>` (older Claude), `[TOOL_CALLS]` (Mistral), a code fence, or JSON and nothing else.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Markup
+} from "./internal/markup.ts"
 
 /**
  * Every markup that can be read, in the order they are usually looked for.
@@ -128,7 +130,7 @@ export type Markup = Markups.Markup
  * @category models
  * @since 0.1.0
  */
-export const markups: ReadonlyArray<Markup> = ["tool_call", "function", "invoke", "bracket", "fenced", "json"]
+export const markups: ReadonlyArray<Markups.Markup> = ["tool_call", "function", "invoke", "bracket", "fenced", "json"]
 
 /**
  * The dialect of a name. With `markups`, a whole reply in which it found nothing to do is read again in these.
@@ -136,7 +138,7 @@ export const markups: ReadonlyArray<Markup> = ["tool_call", "function", "invoke"
  * @category dialects
  * @since 0.1.0
  */
-export const of = (name: "blocks" | "tools", markups: ReadonlyArray<Markup> = none): Dialect => {
+export const of = (name: "blocks" | "tools", markups: ReadonlyArray<Markups.Markup> = none): Dialect => {
   const dialect = name === "tools" ? tools : blocks
   if (markups.length === 0) return dialect
   return {
@@ -155,7 +157,7 @@ export const of = (name: "blocks" | "tools", markups: ReadonlyArray<Markup> = no
 const none: ReadonlyArray<never> = []
 
 /** A reply with what it asked for in another markup, when it asked for nothing in its own. */
-const understood = (reply: Reply, dialect: Dialect, markups: ReadonlyArray<Markup>, limits: Limits): Reply => {
+const understood = (reply: Reply, dialect: Dialect, markups: ReadonlyArray<Markups.Markup>, limits: Limits): Reply => {
   if (reply.failure !== undefined || reply.calls.length > 0) return reply
   if (!dialect.native && (reply.blocks.length > 0 || reply.unclosed !== undefined)) return reply
   const reading = Markups.read(reply.text, markups, limits.jsonDepth)

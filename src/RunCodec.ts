@@ -36,13 +36,15 @@ import type { RunRecord, RunState, Status } from "./RunState.ts"
  */
 export const format = 1
 
-/**
- * Up to where a state is already written in parts.
- *
- * @category models
- * @since 0.1.0
- */
-export type Mark = Parts.Mark
+export type {
+  /**
+   * Up to where a state is already written in parts.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Mark
+} from "./internal/runParts.ts"
 
 /**
  * The mark of a state nothing of which is written.
@@ -50,7 +52,7 @@ export type Mark = Parts.Mark
  * @category constructors
  * @since 0.1.0
  */
-export const start: Mark = Parts.start
+export const start: Parts.Mark = Parts.start
 
 /**
  * Texts to runs.
@@ -119,7 +121,7 @@ export const encodeRecord = (record: RunRecord): Result.Result<string, StoreErro
  * @category codecs
  * @since 0.1.0
  */
-export const encodeState = (state: RunState, mark: Mark = start): Result.Result<string, StoreError> =>
+export const encodeState = (state: RunState, mark: Parts.Mark = start): Result.Result<string, StoreError> =>
   write(() => Wire.part({ format, ...Parts.split(state, mark) }))
 
 /**

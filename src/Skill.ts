@@ -9,7 +9,6 @@
  *
  * @since 0.1.0
  */
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -186,23 +185,24 @@ export interface Options {
   readonly source?: Source
 }
 
-/**
- * What a skill returned, as the model and the journal will hold it: contents in
- * order, media still to be stored (BP-74), metadata for the host alone (BP-75),
- * and the value as JSON, which `skill_result` tells.
- *
- * @category models
- * @since 0.1.0
- */
-export type Output = Outputs.Output
-
-/**
- * Text, media and metadata together, as a skill may return them (BP-154).
- *
- * @category models
- * @since 0.1.0
- */
-export type SkillResult = Outputs.SkillResult
+export type {
+  /**
+   * What a skill returned, as the model and the journal will hold it: contents in
+   * order, media still to be stored (BP-74), metadata for the host alone (BP-75),
+   * and the value as JSON, which `skill_result` tells.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Output,
+  /**
+   * Text, media and metadata together, as a skill may return them (BP-154).
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  SkillResult
+} from "./internal/skillOutput.ts"
 
 /**
  * Makes a skill.
@@ -274,7 +274,7 @@ export const dynamic = <const Name extends string, A, E, R = never>(
 export const result: (
   text?: string,
   more?: { readonly media?: Media | ReadonlyArray<Media>; readonly metadata?: JsonObject }
-) => SkillResult = Outputs.result
+) => Outputs.SkillResult = Outputs.result
 
 /**
  * Takes what a skill returned apart (BP-72, BP-73). What JSON cannot hold is
@@ -283,7 +283,7 @@ export const result: (
  * @category combinators
  * @since 0.1.0
  */
-export const toOutput: (value: unknown) => Result.Result<Output, SkillResultInvalid> = Outputs.toOutput
+export const toOutput: (value: unknown) => Result.Result<Outputs.Output, SkillResultInvalid> = Outputs.toOutput
 
 /**
  * Tells whether a value is a skill made by `make` or `dynamic`.
@@ -294,23 +294,31 @@ export const toOutput: (value: unknown) => Result.Result<Output, SkillResultInva
 export const isSkill = (value: unknown): value is AnySkill<unknown> =>
   typeof value === "object" && value !== null && "~kernai/Skill" in value
 
-/**
- * Who knows the credentials of skills. The default reads the variable
- * `KERNAI_SKILL_<SKILL>_<KEY>` through the ConfigProvider (BP-93).
- *
- * @category references
- * @since 0.1.0
- */
-export const CredentialResolver: Context.Reference<Settings.CredentialResolver> = Settings.CredentialResolver
-
-/**
- * Who knows the configuration of skills. The default reads the variable
- * `KERNAI_SKILL_<SKILL>_<KEY>` through the ConfigProvider (BP-93).
- *
- * @category references
- * @since 0.1.0
- */
-export const ConfigResolver: Context.Reference<Settings.ConfigResolver> = Settings.ConfigResolver
+export {
+  /**
+   * Who knows the configuration of skills. The default reads the variable
+   * `KERNAI_SKILL_<SKILL>_<KEY>` through the ConfigProvider (BP-93).
+   *
+   * @category references
+   * @since 0.1.0
+   */
+  ConfigResolver,
+  /**
+   * Who knows the credentials of skills. The default reads the variable
+   * `KERNAI_SKILL_<SKILL>_<KEY>` through the ConfigProvider (BP-93).
+   *
+   * @category references
+   * @since 0.1.0
+   */
+  CredentialResolver,
+  /**
+   * Settings by key, or by skill and key; the nested ones win.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  type SettingRecord
+} from "./internal/skillSettings.ts"
 
 /**
  * Credentials given in code: by key, or by skill and key (BP-93).
@@ -320,7 +328,7 @@ export const ConfigResolver: Context.Reference<Settings.ConfigResolver> = Settin
  */
 export const layerCredentials = (values: Settings.SettingRecord<Redacted.Redacted<string>>): Layer.Layer<never> => {
   const find = Settings.lookUp(values, (value): value is Redacted.Redacted<string> => Redacted.isRedacted(value))
-  return Layer.succeed(CredentialResolver, { resolve: (skill, key) => Effect.sync(() => find(skill, key)) })
+  return Layer.succeed(Settings.CredentialResolver, { resolve: (skill, key) => Effect.sync(() => find(skill, key)) })
 }
 
 /**
@@ -331,7 +339,7 @@ export const layerCredentials = (values: Settings.SettingRecord<Redacted.Redacte
  */
 export const layerConfig = (values: Settings.SettingRecord<string>): Layer.Layer<never> => {
   const find = Settings.lookUp(values, (value): value is string => typeof value === "string")
-  return Layer.succeed(ConfigResolver, { resolve: (skill, key) => Effect.sync(() => find(skill, key)) })
+  return Layer.succeed(Settings.ConfigResolver, { resolve: (skill, key) => Effect.sync(() => find(skill, key)) })
 }
 
 /** Adds the settings a skill may ask for to where it runs. */

@@ -2,6 +2,7 @@
  * The floors of the house: who may import whom (a lint rule says the same while you type).
  */
 import { assert, describe, it } from "@effect/vitest"
+import { spawnSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join, normalize, relative } from "node:path"
 
@@ -108,6 +109,30 @@ describe("the house", () => {
           .map((name) => `${file}: ${name}`)
       })
     assert.deepStrictEqual(foreign, [])
+  })
+
+  it("gives every public module a path of its own, and what is internal none", () => {
+    const isClosed = (file: string) => /(^|\/)(internal\/|index\.ts$)|^cli\//.test(file)
+    const script = `
+      const open = []
+      for (const file of JSON.parse(process.argv[1])) {
+        try {
+          if (import.meta.resolve("kernai/" + file.slice(0, -3)).endsWith("/src/" + file)) open.push(file)
+        } catch (error) {
+          if (error.code !== "ERR_PACKAGE_PATH_NOT_EXPORTED") throw error
+        }
+      }
+      console.log(JSON.stringify(open))`
+    const all = files(src)
+    const { stdout, stderr } = spawnSync(
+      process.execPath,
+      ["--conditions=kernai-source", "--input-type=module", "--eval", script, JSON.stringify(all)],
+      { cwd: root, encoding: "utf8" }
+    )
+    assert.strictEqual(stderr, "")
+    const open = all.filter((file) => !isClosed(file))
+    assert.isAbove(open.length, 60)
+    assert.deepStrictEqual(JSON.parse(stdout), open)
   })
 
   it("writes down no address of a registry in the lock files", () => {

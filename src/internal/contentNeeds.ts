@@ -6,7 +6,7 @@
  *
  * @since 0.1.0
  */
-import type { Content } from "./contentType.ts"
+import type { Content } from "../Content.ts"
 import { isJsonObject } from "./json.ts"
 
 /** Is this a content, and not just something that is called like one? */

@@ -6,7 +6,8 @@
  *
  * @since 0.1.0
  */
-import type { Content, Document, MediaContent, ToolResult } from "./contentType.ts"
+import type { Content } from "../Content.ts"
+import type { Document, MediaContent, ToolResult } from "./contentType.ts"
 
 /** The text form. */
 export const toText = (content: Content): string => {

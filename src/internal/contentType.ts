@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+import type { Content } from "../Content.ts"
 import type { Json, JsonObject } from "./json.ts"
 
 /**
@@ -205,25 +206,3 @@ export interface Unknown {
   readonly wireType: string
   readonly raw: JsonObject
 }
-
-/**
- * One part of a message.
- *
- * @category models
- * @since 0.1.0
- */
-export type Content =
-  | Text
-  | Code
-  | Data
-  | ErrorContent
-  | Image
-  | Audio
-  | Video
-  | Document
-  | ToolUse
-  | ToolResult
-  | Thinking
-  | UiResource
-  | Custom
-  | Unknown

@@ -76,13 +76,15 @@ export interface ServerStatus {
   readonly hidden: ReadonlyArray<HiddenTool>
 }
 
-/**
- * A page for the user, as its server wrote it: hostile until a sandbox holds it (CP-5).
- *
- * @category models
- * @since 0.1.0
- */
-export type Page = Call.Page
+export type {
+  /**
+   * A page for the user, as its server wrote it: hostile until a sandbox holds it (CP-5).
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Page
+} from "./internal/call.ts"
 
 /**
  * What a hub can be asked.
@@ -100,7 +102,7 @@ export interface Shape {
   /** Asks a server, connected or not, for what it has now. */
   readonly refresh: (server: string) => Effect.Effect<void, McpError>
   /** The page of a `ui_resource`, from the server that made it (CP-5). */
-  readonly readPage: (server: string, uri: string) => Effect.Effect<Page, McpError>
+  readonly readPage: (server: string, uri: string) => Effect.Effect<Call.Page, McpError>
   /** Accepts a tool as it is described here. False when it is not hidden, or changed again meanwhile. */
   readonly approve: (tool: HiddenTool) => Effect.Effect<boolean>
   /** Signs in to a server that asks for it; `show` is given the address for the browser. */

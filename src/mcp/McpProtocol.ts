@@ -17,13 +17,15 @@ import { defaults, Limits } from "../Limits.ts"
 import * as Definition from "./internal/definition.ts"
 import * as Render from "./internal/render.ts"
 
-/**
- * An answer for the model: contents, and whether the server calls them an error.
- *
- * @category models
- * @since 0.1.0
- */
-export type Answer = Render.Rendered
+export type {
+  /**
+   * An answer for the model: contents, and whether the server calls them an error.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Rendered as Answer
+} from "./internal/render.ts"
 
 /**
  * A tool of a server. `null` is what a server left out.
@@ -95,13 +97,13 @@ export interface Catalog<out R = never> {
     name: string,
     input: Readonly<Record<string, unknown>>,
     server: string | undefined
-  ) => Effect.Effect<Answer, McpError, R>
-  readonly readResource: (uri: string, server: string | undefined) => Effect.Effect<Answer, McpError, R>
+  ) => Effect.Effect<Render.Rendered, McpError, R>
+  readonly readResource: (uri: string, server: string | undefined) => Effect.Effect<Render.Rendered, McpError, R>
   readonly getPrompt: (
     name: string,
     input: Readonly<Record<string, unknown>>,
     server: string | undefined
-  ) => Effect.Effect<Answer, McpError, R>
+  ) => Effect.Effect<Render.Rendered, McpError, R>
 }
 
 /**
@@ -110,7 +112,7 @@ export interface Catalog<out R = never> {
  * @category combinators
  * @since 0.1.0
  */
-export const render: (value: unknown) => Answer = Render.render
+export const render: (value: unknown) => Render.Rendered = Render.render
 
 /**
  * Renders what was read of a resource.
@@ -118,7 +120,7 @@ export const render: (value: unknown) => Answer = Render.render
  * @category combinators
  * @since 0.1.0
  */
-export const renderResource: (value: unknown) => Answer = Render.resource
+export const renderResource: (value: unknown) => Render.Rendered = Render.resource
 
 /**
  * Renders the messages of a prompt.
@@ -126,7 +128,7 @@ export const renderResource: (value: unknown) => Answer = Render.resource
  * @category combinators
  * @since 0.1.0
  */
-export const renderPrompt: (value: unknown) => Answer = Render.prompt
+export const renderPrompt: (value: unknown) => Render.Rendered = Render.prompt
 
 /**
  * An answer as one text (BP-177): a line names each medium; data stands only where there is nothing else.
@@ -134,7 +136,7 @@ export const renderPrompt: (value: unknown) => Answer = Render.prompt
  * @category combinators
  * @since 0.1.0
  */
-export const textOf = ({ content }: Answer): string => {
+export const textOf = ({ content }: Render.Rendered): string => {
   const shown = content.filter((part) => part.type !== "data")
   return (shown.length === 0 ? content : shown)
     .map((part) => {
@@ -269,7 +271,10 @@ const unknownMethod = /*#__PURE__*/ Effect.fnUntraced(function* <R>(catalog: Cat
   return yield* invalid(`${short}. '${method}' looks like a tool name. To call that tool, write: ${right}`)
 })
 
-const listed = (value: unknown): Answer => ({ content: [Content.text(Definition.json(value))], isError: false })
+const listed = (value: unknown): Render.Rendered => ({
+  content: [Content.text(Definition.json(value))],
+  isError: false
+})
 
 const description = (tool: ToolEntry) =>
   withoutNulls({

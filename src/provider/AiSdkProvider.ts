@@ -27,13 +27,15 @@ import { encoder } from "./internal/pieces.ts"
 import { count, type Fields, fields, isFields, string, text } from "./internal/read.ts"
 import type { Reply } from "./internal/reply.ts"
 
-/**
- * A model of the AI SDK: `openai("gpt-5")`, for instance.
- *
- * @category models
- * @since 0.1.0
- */
-export type AiSdkModel = Packages.AiSdkModel
+export type {
+  /**
+   * A model of the AI SDK: `openai("gpt-5")`, for instance.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  AiSdkModel
+} from "./internal/aiSdkPackages.ts"
 
 /**
  * What the provider is called.
@@ -56,7 +58,7 @@ export interface Options {
  * @since 0.1.0
  */
 export const fromModel = (
-  model: AiSdkModel | ((modelId: string) => AiSdkModel),
+  model: Packages.AiSdkModel | ((modelId: string) => Packages.AiSdkModel),
   options: Options = {}
 ): ProviderShape => {
   const modelFor = typeof model === "function" ? (request: Request) => model(request.model.id) : () => model
@@ -123,7 +125,7 @@ export const adapters: ModelRegistry.Adapters = Object.fromEntries(
  * @since 0.1.0
  */
 export const layer = (
-  model: AiSdkModel | ((modelId: string) => AiSdkModel),
+  model: Packages.AiSdkModel | ((modelId: string) => Packages.AiSdkModel),
   options?: Options
 ): Layer.Layer<Provider> => Layer.sync(Provider, () => fromModel(model, options))
 
@@ -131,7 +133,7 @@ const refused: Fault = { reason: "invalid_request", note: "there is no such mode
 
 // ---------------------------------------------------------------- the request
 
-const versionOf = (model: AiSdkModel): Version =>
+const versionOf = (model: Packages.AiSdkModel): Version =>
   model.specificationVersion === "v2" ? 2 : model.specificationVersion === "v3" ? 3 : 4
 
 /** Which addresses a model reads itself: patterns by media type, `*` for any. */

@@ -91,6 +91,16 @@ export const layerSqlite = (file: string | (SqliteClient.Options & Options)): La
   return Layer.provide(Layer.effect(MediaStore, store), Reactivity.layer)
 }
 
+export type {
+  /**
+   * How to reach PostgreSQL.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Options as PgOptions
+} from "./internal/postgres.ts"
+
 /**
  * Keeps media in PostgreSQL, in a database which may be that of a run store. Needs the package `@effect/sql-pg`.
  *

@@ -79,15 +79,17 @@ export const Cassette = /*#__PURE__*/ Schema.Struct({
  */
 export type Cassette = typeof Cassette.Type
 
-/**
- * How a body is cut when it is played: in one piece, at its frames, into pieces
- * of so many bytes or of these sizes, or at places drawn from a seed. Pieces of
- * bytes may end inside a character.
- *
- * @category models
- * @since 0.1.0
- */
-export type Cut = Cuts.Cut
+export type {
+  /**
+   * How a body is cut when it is played: in one piece, at its frames, into pieces
+   * of so many bytes or of these sizes, or at places drawn from a seed. Pieces of
+   * bytes may end inside a character.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Cut
+} from "./internal/cut.ts"
 
 /**
  * Reads a cassette from its JSON text.
@@ -137,7 +139,7 @@ const unread = (file: string, refusal: Read.Refusal, maxBytes: number) =>
  * @since 0.1.0
  */
 export interface PlayOptions {
-  readonly cut?: Cut
+  readonly cut?: Cuts.Cut
   /** Looks at each request before it is answered, and may refuse it. */
   readonly check?: (recorded: Exchange, asked: Json, index: number) => Effect.Effect<void, string>
 }
@@ -191,7 +193,7 @@ export interface FileOptions {
   readonly file: string
   /** `none` only plays, `new` plays what is there and records the rest, `all` records everything anew. */
   readonly mode: "none" | "new" | "all"
-  readonly cut?: Cut
+  readonly cut?: Cuts.Cut
   readonly vendor?: string
   readonly name?: string
 }
@@ -296,7 +298,7 @@ const isAbout = (exchange: Exchange, method: string, url: URL): boolean =>
 const play = (
   request: HttpClientRequest.HttpClientRequest,
   exchange: Exchange,
-  cut: Cut
+  cut: Cuts.Cut
 ): HttpClientResponse.HttpClientResponse => {
   const { body, frames, headers, status } = exchange.response
   const response = HttpClientResponse.fromWeb(request, new Response(null, { status, headers }))

@@ -31,41 +31,39 @@ import type * as Watch from "./internal/watch.ts"
  */
 export type Way = Watch.Cut["way"]
 
-/**
- * Where a process is cut off at a commit, both counted from 1.
- *
- * @category models
- * @since 0.1.0
- */
-export type Cut = Watch.Cut
+export type {
+  /**
+   * Where a process is cut off at a commit, both counted from 1.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Cut,
+  /**
+   * Where a process is interrupted: before one of its steps, each a stretch in which one fiber runs until it gives way.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Interruption
+} from "./internal/watch.ts"
 
-/**
- * Where a process is interrupted: before one of its steps, each a stretch in which one fiber runs until it gives way.
- *
- * @category models
- * @since 0.1.0
- */
-export type Interruption = Watch.Interruption
-
-/**
- * The run to put through the matrix.
- *
- * @category models
- * @since 0.1.0
- */
-export type Subject<Output = unknown, S extends AnySkill<unknown> = AnySkill<unknown>, R = never> = Life.Subject<
-  Output,
-  S,
-  R
->
-
-/**
- * What the run is put through, and on what.
- *
- * @category models
- * @since 0.1.0
- */
-export type Settings<E = never> = Life.Settings<E>
+export type {
+  /**
+   * What the run is put through, and on what.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Settings,
+  /**
+   * The run to put through the matrix.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Subject
+} from "./internal/life.ts"
 
 /**
  * A rule that did not hold, and where the run was cut off.
@@ -75,7 +73,7 @@ export type Settings<E = never> = Life.Settings<E>
  */
 export interface Violation {
   readonly rule: Rule
-  readonly cuts: ReadonlyArray<Cut | Interruption>
+  readonly cuts: ReadonlyArray<Watch.Cut | Watch.Interruption>
   readonly detail: string
 }
 
@@ -107,14 +105,14 @@ export interface Report {
  * @since 0.1.0
  */
 export const run = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R, E = never>(
-  subject: Subject<Output, S, R>,
-  settings: Settings<E> = {}
+  subject: Life.Subject<Output, S, R>,
+  settings: Life.Settings<E> = {}
 ): Effect.fn.Return<Report, E | RunStore.StoreError> {
   const name = subject.name ?? subject.agent.name
   const undisturbed = yield* Life.live(subject, settings, undefined, [])
   const violations: Array<Violation> = []
   let points = 0
-  const cutOff = Effect.fnUntraced(function* (cuts: ReadonlyArray<Cut | Interruption>, order?: Order) {
+  const cutOff = Effect.fnUntraced(function* (cuts: ReadonlyArray<Watch.Cut | Watch.Interruption>, order?: Order) {
     const life = yield* Life.live(subject, settings, undisturbed, cuts, order)
     // A store that answers at another time may let a run end before the step it was to be interrupted at.
     if (order === undefined || life.interrupted) points++
@@ -145,7 +143,7 @@ export const run = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends 
   return { name, commits, points, violations }
 })
 
-const cutsOf = (process: number, commits: number, ways: ReadonlyArray<Way>): ReadonlyArray<Cut> =>
+const cutsOf = (process: number, commits: number, ways: ReadonlyArray<Way>): ReadonlyArray<Watch.Cut> =>
   Array.from({ length: commits }, (_, index) => index + 1).flatMap((commit) =>
     ways.map((way) => ({ process, commit, way }))
   )
@@ -159,10 +157,10 @@ const cutsOf = (process: number, commits: number, ways: ReadonlyArray<Way>): Rea
 export const format = (report: Report): string => {
   const { commits, name, points, violations } = report
   const head = `${name}: ${commits} commits, ${points} points, ${violations.length} violations`
-  const where = (cuts: ReadonlyArray<Cut | Interruption>) =>
+  const where = (cuts: ReadonlyArray<Watch.Cut | Watch.Interruption>) =>
     cuts.length === 0 ? "undisturbed" : cuts.map((cut) => `${cut.way} at ${placeOf(cut)}`).join(", then ")
   return [head, ...violations.map(({ cuts, detail, rule }) => `  ${rule}, ${where(cuts)}: ${detail}`)].join("\n")
 }
 
-const placeOf = (cut: Cut | Interruption): string =>
+const placeOf = (cut: Watch.Cut | Watch.Interruption): string =>
   `${cut.way === "interrupted" ? `step ${cut.step}` : `commit ${cut.commit}`} of process ${cut.process}`

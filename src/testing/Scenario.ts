@@ -37,29 +37,29 @@ import * as Scripts from "./internal/script.ts"
 
 // ---------------------------------------------------------------- models
 
-/**
- * What a scripted model says: the root run turn by turn, and each task by its id.
- *
- * @category models
- * @since 0.1.0
- */
-export type Script = Scripts.Script
-
-/**
- * One reply of a script.
- *
- * @category models
- * @since 0.1.0
- */
-export type Line = Scripts.Line
-
-/**
- * How a scripted model streams: a text at once, by words, or by characters.
- *
- * @category models
- * @since 0.1.0
- */
-export type Style = Scripts.Style
+export type {
+  /**
+   * What a scripted model says: the root run turn by turn, and each task by its id.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Script,
+  /**
+   * One reply of a script.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Line,
+  /**
+   * How a scripted model streams: a text at once, by words, or by characters.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Style
+} from "./internal/script.ts"
 
 /**
  * What a scenario is made of.
@@ -84,9 +84,9 @@ export interface Options {
   /** Other settings of the agent: budget, spawn, concurrency, dialect, generation … */
   readonly agent?: Partial<Omit<Agent.Options<never>, "instructions" | "model" | "maxSteps" | "name">>
   /** The model of a run without a network: a script, or a recorded provider. */
-  readonly offline?: Script | Effect.Effect<ProviderShape, { readonly message: string }>
+  readonly offline?: Scripts.Script | Effect.Effect<ProviderShape, { readonly message: string }>
   /** Says what is wrong with a run that gave an answer, one sentence each. */
-  readonly expect?: (report: Report) => ReadonlyArray<string>
+  readonly expect?: (report: Outcome.Report) => ReadonlyArray<string>
 }
 
 /**
@@ -101,29 +101,29 @@ export interface Scenario extends Options {
   readonly maxSteps: number
 }
 
-/**
- * How a scenario ended: as expected, without a result or not as expected, or not run for want of something.
- *
- * @category models
- * @since 0.1.0
- */
-export type Status = Outcome.Status
-
-/**
- * A run of a scenario, as its log holds it (BP-184).
- *
- * @category models
- * @since 0.1.0
- */
-export type Report = Outcome.Report
-
-/**
- * A run, a turn, a task or a call of a report, with what happened inside.
- *
- * @category models
- * @since 0.1.0
- */
-export type Node = Outcome.Node
+export type {
+  /**
+   * How a scenario ended: as expected, without a result or not as expected, or not run for want of something.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Status,
+  /**
+   * A run of a scenario, as its log holds it (BP-184).
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Report,
+  /**
+   * A run, a turn, a task or a call of a report, with what happened inside.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Node
+} from "./internal/outcome.ts"
 
 /**
  * Who plays the model.
@@ -187,7 +187,8 @@ export const make = (options: Options): Scenario => ({
  * @category constructors
  * @since 0.1.0
  */
-export const scripted: (script: Script, style?: Style, name?: string) => ProviderShape = Scripts.provider
+export const scripted: (script: Scripts.Script, style?: Scripts.Style, name?: string) => ProviderShape =
+  Scripts.provider
 
 /**
  * The model that plays a scenario offline; undefined when it has none.
@@ -197,7 +198,7 @@ export const scripted: (script: Script, style?: Style, name?: string) => Provide
  */
 export const offline = (
   scenario: Scenario,
-  style: Style = "whole"
+  style: Scripts.Style = "whole"
 ): Effect.Effect<Cast, { readonly message: string }> | undefined => {
   const { capabilities = ["text"], offline } = scenario
   if (offline === undefined) return undefined
@@ -233,7 +234,7 @@ export const isScenario = (value: unknown): value is Scenario =>
 export const run = /*#__PURE__*/ Effect.fnUntraced(function* (
   scenario: Scenario,
   options: RunOptions = {}
-): Effect.fn.Return<Report> {
+): Effect.fn.Return<Outcome.Report> {
   const startedAt = yield* Clock.currentTimeMillis
   const cast = yield* Effect.exit(castOf(scenario, options.cast))
   const who = Exit.isSuccess(cast) ? cast.value : undefined
@@ -258,7 +259,7 @@ export const run = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /** What a scenario says is wrong; one that cannot say it is a finding too. */
-const problemsOf = ({ expect }: Scenario, report: Report): ReadonlyArray<string> => {
+const problemsOf = ({ expect }: Scenario, report: Outcome.Report): ReadonlyArray<string> => {
   try {
     return expect?.(report) ?? []
   } catch (error) {
@@ -311,7 +312,7 @@ const connect = (scenario: Scenario, options: RunOptions) => {
  * @category codecs
  * @since 0.1.0
  */
-export const toJson: (report: Report) => JsonObject = Outcome.toJson
+export const toJson: (report: Outcome.Report) => JsonObject = Outcome.toJson
 
 /**
  * Keeps a report as a file of its own in a folder, names it in the folder's `manifest.json`, and gives its path (BP-184).
@@ -322,7 +323,7 @@ export const toJson: (report: Report) => JsonObject = Outcome.toJson
  * @since 0.1.0
  */
 export const save: (
-  report: Report,
+  report: Outcome.Report,
   directory: string
 ) => Effect.Effect<string, PlatformError, FileSystem.FileSystem | Path.Path> = Logs.save
 
