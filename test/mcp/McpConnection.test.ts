@@ -224,7 +224,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
     it.effect("says that a server is not there, and finds it once it is", () =>
       Effect.gen(function* () {
         const notebook = new Http.Notebook()
-        const gone = yield* Effect.scoped(Http.serve(Http.mcp(notebook)))
+        const gone = yield* Http.gone
         const connection = yield* Support.connect({ url: gone.url() })
         const error = yield* Effect.flip(connection.callTool("write", {}))
         assert.strictEqual(error.reason, "connect")
@@ -263,7 +263,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
             ),
             (server) => server.url()
           )
-        const gone = (yield* Effect.scoped(Http.serve(() => {}))).url()
+        const gone = (yield* Http.gone).url()
         const urls = [yield* echo(401), yield* echo(403), yield* echo(400), yield* echo(500), gone]
         for (const url of urls) {
           for (const value of [secret, `${secret}\u2028`, `${secret}\nx`]) {

@@ -90,13 +90,8 @@ layer(Support.platform, { excludeTestServices: true, timeout: "20 seconds" })("M
 
     it.effect("an address where nothing listens", () =>
       Effect.gen(function* () {
-        const url = yield* Effect.scoped(
-          Effect.map(
-            Http.serve(() => {}),
-            (server) => server.url()
-          )
-        )
-        const finding = yield* about({ url })
+        const { url } = yield* Http.gone
+        const finding = yield* about({ url: url() })
         assert.strictEqual(finding.detail, "MCP server 'files' cannot be reached (ECONNREFUSED)")
         assert.match(finding.advice ?? "", /^Is the server running/)
       })

@@ -1,6 +1,7 @@
 /** HTTP servers on loopback that tests script themselves. */
 import { Effect, Schedule } from "effect"
 import type { Scope } from "effect"
+import { randomInt } from "node:crypto"
 import * as http from "node:http"
 import type { AddressInfo } from "node:net"
 
@@ -83,3 +84,11 @@ export const serve = (handle: Handle, port = 0): Effect.Effect<Running, never, S
     }).pipe(Effect.retry(untilFree), Effect.orDie),
     (server) => server.stop
   )
+
+/**
+ * A server that is gone, and whose port no other gets: the system draws from higher ones for those that name none,
+ * so nothing that runs beside the test answers in its place.
+ */
+export const gone: Effect.Effect<Running> = Effect.suspend(() =>
+  Effect.scoped(serve(() => {}, randomInt(20_000, 30_000)))
+)

@@ -4,8 +4,12 @@ import type * as http from "node:http"
 import * as Loopback from "../loopback.ts"
 
 /** Starts a server for the time of the scope; MCP is at `/mcp`. */
-export const serve = (handle: Loopback.Handle, port?: number) =>
-  Effect.map(Loopback.serve(handle, port), (server) => ({ ...server, url: (path = "/mcp") => server.url(path) }))
+export const serve = (handle: Loopback.Handle, port?: number) => Effect.map(Loopback.serve(handle, port), atMcp)
+
+/** A server that is gone. */
+export const gone = Effect.map(Loopback.gone, (server) => atMcp(server))
+
+const atMcp = (server: Loopback.Running) => ({ ...server, url: (path = "/mcp") => server.url(path) })
 
 export const json = (response: http.ServerResponse, status: number, body: unknown, headers = {}) => {
   response.writeHead(status, { "content-type": "application/json", ...headers })
