@@ -18,11 +18,14 @@ import * as Storable from "./storable.ts"
 /** A schema for each field of a type, the optional ones too. */
 export type FieldsOf<T> = { readonly [K in keyof T]-?: Schema.Constraint }
 
-/** A struct of every field of a type: one that is forgotten does not compile. */
+/** A struct of every field of a type: one that is forgotten, or that does not take all the type allows, does not compile. */
 export const exactly =
   <T>() =>
-  <F extends FieldsOf<T>>(fields: F) =>
+  <F extends FieldsOf<T>>(fields: Takes<T, F>) =>
     Schema.Struct(fields)
+
+/** Fields of a struct that takes every value of a type. */
+export type Takes<T, F extends Schema.Struct.Fields> = T extends Schema.Struct.Type<F> ? F : never
 
 /** A field that is there but undefined is not written. */
 export const absent = <S extends Schema.Constraint>(schema: S) =>
@@ -107,7 +110,7 @@ export const make = () => {
   const stop = Schema.Union([
     exactly<Extract<Run.Stop, { type: "pause" }>>()({
       type: Schema.Literal("pause"),
-      reason: Schema.String,
+      reason: Schema.optionalKey(Schema.String),
       metadata: Schema.optionalKey(Storable.Json)
     }),
     exactly<Extract<Run.Stop, { type: "finish" }>>()({

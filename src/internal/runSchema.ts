@@ -1,8 +1,9 @@
 /**
  * The stored form of records and states, field by field.
  *
- * `exactly` wants every field of the type it describes, optional ones too, so
- * a field that is added there and forgotten here does not compile. Fields are
+ * `exactly` wants every field of the type it describes, optional ones too, and
+ * takes all that the type allows, so what is added there and forgotten here does
+ * not compile. Fields are
  * camelCase; contents and usage keep their own wire form (CP-17). What the host
  * or the model wrote is kept as it is.
  *
@@ -14,7 +15,7 @@ import type { Content } from "../Content.ts"
 import type { Message } from "../Message.ts"
 import type * as Events from "../RunEvent.ts"
 import type * as Run from "../RunState.ts"
-import { absent, exactly, type FieldsOf } from "./runLeaves.ts"
+import { absent, exactly, type FieldsOf, type Takes } from "./runLeaves.ts"
 import * as Leaves from "./runLeaves.ts"
 import * as Storable from "./storable.ts"
 
@@ -112,7 +113,8 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
 
   const event = <T extends EventBody["type"]>(type: T) => {
     type Fields = Omit<Extract<EventBody, { readonly type: T }>, "type">
-    return <F extends FieldsOf<Fields>>(fields: F) => Schema.Struct({ type: Schema.Literal(type), ...fields })
+    return <F extends FieldsOf<Fields>>(fields: Takes<Fields, F>) =>
+      Schema.Struct({ type: Schema.Literal(type), ...fields })
   }
   const body = Schema.Union([
     event("run_started")({

@@ -62,6 +62,13 @@ export const loads = (store: RunStore.Shape, { state }: Commit) =>
 /** A state as plain data: how it was made is its own affair. */
 const plain = (state: RunState): RunState => ({ ...state, turns: state.turns, prompt: state.prompt })
 
+/** The failure of what a store must refuse. */
+export const refused = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<E, never, R> =>
+  Effect.matchEffect(effect, {
+    onFailure: Effect.succeed,
+    onSuccess: () => Effect.die(new assert.AssertionError({ message: "the store accepted what it must refuse" }))
+  })
+
 /** The failure of an effect that must fail, by its tag. */
-export const tagOf = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>): Effect.Effect<string, A> =>
-  Effect.map(Effect.flip(effect), (error) => error._tag)
+export const tagOf = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>): Effect.Effect<string> =>
+  Effect.map(refused(effect), (error) => error._tag)

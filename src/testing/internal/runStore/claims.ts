@@ -9,7 +9,7 @@ import * as Stream from "effect/Stream"
 import * as assert from "node:assert/strict"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound } from "../../../KernelError.ts"
 import * as Journal from "../journal.ts"
-import { type Check, loads, put, tagOf } from "./check.ts"
+import { type Check, loads, put, refused, tagOf } from "./check.ts"
 
 export const claims: ReadonlyArray<Check> = [
   {
@@ -19,12 +19,12 @@ export const claims: ReadonlyArray<Check> = [
       const first = run.last()
       const [second, third, fourth] = Journal.turn(run)
       assert.ok(second !== undefined && third !== undefined && fourth !== undefined)
-      const early = yield* Effect.flip(one.commit(second.record, second.state))
+      const early = yield* refused(one.commit(second.record, second.state))
       assert.deepEqual(early, new ConcurrentAppendError({ runId: "claims/order", expectedSeq: 1, actualSeq: 0 }))
       yield* put(one, [first, second])
       const skipping = new ConcurrentAppendError({ runId: "claims/order", expectedSeq: 3, actualSeq: 2 })
-      assert.deepEqual(yield* Effect.flip(one.commit(fourth.record, fourth.state)), skipping)
-      assert.deepEqual(yield* Effect.flip(two.commit(fourth.record, fourth.state)), skipping)
+      assert.deepEqual(yield* refused(one.commit(fourth.record, fourth.state)), skipping)
+      assert.deepEqual(yield* refused(two.commit(fourth.record, fourth.state)), skipping)
       yield* loads(two, second)
       assert.equal((yield* Stream.runCollect(two.read("claims/order"))).length, 2)
       yield* put(two, [third, fourth])
@@ -41,10 +41,10 @@ export const claims: ReadonlyArray<Check> = [
       yield* put(one, [second])
       const zombie = { ...second.record, workerId: "worker-2" }
       const taken = new ConcurrentAppendError({ runId: "claims/taken", expectedSeq: 1, actualSeq: 2 })
-      for (const store of [one, two]) assert.deepEqual(yield* Effect.flip(store.commit(zombie, second.state)), taken)
+      for (const store of [one, two]) assert.deepEqual(yield* refused(store.commit(zombie, second.state)), taken)
       yield* put(one, [third])
       const later = new ConcurrentAppendError({ runId: "claims/taken", expectedSeq: 1, actualSeq: 3 })
-      assert.deepEqual(yield* Effect.flip(two.commit(zombie, second.state)), later)
+      assert.deepEqual(yield* refused(two.commit(zombie, second.state)), later)
       yield* loads(two, third)
     })
   },
@@ -71,7 +71,7 @@ export const claims: ReadonlyArray<Check> = [
       yield* put(one, [run.last()])
       const other = Journal.begin("claims/exists", { input: "something else" }).last()
       for (const store of [one, two]) {
-        const error = yield* Effect.flip(store.create(other.record, other.state))
+        const error = yield* refused(store.create(other.record, other.state))
         assert.deepEqual(error, new RunExists({ runId: "claims/exists" }))
       }
       yield* loads(two, run.last())
@@ -121,13 +121,13 @@ export const claims: ReadonlyArray<Check> = [
       const runId = "claims/lease"
       const lease = (workerId: string, expiresAt: number) => ({ workerId, expiresAt })
       const holder = (store: typeof one) => Effect.map(store.head(runId), (head) => Option.getOrThrow(head).lease)
-      assert.deepEqual(yield* Effect.flip(one.acquire(runId, lease("a", 100), 0)), new RunNotFound({ runId }))
+      assert.deepEqual(yield* refused(one.acquire(runId, lease("a", 100), 0)), new RunNotFound({ runId }))
       yield* put(one, [Journal.begin(runId).last()])
       assert.equal(yield* holder(two), undefined)
       yield* one.acquire(runId, lease("a", 100), 0)
       assert.deepEqual(yield* holder(two), lease("a", 100))
       const busy = new RunBusy({ runId, workerId: "a", expiresAt: 100 })
-      assert.deepEqual(yield* Effect.flip(two.acquire(runId, lease("b", 200), 99)), busy)
+      assert.deepEqual(yield* refused(two.acquire(runId, lease("b", 200), 99)), busy)
       yield* two.release(runId, "b")
       yield* one.acquire(runId, lease("a", 150), 99)
       assert.equal(yield* tagOf(two.acquire(runId, lease("b", 200), 149)), "RunBusy")
@@ -171,7 +171,7 @@ export const claims: ReadonlyArray<Check> = [
       yield* two.acquire("claims/zombie", { workerId: "worker-2", expiresAt: 300 }, 200)
       const resumed = run.commit("resume", [], { resumed: true }, { workerId: "worker-2" })
       yield* put(two, [resumed])
-      const error = yield* Effect.flip(one.commit(next.record, next.state))
+      const error = yield* refused(one.commit(next.record, next.state))
       assert.deepEqual(error, new ConcurrentAppendError({ runId: "claims/zombie", expectedSeq: 1, actualSeq: 2 }))
       yield* loads(one, resumed)
     })

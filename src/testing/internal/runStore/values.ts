@@ -11,7 +11,7 @@ import type { Content, Json, JsonObject } from "../../../Content.ts"
 import * as Contents from "../../../Content.ts"
 import { StoreError } from "../../../KernelError.ts"
 import * as Journal from "../journal.ts"
-import { type Check, loads, put } from "./check.ts"
+import { type Check, loads, put, refused } from "./check.ts"
 
 /** JSON that some store or other would lose. */
 const odd: Json = {
@@ -152,6 +152,27 @@ export const values: ReadonlyArray<Check> = [
     })
   },
   {
+    name: "reads back a stop that waits, with all it may say or with nothing (DR-9, DR-10)",
+    body: Effect.fnUntraced(function* (one, two) {
+      const run = Journal.begin("values/stops")
+      const commits = [run.last(), ...Journal.turn(run)]
+      for (const type of ["pause", "finish"] as const) {
+        for (const deferred of [
+          { type },
+          { type, reason: "r" },
+          { type, metadata: null },
+          { type, metadata: { odd } }
+        ]) {
+          commits.push(run.commit("phase", [], { deferred }))
+        }
+      }
+      yield* put(one, commits)
+      for (const store of [one, two]) yield* loads(store, run.last())
+      const records = commits.map(({ record }) => record)
+      assert.deepEqual(yield* Stream.runCollect(two.read("values/stops")), records)
+    })
+  },
+  {
     name: "refuses what JSON cannot hold, says where, and writes nothing of it (R-22)",
     body: Effect.fnUntraced(function* (one, two) {
       const begun = Journal.begin("values/misfit")
@@ -160,13 +181,13 @@ export const values: ReadonlyArray<Check> = [
         const misfit = { a: [value] } as JsonObject
         const run = Journal.begin("values/misfit")
         const { record, state } = run.commit("pause", [{ type: "paused", reason: name, metadata: misfit }])
-        const error = yield* Effect.flip(one.commit(record, state))
+        const error = yield* refused(one.commit(record, state))
         assert.ok(error instanceof StoreError, `${name}: ${error}`)
         assert.equal(error.reason, "invalid", name)
         assert.ok(!error.message.includes("sk-SECRET"))
         const fresh = Journal.begin(`values/misfit/${name}`, { context: misfit }).last()
-        const refused = yield* Effect.flip(one.create(fresh.record, fresh.state))
-        assert.ok(refused instanceof StoreError, `${name}: ${refused}`)
+        const unborn = yield* refused(one.create(fresh.record, fresh.state))
+        assert.ok(unborn instanceof StoreError, `${name}: ${unborn}`)
         assert.deepEqual(yield* two.load(`values/misfit/${name}`), Option.none())
       }
       const run = Journal.begin("values/misfit")
@@ -174,7 +195,7 @@ export const values: ReadonlyArray<Check> = [
       const told = run.commit("resume", [], {
         resolved: [{ toolCallId: "c", toolName: "t", kind: "skill", input: null, output: [data] }]
       })
-      const error = yield* Effect.flip(one.commit(told.record, told.state))
+      const error = yield* refused(one.commit(told.record, told.state))
       assert.ok(
         error instanceof StoreError && error.detail.includes("/delta/resolved/0/output/0/data/nan"),
         error.message
