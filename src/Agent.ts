@@ -103,7 +103,7 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   readonly reservedOutputTokens: number
   /**
    * Reads the text of the final block: `Schema.String`, or JSON of the caller's schema. A schema whose JSON is a
-   * string takes a text without quotes, too.
+   * string takes a text without quotes, too. The tasks of a workflow answer in words.
    */
   readonly output: Schema.ConstraintDecoder<Output>
   /** Whether `output` is the caller's own schema: its misfits are told to the model. */

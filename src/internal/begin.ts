@@ -7,6 +7,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import type { Call, CallResult } from "../Call.ts"
 import * as Calls from "../Call.ts"
 import type { Content } from "../Content.ts"
@@ -92,6 +93,7 @@ const born = /*#__PURE__*/ Effect.fnUntraced(function* (
 /** A run in this process, at a state. */
 const take = (ground: Ground, state: RunState): Run => ({
   ...ground,
+  agent: state.depth === 0 ? ground.agent : asTask(ground.agent),
   state,
   lock: undefined,
   settled: false,
@@ -102,6 +104,19 @@ const take = (ground: Ground, state: RunState): Run => ({
   deferred: undefined,
   outbox: emptyOutbox()
 })
+
+/** The agent of a task. It answers in words: the output of the agent is what the whole is to come to, not each part. */
+const asTask = (agent: AnyAgent): AnyAgent => {
+  if (!agent.typed) return agent
+  let task = tasks.get(agent)
+  if (task === undefined) {
+    tasks.set(agent, (task = { ...agent, output: Schema.String, typed: false, outputJsonSchema: undefined }))
+  }
+  return task
+}
+
+// One for each agent: what is made of an agent is kept with it.
+const tasks = new WeakMap<AnyAgent, AnyAgent>()
 
 const finish = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
   Effect.andThen(
@@ -174,7 +189,7 @@ const retell = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
       if (status.type !== "completed") return
       const step = Math.max(0, turns.length - 1)
       const scope = { runId, rootRunId, step, depth, taskId, at: status.createdAt, revision }
-      run.tell?.({ type: "run_completed", ...scope, source: status.source, result })
+      run.tell?.({ type: "run_completed", ...scope, source: status.source, ...(depth === 0 ? { result } : {}) })
     })
   )
 

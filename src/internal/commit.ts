@@ -293,9 +293,11 @@ export const isKept = ({ limits, state, store, workerId }: Run, revision: number
 const isPassing = (error: unknown): error is StoreError =>
   error instanceof StoreError && (error.reason === "unavailable" || error.reason === "timeout")
 
-/** The result is computed from the journal, so it is told but not kept in it (AC-21). */
+/** The result is computed from the journal, so it is told but not kept in it (AC-21). A task's goes to its parent. */
 const withResult = (run: Run, event: Extract<PhaseEvent, { type: "run_completed" }>): PhaseEvent =>
-  answerOf(run.state) === undefined ? event : { ...event, result: resultOf(run.state, run.output) }
+  run.state.depth > 0 || answerOf(run.state) === undefined
+    ? event
+    : { ...event, result: resultOf(run.state, run.output) }
 
 const pending = (run: Run, delta: Delta): Delta => ({
   ...(run.settled ? { settled: true } : {}),

@@ -198,7 +198,7 @@ export interface RunCompleted<out Output = unknown> extends Phase<"run_completed
   readonly source: RunSource
   readonly reason?: string
   readonly metadata?: Json
-  /** Absent in the journal: it is computed from it. */
+  /** Of a root run. Absent in the journal: it is computed from it. */
   readonly result?: RunResult<Output>
 }
 

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
-import { type Kernel, Media, MediaStore, Provider, Skill } from "kernai"
+import { Effect, Fiber, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { Agent, Kernel, Media, MediaStore, Provider, Skill } from "kernai"
 import { Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
@@ -225,6 +226,28 @@ describe("the tasks of a workflow", () => {
           )
         )
       )
+  )
+
+  it.effect("answer in words, though the whole has to come to the agent's output (BP-61)", () =>
+    Effect.gen(function* () {
+      const typed = Agent.make({
+        instructions: "You judge.",
+        model: { id: "m", capabilities: ["text"] },
+        output: Schema.Struct({ winner: Schema.String })
+      })
+      const script = { root: [plan(["a", "b"]), final(`{"winner":"a"}`)], tasks: answering(["a", "b"], 10) }
+      const { provider, requests } = spy(script)
+      const fiber = yield* Effect.forkChild(Kernel.run(typed, "Who wins?", { runId: "run", provider }))
+      yield* TestClock.adjust("1 second")
+      const { output, toolCallsMade } = yield* Fiber.join(fiber)
+      assert.deepStrictEqual(output, { winner: "a" })
+      assert.isTrue(toolCallsMade.every(({ isError }) => !isError))
+      assert.lengthOf(requests, 4)
+      const asked = requests.map(({ messages }) => JSON.stringify(messages).includes("winner"))
+      // Only the root hears of the schema: first and last.
+      assert.deepStrictEqual(asked, [true, false, false, true])
+      assert.strictEqual((yield* stored("run:t1/a")).turns.length, 1)
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("tell the host once each, with the task's own words (BP-103)", () =>
