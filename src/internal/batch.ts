@@ -9,6 +9,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
 import type { Call, CallResult } from "../Call.ts"
 import * as Calls from "../Call.ts"
@@ -21,7 +22,7 @@ import type { Approval, ToolResponseChange } from "../RunState.ts"
 import { askPolicy } from "./askPolicy.ts"
 import { unanswered, unreviewed } from "./turnFold.ts"
 import { commit, type Draft, flush, write } from "./commit.ts"
-import { effectsOf, execute, skillCallOf } from "./dispatch.ts"
+import { effectsOf, execute, runnable, skillCallOf } from "./dispatch.ts"
 import { goOn } from "./goOn.ts"
 import type { Json } from "./json.ts"
 import { openTurn, policyScope, type Run } from "./run.ts"
@@ -108,10 +109,18 @@ const authorize = (run: Run, call: Call): Effect.Effect<Decision> => {
     })
   return Effect.suspend(() => {
     const skill = skillCallOf(run, call)
-    if (skill === undefined) return judge(call)
+    if (skill === undefined)
+      return Effect.map(judge(call), (decision) => (kind === "skill" ? inVain(run, call, decision) : decision))
     const other = judge({ ...call, kind: "skill", toolName: skill.name, input: skill.input })
     return Effect.zipWith(judge(call), other, Policy.stricter)
   }).pipe(Effect.catchCause(() => Effect.succeed(Policy.denied("policy_error"))))
+}
+
+/** Nobody is asked about a skill that cannot be run, whatever the answer: it is denied, in the words the model would read (AC-18). */
+const inVain = (run: Run, call: Call, decision: Decision): Decision => {
+  if (decision._tag !== "Confirm") return decision
+  const skill = runnable(run, call)
+  return Result.isFailure(skill) ? Policy.denied(skill.failure.message) : decision
 }
 
 /** A refusal is an approval the policy answered itself. */

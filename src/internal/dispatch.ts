@@ -109,18 +109,24 @@ const faulty = (
 // ---------------------------------------------------------------- skills
 
 const useSkill = (run: Run, call: Call): Effect.Effect<CallResult> => {
+  const skill = runnable(run, call)
+  return Result.isFailure(skill)
+    ? Effect.sync(() => skillFailed(run, call, skill.failure))
+    : callSkill(run, call, skill.success)
+}
+
+/** The skill that a call means, or why it cannot be run (BP-64 to BP-66). */
+export const runnable = (run: Run, call: Call): Result.Result<AnySkill, CallError> => {
   const name = call.toolName ?? ""
-  const found = run.skills.find(name)
-  if (Option.isNone(found)) {
+  const skill = Option.getOrUndefined(run.skills.find(name))
+  if (skill === undefined) {
     const { _tag, message } = new ToolNotFound({ name })
-    return Effect.sync(() => skillFailed(run, call, Calls.error(_tag, message)))
+    return Result.fail(Calls.error(_tag, message))
   }
-  const skill = found.value
   const reason = refusalOf(run, skill)
-  if (reason !== undefined) {
-    return Effect.sync(() => skillFailed(run, call, Calls.error("NotAllowed", `Skill '${name}' ${reason}`, false)))
-  }
-  return callSkill(run, call, skill)
+  return reason === undefined
+    ? Result.succeed(skill)
+    : Result.fail(Calls.error("NotAllowed", `Skill '${name}' ${reason}`, false))
 }
 
 const callSkill = (run: Run, call: Call, skill: AnySkill): Effect.Effect<CallResult> => {

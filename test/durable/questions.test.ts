@@ -9,6 +9,12 @@ const send = Skill.make("send", {
   input: Schema.Struct({ to: Schema.String }),
   execute: ({ to }) => Effect.succeed(`sent to ${to}`)
 })
+const entered: Array<string> = []
+const secret = Skill.make("hidden", {
+  description: "Is not for this agent",
+  input: Schema.Struct({}),
+  execute: () => Effect.sync(() => entered.push("hidden"))
+})
 const agent = Agent.make({ instructions: "", model: "m", skills: [send] })
 const careful = Policy.layer((call) => Effect.succeed(Policy.confirm(`${call.name} costs`)))
 const sends = (to: string) => `<block type="command" name="send">{"to": "${to}"}</block>`
@@ -30,6 +36,19 @@ describe("Kernel.questions", () => {
       assert.deepStrictEqual(yield* Kernel.questions("r"), [])
       assert.strictEqual((yield* Effect.flip(Kernel.questions("none")))._tag, "RunNotFound")
     }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
+  it.effect("asks nobody about a skill that cannot be run, and tells the model why (AC-18, DR-22)", () =>
+    Effect.gen(function* () {
+      const hidden = `<block type="command" name="hidden">{}</block>`
+      const nowhere = `<block type="command" name="nowhere">{}</block>`
+      const provider = MockProvider.make(hidden + nowhere, "<final>done</final>")
+      assert.strictEqual((yield* Kernel.run(agent, "?", { provider, runId: "r" })).text, "done")
+      const read = provider.calls.at(-1)?.messages.map(Message.text).join("\n") ?? ""
+      assert.include(read, "Skill 'hidden' is not allowed")
+      assert.include(read, "Skill 'nowhere' not found")
+      assert.deepStrictEqual(entered, [])
+    }).pipe(Effect.provide([kernel(send, secret), careful]))
   )
 
   it.effect("tells what the tasks of a workflow wait with, which are answered by their root (DR-22)", () =>
