@@ -1,26 +1,28 @@
 /**
- * Every bound in one place.
+ * The bounds a host may want to set, in one place.
  *
  * Plain numbers in bytes, milliseconds or counts. Whoever reads something from
- * outside, waits or repeats takes its bound from here, so that one layer
- * changes them all: `Layer.succeed(Limits.Limits, { ...Limits.defaults, skillMs: 5_000 })`.
+ * outside, waits or repeats for a run takes its bound from here, so that one layer
+ * changes them all. What only keeps a format sane, such as the tasks of one plan,
+ * is a constant beside what it bounds. Bytes of text are counted as UTF-16 units,
+ * which are there without encoding it: `Layer.succeed(Limits.Limits, { ...Limits.defaults, skillMs: 5_000 })`.
  *
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
 
 /**
- * Every bound kernai keeps.
+ * The bounds, each with its unit.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Limits {
-  /** Bytes of one model reply: its text, its thinking with what its vendor wants to see again, its calls. */
+  /** UTF-16 units of one model reply: its text, its thinking with what its vendor wants to see again, its calls. */
   readonly replyBytes: number
   /** Bytes of one SSE event, NDJSON line or stdio message. */
   readonly frameBytes: number
-  /** Characters of one opening tag. */
+  /** UTF-16 units of one opening tag. */
   readonly tagBytes: number
   /** Milliseconds until a connection stands. */
   readonly connectMs: number
@@ -60,8 +62,6 @@ export interface Limits {
   readonly liveEvents: number
   /** Bytes of media kept for one root run. */
   readonly mediaBytes: number
-  /** Redirects followed by an opt-in fetcher (S-5). */
-  readonly redirects: number
   /** Nodes of a YAML document with its aliases expanded (S-3). */
   readonly yamlNodes: number
   /** Bytes of a description a foreign server gives (S-8). */
@@ -101,7 +101,6 @@ export const defaults: Limits = {
   jsonNodes: 1_000_000,
   liveEvents: 1024,
   mediaBytes: 256 * 1024 * 1024,
-  redirects: 3,
   yamlNodes: 10_000,
   descriptionBytes: 4 * 1024,
   frontMatterBytes: 50_000,

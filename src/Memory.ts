@@ -128,6 +128,7 @@ export const Embedder: Context.Reference<Embed | undefined> = /*#__PURE__*/ Cont
 
 interface Kept {
   readonly entry: MemoryEntry
+  readonly key: string | undefined
   readonly words: ReadonlySet<string>
   readonly vector: Float32Array | undefined
 }
@@ -155,7 +156,7 @@ export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.gen(functio
     // Another may have stored under this key while the text was embedded.
     const meanwhile = key === undefined ? undefined : known(key)
     if (meanwhile !== undefined) return meanwhile
-    kept.set(entry.id, { entry, words: new Set(wordsOf(content)), vector })
+    kept.set(entry.id, { entry, key, words: new Set(wordsOf(content)), vector })
     if (key !== undefined) keys.set(key, entry.id)
     return entry
   })
@@ -174,7 +175,14 @@ export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.gen(functio
     return found.sort((a, b) => b.score - a.score).slice(0, asked.limit)
   })
 
-  return { store, search, forget: (id) => Effect.sync(() => kept.delete(id)) }
+  const forget = (id: string) =>
+    Effect.sync(() => {
+      const key = kept.get(id)?.key
+      if (key !== undefined) keys.delete(key)
+      return kept.delete(id)
+    })
+
+  return { store, search, forget }
 })
 
 /**

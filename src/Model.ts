@@ -151,7 +151,7 @@ export const isSame = (self: Model, that: Model): boolean =>
 // ---------------------------------------------------------------- catalogue
 
 /**
- * No particular model: text in, text out. The default of an agent.
+ * No particular model: text in, text out.
  *
  * @category catalogue
  * @since 0.1.0

@@ -12,6 +12,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
+import * as Semaphore from "effect/Semaphore"
 import { closeOver } from "./internal/closeOver.ts"
 import { InvalidModel, ProviderUnavailable, UnsupportedProvider } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
@@ -130,9 +131,9 @@ export const layer = <R = never>(
       for (const [key, adapter] of Object.entries(adapters)) registered.set(canonical(key), adapter)
       const keys = [...new Set([...known.keys(), ...registered.keys()])]
       const built = new Map<string, ProviderShape>()
+      const building = Semaphore.makeUnsafe(1)
 
-      const provider = Effect.fnUntraced(function* (given: string) {
-        const key = canonical(given)
+      const build = Effect.fnUntraced(function* (key: string) {
         const ready = built.get(key)
         if (ready !== undefined) return ready
         const adapter = registered.get(key)
@@ -141,6 +142,14 @@ export const layer = <R = never>(
         built.set(key, provider)
         return provider
       })
+
+      // Those who ask for a provider at the same moment are given the same one: its limits are shared.
+      const provider = (given: string) =>
+        Effect.suspend(() => {
+          const key = canonical(given)
+          const ready = built.get(key)
+          return ready === undefined ? building.withPermits(1)(build(key)) : Effect.succeed(ready)
+        })
 
       const resolve = Effect.fnUntraced(function* (name: string) {
         const parts = yield* Effect.fromResult(parse(name))

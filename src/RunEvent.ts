@@ -81,6 +81,7 @@ export type CallEvent =
   | (Event<"skill_leaked"> & { readonly skill: string; readonly callId: string })
   | (Event<"builtin_result"> & { readonly command: string; readonly result: string })
   | (Event<"builtin_error"> & { readonly command: string; readonly error: string })
+  | (Event<"protocol_leaked"> & { readonly protocol: string; readonly callId: string })
   | (Event<"protocol_execute"> & { readonly protocol: string; readonly callId: string; readonly request: string })
   | (Event<"protocol_result"> & {
       readonly protocol: string

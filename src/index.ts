@@ -76,6 +76,8 @@ export * as Recorder from "./Recorder.ts"
 
 export * as Redaction from "./Redaction.ts"
 
+export * as RunCodec from "./RunCodec.ts"
+
 export * as RunEvent from "./RunEvent.ts"
 
 export * as RunState from "./RunState.ts"
@@ -99,5 +101,3 @@ export * as TaskScheduler from "./TaskScheduler.ts"
 export * as Telemetry from "./Telemetry.ts"
 
 export * as Usage from "./Usage.ts"
-
-export * as RunCodec from "./RunCodec.ts"

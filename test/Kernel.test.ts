@@ -484,6 +484,27 @@ describe("calls", () => {
     })
   )
 
+  it.effect("to protocols that refuse to stop are named and left behind (R-15)", () =>
+    Effect.gen(function* () {
+      const stubborn = Protocol.make("stubborn", { handle: () => Effect.uninterruptible(Effect.never) })
+      const registries = Layer.mergeAll(
+        SkillRegistry.layer(),
+        ProtocolRegistry.layer(stubborn),
+        MediaStore.layerMemory,
+        RunStore.layerMemory
+      )
+      yield* Effect.gen(function* () {
+        const fiber = yield* Effect.forkChild(told(agent, ['<block type="stubborn">x</block>', final("ok")]))
+        yield* TestClock.adjust("10 minutes")
+        const { events, exit, types } = yield* Fiber.join(fiber)
+        assert.notInclude(types, "skill_leaked")
+        const leaked = events.find((event) => event.type === "protocol_leaked")
+        assert.strictEqual(leaked?.type === "protocol_leaked" ? leaked.protocol : "", "stubborn")
+        assert.isTrue(Exit.isSuccess(exit))
+      }).pipe(Effect.provide(Kernel.layer.pipe(Layer.provide(registries))))
+    })
+  )
+
   it.effect("beyond the limit of one reply are answered, not run", () =>
     Effect.gen(function* () {
       const { events } = yield* told(agent, [act("x").repeat(4), final("ok")])

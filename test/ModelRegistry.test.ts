@@ -72,6 +72,22 @@ describe("ModelRegistry.layer", () => {
     })
   )
 
+  it.effect("builds it once for those who ask at the same moment", () =>
+    Effect.gen(function* () {
+      let built = 0
+      const adapter = Effect.andThen(
+        Effect.yieldNow,
+        Effect.sync(() => MockProvider.named(`mine ${++built}`))
+      )
+      const all = Effect.all([resolve("mine/a"), resolve("mine/b"), resolve("mine/c")], { concurrency: "unbounded" })
+      const resolved = yield* Effect.provide(all, ModelRegistry.layer({ mine: adapter }))
+      assert.deepStrictEqual(
+        resolved.map(({ provider }) => provider.name),
+        ["mine 1", "mine 1", "mine 1"]
+      )
+    })
+  )
+
   it.effect("an adapter that was not available may be later", () =>
     Effect.gen(function* () {
       let tries = 0

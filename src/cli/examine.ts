@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import { findKey } from "../provider/internal/configured.ts"
+import { variables as google } from "../provider/internal/google.ts"
 import { hosts } from "../provider/OpenAiCompatibleProvider.ts"
 import { Codes, CommandFailed } from "./exit.ts"
 import { paint } from "./pen.ts"
@@ -62,7 +63,7 @@ export const node = (version: string): Finding => {
 const providers: ReadonlyArray<readonly [provider: string, ...variables: ReadonlyArray<string>]> = [
   ["anthropic", "ANTHROPIC_API_KEY"],
   ["openai", "OPENAI_API_KEY"],
-  ["google", "GEMINI_API_KEY", "GOOGLE_API_KEY"],
+  ["google", ...google],
   ["azure", "AZURE_API_KEY"],
   ...Array.from(hosts, ([provider, host]) => [provider, host.variable] as const)
 ]
@@ -77,7 +78,7 @@ const key = ([provider, ...variables]: (typeof providers)[number]): Effect.Effec
 
 const packages: ReadonlyArray<readonly [name: string, purpose: string]> = [
   ["@effect/sql-pg", "runs kept in PostgreSQL"],
-  ["liquidjs", "templates in skill packs"]
+  ["liquidjs", "prompts written as Liquid templates"]
 ]
 
 const installed = ([name, purpose]: (typeof packages)[number]): Finding => {

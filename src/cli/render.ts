@@ -126,6 +126,8 @@ const drawCall = (pen: Pen, event: RunEvent): void => {
       return pen.fact("builtin", event.command, Text.excerpt(event.result, pen.options.columns))
     case "builtin_error":
       return pen.failure("", "builtin", event.command, event.error)
+    case "protocol_leaked":
+      return pen.note(`${event.protocol} was told to stop and did not`)
     case "protocol_execute":
       return pen.open(event.callId, "protocol", event.protocol)
     case "protocol_result":

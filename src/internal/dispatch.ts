@@ -141,7 +141,8 @@ const callSkill = (run: Run, call: Call, skill: AnySkill): Effect.Effect<CallRes
     run.telemetry === undefined
       ? body
       : run.telemetry.tool(body, { name, kind: "skill", callId: call.toolCallId, effects, input: () => input })
-  const exit = limited(run, name, call.toolCallId, skill.timeLimit ?? run.limits.skillMs, traced)
+  const leaked = { type: "skill_leaked" as const, skill: name, callId: call.toolCallId }
+  const exit = limited(run, leaked, skill.timeLimit ?? run.limits.skillMs, traced)
   return Effect.flatMap(exit, (exit) => {
     const durationMs = now(run) - started
     if (Exit.isFailure(exit)) return skillFault(run, call, exit.cause, durationMs)
@@ -252,13 +253,8 @@ const speak = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, call: Call) {
   const content = requestOf(call)
   tell(run, { type: "protocol_execute", protocol: name, callId: call.toolCallId, request: content })
   const started = now(run)
-  const exit = yield* limited(
-    run,
-    name,
-    call.toolCallId,
-    run.limits.skillMs,
-    handle(run, call, protocol.value, content)
-  )
+  const leaked = { type: "protocol_leaked" as const, protocol: name, callId: call.toolCallId }
+  const exit = yield* limited(run, leaked, run.limits.skillMs, handle(run, call, protocol.value, content))
   const durationMs = now(run) - started
   if (Exit.isFailure(exit))
     return protocolFailed(run, call, yield* explain(run, `Protocol '${name}'`, exit.cause), durationMs)

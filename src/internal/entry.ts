@@ -94,6 +94,8 @@ export const dataOf = (event: RunEvent, base: number): Json | undefined => {
       return { skill: event.skill, error: short(event.error, event.skill) }
     case "skill_leaked":
       return { skill: event.skill, call_id: event.callId }
+    case "protocol_leaked":
+      return { protocol: event.protocol, call_id: event.callId }
     case "protocol_execute":
       return { protocol: event.protocol, request: event.request }
     case "protocol_result":

@@ -112,22 +112,22 @@ export const onGround = <Output, S extends AnySkill<unknown>, R, A>(
 
 /**
  * Skills an agent was given as values and the registry does not have: a slip that only the model would hear of. What is
- * listed by name may come later. Told once per agent.
+ * listed by name may come later. Told once for each agent and registry.
  */
 const unregistered = (
   agent: Agent<unknown, AnySkill<unknown>, unknown>,
   registry: SkillRegistry["Service"]
 ): ReadonlyArray<string> => {
   const { skills } = agent
-  if (skills === undefined || skills === "all" || warned.has(agent)) return []
+  if (skills === undefined || skills === "all" || warned.get(registry)?.has(agent) === true) return []
   const absent = skills.flatMap((skill) =>
     typeof skill === "string" || Option.isSome(registry.find(skill.name)) ? [] : [skill.name]
   )
-  if (absent.length > 0) warned.add(agent)
+  if (absent.length > 0) warned.set(registry, (warned.get(registry) ?? new WeakSet()).add(agent))
   return absent
 }
 
-const warned = new WeakSet<object>()
+const warned = new WeakMap<object, WeakSet<object>>()
 
 /** A whole run as telemetry sees it. */
 export const traced = (

@@ -90,13 +90,13 @@ const begin = (root: JsonObject): Walk => ({ root, left: maxParts })
 
 const isOver = (walk: Walk, depth: number): boolean => depth > maxDepth || walk.left-- <= 0
 
-/** The name in a pointer that is part of an address: percent signs first, then the pointer's own escapes. */
 /** The definition a reference names. */
 const definitionOf = (reference: string): string | undefined => {
   const name = /^#\/(?:\$defs|definitions)\/(.+)$/.exec(reference)?.[1]
   return name === undefined ? undefined : unescape(name)
 }
 
+/** The name in a pointer that is part of an address: percent signs first, then the pointer's own escapes. */
 const unescape = (name: string): string => {
   let plain = name
   try {

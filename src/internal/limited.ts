@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import { tell } from "./commit.ts"
+import { type Live, tell } from "./commit.ts"
 import type { Run } from "./run.ts"
 
 /** It took longer than it may. */
@@ -22,12 +22,11 @@ export class TimedOut {
 /**
  * Runs foreign code in a fiber of its own, so that neither its time nor its
  * refusal to stop is the run's: what has not stopped within the clean-up limit
- * is named and left behind (R-15).
+ * is told as `leaked` and left behind (R-15).
  */
 export const limited = <A, E>(
   run: Run,
-  name: string,
-  callId: string,
+  leaked: Live,
   limitMs: number,
   effect: Effect.Effect<A, E>
 ): Effect.Effect<Exit.Exit<A, E | TimedOut>> =>
@@ -38,7 +37,7 @@ export const limited = <A, E>(
       const stop = Effect.flatMap(
         Effect.timeoutOption(Fiber.interrupt(fiber), run.limits.cleanUpMs),
         Option.match({
-          onNone: () => Effect.sync(() => tell(run, { type: "skill_leaked", skill: name, callId })),
+          onNone: () => Effect.sync(() => tell(run, leaked)),
           onSome: () => Effect.void
         })
       )

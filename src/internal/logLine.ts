@@ -95,6 +95,11 @@ const tell = (event: RunEvent): Told | undefined => {
       return info("builtin.execute", [["command", event.command]])
     case "builtin_error":
       return error("builtin.error", event.error, [["command", event.command]])
+    case "protocol_leaked":
+      return warn("protocol.leaked", [
+        ["protocol", event.protocol],
+        ["call_id", event.callId]
+      ])
     case "protocol_execute":
       return info("protocol.execute", protocol(event.protocol, event.callId))
     case "protocol_result":

@@ -65,7 +65,8 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
   })
 
 /**
- * The provider of the environment: `GEMINI_API_KEY` (or `GOOGLE_API_KEY`), and `GEMINI_BASE_URL` if it is set.
+ * The provider of the environment: `GEMINI_API_KEY` (or `GOOGLE_GENERATIVE_AI_API_KEY`, or `GOOGLE_API_KEY`), and
+ * `GEMINI_BASE_URL` if it is set.
  *
  * @category constructors
  * @since 0.1.0

@@ -181,6 +181,12 @@ export const rateLimit = (options: RateLimitOptions): Effect.Effect<Middleware, 
     const keyOf = options.key ?? nameOf
     const rests = new Map<string, number>()
 
+    // Keys are the host's, perhaps one for each user: those that have rested are forgotten.
+    const rest = (key: string, until: number, now: number) => {
+      for (const [other, end] of rests) if (end <= now) rests.delete(other)
+      rests.set(key, until)
+    }
+
     const enter = Effect.fnUntraced(function* (call: ModelCall) {
       const key = keyOf(call)
       const now = yield* Clock.currentTimeMillis
@@ -213,9 +219,9 @@ export const rateLimit = (options: RateLimitOptions): Effect.Effect<Middleware, 
       callModel: (call, next) =>
         Stream.unwrap(Effect.as(enter(call), next(call))).pipe(
           Stream.tapError((error) =>
-            Effect.sync(() => {
+            Effect.map(Clock.currentTimeMillis, (now) => {
               if (error._tag !== "ProviderError" || error.reason !== "rate_limited") return
-              if (error.retryAt !== undefined) rests.set(keyOf(call), error.retryAt)
+              if (error.retryAt !== undefined) rest(keyOf(call), error.retryAt, now)
             })
           )
         )

@@ -16,7 +16,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Reactivity from "effect/reactivity/Reactivity"
-import type { MigrationError } from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -70,7 +69,7 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (
   attempt?: SqliteClient.SqliteClient["attempt"]
 ) {
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()
-  yield* prepare(sql)
+  yield* Tables.prepare(sql)
   const codec = yield* RunCodec.fromContext
   const followers = Follow.make()
   const marks = Marks.make()
@@ -331,26 +330,3 @@ export const layerSqlite = (
   })
   return Layer.provide(Layer.effect(RunStore.RunStore, store), Reactivity.layer)
 }
-
-// ---------------------------------------------------------------- helpers
-
-/** Makes the tables, or refuses those of a newer version. */
-const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreError> =>
-  Effect.gen(function* () {
-    yield* Tables.migrate
-    const rows = yield* sql<{ last: number }>`SELECT max(migration_id) AS last FROM ${sql(Tables.migrationsTable)}`
-    const last = rows[0]?.last ?? 0
-    if (last > Tables.latest) {
-      return yield* new StoreError({
-        operation: "open",
-        reason: "format",
-        detail: `the tables are of version ${last}, newer than ${Tables.latest}, the newest this version knows`
-      })
-    }
-  }).pipe(
-    Effect.provideService(SqlClient.SqlClient, sql),
-    Effect.catchTag("SqlError", failed("open")),
-    Effect.catchTag("MigrationError", (error: MigrationError) =>
-      Effect.fail(new StoreError({ operation: "open", reason: "unavailable", detail: error.message }))
-    )
-  )

@@ -197,6 +197,7 @@ describe("Render", () => {
     { ...scope, type: "skill_leaked", skill: evil, callId: "e" },
     { ...scope, type: "builtin_result", command: evil, result: evil },
     { ...scope, type: "builtin_error", command: evil, error: evil },
+    { ...scope, type: "protocol_leaked", protocol: evil, callId: "p" },
     { ...scope, type: "protocol_execute", protocol: evil, callId: "p", request: evil },
     { ...scope, type: "protocol_result", protocol: evil, callId: "p", result: evil, durationMs: 1 },
     { ...scope, type: "protocol_error", protocol: evil, callId: "q", error: evil },

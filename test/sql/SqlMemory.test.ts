@@ -15,6 +15,17 @@ describe.skipIf(!Postgres.available)("PostgreSQL", () => {
 })
 
 describe("SqlMemory", () => {
+  it.effect("does not open tables of a newer version, and leaves them as they are (R-9)", () =>
+    Effect.gen(function* () {
+      yield* SqlMemory.make()
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`INSERT INTO kernai_memory_migrations (migration_id, name) VALUES (99, 'later')`
+      assert.strictEqual((yield* Effect.flip(SqlMemory.make())).reason, "format")
+      const [row] = yield* sql`SELECT count(*) AS n FROM kernai_memory_migrations`
+      assert.deepStrictEqual(row, { n: 2 })
+    }).pipe(Effect.provide(sqlite))
+  )
+
   it.effect("keeps spaces apart, and finds memories of another process again", () =>
     Effect.gen(function* () {
       const ann = yield* SqlMemory.make({ space: "ann" })

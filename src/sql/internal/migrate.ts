@@ -9,7 +9,10 @@ import * as SqlClient from "effect/sql/SqlClient"
 import { StoreError } from "../../KernelError.ts"
 import { failed } from "./fault.ts"
 
-/** Runs the statements of each migration that has not run, and remembers that in a table of its own. */
+/**
+ * Runs the statements of each migration that has not run, and remembers that in a table of its own. Tables that ran
+ * more migrations than these are of a newer version, and are not opened (R-9).
+ */
 export const migrate = (
   sql: SqlClient.SqlClient,
   table: string,
@@ -26,10 +29,22 @@ export const migrate = (
       )
     )
   }).pipe(
+    Effect.andThen(sql<{ last: number | null }>`SELECT max(migration_id) AS last FROM ${sql(table)}`),
     Effect.provideService(SqlClient.SqlClient, sql),
     Effect.catchTag("SqlError", failed("open")),
     Effect.catchTag("MigrationError", (error) =>
       Effect.fail(new StoreError({ operation: "open", reason: "unavailable", detail: error.message }))
     ),
-    Effect.asVoid
+    Effect.flatMap(([row]) => notNewer(row?.last ?? 0, Object.keys(migrations).length))
   )
+
+const notNewer = (last: number, latest: number): Effect.Effect<void, StoreError> =>
+  last <= latest
+    ? Effect.void
+    : Effect.fail(
+        new StoreError({
+          operation: "open",
+          reason: "format",
+          detail: `the tables are of version ${last}, newer than ${latest}, the newest this version knows`
+        })
+      )

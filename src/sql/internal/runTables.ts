@@ -9,27 +9,16 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
-import * as Migrator from "effect/sql/Migrator"
-import * as SqlClient from "effect/sql/SqlClient"
-
-/** The table that remembers which migrations ran. */
-export const migrationsTable = "kernai_migrations"
-
-/** The number of the last migration this version knows. */
-export const latest = 1
+import type * as Effect from "effect/Effect"
+import type * as SqlClient from "effect/sql/SqlClient"
+import type { StoreError } from "../../KernelError.ts"
+import { migrate } from "./migrate.ts"
 
 /** Brings the tables up to date. */
-export const migrate = Migrator.make({})({
-  table: migrationsTable,
-  loader: Migrator.fromRecord({
-    "0001_runs": Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const statements = sql.onDialectOrElse({ pg: () => postgres, orElse: () => sqlite })
-      for (const statement of statements) yield* sql.unsafe(statement)
-    })
+export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreError> =>
+  migrate(sql, "kernai_migrations", {
+    "0001_runs": sql.onDialectOrElse({ pg: () => postgres, orElse: () => sqlite })
   })
-})
 
 /** A record as a row of its journal, with what its head is if it is the last one. */
 export interface Row {
