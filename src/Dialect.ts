@@ -18,6 +18,7 @@ import { BlockFold } from "./internal/blockFold.ts"
 import { jsonObject, sizeOf } from "./internal/json.ts"
 import * as Markups from "./internal/markup.ts"
 import { Pieces } from "./internal/pieces.ts"
+import * as Snapshot from "./internal/snapshot.ts"
 import { parseJson, textOf } from "./internal/untrusted.ts"
 import { LimitExceeded } from "./KernelError.ts"
 import type { Limits } from "./Limits.ts"
@@ -196,6 +197,10 @@ interface Thought {
   metadata: Metadata | undefined
 }
 
+/** A call whose arguments JSON cannot write, such as a number too large for a double, has none that can be read. */
+const sound = (call: ToolCall, limits: Limits): ToolCall =>
+  Result.isSuccess(Snapshot.take(call.params, limits)) ? call : { ...call, params: "" }
+
 class ReplyReader implements Reader {
   readonly #listener: Listener
   readonly #origin: { readonly provider: string; readonly model: string }
@@ -251,7 +256,7 @@ class ReplyReader implements Reader {
           this.#listener.part(part)
           break
         case "tool-call":
-          this.#calls.push(part)
+          this.#calls.push(sound(part, this.#limits))
           this.#listener.part(part)
           break
         case "finish":

@@ -464,6 +464,24 @@ describe("calls", () => {
     })
   )
 
+  it.effect("with arguments JSON cannot write are answered with an error, and the run goes on (R-22, DR-14)", () =>
+    Effect.gen(function* () {
+      for (const dialect of ["tools", "blocks"] as const) {
+        const agent = Agent.make({ instructions: "", model: Model.textOnly, skills: "all", dialect })
+        for (const odd of [Infinity, NaN, undefined, new Date(0), () => 1]) {
+          const answer = dialect === "tools" ? "ok" : final("ok")
+          const mock = MockProvider.make({ text: answer, calls: [{ name: "echo", params: { x: [odd] } }] }, answer)
+          const result = yield* Kernel.run(agent, "go", { provider: mock })
+          assert.strictEqual(result.text, "ok")
+          assert.deepStrictEqual(
+            result.toolCallsMade.map(({ error }) => error),
+            dialect === "tools" ? ["The arguments of 'echo' are not a JSON object."] : []
+          )
+        }
+      }
+    }).pipe(Effect.provide(kernel(echo)))
+  )
+
   it.effect("that refuse to stop are named and left behind (R-15)", () =>
     Effect.gen(function* () {
       const stubborn = Skill.make("stubborn", {

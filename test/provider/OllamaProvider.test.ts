@@ -103,6 +103,15 @@ describe("OllamaProvider, reading", () => {
     })
   )
 
+  it.effect("never makes null of a number too large for a double: such arguments are text that is no JSON (R-22)", () =>
+    Effect.gen(function* () {
+      const big = '{"message":{"tool_calls":[{"function":{"name":"add","arguments":{"x":[1e400]}}}]}}'
+      const { parts } = yield* reading(big, say("", { done: true, done_reason: "stop" }))
+      const call = parts.find((part) => part.type === "tool-call")
+      assert.isString(call?.type === "tool-call" ? call.params : undefined)
+    })
+  )
+
   it.effect("an error that is null is none", () =>
     Effect.map(reading(say("x", { error: null }), say("", { done: true, error: null })), ({ text }) =>
       assert.strictEqual(text, "x")

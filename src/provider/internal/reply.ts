@@ -7,6 +7,8 @@
  *
  * @since 0.1.0
  */
+import * as Result from "effect/Result"
+import * as Snapshot from "../../internal/snapshot.ts"
 import type * as StreamPart from "../../StreamPart.ts"
 import type { FinishReason, Metadata, ReportedUsage } from "../../StreamPart.ts"
 import type { Limits } from "../../Limits.ts"
@@ -163,7 +165,7 @@ export const make = (limits: Limits): Reply => {
     },
     input: (key, value) => {
       if (isDeeper(value, limits.jsonDepth)) isTooDeep = true
-      else reply.params(key, JSON.stringify(value) ?? "")
+      else reply.params(key, textOf(value))
     },
     endCall: (key) => {
       const call = calls.get(key)
@@ -181,6 +183,10 @@ export const make = (limits: Limits): Reply => {
   }
   return reply
 }
+
+/** Arguments as text. JavaScript would write a number too large for a double as null: as a whole they are no JSON then. */
+const textOf = (value: unknown): string =>
+  value === undefined || Result.isSuccess(Snapshot.take(value)) ? (JSON.stringify(value) ?? "") : "out of range"
 
 /** Whether a part says anything; until then a failed call may be made again unnoticed. */
 export const isSubstance = (part: StreamPart.StreamPart): boolean =>
