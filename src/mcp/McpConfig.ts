@@ -18,6 +18,8 @@ import { ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import { expander, type Fields, isFields, Reader } from "./internal/fields.ts"
 import * as Words from "./internal/words.ts"
+import { quote } from "../internal/visible.ts"
+import { shorten } from "../internal/cut.ts"
 import * as PlainValue from "../internal/yaml.ts"
 
 export {
@@ -216,6 +218,13 @@ const versions: ReadonlySet<string> = new Set<ProtocolVersion>([
   "2026-07-28"
 ])
 
+/** What the entry of a server may say. */
+const keys: ReadonlySet<string> = new Set([
+  ...["transport", "protocolVersion", "connectTimeout", "timeout", "trustAnnotations"],
+  ...["command", "args", "env", "cwd"],
+  ...["url", "headers", "oauth"]
+])
+
 const isVersion = (text: string): text is ProtocolVersion => versions.has(text)
 
 const invalid = (path: string, reason: string) => new ConfigInvalid({ path, reason })
@@ -233,7 +242,8 @@ const whole = /*#__PURE__*/ Effect.fnUntraced(function* (decoded: Decoded): Effe
 const decode = /*#__PURE__*/ Effect.fnUntraced(function* (document: PlainValue.Plain, options: Options | undefined) {
   const declared = isFields(document) ? document.get("servers") : undefined
   if (!isFields(declared) || declared.size === 0) {
-    return yield* invalid("servers", "MCP config must declare at least one server under 'servers:'")
+    const other = isFields(document) && document.has("mcpServers") ? ", not under 'mcpServers:'" : ""
+    return yield* invalid("servers", `MCP config must declare at least one server under 'servers:'${other}`)
   }
   const expand = yield* expander(options?.env)
   const servers = new Map<string, Result.Result<McpServer, ConfigInvalid>>()
@@ -242,6 +252,11 @@ const decode = /*#__PURE__*/ Effect.fnUntraced(function* (document: PlainValue.P
       return yield* invalid("servers", "the name of an MCP server must have 1 to 128 characters")
     }
     const fields: Fields | undefined = value === null ? new Map() : isFields(value) ? value : undefined
+    const odd = Array.from(fields?.keys() ?? []).filter((key) => !keys.has(key))
+    if (odd.length > 0) {
+      const listed = odd.slice(0, 5).map((key) => quote(shorten(key, 60)))
+      yield* Effect.logWarning(`MCP server ${quote(name)}: nothing is known of ${listed.join(", ")}`)
+    }
     servers.set(
       name,
       fields === undefined

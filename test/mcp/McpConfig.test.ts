@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Duration, Effect, Redacted } from "effect"
+import { ConfigProvider, Duration, Effect, Redacted, Logger } from "effect"
 import { McpConfig } from "kernai/mcp"
 
 const fail = (value: unknown, env = {}) => Effect.flip(McpConfig.fromValue(value, { env }))
@@ -51,6 +51,10 @@ servers:
       [{}, "MCP config must declare at least one server under 'servers:'"],
       [{ servers: {} }, "MCP config must declare at least one server under 'servers:'"],
       [{ servers: ["fs"] }, "MCP config must declare at least one server under 'servers:'"],
+      [
+        { mcpServers: { n: { command: "x" } } },
+        "MCP config must declare at least one server under 'servers:', not under 'mcpServers:'"
+      ],
       [{ servers: { n: { transport: "stdio" } } }, "stdio server 'n' missing 'command'"],
       [{ servers: { n: { transport: "stdio", command: " " } } }, "stdio server 'n' missing 'command'"],
       [{ servers: { n: { transport: "sse" } } }, "sse server 'n' missing 'url'"],
@@ -85,6 +89,16 @@ servers:
         })
     )
   })
+
+  it.effect("warns of what it does not know, which may be a slip", () =>
+    Effect.gen(function* () {
+      const said: Array<unknown> = []
+      const logger = Logger.make(({ message }) => said.push(message))
+      const server = { url: "https://h/", token: "sk-SECRET", headers: {}, 'a"b': 1 }
+      yield* Effect.provide(McpConfig.fromValue({ servers: { n: server } }), Logger.layer([logger]))
+      assert.deepStrictEqual(said, [['MCP server "n": nothing is known of "token", "a\\"b"']])
+    })
+  )
 
   describe("infers the transport (BP-172, W-17)", () => {
     it.each([
