@@ -310,6 +310,12 @@ export const recordsOf = (runId: string): Effect.Effect<ReadonlyArray<RunRecord>
  * (Policy, Hooks, Middleware, PromptPipeline, Recorder, …) are taken from here
  * and from the running fiber: the fiber's win, policies combine.
  *
+ * Like every layer it is built once where it is provided twice: a second kernel
+ * on other registries is `Layer.fresh(Kernel.layer)`. A skill that asks another
+ * agent by `Kernel.run` needs a kernel, which needs its registry: register it on
+ * top of both, with `SkillRegistry.register`. Such a run is a root of its own,
+ * with its own budget and events; the tasks of a workflow are not.
+ *
  * @category layers
  * @since 0.1.0
  */

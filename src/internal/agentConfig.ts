@@ -134,10 +134,16 @@ export const read = (
   Result.gen(function* () {
     const json = yield* Result.mapError(Snapshot.take(config), refused)
     if (!isJsonObject(json)) return yield* Result.fail(refused({ path: "", reason: "expected an object" }))
-    const fields = yield* Result.mapError(decode(json), (error) => refused(Fault.ofSchema(error)))
+    const fields = yield* Result.mapError(decode(json), (error) => refused(hinted(Fault.ofSchema(error), json)))
     const extra = Object.fromEntries(Object.entries(json).filter(([key]) => !Object.hasOwn(Config.fields, key)))
     return { told: toldOf(fields), extra, outputSchema: fields.output_schema }
   })
+
+/** Configs write what `Agent.make` calls `instructions` as their seed does (AC-23). */
+const hinted = ({ path, reason }: Fault.Fault, json: JsonObject): Fault.Fault =>
+  path === "/system_prompt" && json["instructions"] !== undefined
+    ? { path, reason: `${reason}; a config says system_prompt, not instructions` }
+    : { path, reason }
 
 /** A fault by its place in the config: `budget.max_tokens`, `skills[2]`. */
 const refused = ({ path, reason }: Fault.Fault): AgentConfigInvalid =>

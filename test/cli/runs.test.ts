@@ -262,7 +262,11 @@ describe("kernai runs", () => {
     [["runs", "list", "--store", "sqlite:missing.db"], "there is no store at missing.db"],
     [["runs", "list", "--store", "pg:me:SECRET@host"], "--store pg: is followed by postgres://host/database"],
     [["run", "Hello", "--detach"], "--detach needs a --store"],
-    [["worker", "--store", "sqlite:runs.db"], "who runs it? Give --model"]
+    [["worker", "--store", "sqlite:runs.db"], "who runs it? Give --model"],
+    [
+      ["worker", "--store", "sqlite:runs.db", "--model", "ollama/x", "--agent", "w.yaml"],
+      "--agent is the name of an agent, not its file"
+    ]
   ]
   it.live.each(mistakes)("runs nothing when called with %j, and says why in a line", ([args, reason]) =>
     Effect.gen(function* () {

@@ -90,6 +90,16 @@ describe("AgentFile", () => {
       })
   )
 
+  it.effect("names the key whose name in code was written (AC-23)", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(AgentFile.parse("instructions: You help.\nmodel: m"))
+      assert.strictEqual(
+        error.message,
+        "invalid agent at 'system_prompt': Missing key; a config says system_prompt, not instructions"
+      )
+    })
+  )
+
   it.effect("tells the model of an answer that nests too deeply for its schema, and goes on", () =>
     Effect.gen(function* () {
       const list = { type: "object", properties: { next: { $ref: "#/$defs/list" } } }
