@@ -160,7 +160,7 @@ export const entries = (write: (entry: Entry) => void, options?: Options): Sink 
       const [oldest] = conversations.keys()
       if (oldest !== undefined) conversations.delete(oldest)
     }
-    return before === undefined ? 0 : Entries.commonPrefix(before, messages)
+    return before === undefined ? 0 : Entries.shared(before, messages)
   }
   return guard({
     record: (event) => {

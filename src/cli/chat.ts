@@ -13,11 +13,11 @@ import * as Agent from "../Agent.ts"
 import * as AgentFile from "../file/AgentFile.ts"
 import * as Kernel from "../Kernel.ts"
 import type { StoreError } from "../KernelError.ts"
-import * as Policy from "../Policy.ts"
 import * as ProtocolRegistry from "../ProtocolRegistry.ts"
 import { Provider } from "../Provider.ts"
 import type { RunStore } from "../RunStore.ts"
 import { SkillRegistry } from "../SkillRegistry.ts"
+import { careful } from "./careful.ts"
 import * as Script from "./chat/script.ts"
 import * as Session from "./chat/session.ts"
 import * as Talk from "./chat/talk.ts"
@@ -114,8 +114,3 @@ const speakerOf = Effect.fnUntraced(function* ({ speaker }: Options, agent: Talk
 })
 
 type Ground = Kernel.Kernel | RunStore | SkillRegistry
-
-/** A person is asked before anything that cannot be taken back. */
-const careful = Policy.layer((call) =>
-  Effect.succeed(call.effects === "write" ? Policy.confirm("it may change something") : Policy.allowed)
-)

@@ -260,7 +260,7 @@ const speak = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, call: Call) {
     return protocolFailed(run, call, yield* explain(run, `Protocol '${name}'`, exit.cause), durationMs)
   const result = exit.value
   const told = { type: "protocol_result", protocol: name, callId: call.toolCallId, durationMs } as const
-  if (isMessage(result)) {
+  if (isWholeMessage(result)) {
     tell(run, { ...told, result: Contents.toText(result.content[0] ?? Contents.text("")) })
     return Calls.succeeded(call, [], { message: result, durationMs })
   }
@@ -311,7 +311,7 @@ const protocolFailed = (run: Run, call: Call, error: CallError, durationMs?: num
 }
 
 /** What only looks like a message is an answer: a journal that held it could not be read again. */
-const isMessage = (value: unknown): value is Message =>
+const isWholeMessage = (value: unknown): value is Message =>
   typeof value === "object" &&
   value !== null &&
   "role" in value &&

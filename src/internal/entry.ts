@@ -12,6 +12,7 @@ import type { RunEvent } from "../RunEvent.ts"
 import type { Usage } from "../Usage.ts"
 import type { Json, JsonObject } from "./json.ts"
 import { plain } from "./plain.ts"
+import { commonPrefix } from "./prefix.ts"
 import { isSkillResult } from "./skillOutput.ts"
 
 /** The names of the block protocol's own entries. */
@@ -189,12 +190,8 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
 }
 
 /** Where two conversations part; what is equal is not written twice (W-29). */
-export const commonPrefix = (before: ReadonlyArray<Message>, after: ReadonlyArray<Message>): number => {
-  const end = Math.min(before.length, after.length)
-  let index = 0
-  while (index < end && isSame(before[index], after[index])) index += 1
-  return index
-}
+export const shared = (before: ReadonlyArray<Message>, after: ReadonlyArray<Message>): number =>
+  commonPrefix(before, after, isSame)
 
 // Messages are shared values; only the system message is made anew each time, and it is one text.
 const isSame = (a: Message | undefined, b: Message | undefined): boolean => {

@@ -5,11 +5,20 @@
  */
 import type { Message } from "../Message.ts"
 
-/** How many messages two conversations share at their beginning. Messages are shared values: the same object is the same message. */
-export const commonPrefix = (before: ReadonlyArray<Message>, after: ReadonlyArray<Message>): number => {
+/**
+ * How many messages two conversations share at their beginning. Messages are shared values: unless said, the same
+ * object is the same message.
+ */
+export const commonPrefix = (
+  before: ReadonlyArray<Message>,
+  after: ReadonlyArray<Message>,
+  isSame: (a: Message | undefined, b: Message | undefined) => boolean = isShared
+): number => {
   if (before === after) return before.length
   const end = Math.min(before.length, after.length)
   let index = 0
-  while (index < end && before[index] === after[index]) index++
+  while (index < end && isSame(before[index], after[index])) index++
   return index
 }
+
+const isShared = (a: Message | undefined, b: Message | undefined): boolean => a === b

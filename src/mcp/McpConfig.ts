@@ -219,11 +219,9 @@ const versions: ReadonlySet<string> = new Set<ProtocolVersion>([
 ])
 
 /** What the entry of a server may say. */
-const keys: ReadonlySet<string> = new Set([
-  ...["transport", "protocolVersion", "connectTimeout", "timeout", "trustAnnotations"],
-  ...["command", "args", "env", "cwd"],
-  ...["url", "headers", "oauth"]
-])
+const keys: ReadonlySet<string> = new Set(
+  "transport protocolVersion connectTimeout timeout trustAnnotations command args env cwd url headers oauth".split(" ")
+)
 
 const isVersion = (text: string): text is ProtocolVersion => versions.has(text)
 

@@ -11,10 +11,10 @@ import * as Layer from "effect/Layer"
 import * as Agent from "../../Agent.ts"
 import * as Kernel from "../../Kernel.ts"
 import type { KernelError } from "../../KernelError.ts"
-import * as Policy from "../../Policy.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
 import { Provider } from "../../Provider.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
+import { careful } from "../careful.ts"
 import * as Script from "../chat/script.ts"
 import { Codes, CommandFailed, usage } from "../exit.ts"
 import { type Options as LiveOptions, resolve, skillsOf } from "../live.ts"
@@ -87,8 +87,3 @@ const speakerOf = Effect.fnUntraced(function* (speaker: Actor["speaker"]) {
     ? yield* resolve(speaker.model)
     : { model: "scripted", provider: yield* Script.provider(speaker.script) }
 })
-
-/** A person is asked before anything that cannot be taken back. */
-const careful = Policy.layer((call) =>
-  Effect.succeed(call.effects === "write" ? Policy.confirm("it may change something") : Policy.allowed)
-)
