@@ -22,9 +22,9 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
+import { explain } from "../internal/explain.ts"
 import type { JsonObject } from "../internal/json.ts"
 import { jsonObject } from "../internal/json.ts"
-import { redact } from "../internal/redact.ts"
 import { InvalidArguments } from "../KernelError.ts"
 import * as Media from "../Media.ts"
 import * as Policy from "../Policy.ts"
@@ -244,7 +244,7 @@ const handler =
       Effect.flatMap((value) => Effect.fromResult(Skill.toOutput(value))),
       Effect.matchCauseEffect({
         onFailure: (cause) =>
-          Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.flatMap(explain(skill.name, cause), Effect.fail),
+          Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.flatMap(failureOf(skill.name, cause), Effect.fail),
         onSuccess: (output) => Effect.succeed(toSuccess(output))
       })
     )
@@ -260,20 +260,12 @@ const scopeOf = (callId: string): Skill.CallScope => ({
   runContext: {}
 })
 
-/** What a model may read of a failure: the sentence of a typed one, a fixed text for a bug (W-14). */
-const explain = (skill: string, cause: Cause.Cause<unknown>): Effect.Effect<typeof Failure.Type> => {
-  const failure = cause.reasons.find(Cause.isFailReason)
-  if (failure === undefined) {
-    return Effect.as(Effect.logError(`Skill '${skill}' failed unexpectedly`, redact(Cause.pretty(cause))), {
-      error: "Defect",
-      message: `Skill '${skill}' failed unexpectedly`
-    })
-  }
-  const { error } = failure
-  const told = isFields(error) ? error : {}
-  const message = typeof error === "string" ? error : (text(told, "message") ?? `Skill '${skill}' failed`)
-  return Effect.succeed({ error: text(told, "_tag") ?? "Error", message: redact(message) })
-}
+/** What a model may read of a failure, as an agent's skills tell it (W-14). */
+const failureOf = (skill: string, cause: Cause.Cause<unknown>): Effect.Effect<typeof Failure.Type> =>
+  Effect.map(explain({ redactor: undefined }, `Skill '${skill}'`, cause), ({ message, name }) => ({
+    error: name,
+    message
+  }))
 
 const toSuccess = ({ content, media }: Skill.Output): typeof Success.Type => {
   const told = content
