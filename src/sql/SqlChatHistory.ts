@@ -20,6 +20,9 @@ import type { Message } from "../Message.ts"
 import { failed } from "./internal/fault.ts"
 import * as Key from "./internal/key.ts"
 import { migrate } from "./internal/migrate.ts"
+import { onPg, onSqlite } from "./internal/ownClient.ts"
+import type * as Postgres from "./internal/postgres.ts"
+import type * as SqliteClient from "./SqliteClient.ts"
 
 /** Rows read at once. */
 const page = 100
@@ -119,6 +122,41 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
  */
 export const layer = (conversation: string): Layer.Layer<ChatHistory.ChatHistory, StoreError, SqlClient.SqlClient> =>
   Layer.effect(ChatHistory.ChatHistory, make(conversation))
+
+/**
+ * Keeps a conversation in a SQLite file, which may be that of a run store.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerSqlite = (
+  conversation: string,
+  file: string | SqliteClient.Options
+): Layer.Layer<ChatHistory.ChatHistory, StoreError> => onSqlite(ChatHistory.ChatHistory, file, make(conversation))
+
+export type {
+  /**
+   * How to reach PostgreSQL.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Options as PgOptions
+} from "./internal/postgres.ts"
+
+/**
+ * Keeps a conversation in PostgreSQL, in a database which may be that of a run store. Needs the package
+ * `@effect/sql-pg`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerPg = (
+  conversation: string,
+  options: Postgres.Options
+): Layer.Layer<ChatHistory.ChatHistory, StoreError> => onPg(ChatHistory.ChatHistory, options, make(conversation))
+
+// ---------------------------------------------------------------- helpers
 
 const table = (id: string, text: string) => [
   `CREATE TABLE kernai_messages (

@@ -10,7 +10,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Reactivity from "effect/reactivity/Reactivity"
 import type * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
@@ -23,8 +22,9 @@ import { MediaStore, type StoredMedia } from "../MediaStore.ts"
 import { failed } from "./internal/fault.ts"
 import * as Key from "./internal/key.ts"
 import { migrate } from "./internal/migrate.ts"
-import * as Postgres from "./internal/postgres.ts"
-import * as SqliteClient from "./SqliteClient.ts"
+import { onPg, onSqlite } from "./internal/ownClient.ts"
+import type * as Postgres from "./internal/postgres.ts"
+import type * as SqliteClient from "./SqliteClient.ts"
 
 /**
  * What a store may read.
@@ -82,14 +82,8 @@ export const layer = (options?: Options): Layer.Layer<MediaStore, StoreError, Sq
  * @category layers
  * @since 0.1.0
  */
-export const layerSqlite = (file: string | (SqliteClient.Options & Options)): Layer.Layer<MediaStore, StoreError> => {
-  const options = typeof file === "string" ? { filename: file } : file
-  const store = Effect.gen(function* () {
-    const client = yield* Effect.catchTag(SqliteClient.make(options), "SqlError", failed("open"))
-    return yield* Effect.provideService(make(options), SqlClient.SqlClient, client)
-  })
-  return Layer.provide(Layer.effect(MediaStore, store), Reactivity.layer)
-}
+export const layerSqlite = (file: string | (SqliteClient.Options & Options)): Layer.Layer<MediaStore, StoreError> =>
+  onSqlite(MediaStore, file, make(typeof file === "string" ? {} : file))
 
 export type {
   /**
@@ -107,12 +101,8 @@ export type {
  * @category layers
  * @since 0.1.0
  */
-export const layerPg = (options: Postgres.Options & Options): Layer.Layer<MediaStore, StoreError> => {
-  const store = Effect.flatMap(Postgres.make(options, { least: 1, usual: 2 }), (client) =>
-    Effect.provideService(make(options), SqlClient.SqlClient, client)
-  )
-  return Layer.provide(Layer.effect(MediaStore, store), Reactivity.layer)
-}
+export const layerPg = (options: Postgres.Options & Options): Layer.Layer<MediaStore, StoreError> =>
+  onPg(MediaStore, options, make(options))
 
 // ---------------------------------------------------------------- helpers
 

@@ -23,6 +23,9 @@ import { failed } from "./internal/fault.ts"
 import * as Key from "./internal/key.ts"
 import * as Tables from "./internal/memoryTables.ts"
 import { migrate } from "./internal/migrate.ts"
+import { onPg, onSqlite } from "./internal/ownClient.ts"
+import type * as Postgres from "./internal/postgres.ts"
+import type * as SqliteClient from "./SqliteClient.ts"
 
 /**
  * Which memories, and how many of them are compared by meaning.
@@ -190,6 +193,34 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
  */
 export const layer = (options?: Options): Layer.Layer<Memory.Memory, StoreError, SqlClient.SqlClient> =>
   Layer.effect(Memory.Memory, make(options))
+
+/**
+ * A memory in a SQLite file, which may be that of a run store.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerSqlite = (file: string | (SqliteClient.Options & Options)): Layer.Layer<Memory.Memory, StoreError> =>
+  onSqlite(Memory.Memory, file, make(typeof file === "string" ? {} : file))
+
+export type {
+  /**
+   * How to reach PostgreSQL.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Options as PgOptions
+} from "./internal/postgres.ts"
+
+/**
+ * A memory in PostgreSQL, in a database which may be that of a run store. Needs the package `@effect/sql-pg`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerPg = (options: Postgres.Options & Options): Layer.Layer<Memory.Memory, StoreError> =>
+  onPg(Memory.Memory, options, make(options))
 
 // ---------------------------------------------------------------- helpers
 

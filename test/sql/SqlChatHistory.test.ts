@@ -1,20 +1,33 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { Message } from "kernai"
-import { SqlChatHistory, SqliteClient } from "kernai/sql"
+import { ChatHistory, Message } from "kernai"
+import { SqlChatHistory, SqliteClient, SqlMemory } from "kernai/sql"
 import { chatHistorySuite } from "../support/chatHistory.ts"
+import { folder } from "../support/folder.ts"
 import * as Postgres from "../support/postgres.ts"
 
 const sqlite = SqliteClient.layer({ filename: ":memory:" })
 
-chatHistorySuite("SqlChatHistory on SQLite", Layer.provide(SqlChatHistory.layer("c"), sqlite))
+chatHistorySuite("SqlChatHistory on SQLite", SqlChatHistory.layerSqlite("c", ":memory:"))
 
 describe.skipIf(!Postgres.available)("PostgreSQL", () => {
-  chatHistorySuite("SqlChatHistory on PostgreSQL", Layer.provide(SqlChatHistory.layer("c"), Postgres.layer))
+  const layer = Effect.map(Postgres.database, ({ url }) => SqlChatHistory.layerPg("c", { url: Redacted.make(url) }))
+  chatHistorySuite("SqlChatHistory on PostgreSQL", Layer.unwrap(layer))
 })
 
 describe("SqlChatHistory", () => {
+  it.effect("is found again in its file, in which memories may be as well", () =>
+    Effect.gen(function* () {
+      const file = `${yield* folder}/talk.db`
+      const said = ChatHistory.ChatHistory.use((history) => history.append(Message.user("hello")))
+      yield* Effect.provide(said, [SqlChatHistory.layerSqlite("c", file), SqlMemory.layerSqlite(file)])
+      const read = Effect.flatMap(ChatHistory.ChatHistory, (history) => history.toArray)
+      const messages = yield* Effect.provide(read, SqlChatHistory.layerSqlite("c", { filename: file }))
+      assert.deepStrictEqual(messages.map(Message.text), ["hello"])
+    })
+  )
+
   it.effect("keeps conversations apart, and finds them again", () =>
     Effect.gen(function* () {
       const names = ["a", "A", "a\u0000", "a%0000", "", "x".repeat(5_000)]

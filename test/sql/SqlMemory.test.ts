@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { Memory } from "kernai"
 import { SqliteClient, SqlMemory } from "kernai/sql"
@@ -8,10 +8,11 @@ import * as Postgres from "../support/postgres.ts"
 
 const sqlite = SqliteClient.layer({ filename: ":memory:" })
 
-memorySuite("SqlMemory on SQLite", Layer.provide(SqlMemory.layer(), sqlite))
+memorySuite("SqlMemory on SQLite", SqlMemory.layerSqlite(":memory:"))
 
 describe.skipIf(!Postgres.available)("PostgreSQL", () => {
-  memorySuite("SqlMemory on PostgreSQL", Layer.provide(SqlMemory.layer(), Postgres.layer))
+  const layer = Effect.map(Postgres.database, ({ url }) => SqlMemory.layerPg({ url: Redacted.make(url) }))
+  memorySuite("SqlMemory on PostgreSQL", Layer.unwrap(layer))
 })
 
 describe("SqlMemory", () => {
