@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Effect, Schema, Stream } from "effect"
 
 /** A line went on and on: it has to be held until it ends, so it may not. */
 export class LineTooLong extends Schema.TaggedError<LineTooLong>()("LineTooLong", { limit: Schema.Number }) {
@@ -7,18 +7,20 @@ export class LineTooLong extends Schema.TaggedError<LineTooLong>()("LineTooLong"
   }
 }
 
-/** The lines of a text that comes in pieces; `LineTooLong` is thrown for one of more characters than the limit. */
-export async function* lines(pieces: AsyncIterable<string>, limit = 100_000): AsyncGenerator<string> {
-  let held = ""
-  for await (const piece of pieces) {
-    const [end = "", ...more] = piece.split("\n")
-    held += end
-    for (const next of more) {
-      if (held.length > limit) throw new LineTooLong({ limit })
-      yield held.endsWith("\r") ? held.slice(0, -1) : held
-      held = next
-    }
-    if (held.length > limit) throw new LineTooLong({ limit })
-  }
-  if (held !== "") yield held
-}
+/** The lines of a text that comes in pieces. One of more characters than the limit fails. */
+export const lines =
+  (limit = 100_000) =>
+  <E, R>(pieces: Stream.Stream<string, E, R>): Stream.Stream<string, E | LineTooLong, R> =>
+    pieces.pipe(
+      Stream.mapAccumEffect(
+        () => "",
+        (held, piece) => {
+          const found = (held + piece).split("\n")
+          if (found.some((line) => line.length > limit)) return Effect.fail(new LineTooLong({ limit }))
+          const rest = found.pop() ?? ""
+          return Effect.succeed([rest, found] as const)
+        },
+        { onHalt: (held) => (held === "" ? [] : [held]) }
+      ),
+      Stream.map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line))
+    )

@@ -11,13 +11,16 @@ const model = MockProvider.layerOf(
     return last === undefined ? "Hello." : `You said: ${Message.text(last)}`
   })
 )
-// `SqlChatHistory.layerSqlite` of `kernai/sql` remembers over processes.
+// `SqlChatHistory.layerSqlite("me", "talk.db")` of `kernai/sql` remembers over processes.
 const live = Layer.merge(
   Kernel.layerMemory.pipe(Layer.provide([SkillRegistry.layer(), model])),
   ChatHistory.layerMemory
 )
 
-const said = Stream.fromAsyncIterable(lines(process.stdin.setEncoding("utf8")), (error) => error)
+const said = Stream.fromAsyncIterable<string, unknown>(process.stdin.setEncoding("utf8"), (error) => error).pipe(
+  Stream.orDie,
+  lines()
+)
 
 const program = Effect.gen(function* () {
   yield* Console.log("Say something; Ctrl-D ends it.")
