@@ -14,6 +14,7 @@ import { PGraph } from "p-graph"
 import pLimit from "p-limit"
 import * as Plan from "../src/Plan.ts"
 import * as TaskScheduler from "../src/TaskScheduler.ts"
+import { cpu, median, type Row, table } from "./support.ts"
 
 const concurrency = 8
 const width = 10
@@ -55,15 +56,13 @@ const contenders = (plan: Plan.Plan, body: Body): Record<string, () => Promise<u
 }
 
 /** The same work often enough for 20,000 tasks, so that each contender pays for its own garbage. */
-const cpu = async (work: () => Promise<unknown>, size: number) => {
+const perTask = async (work: () => Promise<unknown>, size: number) => {
   const times = 20_000 / size
-  const before = process.cpuUsage()
-  for (let time = 0; time < times; time++) await work()
-  const used = process.cpuUsage(before)
-  return (used.user + used.system) / (times * size)
+  const used = await cpu(async () => {
+    for (let time = 0; time < times; time++) await work()
+  })
+  return used / (times * size)
 }
-
-const median = (values: ReadonlyArray<number>) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0
 
 /** Microseconds of CPU per task and contender. */
 const measure = async (size: number, degree: number, body: Body) => {
@@ -71,19 +70,11 @@ const measure = async (size: number, degree: number, body: Body) => {
   const times = new Map(all.map(([name]) => [name, new Array<number>()]))
   for (let round = -2; round < 7; round++) {
     for (const [name, work] of all) {
-      const used = await cpu(work, size)
+      const used = await perTask(work, size)
       if (round >= 0) times.get(name)?.push(used)
     }
   }
   return (name: string) => median(times.get(name) ?? [])
-}
-
-/** One row of a comparison. */
-export interface Row {
-  readonly name: string
-  readonly value: number
-  readonly bound: number
-  readonly pass: boolean
 }
 
 /** CPU per task as a ratio to each peer: at most 1 to p-graph, at most 2 to p-limit. */
@@ -112,8 +103,4 @@ export const schedulerBench = async (): Promise<ReadonlyArray<Row>> => {
   return rows
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const { name, value, bound, pass } of await schedulerBench()) {
-    console.log(`${pass ? "ok  " : "FAIL"} ${value.toFixed(2)} (at most ${bound})  ${name}`)
-  }
-}
+if (process.argv[1] === fileURLToPath(import.meta.url)) table("scheduler", await schedulerBench())
