@@ -5,6 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join, normalize, relative } from "node:path"
+import { clientInfo } from "../src/mcp/internal/handshake.ts"
 
 const root = join(import.meta.dirname, "..")
 const src = join(root, "src")
@@ -133,6 +134,11 @@ describe("the house", () => {
     const open = all.filter((file) => !isClosed(file))
     assert.isAbove(open.length, 60)
     assert.deepStrictEqual(JSON.parse(stdout), open)
+  })
+
+  it("calls itself to servers by the version it has", () => {
+    const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+    assert.strictEqual(clientInfo.version, version)
   })
 
   it("writes down no address of a registry in the lock files", () => {
