@@ -28,6 +28,7 @@ import { offer } from "./internal/offer.ts"
 import { passing } from "./internal/passing.ts"
 import { Kernel, type ResumeOptions } from "./Kernel.ts"
 import { AgentCrashError, CancellationError, type KernelError } from "./KernelError.ts"
+import type { Phase, RunRecord } from "./RunState.ts"
 import { type RunHead, RunStore, type StoreError } from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 
@@ -60,13 +61,16 @@ export interface Options<R = never> {
   readonly poll?: Duration.Input
   /**
    * When a run that crashed again is taken up: its first crash at once, the
-   * next by this schedule, and never after its end. Progress starts it anew.
+   * next by this schedule, and never after its end. Progress starts it anew, that of a task, too.
    * Unless told: 5 times, from 1 second on, each wait twice the last.
    */
   readonly retry?: Schedule.Schedule<unknown>
   /** Which failed runs are taken up again like crashed ones. Unless told: those whose model's provider was not to be reached. */
   readonly retries?: (head: RunHead) => boolean
-  /** A run that nobody ever leased is somebody's own until nothing happened to it for so long: 10 minutes unless told. */
+  /**
+   * A run that nobody ever leased is somebody's own until nothing happened to it, nor to a task of it, for so long:
+   * 10 minutes unless told.
+   */
   readonly orphanAfter?: Duration.Input
   /** How long a run may take to the end of its step when the worker is told to stop: 4 seconds unless told. */
   readonly drain?: Duration.Input
@@ -201,12 +205,18 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   const consider = Effect.fnUntraced(function* (head: RunHead, now: number) {
     const agent = agents.get(head.agent)
     if (agent === undefined || active.has(head.runId)) return
-    if (head.lease === undefined && now - head.updatedAt < orphanMs) return
+    if (head.lease === undefined && (yield* isAtWork(head, now - orphanMs))) return
     if (head.status.type === "failed" && !(options.retries ?? isPassing)(head)) return
     const wait = yield* patience(store, retry, head)
     if (wait === undefined || head.updatedAt + wait > now) return
     yield* claim(head, agent)
   })
+
+  /** Whether something happened to a run since a time, be it in a task of it. */
+  const isAtWork = (head: RunHead, since: number): Effect.Effect<boolean, StoreError> =>
+    head.updatedAt > since
+      ? Effect.succeed(true)
+      : Effect.map(tasksOf(store, head), (tasks) => tasks.some((task) => task.updatedAt > since))
 
   /** Holds the run and works on it, unless another was first. */
   const claim = Effect.fnUntraced(function* (head: RunHead, agent: Runnable<R>) {
@@ -320,19 +330,24 @@ const tell = (runId: string, exit: Exit.Exit<unknown, KernelError>): Effect.Effe
  * How long to wait before a run is taken up, from its last commit on; undefined when it was tried often enough.
  *
  * Attempts are counted in the journal, so that all workers count alike: the
- * resumes since the run last came on.
+ * resumes since the run last came on, or a task of it.
  */
 const patience = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore["Service"],
   retry: Schedule.Schedule<unknown>,
   head: RunHead
 ): Effect.fn.Return<number | undefined, StoreError> {
-  const last = yield* Stream.runCollect(store.read(head.runId, Math.max(0, head.revision - 64)))
-  let attempts = 0
-  for (const record of last) {
-    if (record.op === "resume" && record.delta.answers === undefined) attempts++
-    else if (record.events.some((event) => progress.has(event.type))) attempts = 0
+  let resumes: Array<number> = []
+  for (const record of yield* recent(store, head)) {
+    if (record.op === "resume" && record.delta.answers === undefined) resumes.push(record.createdAt)
+    else if (isProgress(record)) resumes = []
   }
+  // Nobody asks the tasks of a run that was hardly tried.
+  if (resumes.length > 1) {
+    const cameOn = yield* lastProgress(store, yield* tasksOf(store, head))
+    resumes = resumes.filter((at) => at >= cameOn)
+  }
+  const attempts = resumes.length
   // A first crash is taken up at once, a failure has had its first attempt.
   const waits = head.status.type === "failed" ? attempts : attempts - 1
   if (waits < 1) return 0
@@ -346,11 +361,40 @@ const patience = /*#__PURE__*/ Effect.fnUntraced(function* (
   return wait
 })
 
+/** When one of these runs last came on. */
+const lastProgress = /*#__PURE__*/ Effect.fnUntraced(function* (
+  store: RunStore["Service"],
+  heads: ReadonlyArray<RunHead>
+): Effect.fn.Return<number, StoreError> {
+  let last = -Infinity
+  // In this order most of them are not read: nothing happened to them since.
+  for (const head of heads.toSorted((a, b) => b.updatedAt - a.updatedAt)) {
+    if (head.updatedAt <= last) break
+    for (const record of yield* recent(store, head)) if (isProgress(record)) last = Math.max(last, record.createdAt)
+  }
+  return last
+})
+
+/** The runs of tasks below a run, while it waits for its calls: at other times none of them is at work. */
+const tasksOf = (store: RunStore["Service"], head: RunHead): Effect.Effect<ReadonlyArray<RunHead>, StoreError> =>
+  calling.has(head.status.phase)
+    ? Effect.map(store.list({ rootRunId: head.runId }), (tree) => tree.filter(({ runId }) => runId !== head.runId))
+    : Effect.succeed([])
+
+const calling: ReadonlySet<Phase> = new Set<Phase>(["tool_calls_started", "tool_call_started", "tool_call_completed"])
+
+/** The last records of a run. */
+const recent = (store: RunStore["Service"], head: RunHead): Effect.Effect<ReadonlyArray<RunRecord>, StoreError> =>
+  Stream.runCollect(store.read(head.runId, Math.max(0, head.revision - 64)))
+
 /** Whether a run failed of something that passes, while a worker had it. */
 const isPassing = ({ lease, status }: RunHead): boolean =>
   lease !== undefined &&
   status.type === "failed" &&
   status.error.tag === "ProviderError" &&
   passing.has(status.error.fields?.["reason"])
+
+/** Whether a run came on with a commit: something was done that need not be done again. */
+const isProgress = (record: RunRecord): boolean => record.events.some((event) => progress.has(event.type))
 
 const progress: ReadonlySet<string> = new Set(["model_completed", "tool_call_completed", "turn_completed", "paused"])

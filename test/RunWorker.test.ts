@@ -13,7 +13,9 @@ import {
   Skill,
   SkillRegistry
 } from "kernai"
-import { MockProvider } from "kernai/testing"
+import { MockProvider, Scenario } from "kernai/testing"
+import { command, final } from "./support/blocks.ts"
+import { plan, slow, agent as planner } from "./support/workflow.ts"
 
 const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all", dialect: "tools" })
 
@@ -40,6 +42,12 @@ const process = (store: RunStore.Shape, pay?: Effect.Effect<string>, effects?: S
 
 /** An agent that only other processes have. */
 const foreign = Agent.make({ name: "nobody", instructions: "", model: "scripted" })
+
+/** A plan of one task, which takes so many minutes, a turn each. */
+const minutes = (turns: number): Scenario.Script => ({
+  root: [plan(["a"]), final("done")],
+  tasks: { a: [...Array.from({ length: turns }, () => slow(60_000, command("pay"))), final("A")] }
+})
 
 /** A store and its process, and how runs of an agent come to wait in it. */
 const crowded = Effect.map(RunStore.makeMemory, (store) => {
@@ -327,6 +335,68 @@ describe("RunWorker", () => {
       assert.strictEqual(yield* lives, 2)
       yield* TestClock.adjust("10 minutes")
       assert.strictEqual(yield* lives, 7)
+      yield* Fiber.interrupt(worker)
+    })
+  )
+
+  it.effect(
+    "takes up a workflow for as long as a task of it comes on, however many workers that takes (R-1, R-17)",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* RunStore.makeMemory
+        const layer = process(store)
+        const provider = Scenario.scripted(minutes(12))
+        yield* Effect.provide(Kernel.submit(planner({ maxSteps: 20 }), "go", { runId: "r", provider }), layer)
+        // Each worker lives long enough for one turn of the task.
+        for (let n = 0; n < 14; n++) {
+          const work = RunWorker.run({ agents: [planner({ maxSteps: 20 })], resume: () => ({ provider }) })
+          const worker = yield* Effect.forkChild(Effect.provide(work, layer))
+          yield* TestClock.adjust("100 seconds")
+          const stopping = yield* Effect.forkChild(Fiber.interrupt(worker))
+          yield* TestClock.adjust("10 seconds")
+          yield* Fiber.join(stopping)
+        }
+        assert.strictEqual(yield* statusOf(store, "r"), "completed")
+      })
+  )
+
+  it.effect("gives up a workflow whose task does not come on, at the end of its schedule", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const provider = Scenario.scripted(minutes(3))
+      yield* Effect.provide(Kernel.submit(planner(), "go", { runId: "r", provider }), process(store))
+      // The store takes nothing of the second turn of the task.
+      const weak: RunStore.Shape = {
+        ...store,
+        commit: (record, state) =>
+          record.runId === "r:t1/a" && state.turns.length === 1 && record.op !== "resume"
+            ? Effect.fail(new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "no" }))
+            : store.commit(record, state)
+      }
+      const work = RunWorker.run({ agents: [planner()], resume: () => ({ provider }) })
+      const worker = yield* Effect.forkChild(Effect.provide(work, process(weak)))
+      const lives = Effect.map(opsOf(store, "r"), (ops) => ops.filter((op) => op === "resume").length)
+      yield* TestClock.adjust("20 minutes")
+      // One in which the task came on, and seven in which nothing did.
+      assert.strictEqual(yield* lives, 8)
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(yield* lives, 8)
+      yield* Fiber.interrupt(worker)
+    })
+  )
+
+  it.effect("leaves alone a workflow somebody runs without a lease for as long as a task of it comes on", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const provider = Scenario.scripted(minutes(15))
+      const live = yield* Effect.forkChild(
+        Effect.provide(Kernel.run(planner({ maxSteps: 20 }), "go", { runId: "r", provider }), process(store))
+      )
+      const work = RunWorker.run({ agents: [planner({ maxSteps: 20 })], resume: () => ({ provider }) })
+      const worker = yield* Effect.forkChild(Effect.provide(work, process(store)))
+      yield* TestClock.adjust("30 minutes")
+      assert.strictEqual((yield* Fiber.join(live)).text, "done")
+      assert.isFalse((yield* opsOf(store, "r")).includes("resume"))
       yield* Fiber.interrupt(worker)
     })
   )
