@@ -232,10 +232,10 @@ export {
 }
 
 /**
- * Forgets trees of runs in which nothing happened since a time and every run has ended, and tells their ids.
+ * Forgets trees of runs whose root has ended and in which nothing happened since a time, and tells their ids.
  *
- * Completed runs have ended, unless `status` says otherwise. A tree goes as a
- * whole or not at all; its media go with it where a `MediaStore` is provided.
+ * Completed runs have ended, unless `status` says otherwise; a task goes on no longer than its root (R-18). A tree
+ * goes as a whole or not at all; its media go with it where a `MediaStore` is provided.
  *
  * @category combinators
  * @since 0.1.0
@@ -248,12 +248,12 @@ export const prune = /*#__PURE__*/ Effect.fnUntraced(function* (options: {
 }): Effect.fn.Return<ReadonlyArray<string>, StoreError, RunStore> {
   const store = yield* RunStore
   const media = yield* Effect.serviceOption(MediaStore)
-  const ended = { status: options.status ?? (["completed"] as const), updatedBefore: options.updatedBefore }
+  const { agent, status = ["completed"], updatedBefore } = options
   const removed: Array<string> = []
-  const roots = { ...ended, roots: true, ...(options.agent === undefined ? {} : { agent: options.agent }) }
-  for (const root of yield* store.list(roots)) {
+  const ended = { status, updatedBefore, roots: true, ...(agent === undefined ? {} : { agent }) }
+  for (const root of yield* store.list(ended)) {
     const tree = yield* store.list({ rootRunId: root.runId })
-    if (!tree.every((head) => matches(head, ended))) continue
+    if (!tree.every((head) => head.updatedAt < updatedBefore)) continue
     const runIds = tree.map((head) => head.runId)
     yield* store.remove(runIds)
     if (Option.isSome(media)) yield* media.value.release([root.runId])

@@ -132,7 +132,7 @@ export const heads: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "prunes whole trees in which every run has ended, and no other",
+    name: "prunes whole trees whose root has ended, with tasks it left behind, and no other (R-18)",
     body: Effect.fnUntraced(function* (one, two) {
       const agent = "heads-prune"
       const begin = (id: string, createdAt: number, rootRunId?: string) =>
@@ -149,16 +149,25 @@ export const heads: ReadonlyArray<Check> = [
       })
       yield* store(begin("old", 1_000), true)
       yield* store(begin("old-child", 1_000, "old"), true)
-      yield* store(begin("open", 1_000), true)
-      yield* store(begin("open-child", 1_000, "open"), false)
+      yield* store(begin("cut", 1_000), true)
+      yield* store(begin("cut-child", 1_000, "cut"), false)
+      yield* store(begin("open", 1_000), false)
+      yield* store(begin("open-child", 1_000, "open"), true)
+      yield* store(begin("late", 1_000), true)
+      yield* store(begin("late-child", 9_000, "late"), true)
       yield* store(begin("waiting", 1_000), false)
       yield* store(begin("new", 9_000), true)
       const prune = (updatedBefore: number) =>
         RunStore.prune({ updatedBefore, agent }).pipe(Effect.provide(Layer.succeed(RunStore.RunStore, two)))
       const removed = yield* prune(5_000)
-      assert.deepEqual([...removed].sort(), ["heads/prune/old", "heads/prune/old-child"])
+      assert.deepEqual([...removed].sort(), [
+        "heads/prune/cut",
+        "heads/prune/cut-child",
+        "heads/prune/old",
+        "heads/prune/old-child"
+      ])
       const left = (yield* one.list({ agent })).map(({ runId }) => runId.slice(12))
-      assert.deepEqual(left, ["new", "open", "open-child", "waiting"])
+      assert.deepEqual(left, ["late-child", "new", "late", "open", "open-child", "waiting"])
       assert.deepEqual(yield* prune(5_000), [])
     })
   },
