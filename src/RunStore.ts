@@ -18,6 +18,7 @@ import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
+import { originsOf } from "./internal/fork.ts"
 import { open } from "./internal/state.ts"
 import * as Search from "./internal/runSearch.ts"
 import { notFirst, notOfOne, notTogether } from "./internal/succession.ts"
@@ -235,7 +236,8 @@ export {
  * Forgets trees of runs whose root has ended and in which nothing happened since a time, and tells their ids.
  *
  * Completed runs have ended, unless `status` says otherwise; a task goes on no longer than its root (R-18). A tree
- * goes as a whole or not at all; its media go with it where a `MediaStore` is provided.
+ * goes as a whole or not at all; its media go with it where a `MediaStore` is provided. A tree from which a run was
+ * forked that has not ended stays: the fork sees its media.
  *
  * @category combinators
  * @since 0.1.0
@@ -251,7 +253,10 @@ export const prune = /*#__PURE__*/ Effect.fnUntraced(function* (options: {
   const { agent, status = ["completed"], updatedBefore } = options
   const removed: Array<string> = []
   const ended = { status, updatedBefore, roots: true, ...(agent === undefined ? {} : { agent }) }
-  for (const root of yield* store.list(ended)) {
+  const roots = yield* store.list(ended)
+  const needed = roots.length === 0 ? new Set() : yield* originsOfOpen(store, ended)
+  for (const root of roots) {
+    if (needed.has(root.runId)) continue
     const tree = yield* store.list({ rootRunId: root.runId })
     if (!tree.every((head) => head.updatedAt < updatedBefore)) continue
     const runIds = tree.map((head) => head.runId)
@@ -260,6 +265,28 @@ export const prune = /*#__PURE__*/ Effect.fnUntraced(function* (options: {
     removed.push(...runIds)
   }
   return removed
+})
+
+/** The root runs that others were forked from which may go on: all but those that ended. */
+const originsOfOpen = /*#__PURE__*/ Effect.fnUntraced(function* (
+  store: Shape,
+  ended: RunFilter
+): Effect.fn.Return<ReadonlySet<string>, StoreError> {
+  const found = new Set<string>()
+  for (const head of yield* store.list({ status: ["running", "paused", "failed"], roots: true })) {
+    if (matches(head, ended)) continue
+    const origins = Effect.flatMap(store.load(head.runId), (state) =>
+      Option.isNone(state) ? Effect.succeed([]) : originsOf(store, state.value)
+    )
+    // One that cannot be read does not go on.
+    const readable = Effect.catchIf(
+      origins,
+      ({ reason }) => reason === "corrupt",
+      () => Effect.succeed([])
+    )
+    for (const rootRunId of yield* readable) found.add(rootRunId)
+  }
+  return found
 })
 
 // ---------------------------------------------------------------- memory

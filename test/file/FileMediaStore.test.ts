@@ -5,6 +5,7 @@ import { Limits, Media, MediaStore, RunStore } from "kernai"
 import { FileMediaStore, FileRunStore } from "kernai/file"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
+import * as Fork from "../../src/internal/fork.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
 import { open, suite } from "../support/mediaStore.ts"
 import { folder } from "../support/folder.ts"
@@ -139,6 +140,34 @@ describe("FileMediaStore, on disk", () => {
       )
       assert.deepStrictEqual(removed, ["old"])
       assert.deepStrictEqual(fs.readdirSync(`${directory}/Media/Runs`), ["young"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("keeps a run and its media for as long as a run that was forked from it has not ended", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const runs = yield* openRuns(Layer.provide(FileRunStore.layer(directory), NodeFileSystem.layer))
+      const media = yield* at(directory)
+      const end = (run: Journal.Writer) =>
+        put(runs, [run.commit("phase", [{ type: "run_completed", source: "model_done" }])])
+      const original = Journal.begin("original", { createdAt: 1_000 })
+      const other = Journal.begin("other", { createdAt: 1_000 })
+      yield* put(runs, [original.last(), other.last()])
+      for (const id of ["original", "other"]) yield* (yield* media.run(id)).put(png(id))
+      for (const run of [original, other]) yield* end(run)
+      // The second fork goes on from the first one, which has ended.
+      yield* Fork.fork(runs, "original", { revision: 1, runId: "between" })
+      yield* end(Journal.begin("between", { createdAt: 1_000 }))
+      yield* Fork.fork(runs, "between", { revision: 1, runId: "twin" })
+      const prune = RunStore.prune({ updatedBefore: Infinity }).pipe(
+        Effect.provideService(RunStore.RunStore, runs),
+        Effect.provideService(MediaStore.MediaStore, media)
+      )
+      assert.deepStrictEqual(yield* prune, ["other"])
+      assert.deepStrictEqual(fs.readdirSync(`${directory}/Media/Runs`), ["original"])
+      yield* end(Journal.begin("twin", { createdAt: 1_000 }))
+      assert.sameMembers([...(yield* prune)], ["original", "between", "twin"])
+      assert.deepStrictEqual(fs.readdirSync(`${directory}/Media/Runs`), [])
     }).pipe(Effect.scoped)
   )
 
