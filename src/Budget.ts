@@ -36,7 +36,10 @@ export interface ExecutionBudget {
   readonly maxCostUsd?: number
   /** The same limit as an agent's `maxSteps` (DR-20). */
   readonly maxTurns?: number
-  /** Milliseconds from the start of the run (DR-21); `deadline_s` on the wire. */
+  /**
+   * Milliseconds from the start of the run (DR-21); `deadline_s` on the wire. They go on while a run waits to be
+   * resumed, and stand still while it is paused; until it is first taken up, a run that was submitted has not started.
+   */
   readonly deadlineMs?: number
 }
 

@@ -26,7 +26,8 @@ import {
 } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { command, final } from "./support/blocks.ts"
-import { kernel } from "./support/kernel.ts"
+import { kernel, of } from "./support/kernel.ts"
+import { play, type Settings, slow, stored, takeUp } from "./support/workflow.ts"
 
 const echo = Skill.make("echo", {
   description: "Says it again",
@@ -666,6 +667,33 @@ describe("interruption (R-15)", () => {
       assert.deepInclude(yield* Fiber.join(fiber), { _tag: "CancellationError", reason: "deadline" })
     }).pipe(Effect.provide(kernel()))
   )
+
+  it.effect("comes at the same deadline however often a run is resumed; a pause does not count (DR-21, R-19)", () => {
+    const timed = (deadlineMs: number): Settings => ({ skills: ["pay"], budget: { deadlineMs } })
+    const script = { root: [slow(4_000, command("pay")), slow(4_000, command("pay")), final("ok")], tasks: {} }
+    const pay = Skill.dynamic("pay", {
+      description: "pays",
+      inputSchema: { type: "object" },
+      execute: () => Effect.succeed("ok")
+    })
+    const late = { _tag: "CancellationError", reason: "deadline" } as const
+    const asked = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
+    return Effect.gen(function* () {
+      const paused = yield* play(script, { agent: timed(5_000) })
+      assert.strictEqual(of(paused.events, "paused").length, 1)
+      // Hours later four of its five seconds are over, as they were when it was paused.
+      const approvals = [{ toolCallId: "run:t1.0", approved: true }]
+      const cut = yield* takeUp(script, { agent: timed(5_000), approvals })
+      assert.deepInclude(cut.error, late)
+      const { revision } = yield* stored("run")
+      const again = yield* takeUp(script, { agent: timed(5_000) })
+      assert.deepInclude(again.error, late)
+      assert.deepStrictEqual(of(again.events, "model_started"), [])
+      assert.strictEqual((yield* stored("run")).revision, revision + 1)
+      const longer = yield* takeUp(script, { agent: timed(24 * 3_600_000) })
+      assert.strictEqual(of(longer.events, "paused").length, 1)
+    }).pipe(Effect.provide(Layer.provideMerge(kernel(pay), asked)))
+  })
 })
 
 describe("references (Policy, Hooks, Middleware, PromptPipeline, Recorder)", () => {

@@ -401,6 +401,38 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("asks no model again once a run is past its deadline, which begins when it is taken up (DR-21, R-19)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      let asked = 0
+      const scripted = Scenario.scripted({ root: [slow(20_000, final("late"))], tasks: {} })
+      const provider: Provider.ProviderShape = {
+        ...scripted,
+        stream: (request) => Stream.suspend(() => (asked++, scripted.stream(request)))
+      }
+      const hasty = planner({ budget: { deadlineMs: 10_000 } })
+      yield* Effect.provide(Kernel.submit(hasty, "go", { runId: "r" }), process(store))
+      yield* TestClock.adjust("1 hour")
+      const ends: Array<string> = []
+      const onRun = (_: RunStore.RunHead, exit: Exit.Exit<unknown, unknown>) =>
+        Effect.sync(() => void ends.push(Exit.isFailure(exit) ? String(exit.cause.reasons[0]) : "done"))
+      const work = RunWorker.run({ agents: [hasty], resume: () => ({ provider }), onRun })
+      const worker = yield* Effect.forkChild(Effect.provide(work, process(store)))
+      yield* TestClock.adjust("9 seconds")
+      assert.deepStrictEqual([asked, ends.length], [1, 0])
+      yield* TestClock.adjust("10 minutes")
+      assert.strictEqual(asked, 1)
+      assert.isTrue(ends.every((end) => end.includes("CancellationError")))
+      // The head stays at the last commit: whoever gives it more time goes on.
+      assert.strictEqual(yield* statusOf(store, "r"), "running")
+      yield* Fiber.interrupt(worker)
+      const patient = { ...hasty, budget: {} }
+      const done = yield* Effect.forkChild(Effect.provide(Kernel.resume(patient, "r", { provider }), process(store)))
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual((yield* Fiber.join(done)).text, "late")
+    })
+  )
+
   it.effect("finishes what a person approved elsewhere (DR-22)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory

@@ -6,19 +6,13 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type { KernelError } from "../KernelError.ts"
-import {
-  CancellationError,
-  MaxStepsReached,
-  MiddlewareTermination,
-  OutputInvalid,
-  RunFinished,
-  RunPaused
-} from "../KernelError.ts"
+import { MaxStepsReached, MiddlewareTermination, OutputInvalid, RunFinished, RunPaused } from "../KernelError.ts"
 import type { ErrorInfo, Phase, RunResult } from "../RunState.ts"
 import { answer, result } from "../RunState.ts"
 import { turnLog } from "./state.ts"
 import { continueCalls } from "./batch.ts"
 import { commit, flush } from "./commit.ts"
+import { inTime } from "./deadline.ts"
 import type { Json } from "./json.ts"
 import { isJsonObject } from "./json.ts"
 import { redact } from "./redact.ts"
@@ -29,16 +23,8 @@ import { misfit } from "./view.ts"
 
 /** Drives a run to its end, its pause or its failure. */
 export const drive = (run: Run): Effect.Effect<void, KernelError> => {
-  const deadline = run.state.depth === 0 ? run.agent.budget.deadlineMs : undefined
-  const steps =
-    deadline === undefined
-      ? loop(run)
-      : Effect.timeoutOrElse(loop(run), {
-          duration: deadline,
-          orElse: () => Effect.fail(new CancellationError({ reason: "deadline" }))
-        })
   // What was done is stored even while the run is being interrupted (DR-7); another worker may have it by now.
-  const ended = Effect.catchCause(steps, (cause) => fail(run, cause))
+  const ended = Effect.catchCause(inTime(run, loop(run)), (cause) => fail(run, cause))
   return Effect.onInterrupt(ended, () => Effect.ignore(flush(run)))
 }
 
