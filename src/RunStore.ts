@@ -82,6 +82,11 @@ export interface RunHead {
   readonly turns: number
   readonly createdAt: number
   readonly updatedAt: number
+  /**
+   * Who has the run; one that has ended (`expiresAt`) holds nothing: it offers the run to any worker. Runs that were
+   * submitted or answered have such a one, those that a worker had to leave, and those whose worker died. None once it
+   * was given back: a run that is paused or has ended, or one that somebody runs without.
+   */
   readonly lease: Lease | undefined
 }
 

@@ -76,7 +76,7 @@ export interface Options<R = never> {
   readonly drain?: Duration.Input
   /** How a run is taken up: verdicts on calls in flight, for instance. */
   readonly resume?: (head: RunHead) => Pick<ResumeOptions, "replay" | "rewind" | "context" | "provider">
-  /** Told how each run it worked on ended, for now. */
+  /** Told how each run it worked on ended, for now, with its head as it is then. */
   readonly onRun?: (head: RunHead, exit: Exit.Exit<unknown, KernelError>) => Effect.Effect<void>
 }
 
@@ -152,6 +152,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   const agents = new Map(options.agents.map((agent) => [agent.name, agent]))
   const leaseMs = Duration.toMillis(options.lease ?? "30 seconds")
   const orphanMs = Duration.toMillis(options.orphanAfter ?? "10 minutes")
+  const { onRun } = options
   const retry = options.retry ?? Schedule.upTo(Schedule.exponential("1 second"), { times: 5 })
   const active = new Map<string, Fiber.Fiber<unknown, unknown>>()
   let draining = false
@@ -256,12 +257,27 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     return Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Effect.exit(restore(owned)), (exit) =>
         Effect.andThen(
-          lease.lost ? Effect.void : Effect.ignore(offer(store, runId, workerId)),
-          options.onRun === undefined ? tell(runId, exit) : options.onRun(head, exit)
+          lease.lost ? Effect.void : Effect.ignore(giveBack(runId)),
+          onRun === undefined ? tell(runId, exit) : Effect.flatMap(stands(head), (now) => onRun(now, exit))
         )
       )
     )
   }
+
+  /** Gives a lease back. A run that another worker can go on with is offered to it. */
+  const giveBack = (runId: string): Effect.Effect<void, KernelError> =>
+    Effect.flatMap(store.head(runId), (head) =>
+      Option.exists(head, ({ status }) => status.type === "paused" || status.type === "completed")
+        ? store.release(runId, workerId)
+        : offer(store, runId, workerId)
+    )
+
+  /** The head of a run as it is now; as it was, when the store does not tell. */
+  const stands = (head: RunHead): Effect.Effect<RunHead> =>
+    Effect.map(
+      Effect.orElseSucceed(store.head(head.runId), () => Option.none()),
+      Option.getOrElse(() => head)
+    )
 
   /** Renews a lease until it is lost. */
   const renew = Effect.fnUntraced(function* (runId: string, lease: Held) {

@@ -433,6 +433,47 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("tells how a run ended with its head as it is then, held by nobody", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
+      const heads: Array<RunStore.RunHead> = []
+      const onRun = (head: RunStore.RunHead) => Effect.sync(() => void heads.push(head))
+      const work = RunWorker.runOnce({ agents: [agent], onRun })
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "asks" }), process(store))
+      yield* Effect.provide(work, process(store).pipe(Layer.provide(asks)))
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "pays" }), process(store))
+      yield* Effect.provide(work, process(store))
+      assert.deepStrictEqual(
+        heads.map(({ lease, runId, status }) => [runId, status.type, lease]),
+        [
+          ["asks", "paused", undefined],
+          ["pays", "completed", undefined]
+        ]
+      )
+      for (const head of heads) assert.deepStrictEqual(yield* store.head(head.runId), Option.some(head))
+    })
+  )
+
+  it.effect("leaves alone what it paused, and somebody goes on with without a lease", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
+      const work = RunWorker.runOnce({ agents: [agent] })
+      yield* Effect.provide(work, process(store).pipe(Layer.provide(asks)))
+      const approvals = [{ toolCallId: "call-a", approved: true }]
+      const stuck = process(store, Effect.never).pipe(Layer.provide(asks))
+      const live = yield* Effect.forkChild(Effect.provide(Kernel.resume(agent, "r", { approvals }), stuck), {
+        startImmediately: true
+      })
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* statusOf(store, "r"), "running")
+      assert.strictEqual(yield* Effect.provide(work, process(store)), 0)
+      yield* Fiber.interrupt(live)
+    })
+  )
+
   it.effect("finishes what a person approved elsewhere (DR-22)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
