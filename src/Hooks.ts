@@ -184,16 +184,31 @@ export const Hooks: Context.Reference<Hooks> = /*#__PURE__*/ Context.Reference<H
 })
 
 /**
+ * What hooks need, together.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Services<H> = { readonly [K in keyof H]-?: Needs<H[K]> }[keyof H]
+
+type Needs<F> = F extends (...args: never) => Effect.Effect<infer _A, infer _E, infer R> ? R : never
+
+/**
  * Closes hooks over the services they need. Any failure of a hook fails the run where it stands.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layer = <E, R>(hooks: Given<E, R>): Layer.Layer<never, never, R> =>
-  Layer.effect(
+export function layer<const H extends Given<unknown, unknown>>(
+  // A name that no hook has is refused: nobody would ask it.
+  hooks: H & { readonly [K in Exclude<keyof H, keyof Hooks>]: never }
+): Layer.Layer<never, never, Services<H>>
+export function layer(hooks: Given<unknown, unknown>): Layer.Layer<never, never, unknown> {
+  return Layer.effect(
     Hooks,
-    Effect.map(Effect.context<R>(), (services) => close(hooks, services))
+    Effect.map(Effect.context<unknown>(), (services) => close(hooks, services))
   )
+}
 
 /**
  * Gives hooks their services; those of the running fiber win.

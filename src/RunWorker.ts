@@ -80,6 +80,17 @@ export interface Options<R = never> {
   readonly onRun?: (head: RunHead, exit: Exit.Exit<unknown, KernelError>) => Effect.Effect<void>
 }
 
+/**
+ * What agents need, together.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Services<A> = A extends Runnable<infer R> ? R : never
+
+/** Options of agents that may each need something else. */
+type Given<A extends Runnable<unknown>> = Options<Services<A>> & { readonly agents: ReadonlyArray<A> }
+
 // ---------------------------------------------------------------- running
 
 /**
@@ -91,10 +102,10 @@ export interface Options<R = never> {
  * @category running
  * @since 0.1.0
  */
-export const run = /*#__PURE__*/ Effect.fnUntraced(function* <R = never>(
-  options: Options<R>
-): Effect.fn.Return<never, never, Kernel | RunStore | R> {
-  const worker = yield* make(options)
+export const run = /*#__PURE__*/ Effect.fnUntraced(function* <A extends Runnable<unknown>>(
+  options: Given<A>
+): Effect.fn.Return<never, never, Kernel | RunStore | Services<A>> {
+  const worker = yield* make<Services<A>>(options)
   const poll = Duration.toMillis(options.poll ?? "1 second")
   return yield* Effect.onInterrupt(Effect.forever(Effect.andThen(worker.look, Effect.sleep(poll))), () => worker.drain)
 })
@@ -105,10 +116,10 @@ export const run = /*#__PURE__*/ Effect.fnUntraced(function* <R = never>(
  * @category running
  * @since 0.1.0
  */
-export const runOnce = /*#__PURE__*/ Effect.fnUntraced(function* <R = never>(
-  options: Options<R>
-): Effect.fn.Return<number, never, Kernel | RunStore | R> {
-  const worker = yield* make(options)
+export const runOnce = /*#__PURE__*/ Effect.fnUntraced(function* <A extends Runnable<unknown>>(
+  options: Given<A>
+): Effect.fn.Return<number, never, Kernel | RunStore | Services<A>> {
+  const worker = yield* make<Services<A>>(options)
   const work = Effect.gen(function* () {
     let taken = -1
     for (let now = 0; now > taken; now = yield* worker.settled) {
@@ -126,8 +137,9 @@ export const runOnce = /*#__PURE__*/ Effect.fnUntraced(function* <R = never>(
  * @category layers
  * @since 0.1.0
  */
-export const layer = <R = never>(options: Options<R>): Layer.Layer<never, never, Kernel | RunStore | R> =>
-  Layer.effectDiscard(Effect.forkScoped(run(options)))
+export const layer = <A extends Runnable<unknown>>(
+  options: Given<A>
+): Layer.Layer<never, never, Kernel | RunStore | Services<A>> => Layer.effectDiscard(Effect.forkScoped(run(options)))
 
 // ---------------------------------------------------------------- the worker
 

@@ -37,3 +37,19 @@ const asking = Hooks.layer({
     )
 })
 check<Equals<typeof asking, Layer.Layer<never, never, Audit>>>()
+
+class Ledger extends Context.Service<Ledger, { readonly book: (amount: number) => Effect.Effect<void> }>()("Ledger") {}
+
+// Each hook has needs and failures of its own.
+const several = Hooks.layer({
+  onTurnStarted: ({ state }) => Audit.use((audit) => audit.note(state.runId)),
+  onToolCallStarted: ({ call }) => Effect.andThen(Ledger, call.toolName === "a" ? Effect.fail("a") : Effect.void),
+  onTurnCompleted: () => Effect.fail(1)
+})
+check<Equals<typeof several, Layer.Layer<never, never, Audit | Ledger>>>()
+// @ts-expect-error no hook has this name
+Hooks.layer({ onTurnStarted: () => Effect.void, onTurnStart: () => Effect.void })
+const none = Hooks.layer({})
+check<Equals<typeof none, Layer.Layer<never, never, never>>>()
+const given = <R>(hooks: Hooks.Given<unknown, R>) => Hooks.layer(hooks)
+check<Equals<ReturnType<typeof given<Audit>>, Layer.Layer<never, never, Audit>>>()

@@ -1,0 +1,32 @@
+/**
+ * What is inferred of the services a worker's agents need.
+ */
+import { Context, Effect, type Layer, Schema } from "effect"
+import { Agent, type Kernel, type RunStore, RunWorker } from "kernai"
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+const yes = <T extends true>(): T | undefined => undefined
+
+class Atlas extends Context.Service<Atlas, { readonly place: Effect.Effect<string> }>()("type/Atlas") {}
+class Almanac extends Context.Service<Almanac, { readonly date: Effect.Effect<string> }>()("type/Almanac") {}
+
+const here = Agent.make({ name: "here", instructions: Effect.flatMap(Atlas, ({ place }) => place), model: "m" })
+const today = Agent.make({
+  name: "today",
+  instructions: Effect.flatMap(Almanac, ({ date }) => date),
+  model: "m",
+  output: Schema.Struct({ n: Schema.Number })
+})
+const plain = Agent.make({ name: "plain", instructions: "", model: "m" })
+
+type Worker<R> = Layer.Layer<never, never, Kernel.Kernel | RunStore.RunStore | R>
+
+export const one = RunWorker.layer({ agents: [plain], concurrency: 2 })
+yes<Equal<typeof one, Worker<never>>>()
+export const several = RunWorker.layer({ agents: [here, today, plain] })
+yes<Equal<typeof several, Worker<Atlas | Almanac>>>()
+export const once = RunWorker.runOnce({ agents: [here, today] })
+yes<Equal<typeof once, Effect.Effect<number, never, Kernel.Kernel | RunStore.RunStore | Atlas | Almanac>>>()
+export const given = <R>(options: RunWorker.Options<R>): Worker<R> => RunWorker.layer(options)
+// @ts-expect-error no option has this name
+RunWorker.layer({ agents: [plain], concurency: 2 })
