@@ -228,7 +228,7 @@ const schemaOf = (output: Schema.Constraint) => () => {
  */
 export const toConfig = (
   agent: Agent<unknown, AnySkill<unknown>, unknown>
-): Result.Result<JsonObject, AgentConfigInvalid> => Configs.write(agent, plain)
+): Result.Result<JsonObject, AgentConfigInvalid> => Configs.write(agent, skillNames(agent), plain)
 
 const plain = /*#__PURE__*/ make({ instructions: "", model: "" })
 
@@ -281,9 +281,12 @@ export const configJsonSchema = (): JsonObject => Configs.jsonSchema()
  * @category getters
  * @since 0.1.0
  */
-export const skillNames: (
+export const skillNames = (
   agent: Agent<unknown, AnySkill<unknown>, unknown>
-) => "all" | ReadonlyArray<string> | undefined = Configs.skillNames
+): "all" | ReadonlyArray<string> | undefined =>
+  agent.skills === undefined || agent.skills === "all"
+    ? agent.skills
+    : agent.skills.map((skill) => (typeof skill === "string" ? skill : skill.name))
 
 /**
  * Finds the first value an agent cannot have (AC-22).

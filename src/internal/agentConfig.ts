@@ -234,8 +234,12 @@ const present = <A extends object>(fields: { readonly [K in keyof A]: A[K] | und
 
 // ---------------------------------------------------------------- writing
 
-/** An agent as its config; `defaults` is an agent that was told nothing. */
-export const write = (agent: Anyone, defaults: Anyone): Result.Result<JsonObject, AgentConfigInvalid> => {
+/** An agent as its config, with the names of its skills; `defaults` is an agent that was told nothing. */
+export const write = (
+  agent: Anyone,
+  skills: "all" | ReadonlyArray<string> | undefined,
+  defaults: Anyone
+): Result.Result<JsonObject, AgentConfigInvalid> => {
   const { generation, instructions, model } = agent
   if (typeof instructions !== "string") {
     const reason = "it is an Effect: only text can be written down"
@@ -250,7 +254,7 @@ export const write = (agent: Anyone, defaults: Anyone): Result.Result<JsonObject
       description: agent.description,
       system_prompt: instructions,
       model: typeof model === "string" ? model : writeModel(model),
-      skills: skillNames(agent),
+      skills,
       protocols: agent.protocols,
       gate: told("gate"),
       max_steps: told("maxSteps"),
@@ -280,12 +284,6 @@ export const write = (agent: Anyone, defaults: Anyone): Result.Result<JsonObject
     return Result.map(Result.mapError(Snapshot.take(Object.fromEntries(given)), refused), jsonObject)
   })
 }
-
-/** The names an agent lists. */
-export const skillNames = (agent: Anyone): "all" | ReadonlyArray<string> | undefined =>
-  agent.skills === undefined || agent.skills === "all"
-    ? agent.skills
-    : agent.skills.map((skill) => (typeof skill === "string" ? skill : skill.name))
 
 const schemaOf = (agent: Anyone): Result.Result<unknown, AgentConfigInvalid> =>
   agent.outputJsonSchema === undefined
