@@ -323,7 +323,9 @@ export const afterTurn = (run: Run): Effect.Effect<void, KernelError> =>
   settle(run, "onTurnCompleted", run.hooks.onTurnCompleted, {}, (run) => {
     const turn = turnLog(run.state).last()
     const done = turn !== undefined && turn.completed.length === 0 && turn.outcome?.type !== "corrective"
-    if (done && !run.goesOn && !isSteered(run)) return complete(run, "model_done")
+    // What was said in the last turn there may be is for no turn of this run: its answer is the answer.
+    const isAsked = run.goesOn || (isSteered(run) && turnLog(run.state).length < limitOf(run))
+    if (done && !isAsked) return complete(run, "model_done")
     const { emptyReplies, runId } = run.state
     if (emptyReplies === 0) return startTurn(run)
     if (emptyReplies > run.limits.emptyReplies) return Effect.fail(new EmptyReplies({ runId, count: emptyReplies }))

@@ -81,6 +81,21 @@ describe("steering", () => {
     }).pipe(Effect.provide(kernel(work(Effect.void))))
   )
 
+  it.effect("leaves the answer of the last turn there may be as it is, and waits for another run (DR-20)", () =>
+    Effect.gen(function* () {
+      const steering = yield* Queue.unbounded<Kernel.Input>()
+      const provider = MockProvider.make(command, final("Rome")).onCall((_, call) => {
+        if (call === 1) Queue.offerUnsafe(steering, "And hurry!")
+        return undefined
+      })
+      const few = Agent.make({ instructions: "Work.", model: "m", skills: "all", maxSteps: 2 })
+      const run = yield* told(few, "Which city?", { provider, steering })
+      assert.strictEqual(run.failure, undefined)
+      assert.strictEqual(run.text, "Rome")
+      assert.strictEqual(yield* Queue.size(steering), 1)
+    }).pipe(Effect.provide(kernel(work(Effect.void))))
+  )
+
   it.effect("is not lost when a run is cut off and resumed, nor when its turn is prepared again (DR-19)", () =>
     Effect.gen(function* () {
       const steering = yield* Queue.unbounded<Kernel.Input>()
