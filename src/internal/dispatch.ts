@@ -59,7 +59,7 @@ export const execute = (run: Run, call: Call): Effect.Effect<CallResult, Middlew
 }
 
 /** What a call's repetition would do: decides resume, retry and default approval. */
-export const effectsOf = (run: Run, call: Call): Effects => {
+export const effectsOf = (run: Pick<Run, "skills" | "protocols">, call: Call): Effects => {
   switch (call.kind) {
     case "skill": {
       const skill = run.skills.find(call.toolName ?? "")

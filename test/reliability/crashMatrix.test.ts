@@ -130,6 +130,20 @@ describe("the matrix finds what is broken", () => {
     })
   )
 
+  it.live("R-2: a verdict that lets a writing skill run again, though what came of it is known", () =>
+    Effect.gen(function* () {
+      const hasty = { ...subject("three tools"), verdict: () => "retry" as const }
+      const report = yield* CrashMatrix.run(hasty, { ways: ["before"] })
+      assert.deepStrictEqual(rulesOf(report), new Set(["R-2"]))
+      // `send` is idempotent: it may.
+      const said = report.violations.map(({ detail }) => detail)
+      assert.deepStrictEqual(said, [
+        "the verdict lets call-a run again, though what came of it is known",
+        "the verdict lets call-c run again, though what came of it is known"
+      ])
+    })
+  )
+
   const lies = [
     ["R-1", "three tools", "asks a model before the run is stored", { kernel: Broken.thatStoresLate }],
     ["R-1", "three tools", "loses the last record it acknowledged", { store: Stores.thatLosesTheLast }],

@@ -23,7 +23,9 @@ import type { RunRecord, RunState } from "../../RunState.ts"
 import * as RunStore from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
+import { effectsOf } from "../../internal/dispatch.ts"
 import { drive, inOrder, type Machine, type Order, World } from "../../internal/machine.ts"
+import type { Ground } from "../../internal/run.ts"
 import { storedTasks } from "../../internal/stored.ts"
 import * as Verdict from "./verdict.ts"
 import { type Cut, type Fact, type Interruption, keyOf, type Place, type Said, watch, type Witness } from "./watch.ts"
@@ -45,6 +47,7 @@ export interface Subject<Output = unknown, S extends AnySkill<unknown> = AnySkil
   /**
    * What is said about a call that was in flight. Unless told, the truth: what
    * was not finished may be tried again, the outcome of what was finished is known.
+   * It is judged, too: what writes must not run again once its outcome is known (R-2).
    */
   readonly verdict?: (call: Call, known: Known) => Kernel.Verdict
 }
@@ -139,8 +142,11 @@ export const live = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends
       findings.push({ rule: "R-1", detail })
       break
     }
-    const how = state === undefined ? undefined : yield* decide(subject, operator, state, facts, before, sleepers())
+    const own = processes.findLast((process) => process.own() !== undefined)?.own()
+    const how =
+      state === undefined ? undefined : yield* decide(subject, operator, state, facts, before, sleepers(), own)
     told ||= how?.told ?? false
+    findings.push(...(how?.findings ?? []))
     const store = yield* opened(place)
     const number = processes.length + 1
     const machine = world.boot(`process ${number}`)
@@ -176,7 +182,7 @@ export const live = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends
   const kept = yield* keep(operator)
   findings.push(...Verdict.judgeFacts(facts), ...Verdict.judgeKept(facts, kept))
   // A call whose outcome was told is not shown to onToolCallCompleted: what it would have changed is missing.
-  const same = !(told && processes.some((process) => process.asksAboutResults()))
+  const same = !(told && processes.some((process) => process.own()?.hooks.onToolCallCompleted !== undefined))
   if (before !== undefined && findings.length === 0 && same) findings.push(...Verdict.judgeSame(before.kept, kept))
   return {
     kept,
@@ -242,9 +248,11 @@ interface Process {
   readonly exit: () => Exit.Exit<unknown, unknown> | undefined
   readonly interrupt: () => void
   readonly commits: () => number
-  /** Whether its hooks look at results. */
-  readonly asksAboutResults: () => boolean
+  /** What it has of its subject, once it has built that. */
+  readonly own: () => Own | undefined
 }
+
+type Own = Pick<Ground, "hooks" | "protocols" | "skills">
 
 /** Starts a process that begins the run, or takes it up as told. */
 const boot = <Output, S extends AnySkill<unknown>, R, E>(
@@ -257,13 +265,13 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
   cut: Cut | undefined
 ): Process => {
   let commits = () => 0
-  let asksAboutResults = false
+  let known: Own | undefined
   const program = Effect.gen(function* () {
     const own = yield* Layer.build(subject.layer)
     const parts = Context.merge(yield* Layer.build(defaults), own)
-    asksAboutResults = Context.get(parts, Hooks).onToolCallCompleted !== undefined
     const skills = Context.get(parts, SkillRegistry)
     const protocols = Context.get(parts, ProtocolRegistry.ProtocolRegistry)
+    known = { hooks: Context.get(parts, Hooks), protocols, skills }
     const watched = watch(machine, witness, { store, skills, protocols }, cut)
     commits = watched.commits
     const ground = parts.pipe(
@@ -286,7 +294,7 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
     exit: () => fiber.pollUnsafe(),
     interrupt: () => fiber.interruptUnsafe(),
     commits: () => commits(),
-    asksAboutResults: () => asksAboutResults
+    own: () => known
   }
 }
 
@@ -304,6 +312,7 @@ interface Decision {
   readonly options: Kernel.ResumeOptions
   /** Whether the outcome of a call was told. */
   readonly told: boolean
+  readonly findings: ReadonlyArray<Verdict.Finding>
 }
 
 /** What the one who takes a run up knows and says: answers to questions, verdicts on calls in flight. */
@@ -313,9 +322,12 @@ const decide = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends AnyS
   state: RunState,
   facts: Array<Fact>,
   before: Life | undefined,
-  sleepers: ReadonlySet<string>
+  sleepers: ReadonlySet<string>,
+  own: Own | undefined
 ): Effect.fn.Return<Decision, RunStore.StoreError> {
+  const options = state.status.type === "paused" ? (subject.answer ?? approve)(state) : {}
   const replay: { [toolCallId: string]: Kernel.Verdict } = {}
+  const findings: Array<Verdict.Finding> = []
   let told = false
   for (const { call, place } of yield* inFlight(store, state)) {
     const is = (type: Fact["type"]) => facts.some((fact) => fact.type === type && "callId" in fact && isAt(fact, place))
@@ -328,13 +340,19 @@ const decide = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends AnyS
         fact.record.delta.launched?.includes(place.callId) === true
     )
     const result = is("ended") || isHeld ? before?.results.get(keyOf(place)) : undefined
-    const verdict = (subject.verdict ?? truth)(call, { entered: is("started") || isHeld, result })
+    const effects = own === undefined ? "write" : effectsOf(own, call)
+    const verdict =
+      options.replay?.[place.callId] ?? (subject.verdict ?? truth)(call, { entered: is("started") || isHeld, result })
     replay[place.callId] = verdict
     told ||= typeof verdict === "object"
-    if (verdict === "retry") facts.push({ type: "allowed", ...place })
+    if (verdict !== "retry") continue
+    facts.push({ type: "allowed", ...place })
+    if (effects === "write" && result !== undefined) {
+      const detail = `the verdict lets ${place.callId} run again, though what came of it is known`
+      findings.push({ rule: "R-2", detail })
+    }
   }
-  const options = state.status.type === "paused" ? (subject.answer ?? approve)(state) : {}
-  return { options: { ...options, replay: { ...replay, ...options.replay } }, told }
+  return { options: { ...options, replay: { ...options.replay, ...replay } }, told, findings }
 })
 
 /** A call whose outcome no store knows. */
