@@ -1,5 +1,5 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schema } from "effect"
+import { Clock, Effect, Layer, Schema } from "effect"
 import { Agent, SkillRegistry, Skill } from "kernai"
 import { CrashMatrix, MockProvider } from "kernai/testing"
 import * as Broken from "../support/brokenKernels.ts"
@@ -44,6 +44,64 @@ describe("a run cut off at every commit, in every way (R-1 to R-7)", () => {
       })
     )
   }
+})
+
+describe("what is said about a call in flight (DR-17)", () => {
+  it.live("may be nothing where the call runs again by itself: the kernel decides as it does for a worker", () =>
+    Effect.gen(function* () {
+      const asked = new Set<string>()
+      const careful: CrashMatrix.Subject = {
+        ...subject("three tools"),
+        verdict: (_, { effects, result }) => {
+          asked.add(effects)
+          if (effects !== "write") return undefined
+          return result?.output === undefined ? "retry" : { resolve: { output: result.output } }
+        }
+      }
+      const report = count(yield* CrashMatrix.run(careful))
+      assert.deepStrictEqual(report.violations, [])
+      assert.deepStrictEqual(asked, new Set(["write", "idempotent"]))
+    })
+  )
+
+  it.live("is asked for where nothing is said of what writes: such a run never ends (R-1, DR-16)", () =>
+    Effect.gen(function* () {
+      const silent = { ...subject("tool"), verdict: () => undefined }
+      const report = yield* CrashMatrix.run(silent, { ways: ["after"] })
+      assert.deepStrictEqual(rulesOf(report), new Set(["R-1"]))
+      assert.match(CrashMatrix.format(report), /still failed after 24 processes: InFlightToolCalls/)
+    })
+  )
+
+  it.live(
+    "is not needed for idempotent calls beside each other, even while a stopped process still holds them (R-4)",
+    () =>
+      Effect.gen(function* () {
+        const layer = Layer.merge(
+          SkillRegistry.layer(
+            ...["a", "b", "c"].map((name) =>
+              Skill.dynamic(name, {
+                description: name,
+                effects: "idempotent",
+                inputSchema: { type: "object" },
+                execute: () => Effect.delay(Effect.succeed(name), 5)
+              })
+            )
+          ),
+          MockProvider.layer({ calls: ["a", "b", "c"].map((name) => ({ id: name, name })) }, "done")
+        )
+        const agent = Agent.make({
+          name: "beside",
+          instructions: "",
+          model: "m",
+          skills: "all",
+          dialect: "tools",
+          concurrency: 3
+        })
+        const report = count(yield* CrashMatrix.run({ agent, input: "go", layer }, { interrupts: "waits" }))
+        assert.deepStrictEqual(report.violations, [])
+      })
+  )
 })
 
 describe("a run interrupted wherever it waits (R-15, R-16)", () => {
@@ -141,6 +199,25 @@ describe("the matrix finds what is broken", () => {
         "the verdict lets call-a run again, though what came of it is known",
         "the verdict lets call-c run again, though what came of it is known"
       ])
+    })
+  )
+
+  it.live("R-7: a skill that calls itself idempotent and is not, for it runs again by itself (DR-17)", () =>
+    Effect.gen(function* () {
+      const agent = Agent.make({ name: "stamps", instructions: "", model: "m", skills: "all", dialect: "tools" })
+      const stamp = Skill.dynamic("stamp", {
+        description: "stamps",
+        effects: "idempotent",
+        inputSchema: { type: "object" },
+        execute: () => Effect.map(Effect.delay(Clock.currentTimeMillis, 20), (now) => `at ${now}`)
+      })
+      const layer = Layer.merge(
+        SkillRegistry.layer(stamp),
+        MockProvider.layer({ calls: [{ id: "s", name: "stamp" }] }, "done")
+      )
+      const report = yield* CrashMatrix.run({ agent, input: "go", layer }, { ways: ["before"] })
+      assert.deepStrictEqual(rulesOf(report), new Set(["R-7"]))
+      assert.match(CrashMatrix.format(report), /tool_call_completed .*at 1020.* became .*at 1040/)
     })
   )
 

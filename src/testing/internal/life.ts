@@ -21,7 +21,7 @@ import { Middleware } from "../../Middleware.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
 import * as RunStore from "../../RunStore.ts"
-import type { AnySkill } from "../../Skill.ts"
+import type { AnySkill, Effects } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import { effectsOf } from "../../internal/dispatch.ts"
 import { drive, inOrder, type Machine, type Order, World } from "../../internal/machine.ts"
@@ -45,15 +45,18 @@ export interface Subject<Output = unknown, S extends AnySkill<unknown> = AnySkil
   /** How a run that paused is taken up. Approves everything unless told. */
   readonly answer?: (state: RunState) => Kernel.ResumeOptions
   /**
-   * What is said about a call that was in flight. Unless told, the truth: what
-   * was not finished may be tried again, the outcome of what was finished is known.
-   * It is judged, too: what writes must not run again once its outcome is known (R-2).
+   * What is said about a call that was in flight; for undefined the kernel decides as it does for a worker: what reads
+   * or is idempotent runs again, what writes stops the run. Unless told, the truth about what writes, and nothing about
+   * the rest: what was not finished may be tried again, the outcome of what was finished is known. It is judged, too:
+   * what writes must not run again once its outcome is known (R-2).
    */
-  readonly verdict?: (call: Call, known: Known) => Kernel.Verdict
+  readonly verdict?: (call: Call, known: Known) => Kernel.Verdict | undefined
 }
 
 /** What the one who resumes can find out about a call in flight. */
 export interface Known {
+  /** What its repetition would do, as its skill or protocol declares. */
+  readonly effects: Effects
   readonly entered: boolean
   /** What it gave, when it was finished. */
   readonly result: CallResult | undefined
@@ -342,7 +345,9 @@ const decide = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends AnyS
     const result = is("ended") || isHeld ? before?.results.get(keyOf(place)) : undefined
     const effects = own === undefined ? "write" : effectsOf(own, call)
     const verdict =
-      options.replay?.[place.callId] ?? (subject.verdict ?? truth)(call, { entered: is("started") || isHeld, result })
+      options.replay?.[place.callId] ??
+      (subject.verdict ?? truth)(call, { effects, entered: is("started") || isHeld, result })
+    if (verdict === undefined) continue
     replay[place.callId] = verdict
     told ||= typeof verdict === "object"
     if (verdict !== "retry") continue
@@ -380,7 +385,9 @@ export const inFlight = (
   return Effect.map(below, (below) => [...own, ...below.flat()])
 }
 
-const truth: NonNullable<Subject["verdict"]> = (_, { result }) => {
+const truth: NonNullable<Subject["verdict"]> = (_, { effects, result }) => {
+  // It runs again by itself, here as anywhere (DR-17).
+  if (effects !== "write") return undefined
   if (result?.output !== undefined) return { resolve: { output: result.output } }
   return result?.error === undefined ? "retry" : { resolve: { error: result.error } }
 }
