@@ -8,11 +8,12 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import type { Call, CallResult } from "../Call.ts"
 import * as Calls from "../Call.ts"
 import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
-import type { KernelError } from "../KernelError.ts"
+import type { KernelError, StoreError } from "../KernelError.ts"
 import { ApprovalNotFound, InFlightToolCalls, RewindNotAllowed, RunBusy } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
@@ -150,7 +151,9 @@ export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
   how: Resume
 ): Effect.fn.Return<RunResult<unknown>, KernelError> {
   const children = yield* storedTasks(ground.store, state)
-  const run = take({ ...ground, agent: inDialectOf(state, ground.agent), spawn: again(ground, children, how) }, state)
+  const approvals = yield* answersTo(ground, state, children, how.approvals ?? [])
+  const spawn = again(ground, children, { ...how, approvals })
+  const run = take({ ...ground, agent: inDialectOf(state, ground.agent), spawn }, state)
   const misread = restoreOutput(run)
   if (state.status.type === "completed") return yield* misread === undefined ? retell(run) : Effect.fail(misread)
   yield* notHeld(run)
@@ -200,6 +203,26 @@ const notHeld = (run: Run): Effect.Effect<void, KernelError> =>
       ? Effect.void
       : Effect.fail(new RunBusy({ runId: run.state.runId, ...lease }))
   })
+
+/**
+ * The answers a run is taken up with, and those an earlier life was given for its tasks, and died before it told them:
+ * its journal has them (DR-7).
+ */
+const answersTo = (
+  { store }: Ground,
+  { runId }: RunState,
+  children: ReadonlyMap<string, RunState>,
+  given: ReadonlyArray<ApprovalAnswer>
+): Effect.Effect<ReadonlyArray<ApprovalAnswer>, StoreError> => {
+  const known = new Set(given.map(({ toolCallId }) => toolCallId))
+  const open = new Set([...children.values()].flatMap(questionsOf).filter((toolCallId) => !known.has(toolCallId)))
+  if (open.size === 0) return Effect.succeed(given)
+  return Stream.runFold(
+    store.read(runId),
+    () => given,
+    (answers, { delta }) => answers.concat(delta.answers?.filter(({ toolCallId }) => open.delete(toolCallId)) ?? [])
+  )
+}
 
 /** An answer fits one open question, of the run or of a task of it, once. */
 const checkAnswers = (

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { Agent, Kernel, Message, Policy, Skill } from "kernai"
+import { Agent, Kernel, KernelError, Message, Policy, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel } from "../support/kernel.ts"
 
@@ -18,6 +18,17 @@ const secret = Skill.make("hidden", {
 const agent = Agent.make({ instructions: "", model: "m", skills: [send] })
 const careful = Policy.layer((call) => Effect.succeed(Policy.confirm(`${call.name} costs`)))
 const sends = (to: string) => `<block type="command" name="send">{"to": "${to}"}</block>`
+
+/** Writes the letters, each in a task of its own. */
+const letters = () => {
+  const tasks = ["Oslo", "Rome"].map((to) => ({ id: to, input: `write to ${to}`, parallel: true }))
+  const plan = JSON.stringify({ goal: "letters", strategy: "parallel", tasks })
+  return MockProvider.make().onCall(({ messages }) => {
+    const [asked = "", ...rest] = messages.filter(({ role }) => role === "user").map(Message.text)
+    if (rest.length > 0) return "<final>done</final>"
+    return asked === "go" ? `<block type="plan">${plan}</block>` : sends(asked.replace("write to ", ""))
+  })
+}
 
 describe("Kernel.questions", () => {
   it.effect("tells what a run waits with until it is answered, in the words a person decides by (DR-22)", () =>
@@ -53,13 +64,7 @@ describe("Kernel.questions", () => {
 
   it.effect("tells what the tasks of a workflow wait with, which are answered by their root (DR-22)", () =>
     Effect.gen(function* () {
-      const tasks = ["Oslo", "Rome"].map((to) => ({ id: to, input: `write to ${to}`, parallel: true }))
-      const plan = JSON.stringify({ goal: "letters", strategy: "parallel", tasks })
-      const provider = MockProvider.make().onCall(({ messages }) => {
-        const [asked = "", ...rest] = messages.filter(({ role }) => role === "user").map(Message.text)
-        if (rest.length > 0) return "<final>done</final>"
-        return asked === "go" ? `<block type="plan">${plan}</block>` : sends(asked.replace("write to ", ""))
-      })
+      const provider = letters()
       yield* Effect.flip(Kernel.run(agent, "go", { provider, runId: "r" }))
       const open = yield* Kernel.questions("r")
       assert.deepStrictEqual(
@@ -70,5 +75,28 @@ describe("Kernel.questions", () => {
       assert.strictEqual((yield* Kernel.resume(agent, "r", { provider, approvals })).text, "done")
       assert.deepStrictEqual(yield* Kernel.questions("r"), [])
     }).pipe(Effect.provide([kernel(send), careful]))
+  )
+})
+
+describe("an answer to a task", () => {
+  it.effect(
+    "is kept when the process that was given it dies before the task has it: nobody is asked twice (DR-7)",
+    () =>
+      Effect.gen(function* () {
+        const provider = letters()
+        yield* Effect.flip(Kernel.run(agent, "go", { provider, runId: "r" }))
+        const [oslo, rome] = (yield* Kernel.questions("r")).map(({ toolCallId }) => toolCallId)
+        const approvals = [
+          { toolCallId: oslo ?? "", approved: true },
+          { toolCallId: rome ?? "", approved: false, reason: "too far" }
+        ]
+        const stop = () => new KernelError.AgentCrashError({ runId: "r", agentId: "agent" })
+        yield* Effect.flip(Kernel.resume(agent, "r", { provider, approvals, stop }))
+        assert.strictEqual((yield* Kernel.resume(agent, "r", { provider })).text, "done")
+        const heard = provider.calls.flatMap(({ messages }) => messages.map(Message.text)).join()
+        assert.include(heard, "sent to Oslo")
+        assert.include(heard, "too far")
+        assert.notInclude(heard, "sent to Rome")
+      }).pipe(Effect.provide([kernel(send), careful]))
   )
 })
