@@ -84,13 +84,20 @@ const record = (
 }
 
 /** The calls a run, and the tasks below it, wait with: nobody answered them yet. A run that has ended waits for nobody. */
-export const questions = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const questions = (
   store: RunStore.Shape,
   runId: string
-): Effect.fn.Return<ReadonlyArray<Approval>, RunNotFound | StoreError> {
-  const tree = yield* treeOf(store, yield* stored(store, runId))
-  return tree.flatMap((state) => (state.status.type === "completed" ? [] : unanswered(state.approvals)))
-})
+): Effect.Effect<ReadonlyArray<Approval>, RunNotFound | StoreError> =>
+  Effect.flatMap(stored(store, runId), (state) => questionsBelow(store, state))
+
+/** The same, of a run that is in hand. */
+export const questionsBelow = (
+  store: RunStore.Shape,
+  state: RunState
+): Effect.Effect<ReadonlyArray<Approval>, StoreError> =>
+  Effect.map(treeOf(store, state), (tree) =>
+    tree.flatMap(({ approvals, status }) => (status.type === "completed" ? [] : unanswered(approvals)))
+  )
 
 /** A run and the tasks below it that have not ended. */
 const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<ReadonlyArray<RunState>, StoreError> => {

@@ -1,6 +1,6 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Layer, Schema } from "effect"
-import { Agent, SkillRegistry, Skill } from "kernai"
+import { Agent, Policy, SkillRegistry, Skill } from "kernai"
 import { CrashMatrix, MockProvider } from "kernai/testing"
 import * as Broken from "../support/brokenKernels.ts"
 import * as Stores from "../support/brokenStores.ts"
@@ -44,6 +44,40 @@ describe("a run cut off at every commit, in every way (R-1 to R-7)", () => {
       })
     )
   }
+})
+
+describe("a task that asks a person (R-7, DR-22)", () => {
+  const tasks = subject("workflow")
+  const asks = Policy.layer((call) => Effect.succeed(call.name === "pay" ? Policy.confirm("it costs") : Policy.allowed))
+  const layer = Layer.merge(tasks.layer, asks)
+
+  it.live("is answered by whoever takes the run up, and asks nobody again what was answered", () =>
+    Effect.gen(function* () {
+      const report = count(yield* CrashMatrix.run({ ...tasks, layer }, { ways: ["before", "after"] }))
+      assert.deepStrictEqual(report.violations, [])
+    })
+  )
+
+  it.live("is found out where it asks again what was answered", () =>
+    Effect.gen(function* () {
+      const report = yield* CrashMatrix.run({ ...tasks, layer }, { kernel: Broken.thatForgetsAnswers, ways: ["after"] })
+      assert.deepStrictEqual(rulesOf(report), new Set(["R-7"]))
+      assert.include(CrashMatrix.format(report), "approval_required")
+    })
+  )
+
+  it.live("is shown to an answer of one's own, with what it asks", () =>
+    Effect.gen(function* () {
+      const asked = new Set<string>()
+      const answer: CrashMatrix.Subject["answer"] = (_, questions) => {
+        for (const { input } of questions) asked.add(JSON.stringify(input))
+        return { approvals: questions.map(({ toolCallId }) => ({ toolCallId, approved: false })) }
+      }
+      const report = yield* CrashMatrix.run({ ...tasks, layer, answer }, { ways: [] })
+      assert.deepStrictEqual(report.violations, [])
+      assert.deepStrictEqual(asked, new Set(['{"to":"rent"}', '{"to":"power"}', '{"to":"sum"}']))
+    })
+  )
 })
 
 describe("what is said about a call in flight (DR-17)", () => {

@@ -3,7 +3,7 @@
  *
  * A checker that finds nothing wrong with these finds nothing wrong with anything.
  */
-import { Effect, Layer, Option } from "effect"
+import { Effect, Layer, Option, Stream } from "effect"
 import { type Call, Kernel, RunStore, type RunState } from "kernai"
 
 const over = (lie: (store: RunStore.Shape) => RunStore.Shape) =>
@@ -146,6 +146,13 @@ export const thatForgetsResponses = over((store) =>
   }))
 )
 
+/** Forgets what it was told for its tasks. */
+export const thatForgetsAnswers = over((store) => ({
+  ...store,
+  read: (runId, from) =>
+    Stream.map(store.read(runId, from), (record) => ({ ...record, delta: { ...record.delta, answers: [] } }))
+}))
+
 /** All of them by name. */
 const all: { readonly [name: string]: typeof Kernel.layer } = {
   withoutRevisionCheck,
@@ -154,6 +161,7 @@ const all: { readonly [name: string]: typeof Kernel.layer } = {
   thatStoresLate,
   thatChangesInput,
   thatForgetsResponses,
+  thatForgetsAnswers,
   thatAcknowledgesEarly,
   thatRetriesInFlight
 }

@@ -19,12 +19,13 @@ import * as Kernel from "../../Kernel.ts"
 import * as MediaStore from "../../MediaStore.ts"
 import { Middleware } from "../../Middleware.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
-import type { RunRecord, RunState } from "../../RunState.ts"
+import type { Approval, RunRecord, RunState } from "../../RunState.ts"
 import * as RunStore from "../../RunStore.ts"
 import type { AnySkill, Effects } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import { effectsOf } from "../../internal/dispatch.ts"
 import { drive, inOrder, type Machine, type Order, World } from "../../internal/machine.ts"
+import { questionsBelow } from "../../internal/offer.ts"
 import type { Ground } from "../../internal/run.ts"
 import { storedTasks } from "../../internal/stored.ts"
 import * as Verdict from "./verdict.ts"
@@ -42,8 +43,10 @@ export interface Subject<Output = unknown, S extends AnySkill<unknown> = AnySkil
    * wait by the Clock only: time is virtual.
    */
   readonly layer: Layer.Layer<SkillRegistry | R, unknown>
-  /** How a run that paused is taken up. Approves everything unless told. */
-  readonly answer?: (state: RunState) => Kernel.ResumeOptions
+  /**
+   * How a run that paused is taken up: it, and the calls it and its tasks wait with. Approves everything unless told.
+   */
+  readonly answer?: (state: RunState, questions: ReadonlyArray<Approval>) => Kernel.ResumeOptions
   /**
    * What is said about a call that was in flight; for undefined the kernel decides as it does for a worker: what reads
    * or is idempotent runs again, what writes stops the run. Unless told, the truth about what writes, and nothing about
@@ -328,7 +331,8 @@ const decide = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends AnyS
   sleepers: ReadonlySet<string>,
   own: Own | undefined
 ): Effect.fn.Return<Decision, RunStore.StoreError> {
-  const options = state.status.type === "paused" ? (subject.answer ?? approve)(state) : {}
+  const options =
+    state.status.type === "paused" ? (subject.answer ?? approve)(state, yield* questionsBelow(store, state)) : {}
   const replay: { [toolCallId: string]: Kernel.Verdict } = {}
   const findings: Array<Verdict.Finding> = []
   let told = false
@@ -392,8 +396,6 @@ const truth: NonNullable<Subject["verdict"]> = (_, { effects, result }) => {
   return result?.error === undefined ? "retry" : { resolve: { error: result.error } }
 }
 
-const approve = (state: RunState): Kernel.ResumeOptions => ({
-  approvals: state.approvals.flatMap(({ answer, toolCallId }) =>
-    answer === undefined ? [{ toolCallId, approved: true, by: "operator" }] : []
-  )
+const approve: NonNullable<Subject["answer"]> = (_, questions) => ({
+  approvals: questions.map(({ toolCallId }) => ({ toolCallId, approved: true, by: "operator" }))
 })

@@ -190,13 +190,24 @@ const failuresOf = ({ journal }: Kept): ReadonlyArray<string> =>
     )
   )
 
-/** What of a run must not depend on crashes: everything but times, attempts, resumes and failures on the way. */
+/**
+ * What of a run must not depend on crashes: everything but times, attempts, resumes, failures on the way, and questions
+ * that were asked again because nobody had answered.
+ */
 export const essence = ({ journal, state }: Kept): ReadonlyArray<string> => {
   const lines: Array<{ readonly group: string; readonly line: string }> = []
+  let asked: string | undefined
   for (const record of journal) {
+    if (record.delta.answers !== undefined && record.delta.answers.length > 0) asked = undefined
     for (const result of record.delta.resolved ?? []) lines.push(completed(result))
     for (const event of record.events) {
       if (event.type === "run_failed" || event.type === "model_restarted") continue
+      if (event.type === "paused" && event.reason === "approval_required") {
+        // A task that is taken up before anybody answered it waits again, with the same question (DR-22).
+        const question = lineOf(event)
+        if (question === asked) continue
+        asked = question
+      }
       lines.push(event.type === "tool_call_completed" ? completed(event.result) : { group: "", line: lineOf(event) })
     }
   }
