@@ -26,7 +26,7 @@ import { effectsOf, execute, runnable, skillCallOf } from "./dispatch.ts"
 import { goOn } from "./goOn.ts"
 import type { Json } from "./json.ts"
 import { openTurn, policyScope, type Run } from "./run.ts"
-import { ask, hookArgs, obey, observePause, pause, settle } from "./settle.ts"
+import { ask, defer, deferred, hookArgs, obey, observePause, pause, settle } from "./settle.ts"
 import { runWorkflow } from "./workflow.ts"
 
 // ---------------------------------------------------------------- opening
@@ -149,14 +149,19 @@ export const continueCalls = (run: Run): Effect.Effect<void, KernelError> => {
   const result = openTurn(run).completed.at(-1)
   const hook = run.hooks.onToolCallCompleted
   return run.state.status.phase === "tool_call_completed" && result !== undefined && hook !== undefined
-    ? settle(run, "onToolCallCompleted", hook, { result }, nextCall)
+    ? settle(run, "onToolCallCompleted", hook, { result }, nextCall, (run, control) => {
+        defer(run, control)
+        return nextCall(run)
+      })
     : nextCall(run)
 }
 
 const nextCall = (run: Run): Effect.Effect<void, KernelError> => {
   const { pending } = openTurn(run)
-  // Asked for in an earlier life of the run, while other calls were under way.
-  if (run.state.deferred !== undefined) return obey(run, run.state.deferred)
+  if (deferred(run) !== undefined) {
+    // What was under way when the run was cut off comes to its end first, as it would have.
+    return pending.some((call) => isReplayed(run, call)) ? launch(run) : stop(run)
+  }
   if (run.state.approvals.length > 0) {
     const open = unanswered(run.state.approvals)
     if (open.length > 0) return pause(run, "approval_required", question(open))
@@ -262,12 +267,18 @@ const together = (run: Run, calls: Effect.Effect<void, KernelError>): Effect.Eff
         run.lock = undefined
       })
     )
-    return Effect.flatMap(unlocked, () => {
-      const control = run.deferred
-      run.deferred = undefined
-      return control === undefined ? Effect.void : obey(run, control)
-    })
+    return Effect.flatMap(unlocked, () => stop(run))
   })
+
+/** Does what was asked for, if anything was. */
+const stop = (run: Run): Effect.Effect<void, KernelError> => {
+  const control = deferred(run)
+  run.deferred = undefined
+  return control === undefined ? Effect.void : obey(run, control)
+}
+
+/** Whether a call was launched in an earlier life of the run, and is launched again. */
+const isReplayed = (run: Run, call: Call): boolean => openTurn(run).replayed?.includes(call.toolCallId) === true
 
 /** One call, alone. A result in hand is committed even when the run is being stopped (DR-7). */
 const one = (run: Run, call: Call): Effect.Effect<void, KernelError> =>
@@ -292,7 +303,7 @@ const beside = (
   body: Effect.Effect<CallResult | undefined, KernelError>
 ): Effect.Effect<CallResult | undefined, KernelError> =>
   Effect.suspend(() => {
-    if (run.deferred !== undefined) return Effect.undefined
+    if (deferred(run) !== undefined && !isReplayed(run, call)) return Effect.undefined
     return Effect.andThen(
       commit(run, "launch", [], { launched: [call.toolCallId] }),
       Effect.uninterruptibleMask((restore) =>
@@ -314,7 +325,7 @@ const finish = (
     if (hook === undefined) return
     run.settled = true
     const asked = yield* restore(ask(run, "onToolCallCompleted", () => hook(hookArgs(run, { result }))))
-    if (asked.control !== undefined && asked.control.type !== "continue") run.deferred ??= asked.control
+    if (asked.control !== undefined && asked.control.type !== "continue") defer(run, asked.control)
   })
   return run.lock === undefined ? body : run.lock.withPermits(1)(body)
 }

@@ -54,14 +54,15 @@ export const ownContext = (context: JsonObject): JsonObject => {
 
 /**
  * Goes on after the settle hook of the phase just committed, which runs once;
- * does not when the hook paused or ended the run.
+ * stops when the hook paused or ended the run.
  */
 export const settle = <More extends object>(
   run: Run,
   name: keyof Hooks,
   hook: ((args: HookArgs & More) => Effect.Effect<HookResult | void, unknown>) | undefined,
   more: More,
-  next: (run: Run) => Effect.Effect<void, KernelError>
+  next: (run: Run) => Effect.Effect<void, KernelError>,
+  stop: (run: Run, control: Stop) => Effect.Effect<void, KernelError> = obey
 ): Effect.Effect<void, KernelError> => {
   if (hook === undefined || run.settled || run.state.settledRevision >= run.state.phaseRevision) return next(run)
   // A failing hook has been asked too, and is not asked again (DR-8).
@@ -70,7 +71,7 @@ export const settle = <More extends object>(
     ask(run, name, () => hook(hookArgs(run, more))),
     ({ control }) => {
       if (control === undefined) return next(run)
-      if (control.type !== "continue") return obey(run, control)
+      if (control.type !== "continue") return stop(run, control)
       run.goesOn = name === "onTurnCompleted"
       return next(run)
     }
@@ -85,6 +86,14 @@ export const obey = (run: Run, control: Stop): Effect.Effect<void, KernelError> 
 
 // A pause needs no reason (DR-3), whoever reads of it wants a word.
 const noReason = "paused by a hook"
+
+/** What was asked for while calls are under way, in this life of the run or in an earlier one. */
+export const deferred = (run: Run): Stop | undefined => run.state.deferred ?? run.deferred
+
+/** Lets what a hook or a task asks for wait until the calls under way have ended: the first to ask is heard. */
+export const defer = (run: Run, control: Stop): void => {
+  if (deferred(run) === undefined) run.deferred = control
+}
 
 /** Pauses the run where it stands (DR-9). */
 export const pause = (run: Run, reason: string, metadata: Json, delta?: Delta): Effect.Effect<void, KernelError> =>

@@ -26,6 +26,7 @@ import { type Json, isJsonObject } from "./json.ts"
 import { redact } from "./redact.ts"
 import { tell } from "./commit.ts"
 import { now, openTurn, type Run } from "./run.ts"
+import { defer } from "./settle.ts"
 import * as Tree from "./tree.ts"
 
 /** How a task ended: without a result when it waits for a person, or was not started any more. */
@@ -95,7 +96,7 @@ export const runWorkflow = /*#__PURE__*/ Effect.fnUntraced(function* (
     const result = ended(exit)
     return result === undefined ? [] : [[id, Calls.textOf(result)]]
   })
-  run.deferred ??= asked
+  if (asked !== undefined) defer(run, asked)
   // What waits for a person, or was not started, is done in another life of the run.
   if (told.length < left.tasks.length) return
   tell(run, { type: "workflow_complete", results: told, durationMs: now(run) - started })

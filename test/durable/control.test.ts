@@ -213,6 +213,50 @@ tests("a finish (DR-10)", [
     { toolExecutions: ["call-a", "call-b"], openTurn: { pending: ["call-c"] } }
   ),
   scenario(
+    "a finish asked for again after a crash waits for what was under way, and starts nothing else",
+    {
+      ...three,
+      tools: { ...three.tools, B: { output: "b-out", idempotent: true } },
+      toolConcurrency: 2,
+      hooks: [finishes("onToolCallCompleted", { toolName: "A" })]
+    },
+    [
+      { do: "run", crash: { inHook: "onToolCallCompleted:call-a" }, expect: { revision: 12 } },
+      {
+        do: "resume",
+        expect: {
+          events: [...ran("b"), "run_completed"],
+          hooks: ["onToolCallCompleted:call-a", "onToolCallCompleted:call-b", "onRunCompleted"],
+          toolsRun: ["call-b"],
+          status: byCaller("enough")
+        }
+      }
+    ],
+    { openTurn: { pending: ["call-c"], inFlight: [], completed: ["call-a", "call-b"] } }
+  ),
+  scenario(
+    "a finish that was stored while other calls were under way waits for them after a crash, whatever their hooks ask for",
+    {
+      ...three,
+      tools: { ...three.tools, C: { output: "c-out", idempotent: true } },
+      toolConcurrency: 3,
+      hooks: [finishes("onToolCallCompleted", { toolName: "A" }), pauses("onToolCallCompleted", 1, { toolName: "C" })]
+    },
+    [
+      { do: "run", crash: { inHook: "onToolCallCompleted:call-b" }, expect: { revision: 14 } },
+      {
+        do: "resume",
+        expect: {
+          events: [...ran("c"), "run_completed"],
+          hooks: ["onToolCallCompleted:call-b", "onToolCallCompleted:call-c", "onRunCompleted"],
+          toolsRun: ["call-c"],
+          status: byCaller("enough")
+        }
+      }
+    ],
+    { openTurn: { pending: [], inFlight: [], completed: ["call-a", "call-b", "call-c"] } }
+  ),
+  scenario(
     "a pause that waits for another call survives a crash, and what was cut off is taken up after it",
     {
       ...three,
