@@ -107,34 +107,19 @@ describe("what is said about a call in flight (DR-17)", () => {
     })
   )
 
-  it.live(
-    "is not needed for idempotent calls beside each other, even while a stopped process still holds them (R-4)",
-    () =>
-      Effect.gen(function* () {
-        const layer = Layer.merge(
-          SkillRegistry.layer(
-            ...["a", "b", "c"].map((name) =>
-              Skill.dynamic(name, {
-                description: name,
-                effects: "idempotent",
-                inputSchema: { type: "object" },
-                execute: () => Effect.delay(Effect.succeed(name), 5)
-              })
-            )
-          ),
-          MockProvider.layer({ calls: ["a", "b", "c"].map((name) => ({ id: name, name })) }, "done")
-        )
-        const agent = Agent.make({
-          name: "beside",
-          instructions: "",
-          model: "m",
-          skills: "all",
-          dialect: "tools",
-          concurrency: 3
-        })
-        const report = count(yield* CrashMatrix.run({ agent, input: "go", layer }, { interrupts: "waits" }))
-        assert.deepStrictEqual(report.violations, [])
+  it.live("is not needed for what a stopped process launched and enters when another has done it (R-4)", () =>
+    Effect.gen(function* () {
+      const pay = Skill.dynamic("pay", {
+        description: "pays",
+        effects: "idempotent",
+        inputSchema: { type: "object" },
+        execute: () => Effect.delay(Effect.succeed("paid"), 5)
       })
+      const tasks = subject("workflow")
+      const layer = Layer.merge(tasks.layer, SkillRegistry.layer(pay))
+      const report = count(yield* CrashMatrix.run({ ...tasks, layer }, { ways: ["asleep"] }))
+      assert.deepStrictEqual(report.violations, [])
+    })
   )
 })
 

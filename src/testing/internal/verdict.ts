@@ -92,12 +92,11 @@ export class Judge {
     const { callId, effects, input, machine } = fact
     const key = keyOf(fact)
     const before = this.#starts.get(key)
-    // A launch that was acknowledged counts as a start: nothing can tell a call on its way from one that arrived.
+    // A launch that was acknowledged counts as a start, before which there was no response: nothing can tell a call on
+    // its way from one that arrived, not even when another has run it again by then, because it is idempotent.
     const own = this.#launched.delete(`${machine} ${key}`)
     if (!own) this.#find("R-2", `${callId} was entered by ${machine} without a stored launch`)
-    if (this.#answered.has(key) && !(own && before === undefined)) {
-      this.#find("R-4", `${callId} has a stored response and was entered again`)
-    }
+    if (this.#answered.has(key) && !own) this.#find("R-4", `${callId} has a stored response and was entered again`)
     if (before === undefined) {
       this.#starts.set(key, { count: 1, input })
       return
