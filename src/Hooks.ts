@@ -33,7 +33,7 @@ import type { StreamPart } from "./StreamPart.ts"
 export type Control =
   | { readonly type: "pause"; readonly reason?: string; readonly metadata?: Json }
   | { readonly type: "finish"; readonly reason?: string; readonly metadata?: Json }
-  /** Asks for another turn; heard by onTurnCompleted only. */
+  /** Asks for another turn; heard of onTurnCompleted only, which is asked again when the run fails before that turn. */
   | { readonly type: "continue" }
 
 /**

@@ -72,7 +72,11 @@ export const settle = <More extends object>(
     ({ control }) => {
       if (control === undefined) return next(run)
       if (control.type !== "continue") return stop(run, control)
-      run.goesOn = name === "onTurnCompleted"
+      if (name === "onTurnCompleted") {
+        run.goesOn = true
+        // No record tells what it asked for: until that turn begins, it was not heard.
+        run.settled = false
+      }
       return next(run)
     }
   )

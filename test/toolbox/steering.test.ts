@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Option, Queue, Schema, Stream } from "effect"
-import { Agent, Kernel, Limits, Media, MediaStore, type RunState, RunStore, Skill } from "kernai"
+import { Agent, Hooks, Kernel, Limits, Media, MediaStore, type RunState, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel, of } from "../support/kernel.ts"
 import { told } from "../support/toolbox.ts"
@@ -166,6 +166,28 @@ describe("steering", () => {
         assert.strictEqual(yield* Queue.size(steering), 0)
       }).pipe(Effect.provide(kernel(work(Queue.offerAll(steering, ["Only Rome.", image, "Later."])))))
     })
+  )
+
+  it.effect("stops no turn a hook asked for, where its media cannot be stored: a resume takes that turn (DR-10)", () =>
+    Effect.gen(function* () {
+      const steering = yield* Queue.unbounded<Kernel.Input>()
+      const provider = MockProvider.make(final("first"), final("second")).onCall((_, call) => {
+        if (call === 0) Queue.offerUnsafe(steering, Media.fromBytes(new Uint8Array(64), "image/png"))
+        return undefined
+      })
+      const asksForMore = Hooks.layer({
+        onTurnCompleted: ({ state }) =>
+          Effect.succeed(state.turns.length === 1 ? { control: { type: "continue" } } : undefined)
+      })
+      const few = Layer.succeed(Limits.Limits, { ...Limits.defaults, mediaBytes: 16 })
+      const failure = yield* Kernel.run(agent, "?", { provider, steering, runId: "r" }).pipe(
+        Effect.flip,
+        Effect.provide([few, asksForMore])
+      )
+      assert.strictEqual(failure._tag, "LimitExceeded")
+      const result = yield* Effect.provide(Kernel.resume(agent, "r", { provider }), asksForMore)
+      assert.strictEqual(result.text, "second")
+    }).pipe(Effect.provide(kernel()))
   )
 
   for (const [how, kept] of [
