@@ -33,7 +33,7 @@ import type { StreamPart } from "./StreamPart.ts"
 export type Control =
   | { readonly type: "pause"; readonly reason?: string; readonly metadata?: Json }
   | { readonly type: "finish"; readonly reason?: string; readonly metadata?: Json }
-  /** Asks for another turn; heard of onTurnCompleted only, which is asked again when the run fails before that turn. */
+  /** Asks for another turn; only `onTurnCompleted` may, and is asked again when the run fails before that turn. */
   | { readonly type: "continue" }
 
 /**
@@ -101,7 +101,13 @@ export interface Given<out E, out R> {
   readonly onRunStarted?: Hook<object, never, E, R>
   readonly onTurnStarted?: Hook<object, never, E, R>
   readonly onTurnPrepared?: Hook<{ readonly prepared: Prepared }, Prepared, E, R>
+  /**
+   * Not asked again when the process dies before what it said is stored: the model is asked again, and
+   * `onModelRestarted` is told (DR-15). What must stop a run before its model after a crash, too, is said by
+   * `onTurnPrepared`.
+   */
   readonly onModelStarted?: Hook<object, never, E, R>
+  /** Told in place of `onModelStarted` when a run goes on that stopped, or was cut off, as its model was asked. */
   readonly onModelRestarted?: Observer<object, E, R>
   readonly onStreamPart?: (part: StreamPart) => Effect.Effect<void, E, R>
   /** `raw` are the provider's parts of this reply; they are never stored (DR-27). */
