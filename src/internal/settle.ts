@@ -21,7 +21,7 @@ export const hookArgs = <More extends object>(run: Run, more: More): HookArgs & 
     state: seal(run.state),
     turn: run.state.currentTurn ?? turnLog(run.state).last(),
     context: run.state.context,
-    commitKey: `${run.state.runId}:${run.state.revision}`,
+    commitKey: `${run.state.runId}:${run.state.phaseRevision}`,
     ...more
   })
 

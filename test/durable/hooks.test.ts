@@ -99,6 +99,18 @@ describe("what a hook is given", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.effect("commitKey is the same for a hook that is asked again after a crash (DR-8)", () =>
+    Effect.gen(function* () {
+      const keys: Array<string> = []
+      const cut = ({ commitKey }: Hooks.HookArgs) =>
+        Effect.suspend(() => (keys.push(commitKey) === 1 ? Effect.interrupt : Effect.void))
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(runWith({ onTurnPrepared: cut }))))
+      const provider = MockProvider.make("done")
+      yield* Effect.provide(Kernel.resume(agent, "run", { provider }), Hooks.layer({ onTurnPrepared: cut }))
+      assert.deepStrictEqual(keys, ["run:2", "run:2"])
+    }).pipe(Effect.provide(stored))
+  )
+
   it.effect("onModelCompleted sees the provider's own parts, which are never stored (DR-27)", () =>
     Effect.gen(function* () {
       const raw: Array<string> = []
