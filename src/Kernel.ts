@@ -276,7 +276,8 @@ export const replay = <Output, S extends AnySkill<unknown>, R>(
  * stays as it is; `resume` takes the fork up from there.
  *
  * Up to that commit the fork is a copy: `RunState.isCopied` tells which of its
- * commits are, the others were run anew.
+ * commits are, the others were run anew. What happened keeps its times; the fork
+ * itself is as old as its making, however old the other one is.
  *
  * @category running
  * @since 0.1.0

@@ -4,10 +4,12 @@
  * The records up to that commit are copied and changed as wanted; state is
  * their fold, so whatever is changed holds for all that follows. Ids that are
  * made of the run's own become those of the new one: no call and no task of the
- * fork is taken for one of the original.
+ * fork is taken for one of the original. Events keep their times; commits are as
+ * new as the fork is, so that no worker takes it for a run that was left behind.
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
@@ -48,7 +50,8 @@ export const fork = /*#__PURE__*/ Effect.fnUntraced(function* (
   for (const record of records) {
     const own = rename(record, from, runId)
     const rooted = { ...own, events: own.events.map((event) => planted(event, runId, from, last.revision)) }
-    const copy = { ...(edit === undefined ? rooted : edit(rooted)), runId, revision: record.revision }
+    const createdAt = yield* Clock.currentTimeMillis
+    const copy = { ...(edit === undefined ? rooted : edit(rooted)), runId, revision: record.revision, createdAt }
     const next = advance(state, copy)
     yield* state === undefined ? store.create(copy, next) : store.commit(copy, next)
     state = next

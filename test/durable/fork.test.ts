@@ -1,6 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Option, Stream } from "effect"
-import { Agent, Kernel, MediaStore, ProtocolRegistry, Provider, RunState, RunStore, Skill, SkillRegistry } from "kernai"
+import { Effect, Fiber, Layer, Option, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import {
+  Agent,
+  Kernel,
+  MediaStore,
+  ProtocolRegistry,
+  Provider,
+  RunState,
+  RunStore,
+  RunWorker,
+  Skill,
+  SkillRegistry
+} from "kernai"
 import { MockProvider } from "kernai/testing"
 import { subjects } from "../support/crashScripts.ts"
 
@@ -97,6 +109,34 @@ describe("Kernel.fork", () => {
       assert.strictEqual(entered.length, 1)
       const original = Option.getOrThrow(yield* store.load("run"))
       assert.isFalse(JSON.stringify(original.prompt).includes("refused"))
+    })
+  )
+
+  it.effect("is no orphan, however old the original: no worker takes it up while it is made, nor after (R-2)", () =>
+    Effect.gen(function* () {
+      const { entered, layer, store } = yield* world
+      yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
+      yield* TestClock.adjust("20 minutes")
+      entered.length = 0
+      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), layer))
+      const sluggish: RunStore.Shape = {
+        ...store,
+        commit: (record, state) => Effect.andThen(Effect.sleep("90 seconds"), store.commit(record, state))
+      }
+      const forking = yield* Effect.forkChild(
+        Effect.provideService(Kernel.fork("run", { revision: 14, runId: "twin" }), RunStore.RunStore, sluggish)
+      )
+      yield* TestClock.adjust("25 minutes")
+      assert.strictEqual(yield* Fiber.join(forking), "twin")
+      assert.strictEqual(Option.getOrThrow(yield* store.head("twin")).revision, 14)
+      assert.deepStrictEqual(entered, [])
+      const [first] = yield* journalOf(store, "twin")
+      assert.strictEqual(first?.createdAt, 1_200_000)
+      assert.strictEqual(first?.events[0]?.at, 0)
+      // Nobody came for it: from here on it is like any run that was left behind.
+      yield* TestClock.adjust("10 minutes")
+      assert.strictEqual(Option.getOrThrow(yield* store.head("twin")).status.type, "completed")
+      yield* Fiber.interrupt(worker)
     })
   )
 
