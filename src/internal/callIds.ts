@@ -29,9 +29,12 @@ export const signed = (part: Content, rename: (id: string) => string): Content =
     : freeze({ ...part, signature: { ...part.signature, callId: renamed } })
 }
 
-/** A part with the id of its call, or of the call it signs, by another name. */
+/** A part with the id of its call, of the call it is the result of or of the one it signs, by another name. */
 export const renamed = (part: Content, rename: (id: string) => string): Content => {
-  if (part.type !== "tool_use") return signed(part, rename)
+  if (part.type !== "tool_use" && part.type !== "tool_result") return signed(part, rename)
   const callId = rename(part.callId)
-  return callId === part.callId ? part : Contents.toolUse(callId, part.toolName, part.arguments)
+  if (callId === part.callId) return part
+  return part.type === "tool_use"
+    ? Contents.toolUse(callId, part.toolName, part.arguments)
+    : Contents.toolResult(callId, part.content, part)
 }

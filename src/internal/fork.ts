@@ -102,6 +102,14 @@ const renameEvent = (event: PhaseEvent, runId: string, own: Rename): PhaseEvent 
     case "turn_started":
     case "turn_completed":
       return { ...event, runId, turnId: own(event.turnId) }
+    case "turn_prepared": {
+      const { prompt } = event
+      return {
+        ...event,
+        runId,
+        prompt: { ...prompt, append: prompt.append.map((message) => renameSaid(message, own)) }
+      }
+    }
     case "model_completed":
       return {
         ...event,
@@ -176,7 +184,7 @@ const renameDelta = (delta: Delta, own: Rename): Delta => ({
 
 const renameCall = (call: Call, own: Rename): Call => ({ ...call, toolCallId: own(call.toolCallId) })
 
-/** The calls in what the model said: their results go by the new ids too. */
+/** The calls in what was said: those of the model, and their results where a prompt holds them. */
 const renameSaid = (message: Message, own: Rename): Message => ({
   ...message,
   content: message.content.map((part) => renamed(part, own))

@@ -3,8 +3,10 @@ import { Effect, Fiber, Layer, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
+  Hooks,
   Kernel,
   MediaStore,
+  type Message,
   ProtocolRegistry,
   Provider,
   RunState,
@@ -45,6 +47,12 @@ const world = Effect.gen(function* () {
 })
 
 const journalOf = (store: RunStore.Shape, runId: string) => Stream.runCollect(store.read(runId))
+
+/** A message that tells what was called, but no longer what came of it. */
+const withoutOutput = (message: Message.Message): Message.Message => ({
+  ...message,
+  content: message.content.map((part) => (part.type === "tool_result" ? { ...part, content: [] } : part))
+})
 
 describe("Kernel.fork", () => {
   it.effect("goes on from any commit; the original is untouched, and nothing before it runs again", () =>
@@ -137,6 +145,44 @@ describe("Kernel.fork", () => {
       yield* TestClock.adjust("10 minutes")
       assert.strictEqual(Option.getOrThrow(yield* store.head("twin")).status.type, "completed")
       yield* Fiber.interrupt(worker)
+    })
+  )
+
+  it.effect("names its own calls wherever the conversation does, results that were cleared too", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const seen: Array<ReadonlyArray<string>> = []
+      const counting = MockProvider.layerOf(
+        MockProvider.make().onCall(({ messages }: Provider.Request) => {
+          const parts = messages.flatMap((message) => message.content)
+          seen.push(parts.flatMap((part) => ("callId" in part ? [`${part.type} ${part.callId}`] : [])))
+          const said = messages.filter((message) => message.role === "assistant").length
+          return said < 3 ? { calls: [{ id: "call_0", name: "look", params: {} }] } : "done"
+        })
+      )
+      const cleared = Hooks.layer({
+        onTurnPrepared: ({ prepared }) =>
+          Effect.succeed({ value: { ...prepared, messages: prepared.messages.map(withoutOutput) } })
+      })
+      const look = Skill.dynamic("look", {
+        description: "looks",
+        inputSchema: { type: "object" },
+        execute: () => Effect.succeed("much to see")
+      })
+      const layer = Kernel.layer.pipe(
+        Layer.provide([SkillRegistry.layer(look), ProtocolRegistry.layer(), MediaStore.layerMemory, counting, cleared]),
+        Layer.provideMerge(Layer.succeed(RunStore.RunStore, store))
+      )
+      const native = Agent.make({ name: "clerk", instructions: "", model, skills: "all", dialect: "tools" })
+      yield* Effect.provide(Kernel.run(native, "go", { runId: "run" }), layer)
+      const asked = seen.at(-1)?.map((id) => id.replace(" run:", " twin:"))
+      assert.strictEqual(asked?.length, 6)
+      const third = (yield* journalOf(store, "run")).findLast(
+        ({ events }) => events[0]?.type === "tool_calls_completed"
+      )
+      const id = yield* Effect.provide(Kernel.fork("run", { revision: third?.revision ?? 0, runId: "twin" }), layer)
+      yield* Effect.provide(Kernel.resume(native, id), layer)
+      assert.deepStrictEqual(seen.at(-1), asked)
     })
   )
 
