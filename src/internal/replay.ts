@@ -3,7 +3,8 @@
  *
  * The kernel is the real one, on a store that holds every commit against the
  * tape; models and calls give what they gave. Every process of the recording is
- * a process again, cut off where it was. Time is the recording's own.
+ * a process again, cut off where it was. Time is the recording's own. A fork is
+ * played from where it parted from its original.
  *
  * @since 0.1.0
  */
@@ -28,11 +29,11 @@ import { stored } from "./stored.ts"
 import { Tape } from "./tape.ts"
 import * as Tree from "./tree.ts"
 
-/** What a replay gave: the same events, and where the run stands at the end of the recording. */
+/** What a replay gave: the same events, of a fork those after what it copied, and where the run stands at the end. */
 export interface Replayed {
   readonly events: ReadonlyArray<RunEvent>
   readonly state: RunState
-  /** Runs in the tree, and processes that ran it. */
+  /** Runs in the tree, and processes that ran it: none, where a fork was only made. */
   readonly runs: number
   readonly lives: number
 }
@@ -70,11 +71,12 @@ export const replay = /*#__PURE__*/ Effect.fnUntraced(function* (
   heard: ReadonlyArray<RunEvent>
 ): Effect.fn.Return<Replayed, KernelError> {
   const tape = new Tape(root, records)
-  if (tape.lives.length === 0) return yield* new RunNotFound({ runId: root })
+  if (tape.recordsOf(root).length === 0) return yield* new RunNotFound({ runId: root })
   const context = yield* Effect.context<never>()
   const store = yield* RunStore.makeMemory
   const events: Array<RunEvent> = []
   const world = new World()
+  for (const record of tape.copied) yield* append(store, record)
   for (const life of tape.lives) {
     tape.life = life
     const own = tape.ofLife()

@@ -10,7 +10,7 @@
 import type { CallResult } from "../Call.ts"
 import { ReplayDiverged } from "../KernelError.ts"
 import type { PhaseEvent } from "../RunEvent.ts"
-import type { RunRecord } from "../RunState.ts"
+import { isCopied, type RunRecord } from "../RunState.ts"
 
 /** Where a run stands on its tape. */
 interface Track {
@@ -23,7 +23,9 @@ interface Track {
 /** The records of a tree of runs, and how far each run is played. */
 export class Tape {
   readonly root: string
-  /** The processes that wrote the journal, in order. */
+  /** What a fork has of the run it was made from: it happened there, and is not played. */
+  readonly copied: ReadonlyArray<RunRecord>
+  /** The processes that wrote the rest of the journal, in order. */
   readonly lives: ReadonlyArray<string>
   /** The first thing that differed. */
   fault: ReplayDiverged | undefined
@@ -37,8 +39,9 @@ export class Tape {
     this.root = root
     for (const [runId, own] of Map.groupBy(records, (record) => record.runId)) {
       const inOrder = own.toSorted((a, b) => a.revision - b.revision)
-      this.#tracks.set(runId, { records: inOrder, played: inOrder.map(() => false), first: 0 })
-      for (const { events, workerId } of inOrder) {
+      const first = copiesOf(inOrder)
+      this.#tracks.set(runId, { records: inOrder, played: inOrder.map((_, index) => index < first), first })
+      for (const { events, workerId } of inOrder.slice(first)) {
         this.#left.set(workerId, (this.#left.get(workerId) ?? 0) + 1)
         for (const event of events) {
           if (event.type !== "tool_call_completed") continue
@@ -48,7 +51,9 @@ export class Tape {
         }
       }
     }
-    this.lives = [...new Set(this.recordsOf(root).map((record) => record.workerId))]
+    const own = this.recordsOf(root)
+    this.copied = own.slice(0, copiesOf(own))
+    this.lives = [...new Set(own.slice(this.copied.length).map((record) => record.workerId))]
   }
 
   recordsOf(runId: string): ReadonlyArray<RunRecord> {
@@ -57,8 +62,8 @@ export class Tape {
 
   /** The records of this life, of all runs, in the order of their runs. */
   ofLife(): ReadonlyArray<RunRecord> {
-    return [...this.#tracks.values()].flatMap(({ records }) =>
-      records.filter((record) => record.workerId === this.life)
+    return [...this.#tracks.values()].flatMap(({ first, records }) =>
+      records.slice(first).filter((record) => record.workerId === this.life)
     )
   }
 
@@ -145,6 +150,13 @@ export class Tape {
     this.#left.set(this.life, (this.#left.get(this.life) ?? 0) - 1)
     return true
   }
+}
+
+/** How many of the records of a run are copies of another's. */
+const copiesOf = (records: ReadonlyArray<RunRecord>): number => {
+  const event = records[0]?.events[0]
+  const forkedFrom = event?.type === "run_started" ? event.forkedFrom : undefined
+  return records.filter(({ revision }) => isCopied({ forkedFrom }, revision)).length
 }
 
 /** Calls that run at once may end in another order. */

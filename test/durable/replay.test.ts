@@ -8,6 +8,7 @@ import {
   ProtocolRegistry,
   Provider,
   type RunEvent,
+  type RunState,
   RunStore,
   Skill,
   SkillRegistry
@@ -33,6 +34,8 @@ const forbidding = (...names: ReadonlyArray<string>) =>
 
 const forbidden = forbidding("pay", "look")
 
+const closed = forbidding("pay", "look", "send", "file")
+
 const kernelOn = (
   store: RunStore.Shape,
   parts: Layer.Layer<Provider.Provider | SkillRegistry.SkillRegistry, unknown>
@@ -56,7 +59,6 @@ describe("Kernel.replay (R-26)", () => {
         assert.deepStrictEqual(report.violations, [])
         for (const kept of stores) {
           const recorded = yield* Effect.provide(Kernel.recordsOf("run"), Layer.succeed(RunStore.RunStore, kept))
-          const closed = forbidding("pay", "look", "send", "file")
           // Hooks and policies are the agent's own and run again; models and skills do not.
           const replayed = yield* Kernel.replay(subject.agent, "run").pipe(
             Effect.provide(Layer.provideMerge(kernelOn(kept, closed), Layer.provideMerge(closed, subject.layer)))
@@ -158,6 +160,37 @@ describe("Kernel.replay (R-26)", () => {
     })
   )
 
+  it.live("a fork replays from where it parted: what it only copied is not run again, even where it was changed", () =>
+    Effect.gen(function* () {
+      for (const { agent, input, layer: parts, name } of subjects()) {
+        if (name !== "three tools" && name !== "workflow") continue
+        const store = yield* RunStore.makeMemory
+        const layer = kernelOn(store, Layer.provideMerge(parts, closed))
+        yield* Effect.provide(Kernel.run(agent, input, { runId: "run" }), layer)
+        for (const { revision } of yield* Stream.runCollect(store.read("run"))) {
+          const id = yield* Effect.provide(
+            Kernel.fork("run", { revision, runId: `fork${revision}`, edit: moody }),
+            layer
+          )
+          const replaying = Effect.provide(
+            Kernel.replay(agent, id),
+            Layer.provideMerge(kernelOn(store, closed), closed)
+          )
+          const copied = yield* replaying
+          assert.deepStrictEqual([copied.state.revision, copied.lives, copied.events.length], [revision, 0, 0])
+          const inFlight = copied.state.currentTurn?.inFlight.map((call) => call.toolCallId) ?? []
+          const replay = Object.fromEntries(inFlight.map((toolCallId) => [toolCallId, "retry" as const]))
+          yield* Effect.provide(Kernel.resume(agent, id, { replay }), layer)
+          const replayed = yield* replaying
+          assert.strictEqual(replayed.state.status.type, "completed")
+          const records = yield* Effect.provide(Kernel.recordsOf(id), layer)
+          const anew = records.filter((record) => record.runId !== id || record.revision > revision)
+          assert.strictEqual(replayed.events.filter(isPhase).length, anew.flatMap((record) => record.events).length)
+        }
+      }
+    })
+  )
+
   it.live("a run that is not there is not found", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ name: "a", instructions: "", model })
@@ -206,6 +239,14 @@ const conversations: ReadonlyArray<ReadonlyArray<MockProvider.Reply>> = [
     new Provider.ProviderError({ provider: "mock", reason: "overloaded", detail: "busy", status: 529 })
   ]
 ]
+
+/** A change no run makes itself. */
+const moody = (record: RunState.RunRecord): RunState.RunRecord => ({
+  ...record,
+  delta: { ...record.delta, context: { mood: record.revision } }
+})
+
+const isPhase = (event: RunEvent.RunEvent) => "revision" in event
 
 /** What models and the run itself tell; the events of skills are theirs. */
 const isOfModel = ({ type }: RunEvent.RunEvent) => !/^(skill|protocol|builtin|task|workflow)_/.test(type)
