@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import type { Spent } from "../Budget.ts"
 import type { CallResult } from "../Call.ts"
 import type { Content } from "../Content.ts"
 import { ExtensionFailed, type KernelError, MiddlewareTermination, ProviderError, RunNotFound } from "../KernelError.ts"
@@ -89,7 +90,8 @@ export const replay = /*#__PURE__*/ Effect.fnUntraced(function* (
       continue
     }
     const machine = world.boot(life)
-    const stage = staged(ground, tape, store, machine, events, repliesOf(heard))
+    const before = Option.getOrUndefined(yield* store.load(root))
+    const stage = staged(ground, tape, store, machine, events, repliesOf(heard), Tree.spentOf(before))
     const fiber = machine.start(yield* begun(stage, tape, store, root), context)
     yield* drive(world, () => tape.fault !== undefined || tape.isOver() || fiber.pollUnsafe() !== undefined)
     if (!tape.isOver() && tape.fault === undefined) {
@@ -156,7 +158,8 @@ const staged = (
   store: RunStore.Shape,
   machine: Machine,
   events: Array<RunEvent>,
-  replies: Replies
+  replies: Replies,
+  spent: Spent
 ): Ground => {
   // Runs that came past the end of their process: what they do there was never stored, and is not told.
   const beyond = new Set<string>()
@@ -185,7 +188,7 @@ const staged = (
       isWaiting: () => saidNext(tape).length > 0,
       look: Effect.sync(() => ({ messages: saidNext(tape), take: () => {} }))
     },
-    tree: Tree.make(ground.agent.budget, ground.agent.spawn ?? ground.tree.spawn, Tree.spentOf(undefined)),
+    tree: Tree.make(ground.agent.budget, ground.agent.spawn ?? ground.tree.spawn, spent),
     tell: (event) => {
       if (!beyond.has(event.runId)) events.push(event)
     },

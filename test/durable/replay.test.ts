@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import {
   Agent,
+  Hooks,
   Kernel,
   KernelError,
   MediaStore,
@@ -188,6 +189,38 @@ describe("Kernel.replay (R-26)", () => {
           assert.strictEqual(replayed.events.filter(isPhase).length, anew.flatMap((record) => record.events).length)
         }
       }
+    })
+  )
+
+  it.live("a life that was taken up counts what those before it used: an empty budget stops it again (CP-15)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const agent = Agent.make({
+        name: "a",
+        instructions: "",
+        model,
+        skills: "all",
+        dialect: "tools",
+        budget: { maxTokens: 150 }
+      })
+      const paying = (id: string) => ({
+        calls: [{ id, name: "pay", params: {} }],
+        usage: { inputTokens: { total: 100 }, outputTokens: { total: 0 } }
+      })
+      const parts = Layer.merge(talkative, MockProvider.layer(paying("a"), paying("b")))
+      const layer = kernelOn(store, parts)
+      let pauses = 0
+      const hooks = Hooks.layer({
+        onToolCallsCompleted: () => Effect.sync(() => (pauses++ === 0 ? Hooks.pause() : {}))
+      })
+      const paused = yield* Effect.flip(Effect.provide(Kernel.run(agent, "go", { runId: "run" }), [layer, hooks]))
+      assert.instanceOf(paused, KernelError.RunPaused)
+      const spent = yield* Effect.flip(Effect.provide(Kernel.resume(agent, "run"), layer))
+      assert.instanceOf(spent, KernelError.BudgetExhaustedError)
+      pauses = 0
+      const replayed = yield* Effect.provide(Kernel.replay(agent, "run"), [kernelOn(store, forbidden), hooks])
+      assert.strictEqual(replayed.lives, 2)
+      assert.strictEqual(replayed.state.status.type, "failed")
     })
   )
 
