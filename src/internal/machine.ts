@@ -87,6 +87,11 @@ export class Machine implements Scheduler.Scheduler {
     })
   }
 
+  /** Waits until nothing else can move, for no time. Of those who wait so, the one with the lowest place goes on first. */
+  giveWay(place: number): Effect.Effect<void> {
+    return sleepUntil(this, Number.MIN_SAFE_INTEGER + place)
+  }
+
   stop(): void {
     if (this.status === "running") this.status = "stopped"
   }
@@ -113,17 +118,16 @@ const clockOf = (machine: Machine): Clock.Clock => {
     currentTimeNanos: Effect.sync(nanos),
     monotonicTimeNanosUnsafe: monotonic,
     monotonicTimeNanos: Effect.sync(monotonic),
-    sleep: (duration) =>
-      Effect.callback<void>((resume) => {
-        const sleeper = {
-          at: machine.world.now + Duration.toMillis(duration),
-          wake: () => machine.add(() => resume(Effect.void))
-        }
-        if (machine.status !== "dead") machine.sleepers.add(sleeper)
-        return Effect.sync(() => machine.sleepers.delete(sleeper))
-      })
+    sleep: (duration) => Effect.suspend(() => sleepUntil(machine, machine.world.now + Duration.toMillis(duration)))
   }
 }
+
+const sleepUntil = (machine: Machine, at: number): Effect.Effect<void> =>
+  Effect.callback<void>((resume) => {
+    const sleeper = { at, wake: () => machine.add(() => resume(Effect.void)) }
+    if (machine.status !== "dead") machine.sleepers.add(sleeper)
+    return Effect.sync(() => machine.sleepers.delete(sleeper))
+  })
 
 /** Machines that share one time. */
 export class World {

@@ -27,7 +27,7 @@ import * as Begin from "./begin.ts"
 import { drive, type Machine, World } from "./machine.ts"
 import type { Ground } from "./run.ts"
 import { stored } from "./stored.ts"
-import { Tape } from "./tape.ts"
+import { isEndOfRun, Tape } from "./tape.ts"
 import * as Tree from "./tree.ts"
 
 /** What a replay gave: the same events, of a fork those after what it copied, and where the run stands at the end. */
@@ -163,8 +163,8 @@ const staged = (
 ): Ground => {
   // Runs that came past the end of their process: what they do there was never stored, and is not told.
   const beyond = new Set<string>()
-  const held = (record: RunRecord) =>
-    Effect.suspend(() => {
+  const held = (record: RunRecord) => {
+    const play = Effect.suspend(() => {
       const plays = tape.plays(record)
       if (tape.fault !== undefined) return Effect.never
       if (!plays) {
@@ -174,13 +174,22 @@ const staged = (
       machine.world.now = tape.timeOf(record.runId) ?? machine.world.now
       return Effect.orDie(append(store, record))
     })
-  const watched: RunStore.Shape = { ...store, create: held, commit: held }
+    const ends = record.events.some(isEndOfRun)
+    return Effect.suspend(() => inTurn(machine, ends ? tape.placeOfRun(record.runId) : undefined, play))
+  }
+  // A task that had ended before only tells its end again: nothing of it is stored.
+  const load = (runId: string) =>
+    Effect.flatMap(store.load(runId), (state) => {
+      const isOver = Option.isSome(state) && state.value.status.type === "completed"
+      return inTurn(machine, isOver ? tape.placeOfRun(runId) : undefined, Effect.succeed(state))
+    })
+  const watched: RunStore.Shape = { ...store, create: held, commit: held, load }
   return {
     ...ground,
     store: watched,
     workerId: tape.life,
     clock: machine.clock,
-    middleware: [played(tape, replies)],
+    middleware: [played(tape, machine, replies)],
     parts: ground.parts || replies.size > 0,
     telemetry: undefined,
     stop: undefined,
@@ -200,8 +209,12 @@ const staged = (
 /** What was said to the run before the turn that comes next. */
 const saidNext = (tape: Tape): ReadonlyArray<Message> => tape.nextTurn(tape.root)?.steering ?? []
 
+/** What has a place among others happens in its turn, once nothing else can: others may still be launched before it. */
+const inTurn = <A, E>(machine: Machine, place: number | undefined, happens: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  place === undefined ? happens : Effect.andThen(machine.giveWay(place), happens)
+
 /** Models and calls give what they gave; what never ended then never ends now. */
-const played = (tape: Tape, replies: Replies): Middleware => ({
+const played = (tape: Tape, machine: Machine, replies: Replies): Middleware => ({
   callModel: (call, next) =>
     Stream.suspend(() => {
       const event = tape.next(call.runId)?.events[0]
@@ -212,8 +225,8 @@ const played = (tape: Tape, replies: Replies): Middleware => ({
       const provider = { name, stream: () => Stream.fromIterable(parts) }
       return next({ ...call, provider, request: { ...call.request, model: { ...call.request.model, id } } })
     }),
-  callTool: ({ call, runId, step }) =>
-    Effect.suspend((): ToolEffect => {
+  callTool: ({ call, runId, step }) => {
+    const ended = Effect.suspend((): ToolEffect => {
       const result = tape.resultOf(runId, step, call.toolCallId)
       if (result !== undefined) return Effect.succeed(result)
       const event = tape.next(runId)?.events[0]
@@ -225,6 +238,8 @@ const played = (tape: Tape, replies: Replies): Middleware => ({
       }
       return Effect.never
     })
+    return Effect.suspend(() => inTurn(machine, tape.placeOfCall(runId, step, call.toolCallId), ended))
+  }
 })
 
 const texts = (fields: unknown): { readonly [key: string]: string } =>

@@ -3,7 +3,9 @@
  *
  * A tape is played life by life: one life is what one process did, from its
  * first record to its last. Events of a run come in the order of its journal;
- * only calls that run at once may end in another order.
+ * only calls that run at once may end in another order. They are asked to end in
+ * the order of their tape: a hook that stops a run then finds the others where
+ * it found them.
  *
  * @since 0.1.0
  */
@@ -33,7 +35,10 @@ export class Tape {
   readonly #tracks = new Map<string, Track>()
   /** Records of each life that were not played. */
   readonly #left = new Map<string, number>()
-  readonly #results = new Map<string, CallResult>()
+  /** How each call ended in each life, and each task, known by its run: where its call did not end, as the run did. */
+  readonly #ends = new Map<string, RunRecord>()
+  /** All records in the order of time, and where each of them comes. */
+  readonly #places: ReadonlyMap<RunRecord, number>
 
   constructor(root: string, records: ReadonlyArray<RunRecord>) {
     this.root = root
@@ -41,16 +46,19 @@ export class Tape {
       const inOrder = own.toSorted((a, b) => a.revision - b.revision)
       const first = copiesOf(inOrder)
       this.#tracks.set(runId, { records: inOrder, played: inOrder.map((_, index) => index < first), first })
-      for (const { events, workerId } of inOrder.slice(first)) {
+      for (const record of inOrder.slice(first)) {
+        const { events, workerId } = record
         this.#left.set(workerId, (this.#left.get(workerId) ?? 0) + 1)
         for (const event of events) {
+          const key = endOfRun(workerId, runId)
+          if (isEndOfRun(event) && !this.#ends.has(key)) this.#ends.set(key, record)
           if (event.type !== "tool_call_completed") continue
-          const result = event.spent === undefined ? event.result : { ...event.result, spent: event.spent }
-          // A vendor may give the id of a call again on a later turn.
-          this.#results.set(JSON.stringify([runId, workerId, event.step, event.toolCallId]), result)
+          this.#ends.set(endOfCall(workerId, runId, event.step, event.toolCallId), record)
+          if (event.result.kind === "task") this.#ends.set(endOfRun(workerId, event.toolCallId), record)
         }
       }
     }
+    this.#places = placesOf([...this.#tracks.values()].map((track) => track.records))
     const own = this.recordsOf(root)
     this.copied = own.slice(0, copiesOf(own))
     this.lives = [...new Set(own.slice(this.copied.length).map((record) => record.workerId))]
@@ -86,7 +94,28 @@ export class Tape {
 
   /** What a call gave in this life, if it ended in it. */
   resultOf(runId: string, step: number, toolCallId: string): CallResult | undefined {
-    return this.#results.get(JSON.stringify([runId, this.life, step, toolCallId]))
+    const [event] = this.#ends.get(endOfCall(this.life, runId, step, toolCallId))?.events ?? []
+    if (event?.type !== "tool_call_completed") return undefined
+    return event.spent === undefined ? event.result : { ...event.result, spent: event.spent }
+  }
+
+  /** Where the end of a call comes among all that happened: nowhere when nothing is left that came before. */
+  placeOfCall(runId: string, step: number, toolCallId: string): number | undefined {
+    return this.#placeOf(this.#ends.get(endOfCall(this.life, runId, step, toolCallId)))
+  }
+
+  /** Where the end of a task comes, which is that of its call where there is one. The whole waits for nobody. */
+  placeOfRun(runId: string): number | undefined {
+    if (runId === this.root) return undefined
+    const end = this.#ends.get(endOfRun(this.life, runId))
+    // Of a call that did not end the tape tells nothing: all that may be launched before comes before.
+    return end?.runId === runId ? this.#places.get(end) : this.#placeOf(end)
+  }
+
+  #placeOf(end: RunRecord | undefined): number | undefined {
+    if (end === undefined) return this.#places.size
+    const track = this.#tracks.get(end.runId)
+    return track?.records[track.first] === end ? undefined : this.#places.get(end)
   }
 
   /** When the run goes on: the time of its next record. */
@@ -157,6 +186,38 @@ const copiesOf = (records: ReadonlyArray<RunRecord>): number => {
   const event = records[0]?.events[0]
   const forkedFrom = event?.type === "run_started" ? event.forkedFrom : undefined
   return records.filter(({ revision }) => isCopied({ forkedFrom }, revision)).length
+}
+
+/** A vendor may give the id of a call again on a later turn. */
+const endOfCall = (life: string, runId: string, step: number, toolCallId: string): string =>
+  JSON.stringify([life, runId, step, toolCallId])
+
+const endOfRun = (life: string, runId: string): string => JSON.stringify([life, runId])
+
+/** Whether a run has ended, for now. */
+export const isEndOfRun = ({ type }: PhaseEvent): boolean =>
+  type === "run_completed" || type === "run_failed" || type === "paused"
+
+/**
+ * All records in the order of time, which within a run is that of its journal, whatever its clock did. What happened
+ * at one instant happened to tasks first, and then to who waits for them; which of several tasks ended first nobody
+ * knows then: they share a place.
+ */
+const placesOf = (runs: ReadonlyArray<ReadonlyArray<RunRecord>>): ReadonlyMap<RunRecord, number> => {
+  const placed = runs.flatMap((records) => {
+    let at = -Infinity
+    const depth = records[0]?.events[0]?.depth ?? 0
+    return records.map((record) => ({ record, depth, at: (at = Math.max(at, record.createdAt)) }))
+  })
+  placed.sort((a, b) => a.at - b.at || b.depth - a.depth)
+  let instant = 0
+  return new Map(
+    placed.map(({ at, depth, record }, place) => {
+      const before = placed[place - 1]
+      if (before?.at !== at || before.depth !== depth) instant = place
+      return [record, record.events.some(isEndOfRun) ? instant : place]
+    })
+  )
 }
 
 /** Calls that run at once may end in another order. */

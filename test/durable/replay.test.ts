@@ -1,11 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Fiber, Layer, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import {
   Agent,
   Hooks,
   Kernel,
   KernelError,
   MediaStore,
+  Policy,
   ProtocolRegistry,
   Provider,
   type RunEvent,
@@ -15,7 +17,10 @@ import {
   SkillRegistry
 } from "kernai"
 import { CrashMatrix, MockProvider } from "kernai/testing"
+import { command, final } from "../support/blocks.ts"
 import { subjects } from "../support/crashScripts.ts"
+import { kernel } from "../support/kernel.ts"
+import { agent, plan, play, slow, stored } from "../support/workflow.ts"
 
 /** Nothing outside may be reached: no model, no skill. */
 const forbidding = (...names: ReadonlyArray<string>) =>
@@ -221,6 +226,87 @@ describe("Kernel.replay (R-26)", () => {
       const replayed = yield* Effect.provide(Kernel.replay(agent, "run"), [kernelOn(store, forbidden), hooks])
       assert.strictEqual(replayed.lives, 2)
       assert.strictEqual(replayed.state.status.type, "failed")
+    })
+  )
+
+  it.effect("a hook that stopped a run beside other calls finds them as it found them, not begun or ended", () =>
+    Effect.gen(function* () {
+      const durations = { a: 300, b: 100, c: 200 }
+      const names = Object.keys(durations)
+      const waits = Object.entries(durations).map(([name, takes]) =>
+        Skill.dynamic(name, {
+          description: name,
+          inputSchema: { type: "object" },
+          execute: () => Effect.as(Effect.sleep(takes), name)
+        })
+      )
+      const calls = names.map((name) => ({ id: name, name, params: {} }))
+      const parts = Layer.merge(SkillRegistry.layer(...waits), MockProvider.layer({ calls }, "done"))
+      const make = (concurrency: number) =>
+        Agent.make({ name: "n", instructions: "", model, skills: "all", dialect: "tools", concurrency })
+      const shown = ({ op, events, delta }: RunState.RunRecord) =>
+        events[0]?.type === "tool_call_completed" ? `${events[0].toolCallId} ended` : (delta.launched?.[0] ?? op)
+      for (const [first, asItWas] of [
+        ["b", ["a", "b", "b ended", "a ended", "pause"]],
+        ["a", ["a", "b", "b ended", "c", "a ended", "c ended", "pause"]]
+      ] as const) {
+        const store = yield* RunStore.makeMemory
+        const hooks = Hooks.layer({
+          onToolCallCompleted: ({ result }) =>
+            Effect.succeed(result.toolCallId === first ? Hooks.pause("look") : undefined)
+        })
+        const run = yield* Effect.forkChild(
+          Effect.exit(Effect.provide(Kernel.run(make(2), "go", { runId: "run" }), [kernelOn(store, parts), hooks]))
+        )
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.join(run)
+        const journal = yield* Stream.runCollect(store.read("run", 8))
+        assert.deepStrictEqual(journal.map(shown).slice(-asItWas.length), [...asItWas])
+        const replaying = Effect.provide(Kernel.replay(make(2), "run"), [kernelOn(store, forbidding(...names)), hooks])
+        assert.strictEqual((yield* replaying).state.status.type, "paused")
+      }
+      // Where nobody stopped it, how many run at once is no difference.
+      const store = yield* RunStore.makeMemory
+      const run = yield* Effect.forkChild(
+        Effect.provide(Kernel.run(make(2), "go", { runId: "run" }), kernelOn(store, parts))
+      )
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(run)
+      for (const concurrency of [1, 3]) {
+        yield* Effect.provide(Kernel.replay(make(concurrency), "run"), kernelOn(store, forbidding(...names)))
+      }
+    })
+  )
+
+  it.effect("tasks end, and wait for a person, in the order in which they did", () =>
+    Effect.gen(function* () {
+      const pay = Skill.dynamic("pay", {
+        description: "pays",
+        inputSchema: { type: "object" },
+        execute: () => Effect.succeed("paid")
+      })
+      const script = {
+        root: [plan(["a", "b", { id: "c", depends_on: ["b"] }]), final("ok")],
+        tasks: {
+          a: [slow(3_000, command("pay")), final("A")],
+          b: [slow(1_000, command("pay")), final("B")],
+          c: [final("C")]
+        }
+      }
+      const stopped = Hooks.layer({
+        onToolCallCompleted: ({ result, state }) =>
+          Effect.succeed(state.depth === 0 && result.toolName === "b" ? Hooks.pause("look") : undefined)
+      })
+      const asked = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
+      for (const reason of ["look", "approval_required"]) {
+        yield* Effect.gen(function* () {
+          yield* play(script, { agent: { taskConcurrency: 2 } })
+          const { status } = yield* stored("run")
+          assert.deepStrictEqual([status.type, "reason" in status && status.reason], ["paused", reason])
+          const { state } = yield* Kernel.replay(agent({ taskConcurrency: 2 }), "run")
+          assert.deepStrictEqual({ ...state.status, createdAt: 0 }, { ...status, createdAt: 0 })
+        }).pipe(Effect.provide(Layer.merge(kernel(pay), reason === "look" ? stopped : asked)))
+      }
     })
   )
 
