@@ -26,7 +26,7 @@ import type { StreamPart } from "../StreamPart.ts"
 import * as Begin from "./begin.ts"
 import { drive, type Machine, World } from "./machine.ts"
 import type { Ground } from "./run.ts"
-import { stored } from "./stored.ts"
+import { stored, storedTasks } from "./stored.ts"
 import { isEndOfRun, Tape } from "./tape.ts"
 import * as Tree from "./tree.ts"
 
@@ -128,6 +128,13 @@ const begun = /*#__PURE__*/ Effect.fnUntraced(function* (
   for (const { delta } of own) {
     for (const id of delta.retried ?? []) replay[id] = "retry"
     for (const result of delta.resolved ?? []) replay[result.toolCallId] = { resolve: known(result) }
+  }
+  if (first?.op === "resume") {
+    // What was taken up had a verdict on each call of its tasks, too. One that was not needed is nowhere told.
+    const tasks = yield* storedTasks(store, state)
+    for (const { currentTurn } of tasks.values()) {
+      for (const { toolCallId } of currentTurn?.inFlight ?? []) replay[toolCallId] ??= "retry"
+    }
   }
   const delta = first?.op === "resume" ? first.delta : {}
   return Begin.resume(ground, state, {

@@ -16,11 +16,11 @@ import {
   Skill,
   SkillRegistry
 } from "kernai"
-import { CrashMatrix, MockProvider } from "kernai/testing"
+import { CrashMatrix, MockProvider, Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { subjects } from "../support/crashScripts.ts"
 import { kernel } from "../support/kernel.ts"
-import { agent, plan, play, slow, stored } from "../support/workflow.ts"
+import { agent, plan, play, slow, stored, takeUp } from "../support/workflow.ts"
 
 /** Nothing outside may be reached: no model, no skill. */
 const forbidding = (...names: ReadonlyArray<string>) =>
@@ -307,6 +307,36 @@ describe("Kernel.replay (R-26)", () => {
           assert.deepStrictEqual({ ...state.status, createdAt: 0 }, { ...status, createdAt: 0 })
         }).pipe(Effect.provide(Layer.merge(kernel(pay), reason === "look" ? stopped : asked)))
       }
+    })
+  )
+
+  it.effect("a verdict about a call of a task counts as given, though the run was paused before it was needed", () =>
+    Effect.gen(function* () {
+      const pay = Skill.dynamic("pay", {
+        description: "pays",
+        inputSchema: { type: "object" },
+        execute: () => Effect.never
+      })
+      const script = {
+        root: [plan(["a", "b"]), final("ok")],
+        tasks: { a: [slow(1_000, final("A"))], b: [command("pay")] }
+      }
+      let asked = 0
+      const hooks = Hooks.layer({
+        onToolCallCompleted: () =>
+          Effect.suspend(() => (asked++ === 0 ? Effect.never : Effect.succeed(Hooks.pause("look"))))
+      })
+      yield* Effect.gen(function* () {
+        const provider = Scenario.scripted(script)
+        const run = yield* Effect.forkChild(Kernel.run(agent(), "go", { runId: "run", provider }))
+        yield* TestClock.adjust("1 minute")
+        yield* Fiber.interrupt(run)
+        yield* takeUp(script, { replay: { "run:t1/b:t1.0": "retry" } })
+        assert.strictEqual((yield* stored("run")).status.type, "paused")
+        asked = 0
+        const { lives, state } = yield* Kernel.replay(agent(), "run")
+        assert.deepStrictEqual([lives, state.status.type], [2, "paused"])
+      }).pipe(Effect.provide(Layer.merge(kernel(pay), hooks)))
     })
   )
 
