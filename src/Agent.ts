@@ -268,14 +268,6 @@ export function fromConfig(
 }
 
 /**
- * The JSON Schema of a config, for editors and for whoever writes one.
- *
- * @category config
- * @since 0.1.0
- */
-export const configJsonSchema = (): JsonObject => Configs.jsonSchema()
-
-/**
  * The names an agent lists: undefined for none, `all`, or the names.
  *
  * @category getters

@@ -222,17 +222,6 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
   )
 })
 
-describe("Agent.configJsonSchema", () => {
-  it("describes every key in words, and lets others be", () => {
-    const schema = Agent.configJsonSchema()
-    const properties = schema["properties"] as { readonly [key: string]: { readonly description?: string } }
-    assert.deepStrictEqual(Object.keys(properties).toSorted(), Object.keys(Config.fields).toSorted())
-    for (const [key, { description }] of Object.entries(properties)) assert.isNotEmpty(description, key)
-    assert.deepStrictEqual(schema["required"], ["system_prompt", "model"])
-    assert.isTrue(schema["additionalProperties"])
-  })
-})
-
 describe("the JSON Schema of an answer", () => {
   class City extends Schema.Class<City>("City")({ name: Schema.String }) {}
   class Trip extends Schema.Class<Trip>("Trip")({ from: City, via: Schema.Array(City) }) {}

@@ -22,6 +22,7 @@ import * as Yaml from "../internal/yaml.ts"
 import { AgentConfigInvalid, ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import type { AnySkill } from "../Skill.ts"
+import * as Schemas from "./internal/agentSchema.ts"
 import { readText } from "./internal/disk.ts"
 
 export {
@@ -48,7 +49,7 @@ const maxBytes = 256 * 1024
  * @category schemas
  * @since 0.1.0
  */
-export const jsonSchema: () => JsonObject = Agents.configJsonSchema
+export const jsonSchema: () => JsonObject = Schemas.jsonSchema
 
 /**
  * Reads an agent from the text of a file.

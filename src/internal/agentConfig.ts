@@ -28,11 +28,6 @@ export interface Told extends Options<never> {
   readonly skills?: "all" | ReadonlyArray<string>
 }
 
-const describe = <S extends Schema.Top>(schema: S, description: string): S["Rebuild"] =>
-  schema.annotate({ description })
-
-const key = <S extends Schema.Top>(schema: S, description: string) => Schema.optionalKey(describe(schema, description))
-
 // In one function, so that whoever uses no config has none in the bundle.
 const describeConfig = () => {
   const strings = Schema.Array(Schema.String)
@@ -68,50 +63,39 @@ const describeConfig = () => {
   })
 
   return Schema.Struct({
-    version: key(Schema.Literal(1), "The version of this format"),
-    name: key(Schema.NonEmptyString, "Who the agent is in logs and events"),
-    description: key(Schema.String, "What it is for"),
-    system_prompt: describe(Schema.String, "Its instructions"),
-    model: describe(
-      Schema.Union([Schema.NonEmptyString, ModelConfig]),
-      "`<provider>/<model>`, or all that is known of a model"
+    version: Schema.optionalKey(Schema.Literal(1)),
+    name: Schema.optionalKey(Schema.NonEmptyString),
+    description: Schema.optionalKey(Schema.String),
+    system_prompt: Schema.String,
+    model: Schema.Union([Schema.NonEmptyString, ModelConfig]),
+    skills: Schema.optionalKey(Schema.Union([Schema.Literal("all"), strings, Schema.Null])),
+    protocols: Schema.optionalKey(Schema.NullOr(strings)),
+    gate: Schema.optionalKey(Schema.Literals(["dispatch", "listing"])),
+    max_steps: Schema.optionalKey(atLeast(0)),
+    max_turns: Schema.optionalKey(atLeast(0)),
+    prose: Schema.optionalKey(Schema.Literals(["auto", "final", "corrective"])),
+    dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
+    markups: Schema.optionalKey(
+      Schema.Array(Schema.Literals(["tool_call", "function", "invoke", "bracket", "fenced", "json"]))
     ),
-    skills: key(
-      Schema.Union([Schema.Literal("all"), strings, Schema.Null]),
-      "The skills it may call: `all`, or a list of names; none when null or left out"
+    grammar: Schema.optionalKey(Schema.Boolean),
+    concurrency: Schema.optionalKey(atLeast(1)),
+    task_concurrency: Schema.optionalKey(atLeast(1)),
+    max_repeats: Schema.optionalKey(atLeast(1)),
+    temperature: Schema.optionalKey(amount),
+    max_tokens: Schema.optionalKey(atLeast(1)),
+    top_p: Schema.optionalKey(amount.check(Schema.isLessThanOrEqualTo(1))),
+    stop_sequences: Schema.optionalKey(strings),
+    seed: Schema.optionalKey(Schema.Int),
+    thinking: Schema.optionalKey(
+      Schema.Struct({ budget: Schema.optionalKey(Schema.Natural), effort: Schema.optionalKey(Schema.String) })
     ),
-    protocols: key(Schema.NullOr(strings), "The protocols it may speak; all that are registered when null or left out"),
-    gate: key(
-      Schema.Literals(["dispatch", "listing"]),
-      "Whether `skills` is enforced when a call runs, or only listed"
-    ),
-    max_steps: key(atLeast(0), "Turns before the run stops without an answer"),
-    max_turns: key(atLeast(0), "Another name of max_steps"),
-    prose: key(Schema.Literals(["auto", "final", "corrective"]), "What text without blocks means"),
-    dialect: key(Schema.Literals(["blocks", "tools"]), "Blocks in text, or native tool calls"),
-    markups: key(
-      Schema.Array(Schema.Literals(["tool_call", "function", "invoke", "bracket", "fenced", "json"])),
-      "Other markup its model's calls are understood in"
-    ),
-    grammar: key(Schema.Boolean, "Whether its replies are held to the grammar of its dialect, where a provider can"),
-    concurrency: key(atLeast(1), "Calls of one reply that may run at once"),
-    task_concurrency: key(atLeast(1), "Tasks of a workflow that may run at once"),
-    max_repeats: key(atLeast(1), "How often the same calls may give the same results in a row"),
-    temperature: key(amount, "How freely the model chooses"),
-    max_tokens: key(atLeast(1), "The longest reply, in tokens"),
-    top_p: key(amount.check(Schema.isLessThanOrEqualTo(1)), "The share of the likeliest tokens to choose from"),
-    stop_sequences: key(strings, "Texts that end a reply"),
-    seed: key(Schema.Int, "Makes choices repeatable, where a provider can"),
-    thinking: key(
-      Schema.Struct({ budget: Schema.optionalKey(Schema.Natural), effort: Schema.optionalKey(Schema.String) }),
-      "How much the model may think before it answers"
-    ),
-    provider_options: key(Schema.Record(Schema.String, Schema.Json), "Further options, by the name of the provider"),
-    budget: key(BudgetConfig, "What a run may spend"),
-    spawn: key(SpawnConfig, "How many runs it may start, and how deep"),
-    context_window: key(atLeast(1), "Tokens a prompt may take"),
-    reserved_output_tokens: key(atLeast(0), "Tokens kept free for the reply"),
-    output_schema: key(Schema.Record(Schema.String, Schema.Json), "JSON Schema of a typed answer")
+    provider_options: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+    budget: Schema.optionalKey(BudgetConfig),
+    spawn: Schema.optionalKey(SpawnConfig),
+    context_window: Schema.optionalKey(atLeast(1)),
+    reserved_output_tokens: Schema.optionalKey(atLeast(0)),
+    output_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
   })
 }
 
@@ -317,18 +301,3 @@ const writeModel = ({ capabilities, contextWindow, id, maxOutputTokens, price, p
             cached_per_million: price.cachedPerMillion
           })
   })
-
-/** The JSON Schema of a config. */
-export const jsonSchema = (): JsonObject => {
-  const { definitions, schema } = Schema.toJsonSchemaDocument(Config)
-  const own = {
-    $schema: "https://json-schema.org/draft/2020-12/schema",
-    title: "kernai agent",
-    description: "An agent: who runs, with which model and rights",
-    ...schema,
-    // A config may hold more than is known here: it is kept (AC-23).
-    additionalProperties: true
-  }
-  const whole = Object.keys(definitions).length === 0 ? own : { ...own, $defs: definitions }
-  return jsonObject(JSON.parse(JSON.stringify(whole)))
-}

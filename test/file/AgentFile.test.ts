@@ -6,6 +6,7 @@ import { AgentFile } from "kernai/file"
 import { MockProvider } from "kernai/testing"
 import { readFileSync } from "node:fs"
 import { kernel } from "../support/kernel.ts"
+import { Config } from "../../src/internal/agentConfig.ts"
 
 const yaml = `
 name: librarian
@@ -133,13 +134,18 @@ describe("AgentFile", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it("publishes a JSON Schema that knows its own files", () => {
+  it("publishes a JSON Schema that says what every key is, and lets others be", () => {
     const schema = AgentFile.jsonSchema()
     const published: unknown = JSON.parse(readFileSync(new URL("../../agent.schema.json", import.meta.url), "utf8"))
     assert.deepStrictEqual(published, schema, "agent.schema.json is not what AgentFile.jsonSchema() gives")
     assert.strictEqual(schema["title"], "kernai agent")
-    const validate = Schema.is(Schema.Struct({ properties: Schema.Record(Schema.String, Schema.Json) }))
-    assert.isTrue(validate(schema))
+    assert.deepStrictEqual(schema["required"], ["system_prompt", "model"])
+    assert.isTrue(schema["additionalProperties"])
+    const Described = Schema.Struct({ description: Schema.NonEmptyString })
+    const { properties } = Schema.decodeUnknownSync(
+      Schema.Struct({ properties: Schema.Record(Schema.String, Described) })
+    )(schema)
+    assert.deepStrictEqual(Object.keys(properties), Object.keys(Config.fields))
     assert.isTrue(Result.isSuccess(Agent.fromConfig({ system_prompt: "", model: "m" })))
   })
 })

@@ -1,0 +1,66 @@
+/**
+ * The JSON Schema of an agent file, with a word about every key.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+import { Config } from "../../internal/agentConfig.ts"
+import type { JsonObject } from "../../internal/json.ts"
+import { jsonObject } from "../../internal/json.ts"
+
+const words: { readonly [K in keyof typeof Config.fields]: string } = {
+  version: "The version of this format",
+  name: "Who the agent is in logs and events",
+  description: "What it is for",
+  system_prompt: "Its instructions",
+  model: "`<provider>/<model>`, or all that is known of a model",
+  skills: "The skills it may call: `all`, or a list of names; none when null or left out",
+  protocols: "The protocols it may speak; all that are registered when null or left out",
+  gate: "Whether `skills` is enforced when a call runs, or only listed",
+  max_steps: "Turns before the run stops without an answer",
+  max_turns: "Another name of max_steps",
+  prose: "What text without blocks means",
+  dialect: "Blocks in text, or native tool calls",
+  markups: "Other markup its model's calls are understood in",
+  grammar: "Whether its replies are held to the grammar of its dialect, where a provider can",
+  concurrency: "Calls of one reply that may run at once",
+  task_concurrency: "Tasks of a workflow that may run at once",
+  max_repeats: "How often the same calls may give the same results in a row",
+  temperature: "How freely the model chooses",
+  max_tokens: "The longest reply, in tokens",
+  top_p: "The share of the likeliest tokens to choose from",
+  stop_sequences: "Texts that end a reply",
+  seed: "Makes choices repeatable, where a provider can",
+  thinking: "How much the model may think before it answers",
+  provider_options: "Further options, by the name of the provider",
+  budget: "What a run may spend",
+  spawn: "How many runs it may start, and how deep",
+  context_window: "Tokens a prompt may take",
+  reserved_output_tokens: "Tokens kept free for the reply",
+  output_schema: "JSON Schema of a typed answer"
+}
+
+const says = (key: string): JsonObject => {
+  const description = Object.entries(words).find(([name]) => name === key)?.[1]
+  return description === undefined ? {} : { description }
+}
+
+/** What an editor checks a file by. */
+export const jsonSchema = (): JsonObject => {
+  const { definitions, schema } = Schema.toJsonSchemaDocument(Config)
+  const { properties, ...plain } = jsonObject(JSON.parse(JSON.stringify(schema)))
+  const described = Object.entries(jsonObject(properties)).map(([key, value]) => [
+    key,
+    { ...jsonObject(value), ...says(key) }
+  ])
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "kernai agent",
+    description: "An agent: who runs, with which model and rights",
+    ...plain,
+    properties: Object.fromEntries(described),
+    // A config may hold more than is known here: it is kept (AC-23).
+    additionalProperties: true,
+    ...(Object.keys(definitions).length === 0 ? {} : { $defs: jsonObject(JSON.parse(JSON.stringify(definitions))) })
+  }
+}
