@@ -14,14 +14,14 @@ import * as Calls from "../Call.ts"
 import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
 import type { KernelError, StoreError } from "../KernelError.ts"
-import { ApprovalNotFound, InFlightToolCalls, RewindNotAllowed, RunBusy } from "../KernelError.ts"
+import { InFlightToolCalls, RewindNotAllowed, RunBusy } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
 import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from "../RunState.ts"
 import { advance } from "./advance.ts"
 import { commit, emptyOutbox, flush, patiently } from "./commit.ts"
 import { effectsOf } from "./dispatch.ts"
-import { offer, questionsOf } from "./offer.ts"
+import { checkAnswers, offer, questionsOf } from "./offer.ts"
 import type { JsonObject } from "./json.ts"
 import { conclude, drive, failWith, restoreOutput } from "./loop.ts"
 import { type AnyAgent, type Ground, now, type Run } from "./run.ts"
@@ -222,18 +222,6 @@ const answersTo = (
     () => given,
     (answers, { delta }) => answers.concat(delta.answers?.filter(({ toolCallId }) => open.delete(toolCallId)) ?? [])
   )
-}
-
-/** An answer fits one open question, of the run or of a task of it, once. */
-const checkAnswers = (
-  [state, ...children]: readonly [RunState, ...Array<RunState>],
-  answers: ReadonlyArray<ApprovalAnswer>
-): Effect.Effect<void, ApprovalNotFound> => {
-  const open = new Set([state, ...children].flatMap(questionsOf))
-  for (const { toolCallId } of answers) {
-    if (!open.delete(toolCallId)) return Effect.fail(new ApprovalNotFound({ runId: state.runId, toolCallId }))
-  }
-  return Effect.void
 }
 
 const checkRewind = (state: RunState): Effect.Effect<void, RewindNotAllowed> => {

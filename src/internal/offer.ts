@@ -5,13 +5,17 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Random from "effect/Random"
 import type { KernelError, StoreError } from "../KernelError.ts"
 import { ApprovalNotFound, type RunNotFound } from "../KernelError.ts"
+import { Limits } from "../Limits.ts"
 import type { Approval, ApprovalAnswer, RunRecord, RunState } from "../RunState.ts"
 import { advance } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
+import { type CommitError, patiently } from "./commit.ts"
 import type { AnswerOptions } from "./options.ts"
+import type { Ground } from "./run.ts"
 import { stored, storedAt, storedTasks } from "./stored.ts"
 import { unanswered } from "./turnFold.ts"
 
@@ -31,7 +35,8 @@ export const offer = /*#__PURE__*/ Effect.fnUntraced(function* (
  * Answers go to the runs that asked: the run itself, or tasks below it. Those
  * are told first, so that a run that goes on finds its tasks answered. One
  * answer that fits no open question, and none is recorded (R-25); nor is any
- * when the run is not at the revision that is meant (DR-6).
+ * when the run is not at the revision that is meant (DR-6). Whoever was cut off
+ * between two of them says the same again.
  */
 export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore.Shape,
@@ -41,46 +46,83 @@ export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, KernelError> {
   const now = yield* Clock.currentTimeMillis
   const workerId = `${options.workerId ?? "local"}#${yield* Random.nextInt}`
+  const writer: Writer = { store, limits: yield* Limits, workerId, now }
   const root = yield* storedAt(store, runId, options.revision)
   const tree = yield* treeOf(store, root)
-  const open = new Set(tree.flatMap(questionsOf))
-  for (const { toolCallId } of answers) {
-    if (!open.delete(toolCallId)) return yield* new ApprovalNotFound({ runId, toolCallId })
-  }
+  yield* checkAnswers(tree, answers)
   if (root.status.type === "completed") return
   // Whoever runs it now must not be disturbed; nobody else takes it up between the answers.
-  yield* store.acquire(runId, { workerId, expiresAt: now + 10_000 }, now)
-  yield* Effect.ensuring(
-    Effect.forEach(
-      tree.toReversed(),
-      (state) => {
-        const questions = questionsOf(state)
-        const own = answers.filter(({ toolCallId }) => questions.includes(toolCallId))
-        return state === root || own.length > 0 ? record(store, state, own, now, workerId) : Effect.void
-      },
-      { discard: true }
-    ),
-    Effect.ignore(store.acquire(runId, { workerId, expiresAt: now }, now))
+  yield* Effect.uninterruptible(
+    Effect.andThen(
+      store.acquire(runId, { workerId, expiresAt: now + 10_000 }, now),
+      Effect.ensuring(
+        Effect.andThen(answerTasks(writer, tree, answers), record(writer, root, answersTo(root, answers))),
+        Effect.ignore(store.acquire(runId, { workerId, expiresAt: now }, now))
+      )
+    )
   )
 })
 
+/** A run, and those below it. */
+type Tree = readonly [RunState, ...Array<RunState>]
+
+/**
+ * An answer fits one open question, of the run or of a task of it, once (R-25). What a task was told already may be
+ * said again: whoever said it was cut off before the run itself was told.
+ */
+export const checkAnswers = (
+  [root, ...below]: Tree,
+  answers: ReadonlyArray<ApprovalAnswer>
+): Effect.Effect<void, ApprovalNotFound> => {
+  const left = new Set([root, ...below].flatMap(questionsOf))
+  const told = below.flatMap(({ approvals }) => approvals.map(({ answer }) => answer))
+  for (const answer of answers) {
+    if (left.delete(answer.toolCallId) || told.some((other) => Equal.equals(other, answer))) continue
+    return Effect.fail(new ApprovalNotFound({ runId: root.runId, toolCallId: answer.toolCallId }))
+  }
+  return Effect.void
+}
+
+/** Who records answers. */
+interface Writer extends Pick<Ground, "limits" | "store" | "workerId"> {
+  readonly now: number
+}
+
+/** Records the answers to the tasks below a run: the lowest first. */
+const answerTasks = (
+  writer: Writer,
+  [, ...below]: Tree,
+  answers: ReadonlyArray<ApprovalAnswer>
+): Effect.Effect<void, CommitError> =>
+  Effect.forEach(
+    below.toReversed(),
+    (task) => {
+      const own = answersTo(task, answers)
+      return own.length === 0 ? Effect.void : record(writer, task, own)
+    },
+    { discard: true }
+  )
+
+const answersTo = (state: RunState, answers: ReadonlyArray<ApprovalAnswer>): ReadonlyArray<ApprovalAnswer> => {
+  const questions = questionsOf(state)
+  return answers.filter(({ toolCallId }) => questions.includes(toolCallId))
+}
+
 const record = (
-  store: RunStore.Shape,
+  { now, workerId, ...writer }: Writer,
   state: RunState,
-  answers: ReadonlyArray<ApprovalAnswer>,
-  createdAt: number,
-  workerId: string
-): Effect.Effect<void, KernelError> => {
+  answers: ReadonlyArray<ApprovalAnswer>
+): Effect.Effect<void, CommitError> => {
   const record: RunRecord = {
     runId: state.runId,
     revision: state.revision + 1,
     op: "resume",
     events: [],
     delta: { resumed: true, ...(answers.length === 0 ? {} : { answers }) },
-    createdAt,
+    createdAt: now,
     workerId
   }
-  return store.commit(record, advance(state, record))
+  return patiently(writer, record, writer.store.commit(record, advance(state, record)))
 }
 
 /** The calls a run, and the tasks below it, wait with: nobody answered them yet. A run that has ended waits for nobody. */
@@ -94,13 +136,10 @@ export const questions = (
 export const questionsBelow = (
   store: RunStore.Shape,
   state: RunState
-): Effect.Effect<ReadonlyArray<Approval>, StoreError> =>
-  Effect.map(treeOf(store, state), (tree) =>
-    tree.flatMap(({ approvals, status }) => (status.type === "completed" ? [] : unanswered(approvals)))
-  )
+): Effect.Effect<ReadonlyArray<Approval>, StoreError> => Effect.map(treeOf(store, state), (tree) => tree.flatMap(open))
 
 /** A run and the tasks below it that have not ended. */
-const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<ReadonlyArray<RunState>, StoreError> => {
+const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<Tree, StoreError> => {
   if (state.status.type === "completed") return Effect.succeed([state])
   const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
     Effect.forEach(tasks.values(), (task) => treeOf(store, task))
@@ -108,6 +147,9 @@ const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<ReadonlyA
   return Effect.map(below, (below) => [state, ...below.flat()])
 }
 
+/** What a run itself waits with. One that has ended waits for nobody. */
+const open = ({ approvals, status }: RunState): ReadonlyArray<Approval> =>
+  status.type === "completed" ? [] : unanswered(approvals)
+
 /** The calls a run itself waits with, by id. */
-export const questionsOf = ({ approvals }: RunState): ReadonlyArray<string> =>
-  unanswered(approvals).map(({ toolCallId }) => toolCallId)
+export const questionsOf = (state: RunState): ReadonlyArray<string> => open(state).map(({ toolCallId }) => toolCallId)

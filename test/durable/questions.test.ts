@@ -1,8 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
-import { Agent, Kernel, KernelError, Message, Policy, Skill } from "kernai"
+import { Effect, Fiber, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { Agent, Kernel, KernelError, Message, Policy, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
+import { command, final } from "../support/blocks.ts"
 import { kernel } from "../support/kernel.ts"
+import { plan, play, takeUp } from "../support/workflow.ts"
 
 const send = Skill.make("send", {
   description: "Sends a letter",
@@ -98,5 +101,78 @@ describe("an answer to a task", () => {
         assert.include(heard, "too far")
         assert.notInclude(heard, "sent to Rome")
       }).pipe(Effect.provide([kernel(send), careful]))
+  )
+})
+
+describe("Kernel.answer", () => {
+  const script = {
+    root: [plan(["a", "b"]), final("done")],
+    tasks: { a: [command("send", { to: "Oslo" }), final("A")], b: [command("send", { to: "Rome" }), final("B")] }
+  }
+  const answers = ["a", "b"].map((id) => ({ toolCallId: `run:t1/${id}:t1.0`, approved: true, by: "Ada" }))
+  const [toA] = answers
+
+  /** Answers on a store whose second commit is made another, if at all. */
+  const answerWith = (second: (commit: ReturnType<RunStore.Shape["commit"]>) => ReturnType<RunStore.Shape["commit"]>) =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.RunStore
+      let commits = 0
+      const commit: RunStore.Shape["commit"] = (record, state) =>
+        Effect.suspend(() => (++commits === 2 ? second(store.commit(record, state)) : store.commit(record, state)))
+      return yield* Effect.provideService(Kernel.answer("run", answers), RunStore.RunStore, { ...store, commit })
+    })
+
+  const failure = (reason: RunStore.StoreError["reason"]) => () =>
+    Effect.fail(new RunStore.StoreError({ operation: "commit", reason, detail: "busy" }))
+
+  const goesOn = Effect.gen(function* () {
+    assert.deepStrictEqual(yield* Kernel.questions("run"), [])
+    assert.strictEqual((yield* takeUp(script)).text, "done")
+  })
+
+  it.effect("is not cut in half by a store that fails for a moment (R-6, DR-22)", () =>
+    Effect.gen(function* () {
+      yield* play(script)
+      const answering = yield* Effect.forkChild(answerWith(failure("unavailable")))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(answering)
+      yield* goesOn
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
+  it.effect("is not cut in half by its caller's interruption (DR-7)", () =>
+    Effect.gen(function* () {
+      yield* play(script)
+      const answering = yield* Effect.forkChild(answerWith((commit) => Effect.delay(commit, 100)))
+      yield* TestClock.adjust(50)
+      const interrupting = yield* Effect.forkChild(Fiber.interrupt(answering))
+      yield* TestClock.adjust(100)
+      yield* Fiber.join(interrupting)
+      yield* goesOn
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
+  it.effect("is taken once more, as it was, when it was cut in half after all (R-1, R-25)", () =>
+    Effect.gen(function* () {
+      yield* play(script)
+      // The tasks are told in the reverse order of the plan: b knows, a does not.
+      assert.strictEqual((yield* Effect.flip(answerWith(failure("corrupt"))))._tag, "StoreError")
+      assert.deepStrictEqual(
+        (yield* Kernel.questions("run")).map(({ toolCallId }) => toolCallId),
+        [toA?.toolCallId]
+      )
+      const other = answers.map((answer) => ({ ...answer, approved: false }))
+      assert.strictEqual((yield* Effect.flip(Kernel.answer("run", other)))._tag, "ApprovalNotFound")
+      yield* Kernel.answer("run", answers)
+      yield* goesOn
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
+  it.effect("that was cut in half is taken by a resume, too (R-1, R-25)", () =>
+    Effect.gen(function* () {
+      yield* play(script)
+      yield* Effect.flip(answerWith(failure("corrupt")))
+      assert.strictEqual((yield* takeUp(script, { approvals: answers })).text, "done")
+    }).pipe(Effect.provide([kernel(send), careful]))
   )
 })
