@@ -212,7 +212,9 @@ export const questions = (
  * Records what a person decided about the calls a run, or a task of it, waits with (DR-22).
  *
  * Nothing runs here: whoever runs the agent takes the run up, a `RunWorker` at
- * once. Without answers a paused run is only offered again.
+ * once. Without answers a paused run is only offered again. A run that still
+ * runs in a process of its own, without a lease, is not disturbed: its tasks
+ * have their answers when it pauses, and `resume` goes on with them.
  *
  * Answers that were recorded are a new revision of the run: whoever names the
  * `revision` that was shown gives all of its answers in one call.

@@ -302,14 +302,17 @@ const again =
   (parent, call, input) => {
     const child = children.get(call.toolCallId)
     if (child === undefined) return ground.spawn(parent, call, input)
-    const questions = questionsOf(child)
-    const own: Resume = {
-      ...(how.replay === undefined ? {} : { replay: how.replay }),
-      approvals: how.approvals?.filter((answer) => questions.includes(answer.toolCallId)) ?? []
-    }
-    return Effect.flatMap(resume({ ...parent, spawn: ground.spawn }, child, own), (result) =>
-      Effect.map(stored(parent.store, child.runId), (state) => ended(call, result, state.turns))
-    )
+    // It may have been answered since its parent was taken up.
+    return Effect.flatMap(stored(parent.store, child.runId), (child) => {
+      const questions = questionsOf(child)
+      const own: Resume = {
+        ...(how.replay === undefined ? {} : { replay: how.replay }),
+        approvals: how.approvals?.filter((answer) => questions.includes(answer.toolCallId)) ?? []
+      }
+      return Effect.flatMap(resume({ ...parent, spawn: ground.spawn }, child, own), (result) =>
+        Effect.map(stored(parent.store, child.runId), (state) => ended(call, result, state.turns))
+      )
+    })
   }
 
 const ended = (call: Call, result: RunResult<unknown>, turns: ReadonlyArray<Turn>): CallResult =>

@@ -6,6 +6,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
+import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import type { KernelError, StoreError } from "../KernelError.ts"
 import { ApprovalNotFound, type RunNotFound } from "../KernelError.ts"
@@ -36,7 +37,8 @@ export const offer = /*#__PURE__*/ Effect.fnUntraced(function* (
  * are told first, so that a run that goes on finds its tasks answered. One
  * answer that fits no open question, and none is recorded (R-25); nor is any
  * when the run is not at the revision that is meant (DR-6). Whoever was cut off
- * between two of them says the same again.
+ * between two of them says the same again. A run that is on its way without a
+ * lease stays as it is: only its tasks are told.
  */
 export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore.Shape,
@@ -51,17 +53,27 @@ export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   const tree = yield* treeOf(store, root)
   yield* checkAnswers(tree, answers)
   if (root.status.type === "completed") return
-  // Whoever runs it now must not be disturbed; nobody else takes it up between the answers.
+  const own = answersTo(root, answers)
+  const tasks = answerTasks(writer, tree, answers)
+  // Whoever runs it now must not be disturbed: one that pauses or dies leaves its tasks answered.
+  if (own.length === 0 && (yield* isSomebodysOwn(store, root))) return yield* Effect.uninterruptible(tasks)
+  // Nobody else takes it up between the answers.
   yield* Effect.uninterruptible(
     Effect.andThen(
       store.acquire(runId, { workerId, expiresAt: now + 10_000 }, now),
       Effect.ensuring(
-        Effect.andThen(answerTasks(writer, tree, answers), record(writer, root, answersTo(root, answers))),
+        Effect.andThen(tasks, record(writer, root, own)),
         Effect.ignore(store.acquire(runId, { workerId, expiresAt: now }, now))
       )
     )
   )
 })
+
+/** Whether a run is on its way in a process that never leased it: one that is there no more looks the same. */
+const isSomebodysOwn = (store: RunStore.Shape, { runId, status }: RunState): Effect.Effect<boolean, StoreError> =>
+  status.type === "running"
+    ? Effect.map(store.head(runId), (head) => Option.isSome(head) && head.value.lease === undefined)
+    : Effect.succeed(false)
 
 /** A run, and those below it. */
 type Tree = readonly [RunState, ...Array<RunState>]

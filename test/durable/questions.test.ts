@@ -2,10 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Kernel, KernelError, Message, Policy, RunStore, Skill } from "kernai"
-import { MockProvider } from "kernai/testing"
+import { MockProvider, Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel } from "../support/kernel.ts"
-import { plan, play, takeUp } from "../support/workflow.ts"
+import { agent as workflows, plan, play, slow, stored, takeUp } from "../support/workflow.ts"
 
 const send = Skill.make("send", {
   description: "Sends a letter",
@@ -165,6 +165,35 @@ describe("Kernel.answer", () => {
       assert.strictEqual((yield* Effect.flip(Kernel.answer("run", other)))._tag, "ApprovalNotFound")
       yield* Kernel.answer("run", answers)
       yield* goesOn
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
+  it.effect("does not disturb a run whose other tasks are at work: it finds its task answered (DR-6, DR-22)", () =>
+    Effect.gen(function* () {
+      const provider = Scenario.scripted({ ...script, tasks: { ...script.tasks, b: [slow(10_000, final("B"))] } })
+      const running = yield* Effect.forkChild(Effect.flip(Kernel.run(workflows(), "go", { provider, runId: "run" })))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* stored("run")).status.type, "running")
+      yield* Kernel.answer("run", answers.slice(0, 1))
+      // The same once more, and nothing at all, do as little.
+      yield* Kernel.answer("run", answers.slice(0, 1))
+      yield* Kernel.answer("run", [])
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual((yield* Fiber.join(running))._tag, "RunPaused")
+      yield* goesOn
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
+  it.effect("reaches a task that a run which was taken up again has not come to (DR-22)", () =>
+    Effect.gen(function* () {
+      const provider = Scenario.scripted({ ...script, tasks: { ...script.tasks, a: [slow(10_000, final("A"))] } })
+      const one = workflows({ taskConcurrency: 1 })
+      yield* play(script)
+      const resuming = yield* Effect.forkChild(Kernel.resume(one, "run", { provider, approvals: answers.slice(0, 1) }))
+      yield* TestClock.adjust("1 second")
+      yield* Kernel.answer("run", answers.slice(1))
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual((yield* Fiber.join(resuming)).text, "done")
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
