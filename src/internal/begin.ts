@@ -132,6 +132,7 @@ export type Verdict = "retry" | "fail" | { readonly resolve: Pick<CallResult, "o
 
 /** How a run is taken up again. */
 export interface Resume {
+  /** Changes the context of the run, and of its tasks that go on (DR-9). */
   readonly context?: JsonObject
   readonly replay?: { readonly [toolCallId: string]: Verdict }
   readonly approvals?: ReadonlyArray<ApprovalAnswer>
@@ -142,8 +143,8 @@ export interface Resume {
 /**
  * Takes a stored run up where it stands. A completed one gives its result and commits nothing.
  *
- * The tasks that were cut off go on where their own journals end. What the
- * caller says about their calls and questions is for them.
+ * The tasks that were cut off or paused go on where their own journals end. What
+ * the caller says about their calls and questions, and of the context, is for them, too.
  */
 export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
   ground: Ground,
@@ -306,6 +307,7 @@ const again =
     return Effect.flatMap(stored(parent.store, child.runId), (child) => {
       const questions = questionsOf(child)
       const own: Resume = {
+        ...(how.context === undefined ? {} : { context: how.context }),
         ...(how.replay === undefined ? {} : { replay: how.replay }),
         approvals: how.approvals?.filter((answer) => questions.includes(answer.toolCallId)) ?? []
       }

@@ -2,11 +2,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { Kernel, KernelError, Skill } from "kernai"
+import { Hooks, Kernel, KernelError, Skill } from "kernai"
 import { Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
-import { agent, plan, slow, takeUp, told } from "../support/workflow.ts"
+import { agent, plan, play, slow, stored, takeUp, told } from "../support/workflow.ts"
 
 /** A skill that takes a second and tells which calls entered it and which left it. */
 const worker = (effects: Skill.Effects) => {
@@ -150,4 +150,28 @@ describe("a workflow cut off half-way", () => {
       assert.strictEqual(entered.length, 1)
     }).pipe(Effect.provide(kernel(skill)))
   })
+})
+
+describe("a workflow whose task was paused by a hook", () => {
+  const script: Scenario.Script = { root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } }
+  const gate = Hooks.layer({
+    onTurnPrepared: ({ context, state }) =>
+      Effect.sync(() => (state.depth === 0 || context["approved"] === true ? undefined : Hooks.pause("not approved")))
+  })
+
+  it.effect("asks the hook again on resume, with the context that was given then (DR-9)", () =>
+    Effect.gen(function* () {
+      yield* play(script, { context: { who: "Ada" } })
+      const refused = yield* takeUp(script, { context: { seen: true } })
+      assert.deepStrictEqual(
+        of(refused.events, "paused").map(({ depth, reason }) => ({ depth, reason })),
+        [1, 0].map((depth) => ({ depth, reason: "not approved" }))
+      )
+      assert.strictEqual((yield* takeUp(script, { context: { approved: true } })).text, "ok")
+      const context = { who: "Ada", seen: true, approved: true }
+      assert.deepStrictEqual((yield* stored("run:t1/a")).context, context)
+      assert.deepStrictEqual((yield* stored("run")).context, context)
+      assert.strictEqual((yield* Kernel.replay(agent(), "run")).state.status.type, "completed")
+    }).pipe(Effect.provide([kernel(), gate]))
+  )
 })
