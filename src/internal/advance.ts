@@ -191,7 +191,5 @@ const complete = (next: State, event: Extract<PhaseEvent, { type: "tool_call_com
     inFlight: without(next.currentTurn.inFlight, indexOf(next.currentTurn.inFlight, event.toolCallId)),
     completed: next.currentTurn.completed.concat(event.result)
   }
-  if (event.spent === undefined) return
-  next.usage = Usage.add(next.usage, event.spent.usage)
-  next.costUsd += event.spent.costUsd
+  next.count(event.spent)
 }

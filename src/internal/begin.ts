@@ -26,7 +26,7 @@ import type { JsonObject } from "./json.ts"
 import { conclude, drive, failWith, restoreOutput } from "./loop.ts"
 import { type AnyAgent, type Ground, now, type Run } from "./run.ts"
 import { ownContext } from "./settle.ts"
-import { stored, storedTasks } from "./stored.ts"
+import { spentBy, stored, storedTasks } from "./stored.ts"
 import * as Tree from "./tree.ts"
 
 /** Who a new run is. */
@@ -252,7 +252,7 @@ const verdictsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   for (const call of inFlight) {
     const verdict = verdictOf(call)
     if (verdict === "retry") retried.push(call.toolCallId)
-    else if (verdict !== "fail") resolved.push(resolve(call, verdict.resolve))
+    else if (verdict !== "fail") resolved.push(resolve(call, verdict.resolve, children.get(call.toolCallId)))
   }
   // Nobody asks about the calls of a task that does not go on.
   const over = new Set(inFlight.map((call) => call.toolCallId))
@@ -271,12 +271,18 @@ const verdictsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   return yield* failWith(run, error)
 })
 
-const resolve = (call: Call, known: Pick<CallResult, "output"> | Pick<CallResult, "error">): CallResult => ({
+/** The given result of a call. What a task used until then stays used. */
+const resolve = (
+  call: Call,
+  known: Pick<CallResult, "output"> | Pick<CallResult, "error">,
+  child: RunState | undefined
+): CallResult => ({
   toolCallId: call.toolCallId,
   toolName: call.toolName,
   kind: call.kind,
   input: call.input,
-  ...known
+  ...known,
+  ...(child === undefined ? {} : { spent: spentBy(child) })
 })
 
 // ---------------------------------------------------------------- children

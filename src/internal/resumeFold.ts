@@ -27,7 +27,10 @@ export const resume = (next: State, delta: Delta): void => {
     return
   }
   const retried = new Set(delta.retried)
-  const resolved = delta.resolved ?? none
+  const resolved = (delta.resolved ?? none).map(({ spent, ...result }) => {
+    next.count(spent)
+    return result
+  })
   if (retried.size + resolved.length === 0) return
   const known = new Set([...retried, ...resolved.map((result) => result.toolCallId)])
   next.currentTurn = {

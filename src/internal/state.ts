@@ -6,9 +6,10 @@
  *
  * @since 0.1.0
  */
+import type { CallResult } from "../Call.ts"
 import type { Message } from "../Message.ts"
 import type { Phase, RunState, Turn } from "../RunState.ts"
-import type * as Usage from "../Usage.ts"
+import * as Usage from "../Usage.ts"
 import { Growing } from "./growing.ts"
 import { freeze } from "./snapshot.ts"
 import { messagesOf } from "./turnFold.ts"
@@ -105,6 +106,13 @@ export class State implements RunState {
 
   setPrompt(prompt: Growing<Message>): void {
     this.#prompt = prompt
+  }
+
+  /** Takes over what a child run used (CP-15). */
+  count(spent: CallResult["spent"]): void {
+    if (spent === undefined) return
+    this.usage = Usage.add(this.usage, spent.usage)
+    this.costUsd += spent.costUsd
   }
 
   close(turn: Turn): void {

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Call } from "../Call.ts"
+import type { Call, CallResult } from "../Call.ts"
 import { ConcurrentAppendError, RunNotFound, type StoreError } from "../KernelError.ts"
 import type { RunState } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
@@ -27,6 +27,13 @@ export const storedAt = (
       ? Effect.succeed(state)
       : Effect.fail(new ConcurrentAppendError({ runId, expectedSeq: revision, actualSeq: state.revision }))
   )
+
+/** What a stored run used, as the run it is a task of counts it (CP-15). */
+export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<CallResult["spent"]> => ({
+  usage,
+  costUsd,
+  turns: turns.length
+})
 
 /**
  * The stored runs of the tasks of a turn that is open, by the ids of their calls.

@@ -27,6 +27,7 @@ import { redact } from "./redact.ts"
 import { tell } from "./commit.ts"
 import { now, openTurn, type Run } from "./run.ts"
 import { defer } from "./settle.ts"
+import { spentBy } from "./stored.ts"
 import * as Tree from "./tree.ts"
 
 /** How a task ended: without a result when it waits for a person, or was not started any more. */
@@ -229,8 +230,7 @@ const failed = (
     : Effect.void
   return Effect.map(Effect.andThen(logged, run.store.load(call.toolCallId)), (stored) => {
     if (Option.isNone(stored)) return Calls.failed(call, error, { durationMs })
-    const { costUsd, turns, usage } = stored.value
-    return Calls.failed(call, error, { durationMs, spent: { usage, costUsd, turns: turns.length } })
+    return Calls.failed(call, error, { durationMs, spent: spentBy(stored.value) })
   })
 }
 

@@ -129,6 +129,29 @@ describe("the budget of a tree", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("counts what a task used whose result was given, in every later life (R-19, CP-15)", () =>
+    Effect.gen(function* () {
+      const script: Scenario.Script = {
+        root: [using(10, plan(["a"])), using(10, command("/tasks")), using(10, final("ok"))],
+        tasks: { a: [using(500, command("/tasks")), slow(10_000_000, final("never"))] }
+      }
+      yield* play(script, { agent: { budget: { deadlineMs: 1_000 } } })
+      const limited = (maxTokens: number) => ({ agent: { budget: { maxTokens } } })
+      const given = { "run:t1/a": { resolve: { output: [{ type: "text" as const, text: "known" }] } } }
+      const second = yield* takeUp(script, { replay: given, ...limited(515) })
+      assert.deepInclude(second.error, { _tag: "BudgetExhaustedError", used: 520, limit: 515 })
+      const state = yield* stored("run")
+      assert.strictEqual(Usage.total(state.usage), 520)
+      // The result itself is as any other: what was spent is in the counters.
+      assert.notProperty(state.turns[0]?.completed[0], "spent")
+      const third = yield* takeUp(script, limited(515))
+      assert.deepInclude(third.error, { _tag: "BudgetExhaustedError", used: 520, limit: 515 })
+      assert.strictEqual(of(third.events, "messages_sent").length, 0)
+      assert.strictEqual((yield* takeUp(script, limited(1_000))).text, "ok")
+      assert.strictEqual(Usage.total((yield* stored("run")).usage), 530)
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("counts calls that report nothing as nothing, and does not serialise them", () =>
     Effect.gen(function* () {
       const { events, text } = yield* play(
