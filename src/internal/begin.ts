@@ -8,12 +8,11 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
 import type { Call, CallResult } from "../Call.ts"
 import * as Calls from "../Call.ts"
 import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
-import type { KernelError, StoreError } from "../KernelError.ts"
+import type { KernelError } from "../KernelError.ts"
 import { InFlightToolCalls, RewindNotAllowed, RunBusy } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
@@ -21,12 +20,12 @@ import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from
 import { advance } from "./advance.ts"
 import { commit, emptyOutbox, flush, patiently } from "./commit.ts"
 import { effectsOf } from "./dispatch.ts"
-import { checkAnswers, offer, questionsOf } from "./offer.ts"
+import { answerTasks, checkAnswers, offer, treeOf } from "./offer.ts"
 import type { JsonObject } from "./json.ts"
 import { conclude, drive, failWith, restoreOutput } from "./loop.ts"
 import { type AnyAgent, type Ground, now, type Run } from "./run.ts"
 import { ownContext } from "./settle.ts"
-import { spentBy, stored, storedTasks } from "./stored.ts"
+import { spentBy, stored } from "./stored.ts"
 import * as Tree from "./tree.ts"
 
 /** Who a new run is. */
@@ -151,16 +150,16 @@ export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
   state: RunState,
   how: Resume
 ): Effect.fn.Return<RunResult<unknown>, KernelError> {
-  const children = yield* storedTasks(ground.store, state)
-  const approvals = yield* answersTo(ground, state, children, how.approvals ?? [])
-  const spawn = again(ground, children, { ...how, approvals })
-  const run = take({ ...ground, agent: inDialectOf(state, ground.agent), spawn }, state)
+  const tree = yield* treeOf(ground.store, state)
+  const own = tree.filter((task) => task.parentRunId === state.runId)
+  const children = new Map(own.map((task) => [task.runId, task] as const))
+  const run = take({ ...ground, agent: inDialectOf(state, ground.agent), spawn: again(ground, children, how) }, state)
   const misread = restoreOutput(run)
   if (state.status.type === "completed") return yield* misread === undefined ? retell(run) : Effect.fail(misread)
   yield* notHeld(run)
   // A resume that is refused is a failure of the run: told, stored, and open to the next try.
   if (misread !== undefined) return yield* failWith(run, misread)
-  yield* checkAnswers([state, ...children.values()], how.approvals ?? [])
+  yield* checkAnswers(tree, how.approvals ?? [])
   if (how.rewind === true) yield* checkRewind(state)
   const verdicts = yield* verdictsOf(run, how.replay ?? {}, children)
   // The journal of a run counts only children that ended.
@@ -172,6 +171,8 @@ export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
     ...(how.rewind === true ? { rewind: true } : {}),
     ...verdicts
   }
+  // Tasks first: a run that goes on finds them answered, also in another life (DR-7).
+  yield* answerTasks({ ...ground, now: now(ground) }, tree, how.approvals ?? [])
   yield* commit(run, "resume", [], delta)
   // Nobody else takes it up from here on.
   yield* flush(run)
@@ -204,26 +205,6 @@ const notHeld = (run: Run): Effect.Effect<void, KernelError> =>
       ? Effect.void
       : Effect.fail(new RunBusy({ runId: run.state.runId, ...lease }))
   })
-
-/**
- * The answers a run is taken up with, and those an earlier life was given for its tasks, and died before it told them:
- * its journal has them (DR-7).
- */
-const answersTo = (
-  { store }: Ground,
-  { runId }: RunState,
-  children: ReadonlyMap<string, RunState>,
-  given: ReadonlyArray<ApprovalAnswer>
-): Effect.Effect<ReadonlyArray<ApprovalAnswer>, StoreError> => {
-  const known = new Set(given.map(({ toolCallId }) => toolCallId))
-  const open = new Set([...children.values()].flatMap(questionsOf).filter((toolCallId) => !known.has(toolCallId)))
-  if (open.size === 0) return Effect.succeed(given)
-  return Stream.runFold(
-    store.read(runId),
-    () => given,
-    (answers, { delta }) => answers.concat(delta.answers?.filter(({ toolCallId }) => open.delete(toolCallId)) ?? [])
-  )
-}
 
 const checkRewind = (state: RunState): Effect.Effect<void, RewindNotAllowed> => {
   const { phase } = state.status
@@ -309,18 +290,16 @@ const again =
   (parent, call, input) => {
     const child = children.get(call.toolCallId)
     if (child === undefined) return ground.spawn(parent, call, input)
-    // It may have been answered since its parent was taken up.
-    return Effect.flatMap(stored(parent.store, child.runId), (child) => {
-      const questions = questionsOf(child)
-      const own: Resume = {
-        ...(how.context === undefined ? {} : { context: how.context }),
-        ...(how.replay === undefined ? {} : { replay: how.replay }),
-        approvals: how.approvals?.filter((answer) => questions.includes(answer.toolCallId)) ?? []
-      }
-      return Effect.flatMap(resume({ ...parent, spawn: ground.spawn }, child, own), (result) =>
+    const own: Resume = {
+      ...(how.context === undefined ? {} : { context: how.context }),
+      ...(how.replay === undefined ? {} : { replay: how.replay })
+    }
+    // Its questions may have been answered since its parent was taken up.
+    return Effect.flatMap(stored(parent.store, child.runId), (child) =>
+      Effect.flatMap(resume({ ...parent, spawn: ground.spawn }, child, own), (result) =>
         Effect.map(stored(parent.store, child.runId), (state) => ended(call, result, state.turns))
       )
-    })
+    )
   }
 
 const ended = (call: Call, result: RunResult<unknown>, turns: ReadonlyArray<Turn>): CallResult =>

@@ -56,7 +56,7 @@ export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   const own = answersTo(root, answers)
   const tasks = answerTasks(writer, tree, answers)
   // Whoever runs it now must not be disturbed: one that pauses or dies leaves its tasks answered.
-  if (own.length === 0 && (yield* isSomebodysOwn(store, root))) return yield* Effect.uninterruptible(tasks)
+  if (own.length === 0 && (yield* isSomebodysOwn(store, root))) return yield* tasks
   // Nobody else takes it up between the answers.
   yield* Effect.uninterruptible(
     Effect.andThen(
@@ -100,19 +100,21 @@ interface Writer extends Pick<Ground, "limits" | "store" | "workerId"> {
   readonly now: number
 }
 
-/** Records the answers to the tasks below a run: the lowest first. */
-const answerTasks = (
+/** Records the answers to the tasks below a run, the lowest first: all of them, even while it is being interrupted. */
+export const answerTasks = (
   writer: Writer,
   [, ...below]: Tree,
   answers: ReadonlyArray<ApprovalAnswer>
 ): Effect.Effect<void, CommitError> =>
-  Effect.forEach(
-    below.toReversed(),
-    (task) => {
-      const own = answersTo(task, answers)
-      return own.length === 0 ? Effect.void : record(writer, task, own)
-    },
-    { discard: true }
+  Effect.uninterruptible(
+    Effect.forEach(
+      below.toReversed(),
+      (task) => {
+        const own = answersTo(task, answers)
+        return own.length === 0 ? Effect.void : record(writer, task, own)
+      },
+      { discard: true }
+    )
   )
 
 const answersTo = (state: RunState, answers: ReadonlyArray<ApprovalAnswer>): ReadonlyArray<ApprovalAnswer> => {
@@ -151,7 +153,7 @@ export const questionsBelow = (
 ): Effect.Effect<ReadonlyArray<Approval>, StoreError> => Effect.map(treeOf(store, state), (tree) => tree.flatMap(open))
 
 /** A run and the tasks below it that have not ended. */
-const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<Tree, StoreError> => {
+export const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<Tree, StoreError> => {
   if (state.status.type === "completed") return Effect.succeed([state])
   const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
     Effect.forEach(tasks.values(), (task) => treeOf(store, task))
@@ -164,4 +166,4 @@ const open = ({ approvals, status }: RunState): ReadonlyArray<Approval> =>
   status.type === "completed" ? [] : unanswered(approvals)
 
 /** The calls a run itself waits with, by id. */
-export const questionsOf = (state: RunState): ReadonlyArray<string> => open(state).map(({ toolCallId }) => toolCallId)
+const questionsOf = (state: RunState): ReadonlyArray<string> => open(state).map(({ toolCallId }) => toolCallId)

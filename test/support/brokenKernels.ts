@@ -3,7 +3,7 @@
  *
  * A checker that finds nothing wrong with these finds nothing wrong with anything.
  */
-import { Effect, Layer, Option, Stream } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { type Call, Kernel, RunStore, type RunState } from "kernai"
 
 const over = (lie: (store: RunStore.Shape) => RunStore.Shape) =>
@@ -146,12 +146,31 @@ export const thatForgetsResponses = over((store) =>
   }))
 )
 
-/** Forgets what it was told for its tasks. */
-export const thatForgetsAnswers = over((store) => ({
-  ...store,
-  read: (runId, from) =>
-    Stream.map(store.read(runId, from), (record) => ({ ...record, delta: { ...record.delta, answers: [] } }))
-}))
+const unanswered = (approval: RunState.Approval): RunState.Approval => {
+  const { answer: _, ...asked } = approval
+  return asked
+}
+
+/** Forgets what an earlier process was told for its tasks. */
+export const thatForgetsAnswers = over((store) => {
+  const told = new Set<string>()
+  return {
+    ...store,
+    commit: (record, state) => {
+      if (record.delta.answers !== undefined) told.add(record.runId)
+      return store.commit(record, state)
+    },
+    load: (runId) =>
+      Effect.map(
+        store.load(runId),
+        Option.map((state) =>
+          state.depth === 0 || told.has(runId)
+            ? state
+            : { ...at(state, state.revision), approvals: state.approvals.map(unanswered) }
+        )
+      )
+  }
+})
 
 /** All of them by name. */
 const all: { readonly [name: string]: typeof Kernel.layer } = {

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { Policy, Skill } from "kernai"
+import { Hooks, Kernel, KernelError, Policy, Skill } from "kernai"
 import type { Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
-import { plan, play, stored, takeUp, told } from "../support/workflow.ts"
+import { agent, plan, play, stored, takeUp, told } from "../support/workflow.ts"
 
 /** Two skills that tell how often they were entered. */
 const pair = () => {
@@ -146,6 +146,45 @@ describe("a task that needs a person", () => {
       assert.include(told(third.events, "run:t1/b"), "too late")
       assert.include(told(third.events), '{"a":"done a","b":"done b","c":"done c","after":"done after"}')
     }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))
+  })
+
+  it.effect("keeps the answers to its tasks when whoever gave them died before it came to them (DR-7, DR-22)", () => {
+    const { entered, skills } = pair()
+    return Effect.gen(function* () {
+      yield* play(script)
+      const approvals = ["a", "b"].map((id) => ({ toolCallId: `run:t1/${id}:t1.0`, approved: true, by: "Ada" }))
+      const died = yield* takeUp(script, {
+        approvals,
+        stop: () => new KernelError.AgentCrashError({ runId: "run", agentId: "agent" })
+      })
+      assert.strictEqual(died.error?._tag, "AgentCrashError")
+      assert.deepStrictEqual(yield* Kernel.questions("run"), [])
+      assert.strictEqual(entered.length, 1)
+      assert.strictEqual((yield* takeUp(script)).text, "ok")
+      assert.strictEqual(entered.length, 3)
+      assert.strictEqual((yield* Kernel.replay(agent(), "run")).lives, 3)
+    }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))
+  })
+
+  it.effect("takes an answer for the question it was given to, and for no later one about the same call (R-25)", () => {
+    const { entered, skills } = pair()
+    const changing = Hooks.layer({
+      onToolCallStarted: ({ call }) =>
+        Effect.sync(() => (call.kind === "skill" ? Hooks.rewrite({ x: "changed" }) : undefined))
+    })
+    return Effect.gen(function* () {
+      const one = { ...script, root: [plan(["a"]), final("ok")] }
+      yield* play(one)
+      const approvals = [{ toolCallId: "run:t1/a:t1.0", approved: true }]
+      // What was approved is changed by the hook, so it is asked about once more.
+      assert.strictEqual(of((yield* takeUp(one, { approvals })).events, "paused").length, 2)
+      assert.strictEqual(of((yield* takeUp(one)).events, "paused").length, 2)
+      assert.deepStrictEqual(entered, [])
+      const last = yield* takeUp(one, { approvals })
+      assert.strictEqual(last.text, "ok")
+      assert.include(told(last.events, "run:t1/a"), "secret changed")
+      assert.deepStrictEqual(entered, ["run:t1/a:t1.0"])
+    }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide([kernel(...skills), changing]))
   })
 
   it.effect("holds up the later tasks of its sequence, but no parallel one", () => {
