@@ -57,17 +57,16 @@ export const runWorkflow = /*#__PURE__*/ Effect.fnUntraced(function* (
     tell(run, { type: "workflow_start", goal, strategy, tasks })
   }
   const broken = Deferred.makeUnsafe<never, KernelError>()
-  const waits = new Set<Plan.Task>()
-  let asked: Control | undefined
+  const waits: Waits = new Map()
   let stopping = false
   const pause = (task: Plan.Task) => (error: RunPaused) => {
-    waits.add(task)
-    asked = together(asked, error)
+    waits.set(task.id, { task, error })
   }
   // Who waits for one that waits for a person waits too, and so do the later ones of a sequence.
   const mustWait = (task: Plan.Task, dependencies: Dependencies): boolean =>
     dependencies.some(([, exit]) => ended(exit) === undefined) ||
-    (!Plan.isParallel(plan.strategy, task) && [...waits].some((other) => !Plan.isParallel(plan.strategy, other)))
+    (!Plan.isParallel(plan.strategy, task) &&
+      [...waits.values()].some((other) => !Plan.isParallel(plan.strategy, other.task)))
   const stop = (cause: Cause.Cause<KernelError>) => {
     stopping = true
     // Siblings of a task that found the budget empty, or was told to stop, find the same after the step they are in.
@@ -97,6 +96,7 @@ export const runWorkflow = /*#__PURE__*/ Effect.fnUntraced(function* (
     const result = ended(exit)
     return result === undefined ? [] : [[id, Calls.textOf(result)]]
   })
+  const asked = questions(left, waits)
   if (asked !== undefined) defer(run, asked)
   // What waits for a person, or was not started, is done in another life of the run.
   if (told.length < left.tasks.length) return
@@ -241,7 +241,17 @@ const taskError = (cause: Cause.Cause<KernelError | TaskTimedOut>): string => {
   return Cause.hasInterruptsOnly(cause) ? "the task was interrupted" : "the task failed unexpectedly"
 }
 
-/** What a child waits for, the run waits for once its other tasks have ended; questions of several are asked together. */
+/** The tasks that wait for a person, by id. */
+type Waits = Map<string, { readonly task: Plan.Task; readonly error: RunPaused }>
+
+/** What its tasks wait for, a run waits for once the others have ended: in the order of the plan, whoever asked first. */
+const questions = ({ tasks }: Plan.Plan, waits: Waits): Control | undefined =>
+  tasks.reduce<Control | undefined>((asked, task) => {
+    const waiting = waits.get(task.id)
+    return waiting === undefined ? asked : together(asked, waiting.error)
+  }, undefined)
+
+/** Questions of several tasks are asked together. */
 const together = (before: Control | undefined, { metadata, reason }: RunPaused): Control =>
   before === undefined
     ? { type: "pause", reason, metadata }

@@ -4,7 +4,7 @@ import { Hooks, Kernel, KernelError, Policy, Skill } from "kernai"
 import type { Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
-import { agent, plan, play, stored, takeUp, told } from "../support/workflow.ts"
+import { agent, plan, play, slow, stored, takeUp, told } from "../support/workflow.ts"
 
 /** Two skills that tell how often they were entered. */
 const pair = () => {
@@ -128,6 +128,24 @@ describe("a task that needs a person", () => {
       assert.strictEqual(of(events, "workflow_complete").length, 0)
       assert.strictEqual(of(events, "task_error").length, 0)
       assert.strictEqual((yield* stored("run")).status.type, "paused")
+    }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))
+  })
+
+  it.effect("is asked about in the order of the plan, whoever asked first (R-7, DR-22)", () => {
+    const { skills } = pair()
+    return Effect.gen(function* () {
+      const late = slow(1000, command("secret", { x: "A" }))
+      const { events } = yield* play({ ...script, tasks: { ...script.tasks, a: [late] } })
+      assert.deepStrictEqual(
+        of(events, "paused").map(({ taskId }) => taskId),
+        ["b", "a", undefined]
+      )
+      const toolCallIds = ["run:t1/a:t1.0", "run:t1/b:t1.0"]
+      assert.deepInclude(of(events, "paused").at(-1)?.metadata, { toolCallIds })
+      assert.deepStrictEqual(
+        (yield* Kernel.questions("run")).map(({ toolCallId }) => toolCallId),
+        toolCallIds
+      )
     }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))
   })
 
