@@ -29,7 +29,14 @@ import type {
 } from "./internal/options.ts"
 import * as Replays from "./internal/replay.ts"
 import * as Streams from "./internal/streams.ts"
-import type { KernelError, RunNotFound, StoreError } from "./KernelError.ts"
+import type {
+  ApprovalNotFound,
+  ConcurrentAppendError,
+  KernelError,
+  RunBusy,
+  RunNotFound,
+  StoreError
+} from "./KernelError.ts"
 import * as MediaStore from "./MediaStore.ts"
 import * as ProtocolRegistry from "./ProtocolRegistry.ts"
 import type { Provider } from "./Provider.ts"
@@ -226,8 +233,11 @@ export const answer = (
   runId: string,
   answers: ReadonlyArray<ApprovalAnswer>,
   options: AnswerOptions = {}
-): Effect.Effect<void, KernelError, RunStore.RunStore> =>
-  RunStore.RunStore.use((store) => Offers.answer(store, runId, answers, options))
+): Effect.Effect<
+  void,
+  ApprovalNotFound | ConcurrentAppendError | RunBusy | RunNotFound | StoreError,
+  RunStore.RunStore
+> => RunStore.RunStore.use((store) => Offers.answer(store, runId, answers, options))
 
 /**
  * Takes a stored run up where it stands, and tells what happens from there.
@@ -284,16 +294,17 @@ export const replay = <Output, S extends AnySkill<unknown>, R>(
  * @category running
  * @since 0.1.0
  */
-export const fork = /*#__PURE__*/ Effect.fnUntraced(function* (
-  runId: string,
-  options: ForkOptions = {}
-): Effect.fn.Return<string, KernelError, RunStore.RunStore> {
-  const store = yield* RunStore.RunStore
-  const random = yield* Random.Random
-  const id = options.runId ?? newRunId(random)
-  yield* Forks.fork(store, runId, { revision: options.revision ?? Infinity, runId: id, edit: options.edit })
-  return id
-})
+export const fork: (runId: string, options?: ForkOptions) => Effect.Effect<string, KernelError, RunStore.RunStore> =
+  /*#__PURE__*/ Effect.fnUntraced(function* (
+    runId: string,
+    options: ForkOptions = {}
+  ): Effect.fn.Return<string, KernelError, RunStore.RunStore> {
+    const store = yield* RunStore.RunStore
+    const random = yield* Random.Random
+    const id = options.runId ?? newRunId(random)
+    yield* Forks.fork(store, runId, { revision: options.revision ?? Infinity, runId: id, edit: options.edit })
+    return id
+  })
 
 /**
  * The records of a run and of all runs below it: what a replay needs, and what an export holds.
@@ -301,7 +312,9 @@ export const fork = /*#__PURE__*/ Effect.fnUntraced(function* (
  * @category running
  * @since 0.1.0
  */
-export const recordsOf = (runId: string): Effect.Effect<ReadonlyArray<RunRecord>, KernelError, RunStore.RunStore> =>
+export const recordsOf = (
+  runId: string
+): Effect.Effect<ReadonlyArray<RunRecord>, RunNotFound | StoreError, RunStore.RunStore> =>
   RunStore.RunStore.use((store) => Replays.recordsOf(store, runId))
 
 // ---------------------------------------------------------------- layers

@@ -75,6 +75,34 @@ yes<
   >
 >()
 
+export const answered = Kernel.answer("r", [])
+yes<
+  Equal<
+    typeof answered,
+    Effect.Effect<
+      void,
+      | KernelError.ApprovalNotFound
+      | KernelError.ConcurrentAppendError
+      | KernelError.RunBusy
+      | KernelError.RunNotFound
+      | KernelError.StoreError,
+      RunStore.RunStore
+    >
+  >
+>()
+
+export const records = Kernel.recordsOf("r")
+yes<
+  Equal<
+    typeof records,
+    Effect.Effect<
+      ReadonlyArray<RunState.RunRecord>,
+      KernelError.RunNotFound | KernelError.StoreError,
+      RunStore.RunStore
+    >
+  >
+>()
+
 // ---------------------------------------------------------------- skills of an agent
 
 const own = Skill.make("own", { description: "", input: Schema.Struct({}), execute: () => Effect.succeed(1) })

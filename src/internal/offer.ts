@@ -8,8 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
-import type { KernelError, StoreError } from "../KernelError.ts"
-import { ApprovalNotFound, type RunNotFound } from "../KernelError.ts"
+import { ApprovalNotFound, type RunBusy, type RunNotFound, type StoreError } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import type { Approval, ApprovalAnswer, RunRecord, RunState } from "../RunState.ts"
 import { advance } from "../RunState.ts"
@@ -25,7 +24,7 @@ export const offer = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore.Shape,
   runId: string,
   workerId: string
-): Effect.fn.Return<void, KernelError> {
+): Effect.fn.Return<void, RunBusy | RunNotFound | StoreError> {
   const now = yield* Clock.currentTimeMillis
   yield* store.acquire(runId, { workerId, expiresAt: now }, now)
 })
@@ -45,7 +44,7 @@ export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   runId: string,
   answers: ReadonlyArray<ApprovalAnswer>,
   options: AnswerOptions
-): Effect.fn.Return<void, KernelError> {
+): Effect.fn.Return<void, ApprovalNotFound | CommitError | RunBusy | RunNotFound> {
   const now = yield* Clock.currentTimeMillis
   const workerId = `${options.workerId ?? "local"}#${yield* Random.nextInt}`
   const writer: Writer = { store, limits: yield* Limits, workerId, now }

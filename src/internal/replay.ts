@@ -15,7 +15,8 @@ import * as Stream from "effect/Stream"
 import type { Spent } from "../Budget.ts"
 import type { CallResult } from "../Call.ts"
 import type { Content } from "../Content.ts"
-import { ExtensionFailed, type KernelError, MiddlewareTermination, ProviderError, RunNotFound } from "../KernelError.ts"
+import type { KernelError, StoreError } from "../KernelError.ts"
+import { ExtensionFailed, MiddlewareTermination, ProviderError, RunNotFound } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import type { Middleware, ToolEffect } from "../Middleware.ts"
 import type { PhaseEvent, RunEvent } from "../RunEvent.ts"
@@ -51,7 +52,7 @@ export const providerOf = (records: ReadonlyArray<RunRecord>): string => {
 export const recordsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore.Shape,
   runId: string
-): Effect.fn.Return<ReadonlyArray<RunRecord>, KernelError> {
+): Effect.fn.Return<ReadonlyArray<RunRecord>, RunNotFound | StoreError> {
   const root = yield* store.head(runId)
   if (Option.isNone(root)) return yield* new RunNotFound({ runId })
   const tree = yield* store.list({ rootRunId: root.value.rootRunId })
