@@ -80,6 +80,7 @@ export const replay = /*#__PURE__*/ Effect.fnUntraced(function* (
   const world = new World()
   for (const record of tape.copied) yield* append(store, record)
   for (const life of tape.lives) {
+    for (const record of tape.asides()) yield* append(store, record)
     tape.life = life
     const own = tape.ofLife()
     if (own.every((record) => record.op === "resume")) {

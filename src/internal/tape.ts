@@ -75,6 +75,23 @@ export class Tape {
     )
   }
 
+  /**
+   * What tasks were told between two lives by somebody who told their root nothing: an answer to a run that was at work,
+   * or one that was cut off. From here on it is played.
+   */
+  asides(): ReadonlyArray<RunRecord> {
+    const lives = new Set(this.lives)
+    const asides: Array<RunRecord> = []
+    for (const track of this.#tracks.values()) {
+      for (let record = track.records[track.first]; record !== undefined; record = track.records[track.first]) {
+        if (lives.has(record.workerId)) break
+        track.played[track.first++] = true
+        asides.push(record)
+      }
+    }
+    return asides
+  }
+
   /** Whether all of this life was played. */
   isOver(): boolean {
     return (this.#left.get(this.life) ?? 0) === 0

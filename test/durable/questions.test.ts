@@ -128,6 +128,7 @@ describe("Kernel.answer", () => {
   const goesOn = Effect.gen(function* () {
     assert.deepStrictEqual(yield* Kernel.questions("run"), [])
     assert.strictEqual((yield* takeUp(script)).text, "done")
+    assert.strictEqual((yield* Kernel.replay(workflows(), "run")).state.status.type, "completed")
   })
 
   it.effect("is not cut in half by a store that fails for a moment (R-6, DR-22)", () =>
@@ -194,6 +195,7 @@ describe("Kernel.answer", () => {
       yield* Kernel.answer("run", answers.slice(1))
       yield* TestClock.adjust("10 seconds")
       assert.strictEqual((yield* Fiber.join(resuming)).text, "done")
+      assert.strictEqual((yield* Kernel.replay(one, "run")).state.status.type, "completed")
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
@@ -202,6 +204,7 @@ describe("Kernel.answer", () => {
       yield* play(script)
       yield* Effect.flip(answerWith(failure("corrupt")))
       assert.strictEqual((yield* takeUp(script, { approvals: answers })).text, "done")
+      assert.strictEqual((yield* Kernel.replay(workflows(), "run")).state.status.type, "completed")
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 })
