@@ -79,10 +79,10 @@ const sentence = (misfit: Misfit, { issue, path }: Fault, where: string): string
 }
 
 const reminder = (misfit: Misfit): string => {
-  const received = Object.keys(misfit.params)
+  const received = Object.keys(misfit.params).join(", ")
   const names = misfit.input.names()
   return [
-    `Got params:      ${received.length === 0 ? "(none)" : shorten(received.join(", "), 500)}`,
+    `Got params:      ${received === "" ? "(none)" : shorten(received, 500)}`,
     `Expected params: ${names.join(", ")}`,
     `Usage:           ${usage(misfit.skill, names)}`
   ].join("\n")
