@@ -6,7 +6,7 @@
  *
  * npm run example -- examples/08-mcp.ts
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, Layer, Schema } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Agent, Kernel, MediaStore, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"

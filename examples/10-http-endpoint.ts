@@ -6,7 +6,7 @@
  *
  * npm run example -- examples/10-http-endpoint.ts
  */
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Console, Deferred, Effect, Layer, Schema, Stream } from "effect"
 import {
   HttpClient,

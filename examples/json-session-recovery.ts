@@ -12,7 +12,7 @@
  *
  * The files are in the folder that SESSIONS names, else in .kernai/sessions.
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, Layer, Option } from "effect"
 import {
   Agent,

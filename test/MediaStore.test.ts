@@ -1,4 +1,4 @@
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Option, Path, Result, Schema, Scope } from "effect"
 import { Content, Limits, Media, MediaStore } from "kernai"

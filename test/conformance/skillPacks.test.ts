@@ -1,7 +1,7 @@
 /**
  * skill-packs.json: what a store over real folders lists, loads, reads and refuses (AC-16, AC-17).
  */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, Result } from "effect"
 import { Agent, Kernel, type Media, SkillPack, SkillRegistry } from "kernai"

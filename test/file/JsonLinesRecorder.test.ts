@@ -1,4 +1,4 @@
-import { NodeFileSystem } from "@effect/platform-node"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
 import { ByteSize, Effect, Exit, Fiber, FileSystem, Option, PlatformError, Scope } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,4 +1,4 @@
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer, Option, Path, Stream } from "effect"
 import * as SkillFileLoader from "../../src/file/SkillFileLoader.ts"

@@ -1,11 +1,13 @@
 /**
  * A worker that pushes the run `race` on until it has sixty records, and prints the revisions that were its own.
  */
-import { NodeFileSystem } from "@effect/platform-node"
-import { Effect, Layer, Option } from "effect"
-import { RunStore } from "../../src/index.ts"
-import { FileRunStore } from "../../src/file/index.ts"
-import { SqlRunStore } from "../../src/sql/index.ts"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as RunStore from "../../src/RunStore.ts"
+import * as FileRunStore from "../../src/file/FileRunStore.ts"
+import * as SqlRunStore from "../../src/sql/SqlRunStore.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
 
 export type Kind = "file" | "sqlite"

@@ -1,8 +1,8 @@
 /** A process that adds one to a counter in a SQLite file, many times: `node sqliteIncrement.ts <file> <times>`. */
-import { NodeRuntime } from "@effect/platform-node"
-import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
-import { SqliteClient } from "../../src/sql/index.ts"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as Effect from "effect/Effect"
+import * as SqlClient from "effect/sql/SqlClient"
+import * as SqliteClient from "../../src/sql/SqliteClient.ts"
 
 const [filename = "", times = "0"] = process.argv.slice(2)
 

@@ -1,7 +1,7 @@
 /**
  * The four stores as tests open them: each `place` is somewhere to keep runs, and the layer by which a process opens it.
  */
-import { NodeFileSystem } from "@effect/platform-node"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { Effect, Layer, Redacted, type Scope } from "effect"
 import { RunStore } from "kernai"
 import { FileRunStore } from "kernai/file"

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { FileMediaStore } from "kernai/file"
 import { Media, type MediaStore } from "kernai"
 import { MediaStoreSuite } from "kernai/testing"
-import { NodeFileSystem } from "@effect/platform-node"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { type Mutation as MutationOf, sees } from "../support/mutations.ts"
 import { folder } from "../support/folder.ts"
 

@@ -1,5 +1,5 @@
 /** Connections to the servers of the tests. */
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Layer, Schedule } from "effect"
 import type { McpSchema } from "effect/ai"
 import { FetchHttpClient } from "effect/http"

@@ -1,10 +1,13 @@
 /** A process that holds a connection to a server that does not want to end: `node host.ts <side file>`. */
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Effect, Layer } from "effect"
-import { FetchHttpClient } from "effect/http"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import { fileURLToPath } from "node:url"
 import * as Limits from "../../../src/Limits.ts"
-import { McpConfig, McpConnection } from "../../../src/mcp/index.ts"
+import * as McpConfig from "../../../src/mcp/McpConfig.ts"
+import * as McpConnection from "../../../src/mcp/McpConnection.ts"
 
 const hostile = fileURLToPath(new URL("hostile.mjs", import.meta.url))
 const [side = ""] = process.argv.slice(2)

@@ -1,10 +1,13 @@
 /** Skills that our own MCP server offers: `node offered.ts` serves them on its standard streams. */
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Effect, Layer, Schema } from "effect"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import * as Media from "../../../src/Media.ts"
 import * as Skill from "../../../src/Skill.ts"
 import * as SkillRegistry from "../../../src/SkillRegistry.ts"
-import { McpServe } from "../../../src/mcp/index.ts"
+import * as McpServe from "../../../src/mcp/McpServe.ts"
 
 /** What a call that waits was made aware of. */
 export const noted: Array<string> = []

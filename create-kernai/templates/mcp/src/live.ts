@@ -1,4 +1,4 @@
-import { NodeServices } from "@effect/platform-node"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Agent, Kernel, MediaStore, ProtocolRegistry, type Provider, RunStore, SkillRegistry } from "kernai"
