@@ -109,16 +109,18 @@ const authorize = (run: Run, call: Call): Effect.Effect<Decision> => {
     })
   return Effect.suspend(() => {
     const skill = skillCallOf(run, call)
-    if (skill === undefined)
-      return Effect.map(judge(call), (decision) => (kind === "skill" ? inVain(run, call, decision) : decision))
+    if (skill === undefined) return Effect.map(judge(call), (decision) => orInVain(run, call, decision))
     const other = judge({ ...call, kind: "skill", toolName: skill.name, input: skill.input })
     return Effect.zipWith(judge(call), other, Policy.stricter)
   }).pipe(Effect.catchCause(() => Effect.succeed(Policy.denied("policy_error"))))
 }
 
-/** Nobody is asked about a skill that cannot be run, whatever the answer: it is denied, in the words the model would read (AC-18). */
-const inVain = (run: Run, call: Call, decision: Decision): Decision => {
-  if (decision._tag !== "Confirm") return decision
+/**
+ * Nobody is asked about a skill that cannot be run, whatever the answer: it is denied, in the words the model would
+ * read (AC-18).
+ */
+const orInVain = (run: Run, call: Call, decision: Decision): Decision => {
+  if (decision._tag !== "Confirm" || call.kind !== "skill") return decision
   const skill = runnable(run, call)
   return Result.isFailure(skill) ? Policy.denied(skill.failure.message) : decision
 }
