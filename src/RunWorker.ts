@@ -368,7 +368,7 @@ const patience = /*#__PURE__*/ Effect.fnUntraced(function* (
   let resumes: Array<number> = []
   for (const record of yield* recent(store, head)) {
     if (record.op === "resume" && record.delta.answers === undefined) resumes.push(record.createdAt)
-    else if (isProgress(record)) resumes = []
+    else if (isProgress(record) || isPause(record)) resumes = []
   }
   // Nobody asks the tasks of a run that was hardly tried.
   if (resumes.length > 1) {
@@ -425,4 +425,7 @@ const isPassing = ({ lease, status }: RunHead): boolean =>
 /** Whether a run came on with a commit: something was done that need not be done again. */
 const isProgress = (record: RunRecord): boolean => record.events.some((event) => progress.has(event.type))
 
-const progress: ReadonlySet<string> = new Set(["model_completed", "tool_call_completed", "turn_completed", "paused"])
+const progress: ReadonlySet<string> = new Set(["model_completed", "tool_call_completed", "turn_completed"])
+
+/** Whether a run came to a pause: nobody takes it up by himself. A task that waits pauses anew in each life of its root. */
+const isPause = (record: RunRecord): boolean => record.events.some((event) => event.type === "paused")

@@ -385,6 +385,34 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("gives it up though another of its tasks waits for a person in each of its lives", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const tasks = { ...minutes(3).tasks, b: [command("pay"), final("B")] }
+      const provider = Scenario.scripted({ root: [plan(["a", "b"]), final("done")], tasks })
+      yield* Effect.provide(Kernel.submit(planner(), "go", { runId: "r", provider }), process(store))
+      const weak: RunStore.Shape = {
+        ...store,
+        commit: (record, state) =>
+          record.runId === "r:t1/a" && state.turns.length === 1 && record.events[0]?.type === "model_completed"
+            ? Effect.fail(new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "no" }))
+            : store.commit(record, state)
+      }
+      const asking = Policy.layer(({ runId }) =>
+        Effect.succeed(runId === "r:t1/b" ? Policy.confirm("it costs") : Policy.allowed)
+      )
+      const work = RunWorker.run({ agents: [planner()], resume: () => ({ provider }) })
+      const worker = yield* Effect.forkChild(Effect.provide(work, [process(weak), asking]))
+      const lives = Effect.map(opsOf(store, "r"), (ops) => ops.filter((op) => op === "resume").length)
+      yield* TestClock.adjust("20 minutes")
+      const spent = yield* lives
+      assert.isAtMost(spent, 8)
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(yield* lives, spent)
+      yield* Fiber.interrupt(worker)
+    })
+  )
+
   it.effect("leaves alone a workflow somebody runs without a lease for as long as a task of it comes on", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
