@@ -242,7 +242,8 @@ export {
  *
  * Completed runs have ended, unless `status` says otherwise; a task goes on no longer than its root (R-18). A tree
  * goes as a whole or not at all; its media go with it where a `MediaStore` is provided. A tree from which a run was
- * forked that has not ended stays: the fork sees its media.
+ * forked that has not ended stays: the fork sees its media. While a run of a newer format goes on, nothing is
+ * forgotten, for nobody knows here what it was forked from: this fails as reading it does.
  *
  * @category combinators
  * @since 0.1.0
@@ -259,27 +260,33 @@ export const prune = /*#__PURE__*/ Effect.fnUntraced(function* (options: {
   const removed: Array<string> = []
   const ended = { status, updatedBefore, roots: true, ...(agent === undefined ? {} : { agent }) }
   const roots = yield* store.list(ended)
-  const needed = roots.length === 0 ? new Set() : yield* originsOfOpen(store, ended)
-  for (const root of roots) {
-    if (needed.has(root.runId)) continue
-    const tree = yield* store.list({ rootRunId: root.runId })
+  const over = new Map<string, ReadonlyArray<string>>()
+  for (const { runId } of roots) {
+    const tree = yield* store.list({ rootRunId: runId })
     if (!tree.every((head) => head.updatedAt < updatedBefore)) continue
-    const runIds = tree.map((head) => head.runId)
+    over.set(
+      runId,
+      tree.map((head) => head.runId)
+    )
+  }
+  const needed = over.size === 0 ? new Set() : yield* originsOfOpen(store, over)
+  for (const [rootRunId, runIds] of over) {
+    if (needed.has(rootRunId)) continue
     yield* store.remove(runIds)
-    if (Option.isSome(media)) yield* media.value.release([root.runId])
+    if (Option.isSome(media)) yield* media.value.release([rootRunId])
     removed.push(...runIds)
   }
   return removed
 })
 
-/** The root runs that others were forked from which may go on: all but those that ended. */
+/** The root runs that others were forked from which may go on: all but those that are over. */
 const originsOfOpen = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: Shape,
-  ended: RunFilter
+  over: ReadonlyMap<string, unknown>
 ): Effect.fn.Return<ReadonlySet<string>, StoreError> {
   const found = new Set<string>()
   for (const head of yield* store.list({ status: ["running", "paused", "failed"], roots: true })) {
-    if (matches(head, ended)) continue
+    if (over.has(head.runId)) continue
     const origins = Effect.flatMap(store.load(head.runId), (state) =>
       Option.isNone(state) ? Effect.succeed([]) : originsOf(store, state.value)
     )

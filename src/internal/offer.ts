@@ -6,6 +6,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import { ApprovalNotFound, type RunBusy, type RunNotFound, type StoreError } from "../KernelError.ts"
@@ -56,14 +57,20 @@ export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   const tasks = answerTasks(writer, tree, answers)
   // Whoever runs it now must not be disturbed: one that pauses or dies leaves its tasks answered.
   if (own.length === 0 && (yield* isSomebodysOwn(store, root))) return yield* tasks
-  // Nobody else takes it up between the answers.
+  // Nobody else takes it up between the answers, however long the store takes for each.
+  const held = now + (answers.length + 1) * 4 * writer.limits.commitMs
+  const before = yield* store.head(runId)
   yield* Effect.uninterruptible(
-    Effect.andThen(
-      store.acquire(runId, { workerId, expiresAt: now + 10_000 }, now),
-      Effect.ensuring(
-        Effect.andThen(tasks, record(writer, root, own)),
-        Effect.ignore(store.acquire(runId, { workerId, expiresAt: now }, now))
-      )
+    Effect.acquireUseRelease(
+      store.acquire(runId, { workerId, expiresAt: held }, now),
+      () => Effect.andThen(tasks, record(writer, root, own)),
+      (_, exit) => {
+        // It is offered if it was: who could not answer it does not take it from somebody who took it up meanwhile.
+        const isOffered = Exit.isSuccess(exit) || Option.exists(before, ({ lease }) => lease !== undefined)
+        return Effect.ignore(
+          isOffered ? store.acquire(runId, { workerId, expiresAt: now }, now) : store.release(runId, workerId)
+        )
+      }
     )
   )
 })
@@ -151,7 +158,7 @@ export const questionsBelow = (
   state: RunState
 ): Effect.Effect<ReadonlyArray<Approval>, StoreError> => Effect.map(treeOf(store, state), (tree) => tree.flatMap(open))
 
-/** A run and the tasks below it that have not ended. */
+/** A run, the tasks its open turn waits for, and theirs. A run that has ended waits for none. */
 export const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<Tree, StoreError> => {
   if (state.status.type === "completed") return Effect.succeed([state])
   const below = Effect.flatMap(storedTasks(store, state), (tasks) =>

@@ -26,8 +26,9 @@ import * as RunStore from "../RunStore.ts"
 import type { StreamPart } from "../StreamPart.ts"
 import * as Begin from "./begin.ts"
 import { drive, type Machine, World } from "./machine.ts"
+import { treeOf } from "./offer.ts"
 import type { Ground } from "./run.ts"
-import { stored, storedTasks } from "./stored.ts"
+import { stored } from "./stored.ts"
 import { isEndOfRun, Tape } from "./tape.ts"
 import * as Tree from "./tree.ts"
 
@@ -133,8 +134,8 @@ const begun = /*#__PURE__*/ Effect.fnUntraced(function* (
   }
   if (first?.op === "resume") {
     // What was taken up had a verdict on each call of its tasks, too. One that was not needed is nowhere told.
-    const tasks = yield* storedTasks(store, state)
-    for (const { currentTurn } of tasks.values()) {
+    const [, ...tasks] = yield* treeOf(store, state)
+    for (const { currentTurn } of tasks) {
       for (const { toolCallId } of currentTurn?.inFlight ?? []) replay[toolCallId] ??= "retry"
     }
   }

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Schema } from "effect"
+import { Effect, Fiber, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Kernel, KernelError, Message, Policy, RunStore, Skill } from "kernai"
 import { MockProvider, Scenario } from "kernai/testing"
@@ -166,6 +166,22 @@ describe("Kernel.answer", () => {
       assert.strictEqual((yield* Effect.flip(Kernel.answer("run", other)))._tag, "ApprovalNotFound")
       yield* Kernel.answer("run", answers)
       yield* goesOn
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
+  it.effect("offers nothing where somebody else went on with the run first (DR-6)", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
+      yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
+      const store = yield* RunStore.RunStore
+      const late = new RunStore.ConcurrentAppendError({ runId: "r", expectedSeq: 7, actualSeq: 8 })
+      const answering = Effect.provideService(
+        Kernel.answer("r", [{ toolCallId: "r:t1.0", approved: true }]),
+        RunStore.RunStore,
+        { ...store, commit: () => Effect.fail(late) }
+      )
+      assert.deepStrictEqual(yield* Effect.flip(answering), late)
+      assert.isUndefined(Option.getOrThrow(yield* store.head("r")).lease)
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
