@@ -269,38 +269,52 @@ const resolve = (
 // ---------------------------------------------------------------- children
 
 /** Runs a task as a child: a whole run one level deeper, with its own journal (BP-61, DR-26). */
-export const spawn: Ground["spawn"] = (parent, call, input) =>
-  Effect.flatMap(
-    born(parent, {
-      runId: call.toolCallId,
-      rootRunId: parent.state.rootRunId,
-      parentRunId: parent.state.runId,
-      depth: parent.state.depth + 1,
-      taskId: call.toolName ?? undefined,
-      history: [],
-      input,
-      context: parent.state.context
-    }),
-    (child) => Effect.map(finish(child), (result) => ended(call, result, child.state.turns))
-  )
+export const spawn: Ground["spawn"] = (parent, call, input) => {
+  const birth = {
+    runId: call.toolCallId,
+    rootRunId: parent.state.rootRunId,
+    parentRunId: parent.state.runId,
+    depth: parent.state.depth + 1,
+    taskId: call.toolName ?? undefined,
+    history: [],
+    input,
+    context: parent.state.context
+  }
+  return Effect.matchEffect(born(parent, birth), {
+    onSuccess: (child) => Effect.map(finish(child), (result) => ended(call, result, child.state.turns)),
+    // Whoever had this run before was only stopped, and began the task when it woke: it is there to go on with.
+    onFailure: (error) =>
+      error._tag !== "RunExists"
+        ? Effect.fail(error)
+        : Effect.flatMap(stored(parent.store, birth.runId), ({ parentRunId }) =>
+            parentRunId === birth.parentRunId ? goOnWith(parent, spawn, call, {}) : Effect.fail(error)
+          )
+  })
+}
 
 /** A task cut off in an earlier life of its parent goes on where its own journal ends; others are spawned. */
 const again =
   (ground: Ground, children: ReadonlyMap<string, RunState>, how: Resume): Ground["spawn"] =>
-  (parent, call, input) => {
-    const child = children.get(call.toolCallId)
-    if (child === undefined) return ground.spawn(parent, call, input)
-    const own: Resume = {
-      ...(how.context === undefined ? {} : { context: how.context }),
-      ...(how.replay === undefined ? {} : { replay: how.replay })
-    }
-    // Its questions may have been answered since its parent was taken up.
-    return Effect.flatMap(stored(parent.store, child.runId), (child) =>
-      Effect.flatMap(resume({ ...parent, spawn: ground.spawn }, child, own), (result) =>
-        Effect.map(stored(parent.store, child.runId), (state) => ended(call, result, state.turns))
-      )
+  (parent, call, input) =>
+    children.has(call.toolCallId)
+      ? goOnWith(parent, ground.spawn, call, {
+          ...(how.context === undefined ? {} : { context: how.context }),
+          ...(how.replay === undefined ? {} : { replay: how.replay })
+        })
+      : ground.spawn(parent, call, input)
+
+/** Goes on with a task as it is stored now: its questions may have been answered since its parent was taken up. */
+const goOnWith = (
+  parent: Run,
+  spawn: Ground["spawn"],
+  call: Call,
+  how: Resume
+): Effect.Effect<CallResult, KernelError> =>
+  Effect.flatMap(stored(parent.store, call.toolCallId), (child) =>
+    Effect.flatMap(resume({ ...parent, spawn }, child, how), (result) =>
+      Effect.map(stored(parent.store, child.runId), (state) => ended(call, result, state.turns))
     )
-  }
+  )
 
 const ended = (call: Call, result: RunResult<unknown>, turns: ReadonlyArray<Turn>): CallResult =>
   Calls.succeeded(call, [Contents.text(result.text), ...mediaOf(turns)], {

@@ -1,8 +1,8 @@
 // That a workflow ends the same wherever it is cut off is proven by test/reliability/crashMatrix.test.ts.
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Schema } from "effect"
+import { Effect, Fiber, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { Hooks, Kernel, KernelError, Skill } from "kernai"
+import { Hooks, Kernel, KernelError, MediaStore, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"
 import { Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
@@ -66,6 +66,28 @@ describe("a workflow cut off half-way", () => {
       assert.strictEqual(of(events, "run_started").length, 1)
     }).pipe(Effect.provide(kernel(skill)))
   })
+
+  it.effect("goes on with a task that whoever had the run before began when it woke up (R-1, R-7)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const woken: RunStore.Shape = {
+        ...store,
+        create: (record, state) =>
+          record.runId === "run:t1/a"
+            ? Effect.andThen(store.create({ ...record, workerId: "before" }, state), store.create(record, state))
+            : store.create(record, state)
+      }
+      const live = Kernel.layer.pipe(
+        Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
+        Layer.provide(Layer.succeed(RunStore.RunStore, woken))
+      )
+      const small = { root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } }
+      const { events, text } = yield* Effect.provide(play(small), live)
+      assert.strictEqual(text, "ok")
+      assert.include(told(events), '{"a":"A"}')
+      assert.deepStrictEqual(of(events, "run_failed"), [])
+    })
+  )
 
   it.effect("asks about a write of a task that was in flight, and runs nothing before it knows (DR-16)", () => {
     const { entered, skill } = worker("write")
