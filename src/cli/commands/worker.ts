@@ -42,8 +42,9 @@ export const worker = Command.make("worker", flags, (input) =>
   Effect.gen(function* () {
     if (input.concurrency < 1) return yield* usage("--concurrency is a number from 1")
     if (input.lease < 1) return yield* usage("--lease is a number of seconds from 1")
-    const file = input.agent.find((name) => /\.(ya?ml|json)$/i.test(name))
-    if (file !== undefined) return yield* usage("--agent is the name of an agent, not its file")
+    if (input.agent.some((name) => /\.(ya?ml|json)$/i.test(name))) {
+      return yield* usage("--agent is the name of an agent, not its file")
+    }
     const actor = yield* Shared.actorOf(input, yield* Shared.speakerOf(input))
     const { work } = yield* Effect.promise(() => import("../runs/worker.ts"))
     yield* work({

@@ -40,19 +40,12 @@ const words: { readonly [K in keyof typeof Config.fields]: string } = {
   output_schema: "JSON Schema of a typed answer"
 }
 
-const says = (key: string): JsonObject => {
-  const description = Object.entries(words).find(([name]) => name === key)?.[1]
-  return description === undefined ? {} : { description }
-}
-
 /** What an editor checks a file by. */
 export const jsonSchema = (): JsonObject => {
   const { definitions, schema } = Schema.toJsonSchemaDocument(Config)
   const { properties, ...plain } = jsonObject(JSON.parse(JSON.stringify(schema)))
-  const described = Object.entries(jsonObject(properties)).map(([key, value]) => [
-    key,
-    { ...jsonObject(value), ...says(key) }
-  ])
+  const all = jsonObject(properties)
+  const described = Object.entries(words).map(([key, description]) => [key, { ...jsonObject(all[key]), description }])
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "kernai agent",

@@ -165,7 +165,7 @@ export const make = (limits: Limits): Reply => {
     },
     input: (key, value) => {
       if (isDeeper(value, limits.jsonDepth)) isTooDeep = true
-      else reply.params(key, textOf(value))
+      else reply.params(key, textOf(value, limits))
     },
     endCall: (key) => {
       const call = calls.get(key)
@@ -185,8 +185,8 @@ export const make = (limits: Limits): Reply => {
 }
 
 /** Arguments as text. JavaScript would write a number too large for a double as null: as a whole they are no JSON then. */
-const textOf = (value: unknown): string =>
-  value === undefined || Result.isSuccess(Snapshot.take(value)) ? (JSON.stringify(value) ?? "") : "out of range"
+const textOf = (value: unknown, limits: Limits): string =>
+  value === undefined || Result.isSuccess(Snapshot.take(value, limits)) ? (JSON.stringify(value) ?? "") : "out of range"
 
 /** Whether a part says anything; until then a failed call may be made again unnoticed. */
 export const isSubstance = (part: StreamPart.StreamPart): boolean =>
