@@ -9,7 +9,7 @@ import { CancellationError, type KernelError, type StoreError } from "../KernelE
 import { now, type Run } from "./run.ts"
 
 /** Ends work on a run when the time its agent gives it is over; it counts for the whole tree of the run. */
-export const inTime = <A>(run: Run, work: Effect.Effect<A, KernelError>): Effect.Effect<A, KernelError> => {
+export const withinDeadline = <A>(run: Run, work: Effect.Effect<A, KernelError>): Effect.Effect<A, KernelError> => {
   const deadline = run.state.depth === 0 ? run.agent.budget.deadlineMs : undefined
   if (deadline === undefined) return work
   const late = Effect.suspend(() => Effect.fail(new CancellationError({ reason: "deadline" })))

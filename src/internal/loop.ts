@@ -12,7 +12,7 @@ import { answer, result } from "../RunState.ts"
 import { turnLog } from "./state.ts"
 import { continueCalls } from "./batch.ts"
 import { commit, flush } from "./commit.ts"
-import { inTime } from "./deadline.ts"
+import { withinDeadline } from "./deadline.ts"
 import type { Json } from "./json.ts"
 import { isJsonObject } from "./json.ts"
 import { redact } from "./redact.ts"
@@ -24,7 +24,7 @@ import { misfit } from "./view.ts"
 /** Drives a run to its end, its pause or its failure. */
 export const drive = (run: Run): Effect.Effect<void, KernelError> => {
   // What was done is stored even while the run is being interrupted (DR-7); another worker may have it by now.
-  const ended = Effect.catchCause(inTime(run, loop(run)), (cause) => fail(run, cause))
+  const ended = Effect.catchCause(withinDeadline(run, loop(run)), (cause) => fail(run, cause))
   return Effect.onInterrupt(ended, () => Effect.ignore(flush(run)))
 }
 
