@@ -5,8 +5,6 @@
  * journal in memory and every event told to a consumer. `node bench/loop.ts`,
  * after `npm ci` in bench/.
  */
-import { type AssistantMessage, createAssistantMessageEventStream, type ToolCall } from "@mariozechner/pi-ai"
-import { agentLoop } from "@mariozechner/pi-agent-core"
 import { isStepCount, jsonSchema, streamText, tool } from "ai"
 import { MockLanguageModelV4 } from "ai/test"
 import { Effect, Layer, ManagedRuntime, Schema, Stream } from "effect"
@@ -20,6 +18,7 @@ import * as RunStore from "../src/RunStore.ts"
 import * as Skill from "../src/Skill.ts"
 import * as SkillRegistry from "../src/SkillRegistry.ts"
 import * as StreamPart from "../src/StreamPart.ts"
+import { pi } from "./pi.ts"
 import { against, cpu, median, type Row, table } from "./support.ts"
 
 // ---------------------------------------------------------------- kernai
@@ -82,76 +81,6 @@ const kernai = (runtime: Runtime, steps: number, at?: (step: number) => void) =>
 }
 
 // ---------------------------------------------------------------- peers
-
-const pi = async (steps: number) => {
-  let call = 0
-  const usage = {
-    input: 1,
-    output: 1,
-    cacheRead: 0,
-    cacheWrite: 0,
-    totalTokens: 2,
-    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 }
-  }
-  const model = {
-    id: "m",
-    name: "m",
-    api: "mock",
-    provider: "mock",
-    baseUrl: "",
-    reasoning: false,
-    input: ["text"],
-    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
-    contextWindow: 1e9,
-    maxTokens: 1e6
-  }
-  const streamFn = () => {
-    const stream = createAssistantMessageEventStream()
-    const last = ++call >= steps
-    const toolCall: ToolCall = { type: "toolCall", id: `c${call}`, name: "noop", arguments: { x: "1" } }
-    const reason = last ? "stop" : "toolUse"
-    const message: AssistantMessage = {
-      role: "assistant",
-      api: "mock",
-      provider: "mock",
-      model: "m",
-      usage,
-      timestamp: 0,
-      content: last ? [{ type: "text", text: "done" }] : [toolCall],
-      stopReason: reason
-    }
-    stream.push({ type: "start", partial: { ...message, content: [] } })
-    if (last) {
-      stream.push({ type: "text_start", contentIndex: 0, partial: message })
-      stream.push({ type: "text_delta", contentIndex: 0, delta: "done", partial: message })
-      stream.push({ type: "text_end", contentIndex: 0, content: "done", partial: message })
-    } else {
-      stream.push({ type: "toolcall_start", contentIndex: 0, partial: message })
-      stream.push({ type: "toolcall_delta", contentIndex: 0, delta: '{"x":"1"}', partial: message })
-      stream.push({ type: "toolcall_end", contentIndex: 0, toolCall, partial: message })
-    }
-    stream.push({ type: "done", reason, message })
-    return stream
-  }
-  const tools = [
-    {
-      name: "noop",
-      label: "noop",
-      description: "Does nothing",
-      parameters: { type: "object", properties: { x: { type: "string" } }, required: ["x"] },
-      execute: async () => ({ content: [{ type: "text", text: "ok" }], details: {} })
-    }
-  ]
-  const prompt = { role: "user", content: [{ type: "text", text: "go" }], timestamp: 0 }
-  const context = { systemPrompt: "You test.", messages: [], tools }
-  const config = { model, convertToLlm: (messages: ReadonlyArray<unknown>) => messages, toolExecution: "sequential" }
-  let count = 0
-  const loop: AsyncIterable<unknown> = agentLoop(
-    ...([[prompt], context, config, undefined, streamFn] as never as Parameters<typeof agentLoop>)
-  )
-  for await (const _ of loop) count++
-  return count
-}
 
 const aiSdk = async (steps: number) => {
   let call = 0

@@ -1,7 +1,7 @@
 /**
  * 10,000 runs at once, 5 steps of 100 ms each: wall time, memory, and how fast they stop.
  *
- * `node --expose-gc bench/runs.ts`.
+ * `node --expose-gc bench/runs.ts`, after `npm ci` in bench/.
  */
 import { Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { fileURLToPath } from "node:url"
@@ -14,6 +14,7 @@ import * as RunStore from "../src/RunStore.ts"
 import * as Skill from "../src/Skill.ts"
 import * as SkillRegistry from "../src/SkillRegistry.ts"
 import * as StreamPart from "../src/StreamPart.ts"
+import { pi } from "./pi.ts"
 import { median, type Row, table } from "./support.ts"
 
 const runs = 10_000
@@ -47,8 +48,17 @@ const all = atOnce(Effect.suspend(() => Kernel.run(agent, "go", { provider: slow
 
 /** The same waits, and the same parts of replies read, without a kernel: what a fiber for each run costs by itself. */
 const bare = atOnce(
-  Effect.repeat(Stream.runDrain(Stream.fromArray(act).pipe(Stream.onStart(Effect.sleep(wait)))), { times: steps - 1 })
+  Effect.gen(function* () {
+    const reply = Stream.runDrain(Stream.fromArray(act).pipe(Stream.onStart(Effect.sleep(wait))))
+    for (let step = 0; step < steps; step++) yield* reply
+  })
 )
+
+/** The same of a loop that keeps no journal and commits nothing. */
+const peer = () => {
+  const answered = () => new Promise<void>((resolve) => setTimeout(resolve, wait))
+  return Promise.all(Array.from({ length: runs }, () => pi(steps, answered)))
+}
 
 const overIdeal = async (body: () => Promise<unknown>): Promise<number> => {
   const walls: Array<number> = []
@@ -71,6 +81,7 @@ export const runsBench = async (): Promise<ReadonlyArray<Row>> => {
   await Effect.runPromise(Effect.provide(Kernel.run(agent, "go", { provider: slow }), kernel()))
   const wall = await overIdeal(() => Effect.runPromise(Effect.provide(all, kernel())))
   const floor = await overIdeal(() => Effect.runPromise(bare))
+  const theirs = await overIdeal(peer)
 
   const before = heap()
   let peak = before
@@ -96,6 +107,8 @@ export const runsBench = async (): Promise<ReadonlyArray<Row>> => {
   return [
     row(`runs: wall time of ${runs} at once over the ideal`, wall, 3),
     row("runs: the same waits and replies without a kernel", floor, Infinity),
+    row("runs: the same with pi-agent-core, which commits nothing", theirs, Infinity),
+    row("runs: wall time over that of pi-agent-core", wall / theirs, Infinity),
     row("runs: kB of heap per run at the peak", (peak - before) / runs / 1000, 50),
     row("runs: seconds until all settle when cancelled half-way", median(settling), 0.3),
     row("runs: timers left after cancelling", left, 0)
