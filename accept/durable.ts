@@ -1,24 +1,22 @@
 /**
  * The promises of durable runs: nothing lost, nothing twice.
  */
-import { existsSync } from "node:fs"
-import { join } from "node:path"
-import { attempt, benched, type Line, node, root, tested, vectors, vitest } from "./support.ts"
+import { attempt, benched, type Line, node, ofFiles, tested, vectors, vitest } from "./support.ts"
 
 /** A count that tests print as `name: N`, added up over what they print, and the least it must be. */
-const counted = (line: string, files: ReadonlyArray<string>, word: string, least: number): Line => {
-  const missing = files.filter((file) => !existsSync(join(root, file)))
-  if (missing.length > 0) return { line, pass: false, figure: `no ${missing.join(", ")}` }
-  const ran = vitest(files)
-  const found = [...ran.stdout.matchAll(new RegExp(`${word}: (\\d+)`, "g"))]
-  const sum = found.reduce((sum, match) => sum + Number(match[1]), 0)
-  return { line, pass: ran.status === 0 && sum >= least, figure: `${sum} (at least ${least})` }
-}
+const counted = (line: string, files: ReadonlyArray<string>, word: string, least: number): Line =>
+  ofFiles(
+    (line, files) => {
+      const ran = vitest(files)
+      const found = [...ran.stdout.matchAll(new RegExp(`${word}: (\\d+)`, "g"))]
+      const sum = found.reduce((sum, match) => sum + Number(match[1]), 0)
+      return { line, pass: ran.status === 0 && sum >= least, figure: `${sum} (at least ${least})` }
+    },
+    line,
+    files
+  )
 
-const existing = (line: string, files: ReadonlyArray<string>): Line => {
-  const missing = files.filter((file) => !existsSync(join(root, file)))
-  return missing.length > 0 ? { line, pass: false, figure: `no ${missing.join(", ")}` } : tested(line, files)
-}
+const existing = (line: string, files: ReadonlyArray<string>): Line => ofFiles(tested, line, files)
 
 /** Runs the part of the long run that real processes and mutants are, and reads its report. */
 const longRun = (): Omit<Line, "line"> => {

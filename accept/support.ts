@@ -2,6 +2,9 @@
  * What every part of the acceptance shares: a line, and how to run what proves it.
  */
 import { spawnSync } from "node:child_process"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 
 /** One promise, whether it holds, and the figure that says so. */
@@ -63,6 +66,75 @@ export const vectors = (line: string, files: ReadonlyArray<string>): Line => {
   const total = (index: number) => counts.reduce((sum, count) => sum + Number(count[index]), 0)
   const pass = ran.status === 0 && counts.length >= files.length && total(2) > 0 && total(3) === 0
   return { line, pass, figure: `${total(2)} run, ${total(3)} skipped, in ${counts.length} files` }
+}
+
+/** A line about files; one that is missing fails it, since the runner would pass over it. */
+export const ofFiles = (
+  prove: (line: string, files: ReadonlyArray<string>) => Line,
+  line: string,
+  files: ReadonlyArray<string>
+): Line => {
+  const missing = files.filter((file) => !existsSync(join(root, file)))
+  return missing.length > 0 ? { line, pass: false, figure: `missing: ${missing.join(", ")}` } : prove(line, files)
+}
+
+/** A test as the runner reports it. */
+export interface Test {
+  /** Its path inside `test/`. */
+  readonly file: string
+  readonly title: string
+  readonly passed: boolean
+}
+
+interface Report {
+  readonly testResults: ReadonlyArray<{
+    readonly name: string
+    readonly startTime: number
+    readonly endTime: number
+    readonly assertionResults: ReadonlyArray<{ readonly fullName: string; readonly status: string }>
+  }>
+}
+
+/** The tests of some files or folders, run once, and how long they took; no tests where the runner broke. */
+export const reported = (
+  files: ReadonlyArray<string>,
+  options?: Parameters<typeof run>[2]
+): Promise<{ readonly tests: ReadonlyArray<Test>; readonly seconds: number }> =>
+  inFolder((folder) => {
+    const output = join(folder, "tests.json")
+    node(["node_modules/vitest/vitest.mjs", "run", "--reporter=json", `--outputFile=${output}`, ...files], options)
+    const { testResults }: Report = existsSync(output) ? JSON.parse(readFileSync(output, "utf8")) : { testResults: [] }
+    return {
+      tests: testResults.flatMap(({ assertionResults, name }) =>
+        assertionResults.map(({ fullName, status }) => ({
+          file: relative(join(root, "test"), name),
+          title: fullName,
+          passed: status === "passed"
+        }))
+      ),
+      seconds: testResults.reduce((sum, { endTime, startTime }) => sum + (endTime - startTime) / 1000, 0)
+    }
+  })
+
+/** The line of a promise that tests prove: all of them must have passed, and there must be one. */
+export const provenBy = (line: string, tests: ReadonlyArray<Test>): Line => {
+  const passed = tests.filter((test) => test.passed).length
+  const names = [...new Set(tests.map(({ file }) => file))].join(", ")
+  return {
+    line,
+    pass: tests.length > 0 && passed === tests.length,
+    figure: tests.length === 0 ? "no test says so" : `${passed} of ${tests.length} tests in ${names}`
+  }
+}
+
+/** A folder that is gone when `body` is over. */
+export const inFolder = async <A>(body: (folder: string) => Promise<A> | A): Promise<A> => {
+  const folder = mkdtempSync(join(tmpdir(), "kernai-accept-"))
+  try {
+    return await body(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
 }
 
 /** A line that is computed, and fails with what went wrong instead of ending everything. */

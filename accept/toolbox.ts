@@ -2,54 +2,25 @@
  * The promises of the toolbox: dialects, providers, windows, grammars, a chat that survives, templates that start.
  */
 import { spawn } from "node:child_process"
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync
-} from "node:fs"
-import { tmpdir } from "node:os"
-import { delimiter, dirname, join, relative } from "node:path"
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { delimiter, dirname, join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { attempt, type Line, node, root, run, tested, vectors } from "./support.ts"
-
-const inFolder = async <A>(body: (folder: string) => Promise<A>): Promise<A> => {
-  const folder = mkdtempSync(join(tmpdir(), "kernai-accept-toolbox-"))
-  try {
-    return await body(folder)
-  } finally {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
-  }
-}
-
-/** A line about files; one that is missing fails it, since the runner would pass over it. */
-const ofFiles = (
-  prove: (line: string, files: ReadonlyArray<string>) => Line,
-  line: string,
-  files: ReadonlyArray<string>
-): Line => {
-  const missing = files.filter((file) => !existsSync(join(root, file)))
-  return missing.length > 0 ? { line, pass: false, figure: `missing: ${missing.join(", ")}` } : prove(line, files)
-}
+import {
+  attempt,
+  inFolder,
+  type Line,
+  node,
+  ofFiles,
+  provenBy,
+  reported,
+  root,
+  run,
+  type Test,
+  tested,
+  vectors
+} from "./support.ts"
 
 // ---------------------------------------------------------------- tests by their titles
-
-interface Test {
-  readonly file: string
-  readonly title: string
-  readonly passed: boolean
-}
-
-interface Report {
-  readonly testResults: ReadonlyArray<{
-    readonly name: string
-    readonly assertionResults: ReadonlyArray<{ readonly fullName: string; readonly status: string }>
-  }>
-}
 
 /** A promise, the files that may prove it, and what the titles of its tests say. */
 const promises: ReadonlyArray<readonly [line: string, files: RegExp, titles: RegExp]> = [
@@ -85,38 +56,19 @@ const exchanges = (): Omit<Line, "line"> => {
   }
 }
 
-/** The tests of one file, run by themselves: a file that hangs or breaks takes no other with it. */
-const testsOf = (folder: string, file: string): ReadonlyArray<Test> => {
-  const output = join(folder, "tests.json")
-  rmSync(output, { force: true })
-  const words = ["run", "--reporter=json", `--outputFile=${output}`, `test/${file}`]
-  node(["node_modules/vitest/vitest.mjs", ...words], { timeout: 300_000 })
-  const report: Report = existsSync(output) ? JSON.parse(readFileSync(output, "utf8")) : { testResults: [] }
-  return report.testResults.flatMap(({ assertionResults, name }) =>
-    assertionResults.map(({ fullName, status }) => ({
-      file: relative(join(root, "test"), name),
-      title: fullName,
-      passed: status === "passed"
-    }))
+/** Each file is run by itself: one that hangs or breaks takes no other with it. */
+const proven = async (): Promise<ReadonlyArray<Line>> => {
+  const there = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
+  const files = there.filter((file) => file.endsWith(".test.ts") && promises.some(([, files]) => files.test(file)))
+  const all: Array<Test> = []
+  for (const file of files) all.push(...(await reported([`test/${file}`], { timeout: 300_000 })).tests)
+  return promises.map(([line, files, titles]) =>
+    provenBy(
+      line,
+      all.filter((test) => files.test(test.file) && titles.test(test.title))
+    )
   )
 }
-
-const proven = (): Promise<ReadonlyArray<Line>> =>
-  inFolder(async (folder) => {
-    const there = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
-    const files = there.filter((file) => file.endsWith(".test.ts") && promises.some(([, files]) => files.test(file)))
-    const all = files.flatMap((file) => testsOf(folder, file))
-    return promises.map(([line, files, titles]) => {
-      const own = all.filter((test) => files.test(test.file) && titles.test(test.title))
-      const passed = own.filter((test) => test.passed).length
-      const names = [...new Set(own.map(({ file }) => file))].join(", ")
-      return {
-        line,
-        pass: own.length > 0 && passed === own.length,
-        figure: own.length === 0 ? "no test says so" : `${passed} of ${own.length} tests in ${names}`
-      }
-    })
-  })
 
 // ---------------------------------------------------------------- chat
 

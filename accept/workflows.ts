@@ -4,27 +4,11 @@
  * What is a matter of time is proven on a virtual clock, by the intervals in
  * which tasks ran; only the benchmark looks at a real one.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readdirSync, readFileSync } from "node:fs"
 import { basename, join } from "node:path"
-import { attempt, benched, type Line, node, root, vectors } from "./support.ts"
+import { attempt, benched, inFolder, type Line, node, provenBy, reported, root, type Test, vectors } from "./support.ts"
 
 // ---------------------------------------------------------------- tests
-
-interface Test {
-  readonly file: string
-  readonly title: string
-  readonly passed: boolean
-}
-
-interface Report {
-  readonly testResults: ReadonlyArray<{
-    readonly name: string
-    readonly startTime: number
-    readonly endTime: number
-    readonly assertionResults: ReadonlyArray<{ readonly fullName: string; readonly status: string }>
-  }>
-}
 
 const files = [
   "test/Plan.test.ts",
@@ -35,23 +19,6 @@ const files = [
   "test/testing/Scenario.test.ts",
   "test/cli/scenario.test.ts"
 ]
-
-/** All tests of workflows, run once. */
-const tests = (folder: string): { readonly all: ReadonlyArray<Test>; readonly seconds: number } => {
-  const output = join(folder, "tests.json")
-  node(["node_modules/vitest/vitest.mjs", "run", "--reporter=json", `--outputFile=${output}`, ...files])
-  const report: Report = JSON.parse(readFileSync(output, "utf8"))
-  return {
-    all: report.testResults.flatMap(({ assertionResults, name }) =>
-      assertionResults.map(({ fullName, status }) => ({
-        file: basename(name, ".test.ts"),
-        title: fullName,
-        passed: status === "passed"
-      }))
-    ),
-    seconds: report.testResults.reduce((sum, { endTime, startTime }) => sum + (endTime - startTime) / 1000, 0)
-  }
-}
 
 /** A promise, the file that proves it, and what the titles of its tests have in common. */
 const promises: ReadonlyArray<readonly [line: string, file: string, titles: RegExp]> = [
@@ -90,11 +57,12 @@ const promises: ReadonlyArray<readonly [line: string, file: string, titles: RegE
 ]
 
 const proven = (all: ReadonlyArray<Test>): ReadonlyArray<Line> =>
-  promises.map(([line, file, titles]) => {
-    const own = all.filter((test) => test.file === file && titles.test(test.title))
-    const passed = own.filter((test) => test.passed).length
-    return { line, pass: own.length > 0 && passed === own.length, figure: `${passed} of ${own.length} tests` }
-  })
+  promises.map(([line, file, titles]) =>
+    provenBy(
+      line,
+      all.filter((test) => basename(test.file, ".test.ts") === file && titles.test(test.title))
+    )
+  )
 
 // ---------------------------------------------------------------- scenarios
 
@@ -158,21 +126,20 @@ const example = (): Omit<Line, "line"> => {
 
 // ---------------------------------------------------------------- all
 
-export const workflows = async (): Promise<ReadonlyArray<Line>> => {
-  const folder = mkdtempSync(join(tmpdir(), "kernai-accept-"))
-  try {
+export const workflows = (): Promise<ReadonlyArray<Line>> =>
+  inFolder(async (folder) => {
     const lines: Array<Line> = [
       vectors(
         "vectors of plan, scheduler, instructions; recorded runs with workflows",
         ["plan", "scheduler", "instructions", "kernel"].map((name) => `test/conformance/${name}.test.ts`)
       )
     ]
-    const ran = await attempt("tests of workflows", () => {
-      const { all, seconds } = tests(folder)
-      lines.push(...proven(all))
+    const ran = await attempt("tests of workflows", async () => {
+      const { seconds, tests } = await reported(files)
+      lines.push(...proven(tests))
       return {
-        pass: all.every((test) => test.passed) && seconds < 20,
-        figure: `${all.length} in ${seconds.toFixed(1)} s`
+        pass: tests.length > 0 && tests.every((test) => test.passed) && seconds < 20,
+        figure: `${tests.length} in ${seconds.toFixed(1)} s`
       }
     })
     lines.push(
@@ -186,7 +153,4 @@ export const workflows = async (): Promise<ReadonlyArray<Line>> => {
       ...benched("agents")
     )
     return lines
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
+  })
