@@ -11,21 +11,16 @@
 import type * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Equal from "effect/Equal"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Queue from "effect/Queue"
-import * as Result from "effect/Result"
-import * as Stream from "effect/Stream"
+import type * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
 import { originsOf } from "./internal/fork.ts"
-import { open } from "./internal/state.ts"
-import * as Search from "./internal/runSearch.ts"
+import * as Memory from "./internal/memoryRuns.ts"
+import { headOf, inOrder, matches } from "./internal/runHead.ts"
 import { notFirst, notOfOne, notTogether } from "./internal/succession.ts"
 import { MediaStore } from "./MediaStore.ts"
-import * as RunCodec from "./RunCodec.ts"
 import type { RunRecord, RunState, Status } from "./RunState.ts"
-import { turnCount } from "./RunState.ts"
 
 export {
   /**
@@ -173,51 +168,23 @@ export interface Shape {
  */
 export class RunStore extends Context.Service<RunStore, Shape>()("kernai/RunStore") {}
 
-/**
- * The head of a state.
- *
- * @category getters
- * @since 0.1.0
- */
-export const headOf = (state: RunState, lease?: Lease | undefined): RunHead => ({
-  runId: state.runId,
-  rootRunId: state.rootRunId,
-  parentRunId: state.parentRunId,
-  agent: state.agent,
-  revision: state.revision,
-  status: state.status,
-  turns: turnCount(state),
-  createdAt: state.createdAt,
-  updatedAt: state.updatedAt,
-  lease
-})
-
-/**
- * Tells whether a head passes a filter, apart from its `search`.
- *
- * @category guards
- * @since 0.1.0
- */
-export const matches = (head: RunHead, filter: RunFilter): boolean =>
-  (filter.status === undefined || filter.status.includes(head.status.type)) &&
-  (filter.agent === undefined || filter.agent === head.agent) &&
-  (filter.rootRunId === undefined || filter.rootRunId === head.rootRunId) &&
-  (filter.roots !== true || head.parentRunId === undefined) &&
-  (filter.updatedBefore === undefined || head.updatedAt < filter.updatedBefore) &&
-  (filter.after === undefined || inOrder(filter)(filter.after, head) < 0) &&
-  (filter.unleasedAt === undefined || head.lease === undefined || head.lease.expiresAt <= filter.unleasedAt)
-
-/**
- * The order a filter asks for, as a comparison.
- *
- * @category combinators
- * @since 0.1.0
- */
-export const inOrder =
-  ({ order }: RunFilter) =>
-  (a: Pick<RunHead, "createdAt" | "runId">, b: Pick<RunHead, "createdAt" | "runId">): number =>
-    (order === "oldest" ? a.createdAt - b.createdAt : b.createdAt - a.createdAt) ||
-    (a.runId < b.runId ? -1 : a.runId > b.runId ? 1 : 0)
+export {
+  /**
+   * @category getters
+   * @since 0.1.0
+   */
+  headOf,
+  /**
+   * @category combinators
+   * @since 0.1.0
+   */
+  inOrder,
+  /**
+   * @category guards
+   * @since 0.1.0
+   */
+  matches
+}
 
 export {
   /**
@@ -301,118 +268,7 @@ const originsOfOpen = /*#__PURE__*/ Effect.fnUntraced(function* (
   return found
 })
 
-// ---------------------------------------------------------------- memory
-
-interface Kept {
-  readonly journal: Array<RunRecord>
-  state: RunState
-  lease: Lease | undefined
-}
-
-const memory = (): Shape & Required<Pick<Shape, "commitAll">> => {
-  const runs = new Map<string, Kept>()
-  const followers = new Set<(record: RunRecord) => void>()
-
-  const tell = (record: RunRecord) => {
-    for (const follow of followers) follow(record)
-  }
-
-  const create = (record: RunRecord, state: RunState) =>
-    Effect.suspend((): Effect.Effect<void, RunExists | StoreError> => {
-      const kept = runs.get(record.runId)
-      if (kept !== undefined) {
-        return isSame(kept.journal[0], record) ? Effect.void : Effect.fail(new RunExists({ runId: record.runId }))
-      }
-      const refused = RunCodec.refusal(record) ?? notFirst(record)
-      if (refused !== undefined) return Effect.fail(refused)
-      runs.set(record.runId, { journal: [record], state, lease: undefined })
-      tell(record)
-      return Effect.void
-    })
-
-  const commitAll = (records: Arr.NonEmptyReadonlyArray<RunRecord>, states: Arr.NonEmptyReadonlyArray<RunState>) =>
-    Effect.suspend((): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
-      const apart = notTogether(records, states)
-      if (apart !== undefined) return Effect.fail(apart)
-      const [{ revision, runId }] = records
-      const kept = runs.get(runId)
-      const actualSeq = kept?.journal.length ?? 0
-      const expectedSeq = revision - 1
-      if (kept === undefined || actualSeq !== expectedSeq) {
-        if (records.every((record) => isSame(kept?.journal[record.revision - 1], record))) return Effect.void
-        return Effect.fail(new ConcurrentAppendError({ runId, expectedSeq, actualSeq }))
-      }
-      for (const record of records) {
-        const refused = RunCodec.refusal(record)
-        if (refused !== undefined) return Effect.fail(refused)
-      }
-      for (const record of records) kept.journal.push(record)
-      kept.state = states.at(-1) ?? states[0]
-      records.forEach(tell)
-      return Effect.void
-    })
-
-  const load = (runId: string) => Effect.sync(() => Option.map(Option.fromUndefinedOr(runs.get(runId)?.state), open))
-
-  const head = (runId: string) =>
-    Effect.sync(() => Option.map(Option.fromUndefinedOr(runs.get(runId)), (kept) => headOf(kept.state, kept.lease)))
-
-  const read = (runId: string, fromRevision = 0) =>
-    Stream.suspend(() => Stream.fromIterable(runs.get(runId)?.journal.slice(fromRevision) ?? []))
-
-  const tail = (runId: string, fromRevision = 0) =>
-    Stream.callback<RunRecord>((queue) =>
-      Effect.acquireRelease(
-        Effect.sync(() => {
-          for (const record of runs.get(runId)?.journal.slice(fromRevision) ?? []) Queue.offerUnsafe(queue, record)
-          const follow = (record: RunRecord) => {
-            if (record.runId === runId && record.revision > fromRevision) Queue.offerUnsafe(queue, record)
-          }
-          followers.add(follow)
-          return follow
-        }),
-        (follow) => Effect.sync(() => followers.delete(follow))
-      )
-    )
-
-  const list = (filter: RunFilter = {}) =>
-    Effect.sync(() => {
-      const found: Array<RunHead> = []
-      const asked = Search.wanted(filter.search)
-      for (const kept of runs.values()) {
-        const head = headOf(kept.state, kept.lease)
-        if (matches(head, filter) && Search.mentions(kept.state, asked)) found.push(head)
-      }
-      return found.sort(inOrder(filter)).slice(0, filter.limit)
-    })
-
-  const acquire = (runId: string, lease: Lease, now: number) =>
-    Effect.suspend((): Effect.Effect<void, RunBusy | RunNotFound> => {
-      const kept = runs.get(runId)
-      if (kept === undefined) return Effect.fail(new RunNotFound({ runId }))
-      const held = kept.lease
-      if (held !== undefined && held.workerId !== lease.workerId && held.expiresAt > now) {
-        return Effect.fail(new RunBusy({ runId, ...held }))
-      }
-      kept.lease = lease
-      return Effect.void
-    })
-
-  const release = (runId: string, workerId: string) =>
-    Effect.sync(() => {
-      const kept = runs.get(runId)
-      if (kept?.lease?.workerId === workerId) kept.lease = undefined
-    })
-
-  const remove = (runIds: ReadonlyArray<string>) =>
-    Effect.sync(() => {
-      for (const runId of runIds) runs.delete(runId)
-    })
-
-  const commit = (record: RunRecord, state: RunState) => commitAll([record], [state])
-
-  return { create, commit, commitAll, load, head, read, tail, list, acquire, release, remove }
-}
+// ---------------------------------------------------------------- in this process
 
 /**
  * Keeps runs in this process, each revision by itself: a store to wrap and to watch.
@@ -420,7 +276,7 @@ const memory = (): Shape & Required<Pick<Shape, "commitAll">> => {
  * @category constructors
  * @since 0.1.0
  */
-export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => eachRevision(memory()))
+export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => eachRevision(Memory.make()))
 
 /**
  * A store that is given each revision by itself, whatever else it can.
@@ -439,13 +295,4 @@ export const eachRevision = (store: Shape): Shape => {
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<RunStore> = /*#__PURE__*/ Layer.sync(RunStore, memory)
-
-// An acknowledgement was lost: the same record comes again, as it is or made anew (R-6).
-const isSame = (kept: RunRecord | undefined, record: RunRecord): boolean => {
-  if (kept === undefined || kept === record) return kept === record
-  const [one, other] = [RunCodec.encodeRecord(kept), RunCodec.encodeRecord(record)]
-  if (Result.isFailure(one) || Result.isFailure(other)) return false
-  // Both were made by this process: what they say is compared as it is, without the schemas of what is read back.
-  return one.success === other.success || Equal.equals(JSON.parse(one.success), JSON.parse(other.success))
-}
+export const layerMemory: Layer.Layer<RunStore> = /*#__PURE__*/ Layer.sync(RunStore, Memory.make)

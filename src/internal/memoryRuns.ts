@@ -1,0 +1,141 @@
+/**
+ * Runs kept in this process: a map of journals, and who follows them.
+ *
+ * @since 0.1.0
+ */
+import type * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, type StoreError } from "../KernelError.ts"
+import * as RunCodec from "../RunCodec.ts"
+import type { RunRecord, RunState } from "../RunState.ts"
+import type { Lease, RunFilter, RunHead, Shape } from "../RunStore.ts"
+import { headOf, inOrder, matches } from "./runHead.ts"
+import * as Search from "./runSearch.ts"
+import { open } from "./state.ts"
+import { notFirst, notTogether } from "./succession.ts"
+
+interface Kept {
+  readonly journal: Array<RunRecord>
+  state: RunState
+  lease: Lease | undefined
+}
+
+/** A store in this process, which takes what happened between two effects at once. */
+export const make = (): Shape & Required<Pick<Shape, "commitAll">> => {
+  const runs = new Map<string, Kept>()
+  const followers = new Set<(record: RunRecord) => void>()
+
+  const tell = (record: RunRecord) => {
+    for (const follow of followers) follow(record)
+  }
+
+  const create = (record: RunRecord, state: RunState) =>
+    Effect.suspend((): Effect.Effect<void, RunExists | StoreError> => {
+      const kept = runs.get(record.runId)
+      if (kept !== undefined) {
+        return isSame(kept.journal[0], record) ? Effect.void : Effect.fail(new RunExists({ runId: record.runId }))
+      }
+      const refused = RunCodec.refusal(record) ?? notFirst(record)
+      if (refused !== undefined) return Effect.fail(refused)
+      runs.set(record.runId, { journal: [record], state, lease: undefined })
+      tell(record)
+      return Effect.void
+    })
+
+  const commitAll = (records: Arr.NonEmptyReadonlyArray<RunRecord>, states: Arr.NonEmptyReadonlyArray<RunState>) =>
+    Effect.suspend((): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
+      const apart = notTogether(records, states)
+      if (apart !== undefined) return Effect.fail(apart)
+      const [{ revision, runId }] = records
+      const kept = runs.get(runId)
+      const actualSeq = kept?.journal.length ?? 0
+      const expectedSeq = revision - 1
+      if (kept === undefined || actualSeq !== expectedSeq) {
+        if (records.every((record) => isSame(kept?.journal[record.revision - 1], record))) return Effect.void
+        return Effect.fail(new ConcurrentAppendError({ runId, expectedSeq, actualSeq }))
+      }
+      for (const record of records) {
+        const refused = RunCodec.refusal(record)
+        if (refused !== undefined) return Effect.fail(refused)
+      }
+      for (const record of records) kept.journal.push(record)
+      kept.state = states.at(-1) ?? states[0]
+      records.forEach(tell)
+      return Effect.void
+    })
+
+  const load = (runId: string) => Effect.sync(() => Option.map(Option.fromUndefinedOr(runs.get(runId)?.state), open))
+
+  const head = (runId: string) =>
+    Effect.sync(() => Option.map(Option.fromUndefinedOr(runs.get(runId)), (kept) => headOf(kept.state, kept.lease)))
+
+  const read = (runId: string, fromRevision = 0) =>
+    Stream.suspend(() => Stream.fromIterable(runs.get(runId)?.journal.slice(fromRevision) ?? []))
+
+  const tail = (runId: string, fromRevision = 0) =>
+    Stream.callback<RunRecord>((queue) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          for (const record of runs.get(runId)?.journal.slice(fromRevision) ?? []) Queue.offerUnsafe(queue, record)
+          const follow = (record: RunRecord) => {
+            if (record.runId === runId && record.revision > fromRevision) Queue.offerUnsafe(queue, record)
+          }
+          followers.add(follow)
+          return follow
+        }),
+        (follow) => Effect.sync(() => followers.delete(follow))
+      )
+    )
+
+  const list = (filter: RunFilter = {}) =>
+    Effect.sync(() => {
+      const found: Array<RunHead> = []
+      const asked = Search.wanted(filter.search)
+      for (const kept of runs.values()) {
+        const head = headOf(kept.state, kept.lease)
+        if (matches(head, filter) && Search.mentions(kept.state, asked)) found.push(head)
+      }
+      return found.sort(inOrder(filter)).slice(0, filter.limit)
+    })
+
+  const acquire = (runId: string, lease: Lease, now: number) =>
+    Effect.suspend((): Effect.Effect<void, RunBusy | RunNotFound> => {
+      const kept = runs.get(runId)
+      if (kept === undefined) return Effect.fail(new RunNotFound({ runId }))
+      const held = kept.lease
+      if (held !== undefined && held.workerId !== lease.workerId && held.expiresAt > now) {
+        return Effect.fail(new RunBusy({ runId, ...held }))
+      }
+      kept.lease = lease
+      return Effect.void
+    })
+
+  const release = (runId: string, workerId: string) =>
+    Effect.sync(() => {
+      const kept = runs.get(runId)
+      if (kept?.lease?.workerId === workerId) kept.lease = undefined
+    })
+
+  const remove = (runIds: ReadonlyArray<string>) =>
+    Effect.sync(() => {
+      for (const runId of runIds) runs.delete(runId)
+    })
+
+  const commit = (record: RunRecord, state: RunState) => commitAll([record], [state])
+
+  return { create, commit, commitAll, load, head, read, tail, list, acquire, release, remove }
+}
+
+// An acknowledgement was lost: the same record comes again, as it is or made anew.
+const isSame = (kept: RunRecord | undefined, record: RunRecord): boolean => {
+  if (kept === undefined || kept === record) return kept === record
+  const [one, other] = [RunCodec.encodeRecord(kept), RunCodec.encodeRecord(record)]
+  if (Result.isFailure(one) || Result.isFailure(other)) return false
+  // Both were made by this process: what they say is compared as it is, without the schemas of what is read back.
+  return one.success === other.success || Equal.equals(JSON.parse(one.success), JSON.parse(other.success))
+}
