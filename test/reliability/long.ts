@@ -14,7 +14,7 @@ import * as Broken from "../support/brokenKernels.ts"
 import * as Stores from "../support/brokenStores.ts"
 import { subjects } from "../support/crashScripts.ts"
 import * as Postgres from "../support/postgres.ts"
-import { file, grouped, memory, type Place, postgres, sqlite } from "../support/stores.ts"
+import { apart, file, grouped, memory, type Place, postgres, sqlite } from "../support/stores.ts"
 import type { Where } from "./child.ts"
 import { flood, megabyte, shapes } from "./floods.ts"
 import { fuzz } from "./fuzz.ts"
@@ -100,9 +100,11 @@ const matrix = async (): Promise<ReadonlyArray<Line>> => {
     lines.push({ what: `${what} on ${name}`, count, least, findings })
   }
   for (const place of [memory, file, sqlite]) await put("crash points", place, everyWay, 200)
-  await put("crash points, what lies between two effects at once,", grouped, everyWay, 200)
+  const together = "crash points, what lies between two effects at once,"
+  await put(together, grouped, everyWay, 200)
   // Every life of a run there has a database of its own, and that takes its time.
-  await put("crash points", postgres, everyWay, full ? 500 : 40, full ? [] : ["tool"])
+  await put(together, postgres, everyWay, full ? 200 : 40, full ? [] : ["tool"])
+  if (full) await put("crash points", apart(postgres), everyWay, 500)
   await put("double crashes", memory, { ways: ["before", "after"], again: ["unacknowledged"] }, 5_000)
   if (full) await put("double crashes, in every way", memory, { again: ["before", "unacknowledged", "after"] }, 10_000)
   // Where a fiber waits, or in most of an hour after every other operation.

@@ -48,4 +48,12 @@ export const postgres: Place = {
   )
 }
 
+/** The same place, each revision stored by itself. */
+export const apart = (place: Place): Place => ({
+  ...place,
+  place: Effect.map(place.place, (layer) =>
+    Layer.provide(Layer.effect(RunStore.RunStore, Effect.map(RunStore.RunStore, RunStore.eachRevision)), layer)
+  )
+})
+
 export const stores: ReadonlyArray<Place> = [memory, file, sqlite, postgres]
