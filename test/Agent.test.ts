@@ -4,6 +4,7 @@ import { Agent, Kernel, Model, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { Config } from "../src/internal/agentConfig.ts"
 import { kernel } from "./support/kernel.ts"
+import { cases } from "./support/property.ts"
 
 const full = Agent.make({
   name: "librarian",
@@ -108,17 +109,21 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     })
   })
 
-  it.effect.prop("agree on every config there can be", [Config], ([config]) =>
-    Effect.gen(function* () {
-      // A price of its own is what a limit of cost needs, and a schema is what a typed answer needs.
-      const { budget: { max_cost_usd: _, ...budget } = {}, output_schema: __, ...rest } = config
-      const given = { ...rest, budget }
-      const agent = yield* Effect.fromResult(Agent.fromConfig(given))
-      const written = yield* Effect.fromResult(Agent.toConfig(agent))
-      const again = yield* Effect.fromResult(Agent.fromConfig(written))
-      assert.deepStrictEqual(comparable(again), comparable(agent))
-      assert.deepStrictEqual(yield* Effect.fromResult(Agent.toConfig(again)), written)
-    })
+  it.effect.prop(
+    "agree on every config there can be",
+    [Config],
+    ([config]) =>
+      Effect.gen(function* () {
+        // A price of its own is what a limit of cost needs, and a schema is what a typed answer needs.
+        const { budget: { max_cost_usd: _, ...budget } = {}, output_schema: __, ...rest } = config
+        const given = { ...rest, budget }
+        const agent = yield* Effect.fromResult(Agent.fromConfig(given))
+        const written = yield* Effect.fromResult(Agent.toConfig(agent))
+        const again = yield* Effect.fromResult(Agent.fromConfig(written))
+        assert.deepStrictEqual(comparable(again), comparable(agent))
+        assert.deepStrictEqual(yield* Effect.fromResult(Agent.toConfig(again)), written)
+      }),
+    cases()
   )
 
   it("keep keys they do not know, as plain data (S-10)", () => {

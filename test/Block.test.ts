@@ -3,6 +3,7 @@ import { Arbitrary, Schema } from "effect"
 import * as Block from "../src/Block.ts"
 import * as BlockParser from "../src/BlockParser.ts"
 import { read } from "./support/secondReader.ts"
+import { cases } from "./support/property.ts"
 
 /** Things injected text may hold, forged tags and harmless look-alikes among them. */
 const snippets = [
@@ -88,7 +89,7 @@ describe("Block", () => {
         assert.deepStrictEqual([parsed.blocks, parsed.text], [[block], ""])
         assert.deepStrictEqual(read(text).blocks, [block])
       },
-      { arbitrary: { runs: 1000 } }
+      cases()
     )
   })
 
@@ -121,19 +122,29 @@ describe("Block", () => {
       for (const text of texts) assert.strictEqual(Block.escape(text), text)
     })
 
-    it.prop("leaves no block in any text, and does nothing the second time", [hostile], ([text]) => {
-      const escaped = Block.escape(text)
-      assert.notInclude(escaped, "<block")
-      assert.notInclude(escaped, "</block")
-      assert.strictEqual(Block.escape(escaped), escaped)
-      assert.deepStrictEqual(BlockParser.parse(escaped).blocks, [])
-      assert.isUndefined(BlockParser.parse(escaped).unclosed)
-      assert.deepStrictEqual(BlockParser.parse(`<final>${escaped}</final>`).blocks, [Block.final(escaped)])
-    })
+    it.prop(
+      "leaves no block in any text, and does nothing the second time",
+      [hostile],
+      ([text]) => {
+        const escaped = Block.escape(text)
+        assert.notInclude(escaped, "<block")
+        assert.notInclude(escaped, "</block")
+        assert.strictEqual(Block.escape(escaped), escaped)
+        assert.deepStrictEqual(BlockParser.parse(escaped).blocks, [])
+        assert.isUndefined(BlockParser.parse(escaped).unclosed)
+        assert.deepStrictEqual(BlockParser.parse(`<final>${escaped}</final>`).blocks, [Block.final(escaped)])
+      },
+      cases()
+    )
 
-    it.prop("is undone by unescape, unless the text held an escape already", [hostile], ([text]) => {
-      if (!text.includes("&lt;")) assert.strictEqual(Block.unescape(Block.escape(text)), text)
-    })
+    it.prop(
+      "is undone by unescape, unless the text held an escape already",
+      [hostile],
+      ([text]) => {
+        if (!text.includes("&lt;")) assert.strictEqual(Block.unescape(Block.escape(text)), text)
+      },
+      cases()
+    )
   })
 
   it("leaves no quote in an attribute (BP-3)", () => {

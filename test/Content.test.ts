@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Equal, Hash, Result, Schema } from "effect"
 import { Content, Limits } from "kernai"
+import { cases } from "./support/property.ts"
 
 const read = (wire: unknown) => Result.getOrThrow(Content.decode(wire))
 const pathOf = (wire: unknown) => {
@@ -248,26 +249,31 @@ describe("Content", () => {
     assert.strictEqual(Content.placeholder(image), "[image unavailable: image/png]")
   })
 
-  it.prop("loses nothing of any JSON object it accepts, and never throws (CP-2)", [Schema.JsonObject], ([fields]) => {
-    for (const type of ["text", "thinking", "image", "tool_result", "later"]) {
-      const first = Content.decode({
-        text: "",
-        content: type === "tool_result" ? [] : "",
-        url: "u",
-        call_id: "",
-        ...fields,
-        type
-      })
-      if (Result.isFailure(first)) continue
-      const wire = Content.encode(first.success)
-      const again = read(wire)
-      assert.isTrue(Equal.equals(again, first.success))
-      assert.deepStrictEqual(Content.encode(again), wire)
-      for (const key of Object.keys(fields)) {
-        if (fields[key] !== null && key !== "type") assert.deepStrictEqual(wire[key], fields[key])
+  it.prop(
+    "loses nothing of any JSON object it accepts, and never throws (CP-2)",
+    [Schema.JsonObject],
+    ([fields]) => {
+      for (const type of ["text", "thinking", "image", "tool_result", "later"]) {
+        const first = Content.decode({
+          text: "",
+          content: type === "tool_result" ? [] : "",
+          url: "u",
+          call_id: "",
+          ...fields,
+          type
+        })
+        if (Result.isFailure(first)) continue
+        const wire = Content.encode(first.success)
+        const again = read(wire)
+        assert.isTrue(Equal.equals(again, first.success))
+        assert.deepStrictEqual(Content.encode(again), wire)
+        for (const key of Object.keys(fields)) {
+          if (fields[key] !== null && key !== "type") assert.deepStrictEqual(wire[key], fields[key])
+        }
       }
-    }
-  })
+    },
+    cases()
+  )
 
   it("reads and writes through its schema, with the same faults", () => {
     const decode = Schema.decodeUnknownResult(Schema.Struct({ parts: Schema.Array(Content.Content) }))

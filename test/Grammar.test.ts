@@ -3,6 +3,7 @@ import { Effect, Result, Schema } from "effect"
 import { BlockParser, type Content, Dialect, Grammar, Limits, Plan, Skill } from "kernai"
 import { final } from "./support/blocks.ts"
 import * as Gbnf from "./support/gbnf.ts"
+import { cases } from "./support/property.ts"
 
 interface Tree {
   readonly name: string
@@ -265,7 +266,8 @@ describe("Grammar", () => {
       const [first, last] = [Math.ceil(low), Math.floor(high)]
       for (const whole of [first, last]) assert.strictEqual(fits(String(whole)), first <= last, String(whole))
       for (const beyond of [first - 1, last + 1]) assert.isFalse(fits(String(beyond)), String(beyond))
-    }
+    },
+    cases()
   )
 
   it("takes nine digits behind the point, also of a number with one bound or with one that it must not reach", () => {

@@ -4,6 +4,7 @@ import { Agent, Kernel, PartialOutput, type Provider, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { PartialJson } from "../src/internal/partialJson.ts"
 import { kernel } from "./support/kernel.ts"
+import { cases } from "./support/property.ts"
 
 /** Everything told of a text that comes in these pieces. */
 const told = (...pieces: ReadonlyArray<string>) => {
@@ -74,7 +75,8 @@ describe("PartialJson", () => {
       const isOpen = typeof value === "object" && value !== null
       if (isOpen || typeof value === "string") assert.deepStrictEqual(values.at(-1), JSON.parse(text))
       for (const partial of values) assert.isTrue(JSON.stringify(partial).length <= text.length)
-    }
+    },
+    cases()
   )
 })
 

@@ -3,6 +3,7 @@ import { Result, Schema } from "effect"
 import * as Limits from "../src/Limits.ts"
 import * as Plan from "../src/Plan.ts"
 import { plan, task } from "./support/plans.ts"
+import { cases } from "./support/property.ts"
 
 const accept = (raw: unknown): Plan.Plan => Result.getOrThrow(Plan.validate(raw))
 
@@ -262,14 +263,19 @@ describe("Plan.validate", () => {
     assert.notInclude(rejected.message, "waits")
   })
 
-  it.prop("never throws, and what it accepts runs to the end", [Schema.Json], ([value]) => {
-    const result = Plan.validate({ tasks: [value, { id: "a", input: "x" }] })
-    if (Result.isSuccess(result)) {
-      assert.strictEqual(Plan.completionOrder(result.success).length, result.success.tasks.length)
-    }
-    Plan.validate(value)
-    Plan.validate(JSON.stringify(value))
-  })
+  it.prop(
+    "never throws, and what it accepts runs to the end",
+    [Schema.Json],
+    ([value]) => {
+      const result = Plan.validate({ tasks: [value, { id: "a", input: "x" }] })
+      if (Result.isSuccess(result)) {
+        assert.strictEqual(Plan.completionOrder(result.success).length, result.success.tasks.length)
+      }
+      Plan.validate(value)
+      Plan.validate(JSON.stringify(value))
+    },
+    cases()
+  )
 })
 
 describe("Plan.nested", () => {

@@ -5,6 +5,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as RunCodec from "../src/RunCodec.ts"
 import * as Journal from "../src/testing/internal/journal.ts"
+import { cases } from "./support/property.ts"
 
 const fixture = (name: string): ReadonlyArray<string> =>
   fs
@@ -193,7 +194,7 @@ describe("a record as text", () => {
       const state = Result.getOrThrow(codec.decodeState([Result.getOrThrow(RunCodec.encodeState(run.last().state))]))
       assert.deepStrictEqual(state, plain(run.last().state))
     },
-    { arbitrary: { runs: 200 } }
+    cases()
   )
 
   it.effect("gives contents of the application's own types back as such, and without them loses nothing (CP-8)", () =>

@@ -4,6 +4,7 @@ import * as Content from "../src/Content.ts"
 import * as Media from "../src/Media.ts"
 import * as Skill from "../src/Skill.ts"
 import { scope } from "./support/skillSpec.ts"
+import { cases } from "./support/property.ts"
 
 const skillOf = <S extends Schema.Constraint>(input: S) =>
   Skill.make("probe", { description: "Probe", input, execute: (value) => Effect.succeed(value) })
@@ -729,9 +730,14 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
     )
   })
 
-  it.prop("tells any JSON as it is (R-22)", [Schema.Json], ([json]) => {
-    assert.deepStrictEqual(output(json).value, json)
-  })
+  it.prop(
+    "tells any JSON as it is (R-22)",
+    [Schema.Json],
+    ([json]) => {
+      assert.deepStrictEqual(output(json).value, json)
+    },
+    cases()
+  )
 
   it("copies: a later change of the value changes nothing", () => {
     const value = { a: [1] }

@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import * as Plan from "../src/Plan.ts"
 import * as TaskScheduler from "../src/TaskScheduler.ts"
 import { plan, task as taskOf } from "./support/plans.ts"
+import { cases } from "./support/property.ts"
 
 const task = (id: string, dependsOn?: ReadonlyArray<string>, parallel = true) => taskOf(id, dependsOn, parallel)
 
@@ -532,6 +533,7 @@ describe("TaskScheduler.run: size", () => {
           times,
           times.toSorted((a, b) => a - b)
         )
-      })
+      }),
+    cases()
   )
 })

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Result, Schema } from "effect"
 import { Model, type StreamPart, Usage } from "kernai"
+import { cases } from "./support/property.ts"
 
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))
 
@@ -30,7 +31,8 @@ describe("Usage", () => {
       const sum = Usage.Reducer.combineAll([a, b, c])
       assert.strictEqual(Usage.total(sum), Usage.total(a) + Usage.total(b) + Usage.total(c))
       assert.deepStrictEqual(Result.getOrThrow(Usage.decode(Usage.encode(sum))), sum)
-    }
+    },
+    cases()
   )
 
   it("reads a missing count as zero and names the count that cannot be (CP-14)", () => {

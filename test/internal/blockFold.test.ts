@@ -5,6 +5,7 @@ import * as BlockParser from "../../src/BlockParser.ts"
 import { LimitExceeded } from "../../src/KernelError.ts"
 import { complete, content, counted, faults, feed, merged, reading, start, text, unclosed } from "../support/parts.ts"
 import { read } from "../support/secondReader.ts"
+import { cases } from "../support/property.ts"
 
 describe("push", () => {
   it("tells a block as it comes: start, pieces, whole (BP-18)", () => {
@@ -326,7 +327,7 @@ describe("any text, under any cuts", () => {
       const parser = BlockParser.make()
       assert.deepStrictEqual(merged([...parser.pushAll(pieces), ...parser.flush()]), merged(parts))
     },
-    { arbitrary: { runs: 1000 } }
+    cases()
   )
 
   it.prop(
@@ -336,7 +337,7 @@ describe("any text, under any cuts", () => {
       const { parts } = feed(cut(text, sizes), { tagBytes: 24 })
       assert.deepStrictEqual(reading(parts), read(text, 24))
     },
-    { arbitrary: { runs: 1000 } }
+    cases()
   )
 
   it.prop(
@@ -349,7 +350,7 @@ describe("any text, under any cuts", () => {
       assert.deepStrictEqual(pieces.failure, whole.failure)
       assert.deepStrictEqual(merged(pieces.parts), merged(whole.parts))
     },
-    { arbitrary: { runs: 1000 } }
+    cases()
   )
 })
 

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Schema, Stream } from "effect"
 import * as Mailbox from "../../src/internal/mailbox.ts"
+import { cases } from "../support/property.ts"
 
 /** Upper case is kept, lower case may be dropped. */
 const keep = (value: string) => value === value.toUpperCase()
@@ -128,6 +129,7 @@ describe("mailbox", () => {
           values.filter((value) => !dropped.includes(value))
         )
         assert.strictEqual(mailbox.dropped(), dropped.length)
-      })
+      }),
+    cases()
   )
 })

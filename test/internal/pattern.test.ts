@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import * as Pattern from "../../src/internal/pattern.ts"
+import { cases } from "../support/property.ts"
 
 const matches = (source: string, text: string): boolean => Result.getOrThrow(Pattern.regex(source))(text)
 const globs = (source: string, name: string): boolean => Result.getOrThrow(Pattern.glob(source))(name)
@@ -102,7 +103,7 @@ describe("pattern", () => {
         assert.strictEqual(ours.success(text), theirs.success.test(text), `${source} on ${JSON.stringify(text)}`)
       }
     },
-    { arbitrary: { runs: 1000 } }
+    cases()
   )
 
   it("refuses what needs backtracking, and what is no expression", () => {

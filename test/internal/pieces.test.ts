@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
 import { Pieces } from "../../src/internal/pieces.ts"
+import { cases } from "../support/property.ts"
 
 const filled = (pieces: ReadonlyArray<string>) => {
   const all = new Pieces()
@@ -22,7 +23,8 @@ describe("Pieces", () => {
     ([sizes]) => {
       const pieces = sizes.flatMap((size, i) => Array.from({ length: size < 100 ? 90 : 1 }, () => `${i}|`.repeat(size)))
       assert.isTrue(filled(pieces).take("") === pieces.join(""))
-    }
+    },
+    cases()
   )
 
   it("is empty again once taken", () => {

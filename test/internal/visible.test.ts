@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { quote, visible } from "../../src/internal/visible.ts"
+import { cases } from "../support/property.ts"
 
 describe("visible", () => {
   it("shows what moves the cursor, turns the direction or hides as escapes (S-19)", () => {
@@ -17,21 +18,25 @@ describe("visible", () => {
       assert.strictEqual(visible(text), text)
   })
 
-  it.effect.prop("leaves no control character, and quotes read back as they were", [Schema.String], ([text]) =>
-    Effect.sync(() => {
-      assert.notMatch(visible(text), /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
-      const unescaped = quote(text)
-        .slice(1, -1)
-        .replace(/\\(?:u\{([0-9a-f]+)\}|(.))/g, (_, code: string | undefined, char: string) =>
-          code === undefined
-            ? (new Map([
-                ["n", "\n"],
-                ["r", "\r"],
-                ["t", "\t"]
-              ]).get(char) ?? char)
-            : String.fromCodePoint(Number.parseInt(code, 16))
-        )
-      assert.strictEqual(unescaped, text)
-    })
+  it.effect.prop(
+    "leaves no control character, and quotes read back as they were",
+    [Schema.String],
+    ([text]) =>
+      Effect.sync(() => {
+        assert.notMatch(visible(text), /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
+        const unescaped = quote(text)
+          .slice(1, -1)
+          .replace(/\\(?:u\{([0-9a-f]+)\}|(.))/g, (_, code: string | undefined, char: string) =>
+            code === undefined
+              ? (new Map([
+                  ["n", "\n"],
+                  ["r", "\r"],
+                  ["t", "\t"]
+                ]).get(char) ?? char)
+              : String.fromCodePoint(Number.parseInt(code, 16))
+          )
+        assert.strictEqual(unescaped, text)
+      }),
+    cases()
   )
 })

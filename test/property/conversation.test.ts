@@ -22,6 +22,7 @@ import * as Tokens from "../../src/internal/tokens.ts"
 import { ports } from "../support/kernel.ts"
 import { request, stub, vendor, vendors } from "../support/provider.ts"
 import { faults } from "../support/wireHistory.ts"
+import { cases } from "../support/property.ts"
 
 const model = { id: "claude-test", capabilities: ["text"] } as const
 const names = Object.keys(vendors)
@@ -146,7 +147,7 @@ describe("a conversation of 200 turns", () => {
           assert.strictEqual(result.turns, 201)
           assert.isAbove(largest, window / 2)
         }),
-      { arbitrary: { runs: 1 }, timeout: 40_000 }
+      cases(0.001)
     )
   }
 
@@ -187,7 +188,7 @@ describe("a conversation of 200 turns", () => {
         assert.strictEqual(found.slice(0, 5).join("\n"), "")
         assert.isAbove(yield* history.size, 400)
       }),
-    { arbitrary: { runs: 1 }, timeout: 40_000 }
+    cases(0.001)
   )
 })
 
@@ -239,7 +240,7 @@ describe("a run stopped at any commit", () => {
           }
           assert.isTrue(Option.isSome(Option.fromUndefinedOr(state)))
         }),
-      { arbitrary: { runs: 2 }, timeout: 40_000 }
+      cases(0.002)
     )
   }
 

@@ -3,7 +3,7 @@
  *
  * Real processes are killed, stopped and set against each other on SQLite and on
  * PostgreSQL, runs are cut off at every commit and interrupted, fates are played,
- * inputs mutated, replies do not end, workers are worn, and everything that is
+ * inputs mutated, properties tried, replies do not end, workers are worn, and everything that is
  * broken on purpose must be found. Prints a report and ends with 0 only when
  * nothing was lost, doubled, left behind or left unfound. Names choose parts:
  * `npm run reliability -- kills mutants`.
@@ -18,6 +18,7 @@ import { apart, file, grouped, memory, type Place, postgres, sqlite } from "../s
 import type { Where } from "./child.ts"
 import { flood, megabyte, shapes } from "./floods.ts"
 import { fuzz } from "./fuzz.ts"
+import { properly } from "./properties.ts"
 import { contentions, kills, type Outcome, type Settings, stops } from "./real.ts"
 import { simulate } from "./simulation.ts"
 import { soak } from "./soak.ts"
@@ -134,6 +135,13 @@ const fuzzed = async (): Promise<ReadonlyArray<Line>> => {
   return [{ what: "mutated inputs", count: inputs, least: count, findings, note: `from seed ${seed}` }]
 }
 
+/** Every property of the tests on more cases than there is time for in the suite. */
+const tried = async (): Promise<ReadonlyArray<Line>> => {
+  const count = full ? 100_000 : 10_000
+  const { findings, properties } = await properly(count)
+  return [{ what: `cases of each of ${properties} properties`, count, least: count, findings }]
+}
+
 const flooded = async (): Promise<ReadonlyArray<Line>> => {
   const lines: Array<Line> = []
   for (const [name, shape] of Object.entries(shapes)) {
@@ -226,6 +234,7 @@ const parts: { readonly [name: string]: () => Promise<ReadonlyArray<Line>> } = {
   matrix,
   fates,
   fuzz: fuzzed,
+  properties: tried,
   floods: flooded,
   soak: worn,
   mutants: found
