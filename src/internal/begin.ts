@@ -8,12 +8,13 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import type { Call, CallResult } from "../Call.ts"
 import * as Calls from "../Call.ts"
 import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
-import type { KernelError } from "../KernelError.ts"
-import { InFlightToolCalls, RewindNotAllowed, RunBusy } from "../KernelError.ts"
+import type { KernelError, StoreError } from "../KernelError.ts"
+import { InFlightToolCalls, RewindNotAllowed, RunBusy, RunPaused } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
 import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from "../RunState.ts"
@@ -303,18 +304,40 @@ const again =
         })
       : ground.spawn(parent, call, input)
 
-/** Goes on with a task as it is stored now: its questions may have been answered since its parent was taken up. */
-const goOnWith = (
+/**
+ * Goes on with a task as it is stored now: its questions may have been answered since its parent was taken up.
+ * A pause its parent was not there to hear is heard now, as it would have been (DR-9).
+ */
+const goOnWith = /*#__PURE__*/ Effect.fnUntraced(function* (
   parent: Run,
   spawn: Ground["spawn"],
   call: Call,
   how: Resume
-): Effect.Effect<CallResult, KernelError> =>
-  Effect.flatMap(stored(parent.store, call.toolCallId), (child) =>
-    Effect.flatMap(resume({ ...parent, spawn }, child, how), (result) =>
-      Effect.map(stored(parent.store, child.runId), (state) => ended(call, result, state.turns))
+): Effect.fn.Return<CallResult, KernelError> {
+  const child = yield* stored(parent.store, call.toolCallId)
+  const { runId, status } = child
+  if (status.type === "paused" && !(yield* isHeard(parent, child))) {
+    return yield* new RunPaused({ runId, reason: status.reason, metadata: status.metadata })
+  }
+  const result = yield* resume({ ...parent, spawn }, child, how)
+  const { turns } = yield* stored(parent.store, runId)
+  return ended(call, result, turns)
+})
+
+/** Whether a run paused in the life in which its task did, or in a later one. */
+const isHeard = ({ state, store }: Run, child: RunState): Effect.Effect<boolean, StoreError> =>
+  Effect.flatMap(Stream.runHead(store.read(child.runId, child.revision - 1)), (last) => {
+    const life = Option.isSome(last) ? last.value.workerId : undefined
+    let isSince = false
+    return Stream.runFold(
+      store.read(state.runId),
+      () => false,
+      (heard, { events, workerId }) => {
+        isSince ||= workerId === life
+        return heard || (isSince && events.some((event) => event.type === "paused"))
+      }
     )
-  )
+  })
 
 const ended = (call: Call, result: RunResult<unknown>, turns: ReadonlyArray<Turn>): CallResult =>
   Calls.succeeded(call, [Contents.text(result.text), ...mediaOf(turns)], {

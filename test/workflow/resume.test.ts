@@ -196,4 +196,48 @@ describe("a workflow whose task was paused by a hook", () => {
       assert.strictEqual((yield* Kernel.replay(agent(), "run")).state.status.type, "completed")
     }).pipe(Effect.provide([kernel(), gate]))
   )
+
+  /** The first task pauses when its turn is done; the other asks its model for a minute. */
+  const both: Scenario.Script = {
+    root: [plan(["a", "slow"]), final("ok")],
+    tasks: { a: [command("/tasks"), final("A")], slow: [slow(60_000, final("S"))] }
+  }
+  const settling = Hooks.layer({
+    onTurnCompleted: ({ state }) =>
+      Effect.sync(() => (state.taskId === "a" && state.turns.length === 1 ? Hooks.pause("look at it") : undefined))
+  })
+  const paused = (events: Parameters<typeof of>[0]) =>
+    of(events, "paused").map(({ depth, reason }) => ({ depth, reason }))
+
+  it.effect("pauses with it on resume, though it was cut off before it heard of the pause (DR-9)", () =>
+    Effect.gen(function* () {
+      const cut = yield* Effect.forkChild(
+        Kernel.run(agent(), "go", { runId: "run", provider: Scenario.scripted(both) })
+      )
+      yield* TestClock.adjust(500)
+      yield* Fiber.interrupt(cut)
+      assert.strictEqual((yield* stored("run:t1/a")).status.type, "paused")
+      const heard = yield* takeUp(both)
+      assert.deepStrictEqual(paused(heard.events), [{ depth: 0, reason: "look at it" }])
+      assert.strictEqual((yield* stored("run")).currentTurn?.completed.length, 1)
+      // Whoever goes on from there goes on with the task.
+      yield* Kernel.answer("run", [])
+      assert.strictEqual((yield* takeUp(both)).text, "ok")
+      assert.strictEqual((yield* Kernel.replay(agent(), "run")).state.status.type, "completed")
+    }).pipe(Effect.provide([kernel(), settling]))
+  )
+
+  it.effect("is not paused again by a pause somebody went on from, whoever dies before the task does (DR-9)", () =>
+    Effect.gen(function* () {
+      yield* play(both)
+      assert.strictEqual((yield* stored("run")).status.type, "paused")
+      yield* Kernel.answer("run", [])
+      const dying = () => new KernelError.AgentCrashError({ runId: "run", agentId: "agent" })
+      assert.strictEqual((yield* takeUp(both, { stop: dying })).error?._tag, "AgentCrashError")
+      const { events, text } = yield* takeUp(both)
+      assert.deepStrictEqual(paused(events), [])
+      assert.strictEqual(text, "ok")
+      assert.strictEqual((yield* Kernel.replay(agent(), "run")).state.status.type, "completed")
+    }).pipe(Effect.provide([kernel(), settling]))
+  )
 })
