@@ -287,9 +287,11 @@ export const spawn: Ground["spawn"] = (parent, call, input) => {
     onFailure: (error) =>
       error._tag !== "RunExists"
         ? Effect.fail(error)
-        : Effect.flatMap(stored(parent.store, birth.runId), ({ parentRunId }) =>
-            parentRunId === birth.parentRunId ? goOnWith(parent, spawn, call, {}) : Effect.fail(error)
-          )
+        : Effect.flatMap(stored(parent.store, birth.runId), (child) => {
+            if (child.parentRunId !== birth.parentRunId) return Effect.fail(error)
+            Tree.count(parent.tree, Tree.spentOf(child))
+            return goOnWith(parent, spawn, call, {})
+          })
   })
 }
 

@@ -1,6 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
-import { Model, type Provider, type RunEvent, StreamPart, Usage } from "kernai"
+import { Effect, Layer, Stream } from "effect"
+import {
+  Kernel,
+  MediaStore,
+  Model,
+  ProtocolRegistry,
+  type Provider,
+  type RunEvent,
+  RunStore,
+  SkillRegistry,
+  StreamPart,
+  Usage
+} from "kernai"
 import { Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
@@ -149,6 +160,38 @@ describe("the budget of a tree", () => {
       assert.strictEqual(of(third.events, "messages_sent").length, 0)
       assert.strictEqual((yield* takeUp(script, limited(1_000))).text, "ok")
       assert.strictEqual(Usage.total((yield* stored("run")).usage), 530)
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("counts what a task used that whoever had the run before began when it woke up (R-19)", () =>
+    Effect.gen(function* () {
+      const script: Scenario.Script = {
+        root: [using(10, plan(["a"])), using(10, final("ok"))],
+        tasks: { a: [using(500, command("/tasks")), slow(10_000_000, final("never"))] }
+      }
+      yield* play(script, { agent: { budget: { deadlineMs: 1_000 } } })
+      const begun = yield* RunStore.RunStore.use((store) => Stream.runCollect(store.read("run:t1/a")))
+      const task = yield* stored("run:t1/a")
+      const store = yield* RunStore.makeMemory
+      const woken: RunStore.Shape = {
+        ...store,
+        create: (record, state) =>
+          record.runId === "run:t1/a"
+            ? Effect.andThen(
+                Effect.forEach(begun, (other, n) =>
+                  n === 0 ? store.create(other, task) : Effect.orDie(store.commit(other, task))
+                ),
+                store.create(record, state)
+              )
+            : store.create(record, state)
+      }
+      const live = Layer.fresh(Kernel.layer).pipe(
+        Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
+        Layer.provide(Layer.succeed(RunStore.RunStore, woken))
+      )
+      const late = yield* Effect.provide(play(script, { agent: { budget: { maxTokens: 505 } } }), live)
+      assert.deepInclude(late.error, { _tag: "BudgetExhaustedError", used: 510, limit: 505 })
+      assert.strictEqual(spent(late.events), 10)
     }).pipe(Effect.provide(kernel()))
   )
 
