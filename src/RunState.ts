@@ -286,6 +286,7 @@ export interface Delta {
   readonly retried?: ReadonlyArray<string>
   /** Results given by the caller for calls in flight (DR-17). */
   readonly resolved?: ReadonlyArray<CallResult>
+  /** What a person said; empty when all of it was for the tasks below. */
   readonly answers?: ReadonlyArray<ApprovalAnswer>
   /** Approvals asked for at review, after a hook changed a call (AC-19). */
   readonly asked?: ReadonlyArray<Approval>

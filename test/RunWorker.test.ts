@@ -413,6 +413,38 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("takes up a run whose task was answered as often as any other: an answer is no attempt (DR-22)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const tasks = { a: [command("pay"), final("A")] }
+      const provider = Scenario.scripted({ root: [plan(["a"]), final("done")], tasks })
+      const asking = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
+      let lives = 0
+      const onRun = () => Effect.sync(() => void lives++)
+      const work = RunWorker.run({ agents: [planner()], resume: () => ({ provider }), onRun })
+      // From the answer on the store takes nothing but that a run was taken up.
+      let isWeak = false
+      const weak: RunStore.Shape = {
+        ...store,
+        commit: (record, state) =>
+          isWeak && record.op !== "resume"
+            ? Effect.fail(new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "no" }))
+            : store.commit(record, state)
+      }
+      yield* Effect.provide(Kernel.submit(planner(), "go", { runId: "r", provider }), process(store))
+      const worker = yield* Effect.forkChild(Effect.provide(work, [process(weak), asking]))
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual([yield* statusOf(store, "r"), lives], ["paused", 1])
+      isWeak = true
+      const open = yield* Kernel.questions("r").pipe(Effect.provideService(RunStore.RunStore, store))
+      const answers = open.map(({ toolCallId }) => ({ toolCallId, approved: true }))
+      yield* Kernel.answer("r", answers).pipe(Effect.provideService(RunStore.RunStore, store))
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(lives, 1 + 7)
+      yield* Fiber.interrupt(worker)
+    })
+  )
+
   it.effect("leaves alone a workflow somebody runs without a lease for as long as a task of it comes on", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory

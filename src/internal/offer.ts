@@ -128,6 +128,7 @@ const answersTo = (state: RunState, answers: ReadonlyArray<ApprovalAnswer>): Rea
   return answers.filter(({ toolCallId }) => questions.includes(toolCallId))
 }
 
+/** Lets a run go on with what a person said, be it nothing to the run itself: by that it is no attempt of a worker. */
 const record = (
   { now, workerId, ...writer }: Writer,
   state: RunState,
@@ -138,7 +139,7 @@ const record = (
     revision: state.revision + 1,
     op: "resume",
     events: [],
-    delta: { resumed: true, ...(answers.length === 0 ? {} : { answers }) },
+    delta: { resumed: true, answers },
     createdAt: now,
     workerId
   }
