@@ -24,6 +24,7 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
+import { isOverdue } from "./internal/deadline.ts"
 import { offer } from "./internal/offer.ts"
 import { passing } from "./internal/passing.ts"
 import { Kernel, type ResumeOptions } from "./Kernel.ts"
@@ -63,6 +64,7 @@ export interface Options<R = never> {
    * When a run that crashed again is taken up: its first crash at once, the
    * next by this schedule, and never after its end. Progress starts it anew, that of a task, too.
    * Unless told: 5 times, from 1 second on, each wait twice the last.
+   * One whose deadline is over is taken up once more, to tell so, and then not until its agent gives it more time.
    */
   readonly retry?: Schedule.Schedule<unknown>
   /** Which failed runs are taken up again like crashed ones. Unless told: those whose model's provider was not to be reached. */
@@ -222,6 +224,8 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     if (head.status.type === "failed" && !(options.retries ?? isPassing)(head)) return
     const wait = yield* patience(store, retry, head)
     if (wait === undefined || head.updatedAt + wait > now) return
+    const { deadlineMs } = agent.budget
+    if (deadlineMs !== undefined && (yield* isOverdue(store, head, deadlineMs))) return
     yield* claim(head, agent)
   })
 

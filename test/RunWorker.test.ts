@@ -483,6 +483,8 @@ describe("RunWorker", () => {
       yield* TestClock.adjust("10 minutes")
       assert.strictEqual(asked, 1)
       assert.isTrue(ends.every((end) => end.includes("CancellationError")))
+      // The life that it cut off, and one that found it over.
+      assert.strictEqual(ends.length, 2)
       // The head stays at the last commit: whoever gives it more time goes on.
       assert.strictEqual(yield* statusOf(store, "r"), "running")
       yield* Fiber.interrupt(worker)
@@ -490,6 +492,38 @@ describe("RunWorker", () => {
       const done = yield* Effect.forkChild(Effect.provide(Kernel.resume(patient, "r", { provider }), process(store)))
       yield* TestClock.adjust("1 minute")
       assert.strictEqual((yield* Fiber.join(done)).text, "late")
+    })
+  )
+
+  it.effect("takes a run past its deadline up once, and again when its agent gives it more time (DR-21, CP-15)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const provider = Scenario.scripted({ root: [slow(20_000, final("late"))], tasks: {} })
+      const within = (deadlineMs: number) => planner({ budget: { deadlineMs } })
+      const ends: Array<string> = []
+      const onRun = (_: RunStore.RunHead, exit: Exit.Exit<unknown, unknown>) =>
+        Effect.sync(() => void ends.push(Exit.isFailure(exit) ? String(exit.cause.reasons[0]) : "done"))
+      const working = (agent: RunWorker.Runnable) =>
+        Effect.forkChild(
+          Effect.provide(RunWorker.run({ agents: [agent], resume: () => ({ provider }), onRun }), process(store))
+        )
+      yield* Effect.provide(Kernel.submit(within(10_000), "go", { runId: "r" }), process(store))
+      // Nobody hears how this one ends: it dies before the deadline.
+      const cut = yield* Effect.forkChild(
+        Effect.provide(Kernel.resume(within(10_000), "r", { provider, workerId: "dead" }), process(store))
+      )
+      yield* TestClock.adjust("5 seconds")
+      yield* Fiber.interrupt(cut)
+      yield* store.acquire("r", { workerId: "dead", expiresAt: 30_000 }, 5_000)
+      const first = yield* working(within(10_000))
+      yield* TestClock.adjust("10 minutes")
+      assert.strictEqual(ends.length, 1)
+      assert.include(ends[0], "CancellationError")
+      yield* Fiber.interrupt(first)
+      const second = yield* working(within(3_600_000))
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(ends.slice(1), ["done"])
+      yield* Fiber.interrupt(second)
     })
   )
 

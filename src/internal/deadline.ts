@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { CancellationError, type KernelError, type StoreError } from "../KernelError.ts"
+import type * as RunStore from "../RunStore.ts"
 import { now, type Run } from "./run.ts"
 
 /** Ends work on a run when the time its agent gives it is over; it counts for the whole tree of the run. */
@@ -13,20 +14,35 @@ export const withinDeadline = <A>(run: Run, work: Effect.Effect<A, KernelError>)
   const deadline = run.state.depth === 0 ? run.agent.budget.deadlineMs : undefined
   if (deadline === undefined) return work
   const late = Effect.suspend(() => Effect.fail(new CancellationError({ reason: "deadline" })))
-  return Effect.flatMap(spent(run), (spent) =>
+  return Effect.flatMap(spent(run.store, run.state, now(run)), (spent) =>
     spent < deadline ? Effect.timeoutOrElse(work, { duration: deadline - spent, orElse: () => late }) : late
   )
 }
 
-/** How long a run is at work: from its first commit after it was submitted or forked, without what it was paused. */
-const spent = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Return<number, StoreError> {
-  const { forkedFrom, revision, runId } = run.state
-  const begun = forkedFrom?.revision ?? 1
+/** Whether a run was taken up when its time was over: whoever takes it up again with no more of it finds the same. */
+export const isOverdue = (
+  store: RunStore.Shape,
+  head: RunStore.RunHead,
+  deadline: number
+): Effect.Effect<boolean, StoreError> =>
+  head.updatedAt - head.createdAt < deadline
+    ? Effect.succeed(false)
+    : Effect.map(spent(store, head, head.updatedAt), (spent) => spent >= deadline)
+
+/** How long a run was at work until then: from its first commit after it was submitted or forked, without what it was paused. */
+const spent = /*#__PURE__*/ Effect.fnUntraced(function* (
+  store: RunStore.Shape,
+  { revision, runId }: Pick<RunStore.RunHead, "revision" | "runId">,
+  until: number
+): Effect.fn.Return<number, StoreError> {
+  let begun = 1
   let since: number | undefined
   let spent = 0
   if (revision > begun) {
-    yield* Stream.runForEach(run.store.read(runId, begun), ({ createdAt, events }) =>
+    yield* Stream.runForEach(store.read(runId), ({ createdAt, events, revision }) =>
       Effect.sync(() => {
+        for (const event of events) if (event.type === "run_started") begun = event.forkedFrom?.revision ?? begun
+        if (revision <= begun) return
         since ??= createdAt
         if (!events.some((event) => event.type === "paused")) return
         spent += createdAt - since
@@ -34,5 +50,5 @@ const spent = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Re
       })
     )
   }
-  return since === undefined ? spent : spent + now(run) - since
+  return since === undefined ? spent : spent + until - since
 })
