@@ -70,7 +70,7 @@ export interface Options<R = never> {
   /** Which failed runs are taken up again like crashed ones. Unless told: those whose model's provider was not to be reached. */
   readonly retries?: (head: RunHead) => boolean
   /**
-   * A run that nobody ever leased is somebody's own until nothing happened to it, nor to a task of it, for so long:
+   * A run somebody runs without a lease is left alone until nothing happened to it, nor to a task of it, for so long:
    * 10 minutes unless told.
    */
   readonly orphanAfter?: Duration.Input
@@ -359,7 +359,8 @@ const tell = (runId: string, exit: Exit.Exit<unknown, KernelError>): Effect.Effe
 // ---------------------------------------------------------------- crashes
 
 /**
- * How long to wait before a run is taken up, from its last commit on; undefined when it was tried often enough.
+ * How long to wait before a run is taken up, from its last commit on; undefined when it was tried often enough, and
+ * when it is not where it was: somebody took it up since.
  *
  * Attempts are counted in the journal, so that all workers count alike: the
  * resumes since the run last came on, or a task of it.
@@ -369,8 +370,10 @@ const patience = /*#__PURE__*/ Effect.fnUntraced(function* (
   retry: Schedule.Schedule<unknown>,
   head: RunHead
 ): Effect.fn.Return<number | undefined, StoreError> {
+  const records = yield* recent(store, head)
+  if (records.at(-1)?.revision !== head.revision) return undefined
   let resumes: Array<number> = []
-  for (const record of yield* recent(store, head)) {
+  for (const record of records) {
     if (record.op === "resume" && record.delta.answers === undefined) resumes.push(record.createdAt)
     else if (isProgress(record) || isPause(record)) resumes = []
   }

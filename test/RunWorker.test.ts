@@ -568,6 +568,43 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("leaves alone what was submitted or answered, and somebody goes on with without a lease (R-5)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
+      const layer = process(store)
+      const work = RunWorker.runOnce({ agents: [agent] })
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "answered" }), layer)
+      yield* Effect.provide(work, layer.pipe(Layer.provide(asks)))
+      const answers = [{ toolCallId: "call-a", approved: true }]
+      yield* Effect.provide(Kernel.answer("answered", answers), layer)
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "submitted" }), layer)
+      const live = yield* Effect.forEach(["answered", "submitted"], (runId) =>
+        Effect.forkChild(Effect.provide(Kernel.resume(agent, runId), process(store, Effect.never)))
+      )
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* Effect.provide(work, layer), 0)
+      yield* Fiber.interruptAll(live)
+      // Nothing happens to them any more: after a while they are anybody's.
+      yield* TestClock.adjust("10 minutes")
+      assert.strictEqual(yield* Effect.provide(work, layer), 2)
+    })
+  )
+
+  it.effect("leaves alone what somebody went on with while it looked at others", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const go = yield* Deferred.make<void>()
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
+      const resuming = Effect.provide(Kernel.resume(agent, "r"), process(store, Effect.never))
+      const live = yield* Effect.forkChild(Effect.andThen(Deferred.await(go), resuming))
+      const goesOn = Effect.andThen(Deferred.succeed(go, undefined), Stream.runHead(store.tail("r", 2)))
+      const slow: RunStore.Shape = { ...store, list: (filter) => Effect.tap(store.list(filter), () => goesOn) }
+      assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(slow)), 0)
+      yield* Fiber.interrupt(live)
+    })
+  )
+
   it.effect("finishes what a person approved elsewhere (DR-22)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory

@@ -21,7 +21,7 @@ import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from
 import { advance } from "./advance.ts"
 import { commit, emptyOutbox, flush, patiently } from "./commit.ts"
 import { effectsOf } from "./dispatch.ts"
-import { answerTasks, checkAnswers, offer, treeOf } from "./offer.ts"
+import { answerTasks, checkAnswers, offer, treeOf, withdraw } from "./offer.ts"
 import type { JsonObject } from "./json.ts"
 import { conclude, drive, failWith, restoreOutput } from "./loop.ts"
 import { type AnyAgent, type Ground, now, type Run } from "./run.ts"
@@ -157,7 +157,7 @@ export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
   const run = take({ ...ground, agent: inDialectOf(state, ground.agent), spawn: again(ground, children, how) }, state)
   const misread = restoreOutput(run)
   if (state.status.type === "completed") return yield* misread === undefined ? retell(run) : Effect.fail(misread)
-  yield* notHeld(run)
+  const isOffered = yield* notHeld(run)
   // A resume that is refused is a failure of the run: told, stored, and open to the next try.
   if (misread !== undefined) return yield* failWith(run, misread)
   yield* checkAnswers(tree, how.approvals ?? [])
@@ -177,6 +177,7 @@ export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
   yield* commit(run, "resume", [], delta)
   // Nobody else takes it up from here on.
   yield* flush(run)
+  if (isOffered) yield* withdraw(run.store, run.state.runId, run.workerId)
   return yield* finish(run)
 })
 
@@ -199,11 +200,13 @@ const retell = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
     })
   )
 
-const notHeld = (run: Run): Effect.Effect<void, KernelError> =>
+/** Fails when another holds the run; tells whether it is offered to whoever comes. */
+const notHeld = (run: Run): Effect.Effect<boolean, KernelError> =>
   Effect.flatMap(run.store.head(run.state.runId), (head) => {
     const lease = Option.isSome(head) ? head.value.lease : undefined
-    return lease === undefined || lease.workerId === run.holder || lease.expiresAt <= now(run)
-      ? Effect.void
+    if (lease === undefined || lease.expiresAt <= now(run)) return Effect.succeed(lease !== undefined)
+    return lease.workerId === run.holder
+      ? Effect.succeed(false)
       : Effect.fail(new RunBusy({ runId: run.state.runId, ...lease }))
   })
 

@@ -30,6 +30,14 @@ export const offer = /*#__PURE__*/ Effect.fnUntraced(function* (
   yield* store.acquire(runId, { workerId, expiresAt: now }, now)
 })
 
+/** Takes an offer back: the run is somebody's own, who runs it without a lease. Fails when a worker was faster. */
+export const withdraw = (
+  store: RunStore.Shape,
+  runId: string,
+  workerId: string
+): Effect.Effect<void, RunBusy | RunNotFound | StoreError> =>
+  Effect.uninterruptible(Effect.andThen(offer(store, runId, workerId), store.release(runId, workerId)))
+
 /**
  * Records what a person decided, and offers the run to whoever runs it.
  *
