@@ -75,7 +75,8 @@ export interface PolicyScope {
 }
 
 /**
- * The call to decide about, with the arguments it will run with.
+ * The call to decide about, with the arguments it will run with. Where the schema of a skill changes what the model
+ * wrote, a policy is asked about both, and the stricter word holds (AC-19).
  *
  * @category models
  * @since 0.1.0

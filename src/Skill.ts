@@ -131,6 +131,11 @@ export interface AnySkill<out R = never> {
   readonly listing: string
   /** Reads the text of a command block as parameters; never fails (BP-68). */
   readonly parameters: (text: string) => JsonObject
+  /**
+   * The input as it will be executed, in its JSON form: transformed, and with defaults (AC-19). Fails as `call` would
+   * when it does not fit. Absent where the input is executed as it is.
+   */
+  readonly normalize?: (input: JsonObject) => Effect.Effect<JsonObject, InvalidArguments, R>
   /** Decodes, then executes: the one place where the input's type is known. */
   readonly call: (input: JsonObject, scope: CallScope) => Effect.Effect<unknown, unknown, R>
 }
@@ -234,14 +239,18 @@ export const make = <const Name extends string, S extends Schema.Constraint, A, 
     readonly input: S
     readonly execute: (input: S["Type"], context: SkillContext) => Effect.Effect<A, E, R>
   }
-): Made<Name, S["Type"], A, R | S["DecodingServices"]> => {
+): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"]> => {
   const input = Input.fromSchema(options.input)
   const contextOf = contexts(name, options)
-  return assemble(name, options, input, (params, scope) =>
-    Effect.flatMap(
-      Effect.mapError(input.decode(params), (issue) => faultOf({ skill: name, input, params, issue })),
-      (value) => options.execute(value, contextOf(scope))
-    )
+  const decode = (params: JsonObject) =>
+    Effect.mapError(input.decode(params), (issue) => faultOf({ skill: name, input, params, issue }))
+  return assemble(
+    name,
+    options,
+    input,
+    (params, scope) => Effect.flatMap(decode(params), (value) => options.execute(value, contextOf(scope))),
+    // What cannot be written back stays as it came.
+    (params) => Effect.flatMap(decode(params), (value) => Effect.orElseSucceed(input.encode(value), () => params))
   )
 }
 
@@ -352,7 +361,8 @@ const assemble = <Name extends string, I, A, R>(
   name: Name,
   options: Options,
   input: Input.Input,
-  call: AnySkill<R>["call"]
+  call: AnySkill<R>["call"],
+  normalize?: AnySkill<R>["normalize"]
 ): Made<Name, I, A, R> => {
   const listing = Input.lazy(() => entry(name, options, input))
   const effects = options.effects ?? "write"
@@ -379,6 +389,7 @@ const assemble = <Name extends string, I, A, R>(
       return listing()
     },
     parameters: input.parameters,
+    ...(normalize === undefined ? {} : { normalize }),
     call
   }
 }

@@ -14,11 +14,12 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { closeOver } from "./internal/closeOver.ts"
+import type { JsonObject } from "./internal/json.ts"
 import { misnamed } from "./internal/names.ts"
 import { withCall } from "./internal/withCall.ts"
 import { DefinitionInvalid, ToolNameConflict } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
-import type { AnySkill, SkillTypes, Source } from "./Skill.ts"
+import type { AnySkill, CallScope, SkillTypes, Source } from "./Skill.ts"
 
 export {
   /**
@@ -216,9 +217,14 @@ const make = (): Shape => {
       const group = (skills: ReadonlyArray<AnySkill<R>>): Group => ({
         source: source.source,
         // Nothing is left for a skill to need.
-        skills: skills.map((skill) =>
-          withCall(skill, (input, scope) => provide(skill.call(input, scope)), source.source)
-        )
+        skills: skills.map((skill) => {
+          const { normalize } = skill
+          const closed = {
+            call: (input: JsonObject, scope: CallScope) => provide(skill.call(input, scope)),
+            ...(normalize === undefined ? {} : { normalize: (input: JsonObject) => provide(normalize(input)) })
+          }
+          return withCall(skill, closed, source.source)
+        })
       })
       const mine: { group: Group | undefined } = { group: undefined }
       const put = (skills: ReadonlyArray<AnySkill<R>>) =>

@@ -233,6 +233,49 @@ describe("a run under rules", () => {
     }).pipe(Effect.provide(layer))
   })
 
+  it.effect(
+    "sees the arguments that will be executed, and those that were written: the stricter word holds (AC-19)",
+    () => {
+      const removed: Array<unknown> = []
+      const remove = Skill.make("remove", {
+        description: "Removes a file",
+        input: Schema.Struct({
+          path: Schema.Trim,
+          recursive: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(true)))
+        }),
+        execute: (input) => Effect.sync(() => (removed.push(input), "removed"))
+      })
+      const guard = Policy.layerRules({
+        deny: [
+          { tool: "remove", where: { path: "^/etc" }, reason: "not there" },
+          { tool: "remove", where: { recursive: "true" }, reason: "not whole folders" },
+          { tool: "remove", where: { path: " $" }, reason: "write it plainly" }
+        ]
+      })
+      const removing = (input: Schema.Json) => `<block type="command" name="remove">${JSON.stringify(input)}</block>`
+      const mock = MockProvider.make(
+        removing({ path: " /etc/passwd", recursive: false }),
+        removing({ path: "/tmp/a" }),
+        removing({ path: "/tmp/a ", recursive: false }),
+        removing({ path: "/tmp/a", recursive: false }),
+        answers
+      )
+      const layer = Kernel.layer.pipe(
+        Layer.provide(guard),
+        Layer.provideMerge(Layer.merge(MockProvider.layerOf(mock), ports(remove)))
+      )
+      return Effect.gen(function* () {
+        yield* Kernel.run(agent, "go")
+        const told = [1, 2, 3].map((call) => JSON.stringify(mock.messagesAt(call)?.at(-1)))
+        assert.deepStrictEqual(
+          ["not there", "not whole folders", "write it plainly"].map((reason, at) => told[at]?.includes(reason)),
+          [true, true, true]
+        )
+        assert.deepStrictEqual(removed, [{ path: "/tmp/a", recursive: false }])
+      }).pipe(Effect.provide(layer))
+    }
+  )
+
   it.effect("asks again about arguments a hook changed (AC-19)", () => {
     const hooks = Hooks.layer({
       onToolCallStarted: () => Effect.succeed({ value: { type: "rewrite", input: { amount: 9000 } } })

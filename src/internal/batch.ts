@@ -9,6 +9,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
 import type { Call, CallResult } from "../Call.ts"
@@ -19,6 +20,7 @@ import { ExtensionFailed } from "../KernelError.ts"
 import type { Decision } from "../Policy.ts"
 import * as Policy from "../Policy.ts"
 import type { Approval, ToolResponseChange } from "../RunState.ts"
+import { askAboutSkill } from "./askAboutSkill.ts"
 import { askPolicy } from "./askPolicy.ts"
 import { unanswered, unreviewed } from "./turnFold.ts"
 import { commit, type Draft, flush, write } from "./commit.ts"
@@ -98,15 +100,13 @@ const authorize = (run: Run, call: Call): Effect.Effect<Decision> => {
   if (policy === undefined || name === null || call.fault !== undefined || kind === "builtin" || kind === "task") {
     return Effect.succeed(Policy.allowed)
   }
-  const judge = (call: Call) =>
-    askPolicy(policy, {
-      ...policyScope(run),
-      toolCallId: call.toolCallId,
-      name: call.toolName ?? "",
-      kind: call.kind,
-      arguments: call.input,
-      effects: effectsOf(run, call)
-    })
+  const judge = (call: Call) => {
+    const name = call.toolName ?? ""
+    const { input, kind, toolCallId } = call
+    const asked = { ...policyScope(run), toolCallId, name, kind, arguments: input, effects: effectsOf(run, call) }
+    const skill = kind === "skill" ? Option.getOrUndefined(run.skills.find(name)) : undefined
+    return skill === undefined ? askPolicy(policy, asked) : askAboutSkill(policy, asked, skill)
+  }
   return Effect.suspend(() => {
     const skill = skillCallOf(run, call)
     if (skill === undefined) return Effect.map(judge(call), (decision) => orInVain(run, call, decision))

@@ -33,18 +33,22 @@ export interface Input {
   readonly parameters: (text: string) => JsonObject
 }
 
-/** An input that can also be decoded. */
-export interface DecodedInput<A, R> extends Input {
-  readonly decode: (params: JsonObject) => Effect.Effect<A, SchemaIssue.Issue, R>
+/** An input that can also be decoded, and written again as it was understood. */
+export interface DecodedInput<A, RD, RE> extends Input {
+  readonly decode: (params: JsonObject) => Effect.Effect<A, SchemaIssue.Issue, RD>
+  readonly encode: (input: A) => Effect.Effect<JsonObject, SchemaIssue.Issue, RE>
 }
 
 /** Describes an input by JSON Schema. */
 export const fromJsonSchema = (schema: JsonObject): Input => describe(() => schema)
 
 /** Describes an input by Schema. Models write JSON, so it is read through its JSON form. */
-export const fromSchema = <S extends Schema.Constraint>(schema: S): DecodedInput<S["Type"], S["DecodingServices"]> => {
+export const fromSchema = <S extends Schema.Constraint>(
+  schema: S
+): DecodedInput<S["Type"], S["DecodingServices"], S["EncodingServices"]> => {
   const codec = Schema.toCodecJson(schema)
   const parse = SchemaParser.decodeUnknownEffect(codec)
+  const write = SchemaParser.encodeUnknownEffect(codec)
   const encoded = SchemaAST.toEncoded(codec.ast)
   const shape = shapeOf(encoded)
   const inherits = lazy(() => namesMember(encoded, new Set()))
@@ -56,7 +60,9 @@ export const fromSchema = <S extends Schema.Constraint>(schema: S): DecodedInput
     const single = Object.hasOwn(params, fallback) ? params[fallback] : undefined
     return single === undefined ? Effect.fail(missingFallback) : atFallback(parse(inherits() ? bare(single) : single))
   }
-  return { ...describe(lazy(() => jsonSchema(schema, shape))), decode }
+  const encode = (input: S["Type"]): Effect.Effect<JsonObject, SchemaIssue.Issue, S["EncodingServices"]> =>
+    Effect.map(write(input), (value) => (shape === "single" ? jsonObject({ [fallback]: value }) : jsonObject(value)))
+  return { ...describe(lazy(() => jsonSchema(schema, shape))), decode, encode }
 }
 
 /** The command block a model would write (BP-87). */

@@ -5,10 +5,10 @@
  */
 import type { AnySkill, Source } from "../Skill.ts"
 
-/** The same skill with another call, and with another source if one is given. */
+/** The same skill with another call and what its arguments become by it, and with another source if one is given. */
 export const withCall = (
   skill: AnySkill<unknown>,
-  call: AnySkill["call"],
+  { call, normalize }: Pick<AnySkill, "call" | "normalize">,
   source: Source = skill.source
 ): AnySkill => ({
   name: skill.name,
@@ -27,5 +27,6 @@ export const withCall = (
     return skill.listing
   },
   parameters: skill.parameters,
+  ...(normalize === undefined ? {} : { normalize }),
   call
 })

@@ -56,11 +56,13 @@ describe("Kernel.questions", () => {
     Effect.gen(function* () {
       const hidden = `<block type="command" name="hidden">{}</block>`
       const nowhere = `<block type="command" name="nowhere">{}</block>`
-      const provider = MockProvider.make(hidden + nowhere, "<final>done</final>")
+      const unfit = `<block type="command" name="send">{"too": "Oslo"}</block>`
+      const provider = MockProvider.make(hidden + nowhere + unfit, "<final>done</final>")
       assert.strictEqual((yield* Kernel.run(agent, "?", { provider, runId: "r" })).text, "done")
       const read = provider.calls.at(-1)?.messages.map(Message.text).join("\n") ?? ""
       assert.include(read, "Skill 'hidden' is not allowed")
       assert.include(read, "Skill 'nowhere' not found")
+      assert.include(read, "Missing required input: to for skill 'send'")
       assert.deepStrictEqual(entered, [])
     }).pipe(Effect.provide([kernel(send, secret), careful]))
   )

@@ -17,7 +17,8 @@ import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Content from "../../Content.ts"
-import { askPolicy, shows } from "../../internal/askPolicy.ts"
+import { askAboutSkill } from "../../internal/askAboutSkill.ts"
+import { shows } from "../../internal/askPolicy.ts"
 import { explain } from "../../internal/explain.ts"
 import { isJsonObject, type JsonObject, jsonObject } from "../../internal/json.ts"
 import { plain } from "../../internal/plain.ts"
@@ -176,14 +177,18 @@ const decide = (skill: AnySkill, input: JsonObject, toolCallId: string): Effect.
   Effect.flatMap(Policy, (policy) =>
     policy === undefined
       ? Effect.succeed(allowed)
-      : askPolicy(policy, {
-          ...scopeOf(toolCallId),
-          toolCallId,
-          name: skill.name,
-          kind: "skill",
-          arguments: input,
-          effects: skill.effects
-        })
+      : askAboutSkill(
+          policy,
+          {
+            ...scopeOf(toolCallId),
+            toolCallId,
+            name: skill.name,
+            kind: "skill",
+            arguments: input,
+            effects: skill.effects
+          },
+          skill
+        )
   )
 
 const failed = (text: string) => new McpSchema.CallToolResult({ isError: true, content: [{ type: "text", text }] })

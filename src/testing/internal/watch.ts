@@ -256,7 +256,10 @@ const watchedSkills = (skills: SkillRegistry["Service"], within: Within): SkillR
   const wrap = (skill: AnySkill): AnySkill => {
     const known = seen.get(skill)
     if (known !== undefined) return known
-    const wrapped = withCall(skill, (input, scope) => within(scope, skill.effects, input, skill.call(input, scope)))
+    const wrapped = withCall(skill, {
+      ...skill,
+      call: (input, scope) => within(scope, skill.effects, input, skill.call(input, scope))
+    })
     seen.set(skill, wrapped)
     return wrapped
   }
