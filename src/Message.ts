@@ -194,7 +194,7 @@ export const encode = (message: Message): Content.JsonObject => ({
 })
 
 /**
- * Tells a message from any other value, by its role and list of parts.
+ * Tells a message from any other value, by its role, one of the four, and its list of parts.
  *
  * @category guards
  * @since 0.1.0
@@ -204,6 +204,7 @@ export function isMessage(value: unknown): value is Message {
     typeof value === "object" &&
     value !== null &&
     "role" in value &&
+    Role.literals.some((role) => role === value.role) &&
     "content" in value &&
     Array.isArray(value.content) &&
     value.content.every(Content.isContent)

@@ -47,6 +47,13 @@ describe("Message", () => {
     assert.deepStrictEqual(Result.getOrThrow(Message.decode({ role: "user", content: null })).content, [])
   })
 
+  it("is told from other values by a role that there is and a list of parts (BP-150)", () => {
+    assert.isTrue(Message.isMessage({ role: "tool", content: [] }))
+    for (const other of [{ role: "nobody", content: [] }, { role: "user", content: "hi" }, { content: [] }, null]) {
+      assert.isFalse(Message.isMessage(other))
+    }
+  })
+
   it("names where a message is wrong (CP-2)", () => {
     const faults: ReadonlyArray<readonly [unknown, string]> = [
       [{ role: "robot", content: "x" }, "/role"],
