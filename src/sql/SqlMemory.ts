@@ -130,14 +130,16 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   const alike = Effect.fnUntraced(function* (vector: Float32Array, query: Memory.Query, count: number) {
     const found = new Map<number, number>()
     let before: number | undefined
-    for (let looked = 0; looked < (options.compared ?? 10_000); looked += page) {
+    const compared = Math.floor(options.compared ?? 10_000)
+    for (let looked = 0; looked < compared; looked += page) {
+      const most = Math.min(page, compared - looked)
       const older = before === undefined ? [] : [sql`m.id < ${before}`]
       const where = sql.and([matching(query.filter), sql`m.vector IS NOT NULL`, ...older])
       const rows = yield* sql<{ id: number; vector: Uint8Array }>`
-        SELECT m.id, m.vector FROM kernai_memories m WHERE ${where} ORDER BY m.id DESC LIMIT ${page}`
+        SELECT m.id, m.vector FROM kernai_memories m WHERE ${where} ORDER BY m.id DESC LIMIT ${most}`
       for (const row of rows) found.set(row.id, Ranking.likeness(vector, floats(row.vector)))
       before = rows.at(-1)?.id
-      if (rows.length < page) break
+      if (rows.length < most) break
     }
     return new Map([...found].toSorted((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, count))
   })

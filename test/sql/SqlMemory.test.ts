@@ -53,6 +53,10 @@ describe("SqlMemory", () => {
         found.map(({ content }) => content),
         "n0"
       )
+      for (const compared of [2, 502]) {
+        const few = yield* (yield* SqlMemory.make({ compared })).search({ query: "zzz", limit: 1_000 })
+        assert.strictEqual(few.length, compared)
+      }
     }).pipe(
       Effect.provideService(Memory.Embedder, () => Effect.succeed([1, 2, 3])),
       Effect.provide(sqlite)
