@@ -213,10 +213,8 @@ export const queries = (list: ReadonlyArray<Entry>): Queries => ({
  * @category constructors
  * @since 0.1.0
  */
-export const composite = <S extends Sink>(first: S, ...rest: ReadonlyArray<Sink>): S => {
-  const sinks = [first, ...rest].map(guard)
-  return { ...first, record: (event: RunEvent) => sinks.forEach((sink) => sink.record(event)) }
-}
+export const composite = <S extends Sink>(first: S, ...rest: ReadonlyArray<Sink>): S =>
+  recording(first, toAll(first, ...rest))
 
 /**
  * Makes a sink of log lines: `[Kernai] LEVEL key=value …` (BP-156).
@@ -303,7 +301,22 @@ export const layerLogger = (options?: { readonly debug?: boolean }): Layer.Layer
 const maxConversations = 1_024
 
 const beside = (sink: Sink): Effect.Effect<Sink> =>
-  Effect.map(Recorder, (outer) => (outer === undefined ? guard(sink) : composite(sink, outer)))
+  Effect.map(Recorder, (outer) => (outer === undefined ? guard(sink) : { record: toAll(sink, outer) }))
+
+const toAll = (...all: ReadonlyArray<Sink>): Sink["record"] => {
+  const sinks = all.map(guard)
+  return (event) => sinks.forEach((sink) => sink.record(event))
+}
+
+/** A sink that answers as this one does, and records otherwise. An object of a class keeps what is its own. */
+const recording = <S extends Sink>(sink: S, record: Sink["record"]): S =>
+  new Proxy<S>(Object.create(sink), {
+    get: (_, key): unknown => {
+      if (key === "record") return record
+      const value: unknown = Reflect.get(sink, key)
+      return typeof value === "function" ? value.bind(sink) : value
+    }
+  })
 
 const entryOf = (event: RunEvent, base: number, options: Options | undefined): Entry | undefined => {
   const data = Entries.dataOf(event, base) ?? (options?.phases === true ? Entries.phaseOf(event) : undefined)

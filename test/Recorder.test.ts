@@ -360,6 +360,27 @@ describe("Recorder.composite", () => {
     assert.deepStrictEqual(told, ["broken", "last"])
     assert.lengthOf(sink.entries(), 1)
   })
+
+  it("answers as the first does, when that is an object of a class, too (BP-101)", () => {
+    class Counter implements Recorder.Sink {
+      #count = 0
+      readonly record: Recorder.Sink["record"] = () => {
+        this.#count++
+      }
+      get count() {
+        return this.#count
+      }
+      reset() {
+        this.#count = 0
+      }
+    }
+    const counter = Object.freeze(new Counter())
+    const sink = Recorder.composite(counter, Recorder.memory())
+    sink.record(event({ type: "plan", content: "x" }))
+    assert.strictEqual(sink.count, 1)
+    sink.reset()
+    assert.strictEqual(counter.count, 0)
+  })
 })
 
 describe("Recorder.lines", () => {
