@@ -182,13 +182,16 @@ const read = /*#__PURE__*/ Effect.fnUntraced(function* (
   )
   const utf8 = new TextDecoder("utf-8", { fatal: true })
   // What a packed body may become is bounded closely; a plain one only needs an end.
-  const most = response.headers["content-encoding"] === undefined ? 64 * limits.replyBytes : unpacked(response, limits)
+  const bound: Bound =
+    response.headers["content-encoding"] === undefined
+      ? { most: 64 * limits.replyBytes, by: "replyBytes" }
+      : unpacked(response, limits)
   let received = 0
 
   const take = (chunks: ReadonlyArray<Uint8Array>): Fault | undefined => {
     for (const chunk of chunks) {
       received += chunk.length
-      if (received > most) return limitFault("fetchedBytes", most)
+      if (received > bound.most) return limitFault(bound.by, limits[bound.by])
       const text = decode(utf8, chunk)
       if (text === undefined) return { reason: "invalid_response", note: "no UTF-8" }
       const fault = frames.push(text)
@@ -231,12 +234,19 @@ const read = /*#__PURE__*/ Effect.fnUntraced(function* (
   return pull
 })
 
+/** How many bytes a body may have, and the limit that says so. */
+interface Bound {
+  readonly most: number
+  readonly by: "replyBytes" | "fetchedBytes" | "decompressionRatio"
+}
+
 /** What a packed body may become: so many bytes, and not too many for its packed length. */
-const unpacked = (response: HttpClientResponse.HttpClientResponse, limits: Limits): number => {
+const unpacked = (response: HttpClientResponse.HttpClientResponse, limits: Limits): Bound => {
   const packed = Number(response.headers["content-length"] ?? NaN)
-  return Number.isSafeInteger(packed)
-    ? Math.min(limits.fetchedBytes, Math.max(excerptBytes, packed * limits.decompressionRatio))
-    : limits.fetchedBytes
+  const most = Math.max(excerptBytes, packed * limits.decompressionRatio)
+  return Number.isSafeInteger(packed) && most < limits.fetchedBytes
+    ? { most, by: "decompressionRatio" }
+    : { most: limits.fetchedBytes, by: "fetchedBytes" }
 }
 
 type Utf8 = InstanceType<typeof TextDecoder>
