@@ -108,6 +108,7 @@ export interface RunFilter {
   readonly order?: "newest" | "oldest"
   /** Only runs that come after this one in that order, whether it is still there or not: how to read on. */
   readonly after?: Pick<RunHead, "createdAt" | "runId">
+  /** How many at most: all, unless told; none for less than one. */
   readonly limit?: number
 }
 

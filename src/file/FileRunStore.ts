@@ -16,6 +16,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Follow from "../internal/follow.ts"
 import * as Marks from "../internal/marks.ts"
+import { atMost } from "../internal/runHead.ts"
 import * as Search from "../internal/runSearch.ts"
 import * as RunCodec from "../RunCodec.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
@@ -157,10 +158,11 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
       .flatMap((head) => (head !== undefined && RunStore.matches(head, filter) ? [head] : []))
       .sort(RunStore.inOrder(filter))
     const wanted = Search.wanted(filter.search)
-    if (wanted.length === 0) return found.slice(0, filter.limit)
+    const most = atMost(filter)
+    if (wanted.length === 0) return found.slice(0, most)
     const answering: Array<RunStore.RunHead> = []
     for (const head of found) {
-      if (answering.length === filter.limit) break
+      if (answering.length === most) break
       const state = yield* journals.load(head.runId)
       if (Option.isSome(state) && Search.mentions(state.value, wanted)) answering.push(head)
     }

@@ -14,7 +14,7 @@ import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, type StoreError
 import * as RunCodec from "../RunCodec.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
 import type { Lease, RunFilter, RunHead, Shape } from "../RunStore.ts"
-import { headOf, inOrder, matches } from "./runHead.ts"
+import { atMost, headOf, inOrder, matches } from "./runHead.ts"
 import * as Search from "./runSearch.ts"
 import { open } from "./state.ts"
 import { notFirst, notTogether } from "./succession.ts"
@@ -100,7 +100,7 @@ export const make = (): Shape & Required<Pick<Shape, "commitAll">> => {
         const head = headOf(kept.state, kept.lease)
         if (matches(head, filter) && Search.mentions(kept.state, asked)) found.push(head)
       }
-      return found.sort(inOrder(filter)).slice(0, filter.limit)
+      return found.sort(inOrder(filter)).slice(0, atMost(filter))
     })
 
   const acquire = (runId: string, lease: Lease, now: number) =>

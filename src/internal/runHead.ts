@@ -41,6 +41,10 @@ export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.after === undefined || inOrder(filter)(filter.after, head) < 0) &&
   (filter.unleasedAt === undefined || head.lease === undefined || head.lease.expiresAt <= filter.unleasedAt)
 
+/** How many heads a filter takes: all, unless told; none for less than one. */
+export const atMost = ({ limit = Infinity }: RunFilter): number =>
+  Math.min(Math.max(0, Math.floor(limit)), Number.MAX_SAFE_INTEGER)
+
 /**
  * The order a filter asks for, as a comparison.
  *

@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
+import { atMost } from "../../internal/runHead.ts"
 import * as Search from "../../internal/runSearch.ts"
 import { RunBusy, RunNotFound, StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
@@ -34,7 +35,7 @@ export const make = (sql: SqlClient, position: string) => {
   })
 
   const list = Effect.fnUntraced(function* (filter: RunFilter = {}) {
-    const { after, agent, limit, order, rootRunId, roots, search, status, unleasedAt, updatedBefore } = filter
+    const { after, agent, order, rootRunId, roots, search, status, unleasedAt, updatedBefore } = filter
     const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
     if (status !== undefined) where.push(status.length === 0 ? sql`1 = 0` : sql.in("r.status", status))
     if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
@@ -54,7 +55,7 @@ export const make = (sql: SqlClient, position: string) => {
     }
     const rows = yield* sql`
       SELECT ${columns} FROM ${joined} WHERE ${sql.and(where)} ORDER BY created_at ${sql.literal(isOldest ? "ASC" : "DESC")}, id
-      LIMIT ${limit ?? Number.MAX_SAFE_INTEGER}`
+      LIMIT ${atMost(filter)}`
     const heads = yield* Effect.forEach(rows, (row) =>
       Effect.catch(toHead(row), (error) =>
         // One head that cannot be read hides no other.
