@@ -102,7 +102,10 @@ export interface RunFilter {
   readonly unleasedAt?: number
   /** Only runs whose last commit is older than this time (milliseconds since the epoch). */
   readonly updatedBefore?: number
-  /** Words that all occur in what was asked or in the answer, in any case and order. */
+  /**
+   * Texts, with blanks between them, that all occur in the answer or in what was asked, in any case and order and
+   * within words, too. The first 65,536 characters of the answer and, after it, the question are looked at.
+   */
   readonly search?: string
   /** Which come first: the `newest`, unless told. */
   readonly order?: "newest" | "oldest"

@@ -6,11 +6,14 @@
 import type { RunState } from "../RunState.ts"
 import { answer } from "../RunState.ts"
 
-/** What a search looks at: at most 65,536 characters, in lower case, without what a database may refuse. */
+/**
+ * What a search looks at: the answer, then what was asked, at most 65,536 characters, in lower case, without what a
+ * database may refuse.
+ */
 export const words = (state: RunState): string => {
   const asked = state.input.slice(state.history).flatMap((message) => message.content)
   const texts = asked.map((content) => (content.type === "text" ? content.text : ""))
-  return clean([...texts, answer(state) ?? ""].join("\n").slice(0, 65_536))
+  return clean([answer(state) ?? "", ...texts].join("\n").slice(0, 65_536))
 }
 
 /** The single words a search asks for. */

@@ -130,6 +130,8 @@ export const heads: ReadonlyArray<Check> = [
         const found = yield* ids(nothing)
         assert.deepEqual(found, nothing === "%" ? ["a"] : nothing === "_" ? ["b"] : [])
       }
+      yield* ask("c", `${"long ".repeat(14_000)}question`, "A short answer.")
+      assert.deepEqual(yield* ids("short long"), ["c"])
     })
   },
   {
