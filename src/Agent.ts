@@ -86,7 +86,7 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   readonly concurrency: number
   /** Tasks of a workflow that may run at once. Default: 8. */
   readonly taskConcurrency: number
-  /** What the model is asked with, such as its temperature. Default: what the vendor takes. */
+  /** What the model is asked with, such as its temperature. Default: what the vendor takes (Anthropic: 4096 tokens). */
   readonly generation: Generation
   /**
    * How often the same calls may give the same results in a row before the model is told so; doing it once more then
@@ -97,7 +97,10 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   readonly budget: ExecutionBudget
   /** Limits of the whole tree of runs under a root run (CP-15). Default: `Budget.spawnDefaults`. */
   readonly spawn: SpawnBudget | undefined
-  /** Tokens a prompt may take, with what is kept free for the reply (AC-9). Not looked at unless said. */
+  /**
+   * Tokens a prompt may take, with what is kept free for the reply (AC-9). Unless said no prompt is too long; a
+   * pipeline that compacts goes by the model's own then.
+   */
   readonly contextWindow: number | undefined
   /** Tokens kept free for the reply. Default: 4096. */
   readonly reservedOutputTokens: number

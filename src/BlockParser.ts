@@ -19,7 +19,13 @@ import { foldPull } from "./internal/foldPull.ts"
 import type { LimitExceeded } from "./KernelError.ts"
 import { defaults, Limits } from "./Limits.ts"
 
-export type { Part } from "./Block.ts"
+export type {
+  /**
+   * @category models
+   * @since 0.1.0
+   */
+  Part
+} from "./Block.ts"
 
 /**
  * The limits a parser keeps, in UTF-16 units: a longer reply fails, a longer

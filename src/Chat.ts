@@ -3,9 +3,10 @@
  *
  * What is said is kept in the `ChatHistory` around: the user's message before
  * the run, the run's own messages after it. A run that fails leaves the user's
- * message where it is, and making it again adds nothing twice. What one history
- * is asked at once is answered one after the other. With a `Memory` around, what
- * fits the message is looked up and told, unless the prompt pipeline is your own.
+ * message where it is, and making it again under the same `runId` adds nothing
+ * twice. What one history is asked at once is answered one after the other. With
+ * a `Memory` around, what fits the message is looked up and told, unless the
+ * prompt pipeline is your own.
  *
  * @since 0.1.0
  */

@@ -66,7 +66,7 @@ export interface Shape {
   /**
    * Follows a topic from the moment the stream is run until its scope closes. It does not end by itself.
    *
-   * At most `Limits.liveEvents` are buffered: then the oldest stream parts are dropped.
+   * Of more than `Limits.liveEvents` that wait, the oldest stream parts are dropped; phase events never are.
    */
   readonly subscribe: (topic: TopicId) => Stream.Stream<RunEvent>
   /** Receives an agent's messages until the scope closes. An address has one receiver. */
@@ -91,6 +91,9 @@ export class EventBus extends Context.Service<EventBus, Shape>()("kernai/EventBu
 
 /**
  * The address under which an agent of this name streams: `agent/<name>`, what an address cannot hold percent-encoded.
+ *
+ * A name is cut at 255 characters, so long ones that begin alike share an address. An empty name throws, and so does a
+ * namespace that is no `Address.Segment`.
  *
  * @category constructors
  * @since 0.1.0

@@ -16,14 +16,20 @@ import type { Json } from "effect/Schema"
  */
 export interface Generation {
   readonly temperature?: number
-  /** Upper bound of the reply, in tokens. */
+  /** Upper bound of the reply, in tokens. Anthropic has to be given one: 4096 unless told, and `budget` beside. */
   readonly maxTokens?: number
   readonly topP?: number
   readonly stopSequences?: ReadonlyArray<string>
   readonly seed?: number
-  /** `budget` in tokens, `effort` as the vendor words it (`low`, `medium`, `high`). */
+  /**
+   * `budget` in tokens where the vendor counts them (Anthropic, Gemini), `effort` as the vendor words it (`low`,
+   * `medium`, `high`). Ollama is told neither (BP-106): `extra: { ollama: { think: true } }`.
+   */
   readonly thinking?: { readonly budget?: number; readonly effort?: string }
-  /** Vendor options beyond these; an adapter ignores what it does not know. */
+  /**
+   * Vendor options by the name of the provider, such as `{ anthropic: { top_k: 5 } }`: sent as they are, over what
+   * stands above. Those of other providers are not sent.
+   */
   readonly extra?: { readonly [key: string]: Json }
 }
 

@@ -200,7 +200,8 @@ export type Services<H> = { readonly [K in keyof H]-?: Needs<H[K]> }[keyof H]
 type Needs<F> = F extends (...args: never) => Effect.Effect<infer _A, infer _E, infer R> ? R : never
 
 /**
- * Closes hooks over the services they need. Any failure of a hook fails the run where it stands.
+ * Closes hooks over the services they need. Any failure of a hook fails the run where it stands; that of an observer,
+ * or of `onRunFailed`, is logged.
  *
  * @category layers
  * @since 0.1.0

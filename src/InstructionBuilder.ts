@@ -2,10 +2,11 @@
  * The rules a model reads, and what it is told when it breaks them.
  *
  * An agent that can act gets its own instructions first and the rules of the
- * block language after them; one that cannot gets its instructions alone
- * (BP-160 to BP-163). Skills are never listed here: the model asks for them, so
- * new ones are seen at once. Everything is a pure function of what is given,
- * and text from elsewhere is escaped where it is quoted (BP-76).
+ * block language after them; one that cannot gets its instructions alone. Either
+ * is told the schema of its answer, where it has one (BP-160 to BP-163). Skills
+ * are never listed here: the model asks for them, so new ones are seen at once.
+ * Everything is a pure function of what is given, and text from elsewhere is
+ * escaped where it is quoted (BP-76).
  *
  * @since 0.1.0
  */

@@ -102,6 +102,8 @@ export const KernelError = /*#__PURE__*/ Schema.Union([
   Outside.AgentIdConflict
 ])
 /**
+ * One of the errors a run can fail with.
+ *
  * @category models
  * @since 0.1.0
  */

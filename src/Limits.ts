@@ -4,8 +4,10 @@
  * Plain numbers in bytes, milliseconds or counts. Whoever reads something from
  * outside, waits or repeats for a run takes its bound from here, so that one layer
  * changes them all. What only keeps a format sane, such as the tasks of one plan,
- * is a constant beside what it bounds. Bytes of text are counted as UTF-16 units,
- * which are there without encoding it: `Layer.succeed(Limits.Limits, { ...Limits.defaults, skillMs: 5_000 })`.
+ * is a constant beside what it bounds. Bytes of text that streams in, and of
+ * descriptions, are counted as UTF-16 units, which are there without encoding it;
+ * those of results, memories and files are UTF-8:
+ * `Layer.succeed(Limits.Limits, { ...Limits.defaults, skillMs: 5_000 })`.
  *
  * @since 0.1.0
  */
@@ -18,13 +20,19 @@ import * as Context from "effect/Context"
  * @since 0.1.0
  */
 export interface Limits {
-  /** UTF-16 units of one model reply: its text, its thinking with what its vendor wants to see again, its calls. */
+  /**
+   * UTF-16 units of one model reply: its text, its thinking with what its vendor wants to see again, its calls. Of the
+   * body it comes in, 64 times as many bytes are read.
+   */
   readonly replyBytes: number
   /** Bytes of one SSE event, NDJSON line or stdio message. */
   readonly frameBytes: number
   /** UTF-16 units of one opening tag. */
   readonly tagBytes: number
-  /** Milliseconds until a connection stands. */
+  /**
+   * Milliseconds until an MCP server's legacy SSE stream says where to post, and until an authorization server has
+   * answered. The connection of a model call is part of `headersMs`.
+   */
   readonly connectMs: number
   /** Milliseconds until the headers of a response are there. */
   readonly headersMs: number
@@ -38,7 +46,7 @@ export interface Limits {
   readonly cleanUpMs: number
   /** Milliseconds a store may take for one commit, before it is sent again or the run fails. */
   readonly commitMs: number
-  /** Model calls made for one turn before giving up. */
+  /** Requests an adapter makes for one model call before giving up; `Resilience` multiplies them. */
   readonly modelAttempts: number
   /** The longest wait in milliseconds obeyed from Retry-After. */
   readonly retryAfterMs: number
@@ -58,7 +66,7 @@ export interface Limits {
   readonly jsonDepth: number
   /** Objects and lists one JSON value may hold. */
   readonly jsonNodes: number
-  /** Events buffered for one slow consumer. */
+  /** Events buffered for one slow consumer before stream parts are dropped; phase events never are. */
   readonly liveEvents: number
   /** Bytes of media kept for one root run. */
   readonly mediaBytes: number

@@ -2,8 +2,8 @@
  * Reading on in results that were too long for the model (AC-14).
  *
  * A result over `Limits.resultBytes` is cut, and the whole of it is kept among
- * the media of the run. With `LongResult.skill` registered the model is told
- * so, and reads what it needs of the rest.
+ * the media of the run. Where `LongResult.skill` is registered and one of the
+ * agent's skills, the model is told so, and reads what it needs of the rest.
  *
  * @since 0.1.0
  */

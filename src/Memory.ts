@@ -71,7 +71,7 @@ export interface NewMemory {
  */
 export interface Query {
   readonly query: string
-  /** Default 5. */
+  /** Default 5; at most 1,000. */
   readonly limit?: number
   /** Fields the metadata must have, with exactly these values. */
   readonly filter?: JsonObject

@@ -59,7 +59,7 @@ export interface Model {
   readonly provider?: string
   /** Tokens a prompt and its answer may have. */
   readonly contextWindow?: number
-  /** Tokens an answer may have. */
+  /** Tokens an answer may have. For screens: nothing here looks at it, replies are held to `Generation.maxTokens`. */
   readonly maxOutputTokens?: number
   /** Without a price no cost is known, and no cost budget can be kept. */
   readonly price?: Price

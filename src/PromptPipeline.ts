@@ -150,7 +150,8 @@ export type Template<out R = never> = (
 export type Section<out R = never> = (context: PromptContext) => Effect.Effect<string, KernelError, R>
 
 /**
- * What happens to a conversation that outgrows its window.
+ * What happens to a conversation that outgrows its window: the agent's `contextWindow`, or the model's where the agent
+ * has none.
  *
  * @category models
  * @since 0.1.0
@@ -179,7 +180,7 @@ export interface Options<out R = never> {
   /** `substitute` with the run's context, unless told. */
   readonly template?: Template<R>
   readonly sections?: ReadonlyArray<Section<R>>
-  /** Without it a conversation that outgrows the window fails with `ContextWindowExceeded`. */
+  /** Without it a conversation that outgrows the agent's `contextWindow` fails with `ContextWindowExceeded`. */
   readonly compaction?: Compaction<R>
   /** Mark where providers may cache the prefix: yes, unless told. */
   readonly cache?: boolean

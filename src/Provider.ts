@@ -2,9 +2,8 @@
  * The model behind a run: a request in, a stream of parts out.
  *
  * A provider speaks one vendor's wire format and nothing else: it knows no
- * blocks, runs no tools and keeps no state between calls. `generate` is
- * `stream` folded. A stream that ends without a `finish` part was cut and
- * fails as `incomplete` (AC-4).
+ * blocks, runs no tools and keeps no state between calls. A stream that ends
+ * without a `finish` part was cut and fails as `incomplete` (AC-4).
  *
  * @since 0.1.0
  */

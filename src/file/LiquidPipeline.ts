@@ -42,8 +42,9 @@ export interface Options {
 /**
  * Renders instructions, for `PromptPipeline.Options`.
  *
- * A template sees the fields of the run's context by their names, `agent` with
- * its name and description, and `input`, the text of the user's message.
+ * A template sees the fields of the run's context by their names, as in every
+ * pipeline. Where the context has none of these names, `agent` is the agent's
+ * name and description, and `input` the text of the user's message.
  *
  * @category constructors
  * @since 0.1.0

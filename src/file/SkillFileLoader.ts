@@ -5,8 +5,8 @@
  * except those whose names begin with `_` or `.`, tests and type declarations.
  * A changed file is imported afresh, an unchanged one is not: what a file keeps
  * in module variables lives until it is edited. Modules it imports itself are
- * loaded once by the runtime and stay as they are. The code runs with all the
- * rights of the process.
+ * loaded once by the runtime and stay as they are. A file has `Limits.skillMs`
+ * to load. The code runs with all the rights of the process.
  *
  * @since 0.1.0
  */

@@ -134,7 +134,12 @@ export type Verdict = "retry" | "fail" | { readonly resolve: Pick<CallResult, "o
 export interface Resume {
   /** Changes the context of the run, and of its tasks that go on (DR-9). */
   readonly context?: JsonObject
+  /**
+   * What is known of the calls that were in flight, by their ids. Of the others those that read or are idempotent run
+   * again, and the rest count as `fail` (DR-17).
+   */
   readonly replay?: { readonly [toolCallId: string]: Verdict }
+  /** Answers to calls that wait for a person; what is not answered waits on (DR-22). */
   readonly approvals?: ReadonlyArray<ApprovalAnswer>
   /** Prepare the turn again instead of asking with the committed prompt (DR-19). */
   readonly rewind?: boolean

@@ -97,6 +97,12 @@ interface AtRevision {
 }
 
 /**
+ * What is known of a call that was in flight when its run stopped (DR-17).
+ *
+ * `retry` runs it again, under the same id and `idempotencyKey`. `resolve` gives the outcome it is known to have had,
+ * and runs nothing. `fail` says that nobody knows: the resume fails with `InFlightToolCalls`, and nothing is run
+ * (DR-16).
+ *
  * @category models
  * @since 0.1.0
  */

@@ -39,9 +39,11 @@ export interface CredentialResolver {
 
 /** How a skill asks for its settings. */
 export interface Settings {
+  /** The credential declared under this key; null when nobody has it and it is not `required`. */
   readonly credential: (
     key: string
   ) => Effect.Effect<Redacted.Redacted<string> | null, CredentialMissing | SkillSettingInvalid>
+  /** The configuration declared under this key, in its type; its `default`, or null, when nobody set it. */
   readonly config: (key: string) => Effect.Effect<SettingValue, SkillSettingInvalid>
 }
 

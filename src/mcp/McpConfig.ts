@@ -58,9 +58,9 @@ export interface CommonSettings {
   readonly name: string
   /** The revision to offer first; older ones follow when the server declines it. 2025-11-25 unless told. */
   readonly protocolVersion: ProtocolVersion
-  /** How long the server may take to be ready, and to list what it has. */
+  /** How long the server may take to be ready, and to list what it has: `Limits.headersMs` unless told. */
   readonly connectTimeout: Duration.Duration
-  /** How long one call may take. */
+  /** How long one call may take: `Limits.skillMs` unless told. */
   readonly timeout: Duration.Duration
   /** Take the server's word for which of its tools may be called twice (AC-15). */
   readonly trustAnnotations: boolean

@@ -105,7 +105,7 @@ export interface Shape {
   readonly readPage: (server: string, uri: string) => Effect.Effect<Call.Page, McpError>
   /** Accepts a tool as it is described here. False when it is not hidden, or changed again meanwhile. */
   readonly approve: (tool: HiddenTool) => Effect.Effect<boolean>
-  /** Signs in to a server that asks for it; `show` is given the address for the browser. */
+  /** Signs in to a server that asks for it, within 5 minutes unless told; `show` gets the address for the browser. */
   readonly signIn: <E, R>(
     server: string,
     show: (url: string) => Effect.Effect<unknown, E, R>,

@@ -49,7 +49,8 @@ export interface OAuth {
   readonly state: Effect.Effect<State>
   /**
    * Signs in. `show` is given the address to open in a browser: always https,
-   * or http on loopback; it must not pass through a shell.
+   * or http on loopback; it must not pass through a shell. The user has five
+   * minutes, unless `timeout` says otherwise.
    */
   readonly signIn: <E, R>(
     show: (url: string) => Effect.Effect<unknown, E, R>,

@@ -42,6 +42,8 @@ export const Grant = /*#__PURE__*/ Schema.Struct({
   scope: Schema.optionalKey(Schema.String)
 })
 /**
+ * A grant, its secrets redacted.
+ *
  * @category models
  * @since 0.1.0
  */

@@ -4,7 +4,8 @@
  * Retries, other models, rate limits and circuit breakers around the model
  * call, made of Effect's own parts. A call is repeated or sent elsewhere only
  * while nothing of its reply was delivered (R-13). Who answered is in
- * `model_completed`, every failure on the way in `model_call_failed`.
+ * `model_completed`, every failure of a call that was made in
+ * `model_call_failed`.
  *
  * @since 0.1.0
  */
@@ -61,6 +62,8 @@ export type Candidate = string | { readonly provider: ProviderShape; readonly mo
  * @since 0.1.0
  */
 export interface FallbackOptions extends RetryOptions {
+  /** Calls of each model; default 1. */
+  readonly attempts?: number
   /** Which failures of a model send the call to the next; default all of them. */
   readonly when?: (error: ProviderError) => boolean
 }

@@ -50,9 +50,10 @@ export interface Options {
 export interface SqliteClient extends Client.SqlClient {
   /**
    * Runs one statement at once, for each list of parameters, in one transaction, without a fiber, a span or a queue.
-   * Values are bound as they are: a number in a column of text is no whole number any more. Each time it must change something: else, nothing has happened and this is false. Undefined when it cannot be
-   * done like that, because a transaction is open, a lock is held elsewhere, or it fails. Then nothing has happened
-   * either, and the statement run as usual waits, or tells what is wrong.
+   * Values are bound as they are: a number in a column of text is no whole number any more. Each time it must change
+   * something: else, nothing has happened and this is false. Undefined when it cannot be done like that, because a
+   * transaction is open, a lock is held elsewhere, or it fails. Then nothing has happened either, and the statement run
+   * as usual waits, or tells what is wrong.
    */
   readonly attempt: (sql: string, lists: ReadonlyArray<ReadonlyArray<SQLInputValue>>) => boolean | undefined
 }

@@ -54,6 +54,8 @@ export const Exchange = /*#__PURE__*/ Schema.Struct({
   expected: Schema.optionalKey(Schema.Json)
 })
 /**
+ * A request and its answer, as a cassette holds them.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -74,6 +76,8 @@ export const Cassette = /*#__PURE__*/ Schema.Struct({
   expected_result: Schema.optionalKey(Schema.Json)
 })
 /**
+ * The exchanges of one recording, in order, and whom they were with.
+ *
  * @category models
  * @since 0.1.0
  */

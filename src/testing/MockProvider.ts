@@ -74,7 +74,7 @@ export interface Mock extends ProviderShape {
     count: (messages: ReadonlyArray<Message>, text: string) => { readonly input: number; readonly output: number }
   ) => Mock
   readonly withChunking: (chunking: Chunking) => Mock
-  /** Waits on the clock: before the first part, and between the pieces of a text. */
+  /** Waits on the clock: before the first part, and before each piece of a text. */
   readonly withDelay: (milliseconds: { readonly first?: number; readonly between?: number }) => Mock
   /** Whether requests are kept (default yes). */
   readonly keepCalls: (keep: boolean) => Mock

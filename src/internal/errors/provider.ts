@@ -39,6 +39,8 @@ export const ProviderReason = /*#__PURE__*/ Schema.Literals([
   "unknown"
 ])
 /**
+ * One of the reasons for which a model call fails.
+ *
  * @category errors
  * @since 0.1.0
  */

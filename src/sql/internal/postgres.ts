@@ -11,6 +11,7 @@ import { StoreError } from "../../KernelError.ts"
 export interface Options {
   /** As in `postgres://user:password@host:5432/database`. */
   readonly url: Redacted.Redacted
+  /** Connections in all: 2 unless told, at least 1. */
   readonly maxConnections?: number
 }
 
