@@ -10,7 +10,6 @@ import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as RcMap from "effect/RcMap"
-import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import * as Content from "../Content.ts"
 import type { StoreError } from "../KernelError.ts"
@@ -185,7 +184,7 @@ const put = /*#__PURE__*/ Effect.fnUntraced(function* (place: Place, media: Medi
   const id = yield* Media.id(media)
   const added = Object.freeze({ ...media, id })
   // What a run made is not given up for one hiccup of a store: the same medium once more is no second one.
-  const there = yield* Effect.retry(add(place, added, limits.mediaBytes), { while: isPassing, schedule, times: 2 })
+  const there = yield* again(add(place, added, limits.mediaBytes), 2)
   return isSame(there, media) ? there : yield* new MediaConflict({ id })
 })
 
@@ -234,7 +233,16 @@ const shape = (place: Place, run: Shape["run"], release: Shape["release"]): Shap
   release
 })
 
-const schedule = /*#__PURE__*/ Schedule.spaced("100 millis")
+/** Tries again so many times, 100 ms apart. A schedule would be half a KiB more for whoever bundles a kernel. */
+const again = <A, R>(
+  effect: Effect.Effect<A, LimitExceeded | StoreError, R>,
+  times: number
+): Effect.Effect<A, LimitExceeded | StoreError, R> =>
+  Effect.catchIf(
+    effect,
+    (error) => times > 0 && isPassing(error),
+    () => Effect.andThen(Effect.sleep(100), again(effect, times - 1))
+  )
 
 const isPassing = (error: LimitExceeded | StoreError): boolean =>
   error._tag === "StoreError" && (error.reason === "unavailable" || error.reason === "timeout")
