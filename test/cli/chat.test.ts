@@ -59,7 +59,7 @@ const talk = Effect.fn("talk")(function* (
   folder: string,
   script: ReadonlyArray<unknown>,
   typed: ReadonlyArray<string>,
-  options: Partial<Options> & { readonly interrupted?: Effect.Effect<void> } = {}
+  options: Partial<Options> & { readonly interrupted?: Effect.Effect<void>; readonly isTerminal?: boolean } = {}
 ) {
   const file = join(folder, "script.json")
   writeFileSync(file, JSON.stringify(script))
@@ -79,7 +79,8 @@ const talk = Effect.fn("talk")(function* (
     Effect.result,
     Effect.provideService(Lines, {
       next: () => Effect.sync(() => Option.fromUndefinedOr(left.shift())),
-      interrupted: options.interrupted ?? Effect.never
+      interrupted: options.interrupted ?? Effect.never,
+      isTerminal: options.isTerminal ?? true
     }),
     Effect.provide([screen.layer, NodeServices.layer])
   )
@@ -213,6 +214,24 @@ describe("kernai chat", () => {
       const chat = yield* talk(folder, ["One."], ["a", "b", "/retry", "/history"])
       assert.strictEqual(chat.progress.split("it failed: scripted: the script has 1 replies").length - 1, 2)
       assert.strictEqual(chat.out, "One.\nyou  a\nOne.\nyou  b\n(failed)\n")
+    })
+  )
+
+  it.live("ends with the code for a failure where no terminal is, and asks nothing more", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const piped = (script: ReadonlyArray<unknown>, ...typed: ReadonlyArray<string>) =>
+        talk(folder, script, typed, { isTerminal: false })
+      const failed = yield* piped(["One."], "a", "b", "c")
+      assert.strictEqual(failed.out, "One.\n")
+      assert.strictEqual(failed.failure?.code, 1)
+      assert.strictEqual(failed.failure?.reason, "the last answer of the session default failed")
+      assert.deepStrictEqual(failed.left, ["c"])
+      const again = yield* piped(["One."], "/exit")
+      assert.strictEqual(again.failure?.code, 1)
+      const other = yield* piped(["One."], "/new", "c")
+      assert.isUndefined(other.failure)
+      assert.strictEqual(other.out, "One.\n")
     })
   )
 

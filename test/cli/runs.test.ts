@@ -157,7 +157,8 @@ describe("kernai runs", () => {
         assert.match(id, /^run_[0-9a-f]+$/)
 
         const first = yield* callIn(folder, ["worker", "--once", ...sqlite, ...agent])
-        assert.strictEqual(first.code, 0)
+        assert.strictEqual(first.code, 3)
+        assert.strictEqual(first.error, "kernai: a run waits for a person\n")
         assert.include(first.out, `${id}  run '${id}' is paused: approval_required\n`)
 
         const denied = yield* kernai(["runs", "deny", id, "--reason", "not today", ...sqliteOf(folder)])
@@ -173,6 +174,21 @@ describe("kernai runs", () => {
         assert.include(shown.out, "not today")
       }),
     60_000
+  )
+
+  it.live("ends a worker with the code of the runs it had", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const detached = ["--detach", ...sqliteOf(folder)]
+      const worker = ["worker", "--once", "--script", join(folder, "script.json"), ...sqliteOf(folder)]
+      yield* kernai(["run", "Write to Oslo", ...detached])
+      yield* kernai(["run", "Write to Rome", ...detached])
+      const failed = yield* kernai([...worker, "--max-steps", "1"])
+      assert.strictEqual(failed.code, 1)
+      assert.strictEqual(failed.error, "kernai: a run failed\n")
+      const nothing = yield* kernai(worker)
+      assert.deepStrictEqual([nothing.code, nothing.error], [0, ""])
+    })
   )
 
   it.live(

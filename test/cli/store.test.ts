@@ -28,7 +28,8 @@ const say = Effect.fn("say")(function* (folder: string, store: string, text: str
     Effect.result,
     Effect.provideService(Lines, {
       next: () => Effect.sync(() => Option.fromUndefinedOr(left.shift())),
-      interrupted: Effect.never
+      interrupted: Effect.never,
+      isTerminal: true
     }),
     Effect.provide([screen.layer, NodeServices.layer])
   )

@@ -26,6 +26,8 @@ export interface Shape {
   readonly next: (prompt: string) => Effect.Effect<Option.Option<string>, CommandFailed>
   /** Ends when Ctrl-C is pressed the next time. */
   readonly interrupted: Effect.Effect<void>
+  /** Whether a person is there, who sees what fails and can try it again. */
+  readonly isTerminal: boolean
 }
 
 /**
@@ -123,7 +125,7 @@ const ofPipe = (input: NodeJS.ReadStream): Open => {
       })
     })
 
-  return { lines: { next, interrupted: Effect.never }, close: () => input.destroy() }
+  return { lines: { next, interrupted: Effect.never, isTerminal: false }, close: () => input.destroy() }
 }
 
 const ofTerminal = (): Open => {
@@ -186,5 +188,5 @@ const ofTerminal = (): Open => {
     return Effect.sync(() => listeners.delete(listener))
   })
 
-  return { lines: { next, interrupted }, close: () => reader.close() }
+  return { lines: { next, interrupted, isTerminal: true }, close: () => reader.close() }
 }

@@ -37,6 +37,8 @@ export interface Options {
 /**
  * Talks with an agent until nobody has anything more to say.
  *
+ * Without a terminal, a message that has no answer is the last one.
+ *
  * @category running
  * @since 0.1.0
  */
@@ -45,26 +47,31 @@ export const talk = Effect.fnUntraced(function* (agent: Agent<unknown>, options:
   const lines = yield* Lines
   const look = { columns: screen.columns, colors: options.colors ?? screen.colors }
   const setting: Answer.Setting = { agent, look, always: new Set() }
-  const place: Place = { screen, setting, asks: !options.yes, session: options.session }
+  const { isTerminal } = lines
+  const place: Place = { screen, setting, isTerminal, asks: !options.yes, session: options.session, ending: "answered" }
   yield* begin(place)
   while (true) {
     const line = yield* lines.next("> ")
-    if (Option.isNone(line)) return
+    if (Option.isNone(line)) break
     const text = line.value.trim()
     if (text === "") continue
     if (!text.startsWith("/")) yield* ask(place, text)
     else if (text.startsWith("//")) yield* ask(place, text.slice(1))
-    else if (yield* command(place, text)) return
+    else if (yield* command(place, text)) break
   }
+  yield* unlessFailed(place)
 })
 
 /** Where a chat stands. */
 interface Place {
   readonly screen: ScreenShape
   readonly setting: Answer.Setting
+  readonly isTerminal: boolean
   /** Whether a person is asked before a call that may change something. */
   readonly asks: boolean
   session: string
+  /** How the last message ended. */
+  ending: Answer.Ending
 }
 
 const note = ({ screen, setting }: Place, text: string): void =>
@@ -77,12 +84,14 @@ const ask = Effect.fnUntraced(function* (place: Place, text: string) {
   const history = yield* Session.history(session)
   const runId = Session.runIdOf(session, (yield* Session.size(session)) + 1)
   const answer = Kernel.stream(setting.agent, text, { runId, history })
-  yield* unlessWaiting(place, yield* Answer.follow(setting, runId, answer))
+  yield* settle(place, yield* Answer.follow(setting, runId, answer))
+  yield* unlessFailed(place)
 })
 
 /** Goes on with what the last life of the session left open. */
 const begin = Effect.fnUntraced(function* (place: Place) {
   const { session, setting } = place
+  place.ending = "answered"
   const before = yield* Session.last(session)
   const count = yield* Session.size(session)
   const soFar = count === 0 ? "" : `, ${Text.count(count, "message")} so far`
@@ -90,12 +99,21 @@ const begin = Effect.fnUntraced(function* (place: Place) {
   if (before === undefined || before.status.type === "completed") return
   const question = (yield* Session.exchanges(session, 1))[0]?.asked ?? ""
   note(place, `going on with: ${Text.excerpt(question, setting.look.columns - 20)}`)
-  yield* unlessWaiting(place, yield* Answer.takeUp(setting, before.runId))
+  yield* settle(place, yield* Answer.takeUp(setting, before.runId))
 })
 
-const unlessWaiting = ({ session }: Place, ending: Answer.Ending): Effect.Effect<void, CommandFailed> =>
-  ending === "waiting"
-    ? Effect.fail(new CommandFailed({ code: Codes.paused, reason: `the session ${session} waits for you` }))
+/** Keeps how a message ended; one that waits for the person is the last. */
+const settle = (place: Place, ending: Answer.Ending): Effect.Effect<void, CommandFailed> => {
+  place.ending = ending
+  return ending === "waiting"
+    ? Effect.fail(new CommandFailed({ code: Codes.paused, reason: `the session ${place.session} waits for you` }))
+    : Effect.void
+}
+
+/** A person tries again, or asks something else: a pipe knows neither. */
+const unlessFailed = ({ ending, isTerminal, session }: Place): Effect.Effect<void, CommandFailed> =>
+  ending === "failed" && !isTerminal
+    ? Effect.fail(new CommandFailed({ code: Codes.failed, reason: `the last answer of the session ${session} failed` }))
     : Effect.void
 
 // ---------------------------------------------------------------- commands
@@ -171,7 +189,8 @@ const skills = Effect.fnUntraced(function* (place: Place) {
 const retry = Effect.fnUntraced(function* (place: Place) {
   const before = yield* Session.last(place.session)
   if (before === undefined || before.status.type === "completed") return note(place, "there is nothing to go on with")
-  yield* unlessWaiting(place, yield* Answer.takeUp(place.setting, before.runId))
+  yield* settle(place, yield* Answer.takeUp(place.setting, before.runId))
+  yield* unlessFailed(place)
 })
 
 const enter = Effect.fnUntraced(function* (place: Place, name: string) {

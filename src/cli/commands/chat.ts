@@ -63,7 +63,7 @@ type Input = Command.Command.Config.Infer<typeof flags>
  */
 export const chat = Command.make("chat", flags, (input) => start(input)).pipe(
   Command.withDescription(
-    `Talk with a model. Every message is kept: a chat that was ended, or killed, goes on where it was. Calls that may change something are asked about first. Without a terminal, every line of the input is a message. ${help}`
+    `Talk with a model. Every message is kept: a chat that was ended, or killed, goes on where it was. Calls that may change something are asked about first. Without a terminal, every line of the input is a message, and one that has no answer is the last. ${help}`
   ),
   Command.withShortDescription("Talk with a model, and go on later"),
   Command.withExamples([

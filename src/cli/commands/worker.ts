@@ -27,7 +27,9 @@ const flags = {
     Flag.withDefault(30)
   ),
   once: Flag.Boolean("once").pipe(
-    Flag.withDescription("Take up what can be taken up now, and end"),
+    Flag.withDescription(
+      "Take up what can be taken up now, and end: with 1 when a run failed, else with 3 when one waits for a person, else with 0"
+    ),
     Flag.withDefault(false)
   )
 }
@@ -58,7 +60,7 @@ export const worker = Command.make("worker", flags, (input) =>
   })
 ).pipe(
   Command.withDescription(
-    `Take up runs of a store: submitted, answered, or left by a worker that died. SIGTERM ends it: every run comes to the end of its step, and is given back. ${help}`
+    `Take up runs of a store: submitted, answered, or left by a worker that died. SIGTERM ends it: every run comes to the end of its step, and is given back; the code is 130 then. ${help}`
   ),
   Command.withShortDescription("Run what others stored"),
   Command.withExamples([

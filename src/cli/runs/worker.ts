@@ -6,8 +6,10 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import type { KernelError } from "../../KernelError.ts"
 import * as RunWorker from "../../RunWorker.ts"
+import { Codes, CommandFailed } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../store.ts"
 import * as Text from "../text.ts"
@@ -32,6 +34,8 @@ export interface Options {
 /**
  * Works until it is interrupted, or with `once` until nothing is left to do; then it drains (R-17).
  *
+ * With `once` it ends as its runs did: when one failed, or else when one waits, it fails.
+ *
  * @category running
  * @since 0.1.0
  */
@@ -39,21 +43,45 @@ export const work = Effect.fnUntraced(function* (options: Options) {
   const screen = yield* Screen
   const store = yield* Store.open(options.store, { exists: false })
   const { agent, ground } = yield* Actor.make(options.actor, store, options.store)
+  const codes = new Map<string, number>()
   const settings: RunWorker.Options = {
     agents: options.agents.map(agent),
     concurrency: options.concurrency,
     lease: `${options.leaseSeconds} seconds`,
-    onRun: ({ runId }, exit) => Effect.sync(() => screen.out(`${Text.flat(runId)}  ${became(exit)}\n`))
+    onRun: ({ runId }, exit) =>
+      Effect.sync(() => {
+        if (options.once) codes.set(runId, codeOf(exit))
+        screen.out(`${Text.flat(runId)}  ${became(exit)}\n`)
+      })
   }
   yield* Effect.provide(
     Effect.gen(function* () {
-      if (options.once) return yield* RunWorker.runOnce(settings)
+      if (options.once) {
+        yield* RunWorker.runOnce(settings)
+        return yield* judge([...codes.values()])
+      }
       screen.progress(`waiting for runs of ${options.agents.map((name) => Text.excerpt(name, 40)).join(", ")}\n`)
       return yield* RunWorker.run(settings)
     }),
     ground
   )
 })
+
+const codeOf = (exit: Exit.Exit<unknown, KernelError>): number => {
+  if (Exit.isSuccess(exit)) return Codes.done
+  const error = Option.getOrUndefined(Exit.findErrorOption(exit))
+  return error?._tag === "RunPaused" ? Codes.paused : Codes.failed
+}
+
+/** Fails when a run has no answer. */
+const judge = (codes: ReadonlyArray<number>): Effect.Effect<void, CommandFailed> => {
+  if (codes.includes(Codes.failed)) {
+    return Effect.fail(new CommandFailed({ code: Codes.failed, reason: "a run failed" }))
+  }
+  return codes.includes(Codes.paused)
+    ? Effect.fail(new CommandFailed({ code: Codes.paused, reason: "a run waits for a person" }))
+    : Effect.void
+}
 
 const became = (exit: Exit.Exit<unknown, KernelError>): string => {
   if (Exit.isSuccess(exit)) return "completed"
