@@ -13,7 +13,13 @@ describe("kernai run", () => {
     [["run", "--replay", "missing"], "missing cannot be replayed: there is no such file; 'kernai run --list'"],
     [["run", "--replay", "../package.json"], "cannot be replayed: its path is not allowed"],
     [["run", "--replay", "package.json"], "package.json cannot be replayed: it is no recording in the known format"],
-    [["run", "--model", "openai/x", "--replay", "openai_scenario_weather", "Hi?"], "--replay brings its own question"]
+    [["run", "--model", "openai/x", "--replay", "openai_scenario_weather", "Hi?"], "--replay brings its own question"],
+    [["run", "--image", "cat.png"], "--image needs --model: without a model the conversation that is played is fixed"],
+    [["run", "--system", "Be brief."], "--system needs --model"],
+    [["run", "--skills-from", "skills"], "--skills-from needs --model"],
+    [["run", "--no-skills"], "--no-skills needs --model"],
+    [["run", "--yes"], "--yes needs --model"],
+    [["run", "--dialect", "tools", "--mcp", "examples/mcp.yml"], "--dialect needs --model"]
   ]
   it.live.each(mistakes)("runs nothing when called with %j, and says why", ([args, reason]) =>
     Effect.gen(function* () {

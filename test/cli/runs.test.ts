@@ -278,6 +278,7 @@ describe("kernai runs", () => {
     [["runs", "list", "--store", "sqlite:missing.db"], "there is no store at missing.db"],
     [["runs", "list", "--store", "pg:me:SECRET@host"], "--store pg: is followed by postgres://host/database"],
     [["run", "Hello", "--detach"], "--detach needs a --store"],
+    [["run", "--mcp", "examples/mcp.yml", "--store", "sqlite:runs.db"], "has no servers: --mcp or --store"],
     [["worker", "--store", "sqlite:runs.db"], "who runs it? Give --model"],
     [
       ["worker", "--store", "sqlite:runs.db", "--model", "ollama/x", "--agent", "w.yaml"],

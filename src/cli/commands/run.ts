@@ -86,6 +86,9 @@ const start = Effect.fnUntraced(function* (input: Input) {
   const form = yield* Shared.formOf(input)
   if (input.list) return yield* list(form)
   if (input.maxSteps < 1) return yield* usage("--max-steps is a number from 1")
+  if (Option.isSome(input.mcp) && Option.isSome(input.store)) {
+    return yield* usage("whoever goes on with a stored run has no servers: --mcp or --store")
+  }
   if (Option.isNone(input.store)) {
     if (Option.isSome(input.script))
       return yield* usage("--script needs a --store, as does whoever goes on with the run")
@@ -119,6 +122,10 @@ const play = Effect.fnUntraced(function* (input: Input, form: Form) {
       "a question needs a model: kernai run --model <provider>/<model> <question>; without both, a recorded conversation is played"
     )
   }
+  const idle = withModel.find(([, isGiven]) => isGiven(input))
+  if (idle !== undefined) {
+    return yield* usage(`${idle[0]} needs --model: without a model the conversation that is played is fixed`)
+  }
   if (Option.isSome(input.mcp)) {
     if (Option.isSome(input.replay)) return yield* usage("a recording knows no servers: give --replay or --mcp")
     const { play } = yield* Effect.promise(() => import("../mcp/play.ts"))
@@ -131,6 +138,16 @@ const play = Effect.fnUntraced(function* (input: Input, form: Form) {
   const Store = yield* Effect.promise(() => import("../store.ts"))
   return yield* replay(recording, { ...options, store: yield* Store.open(input.store.value, { exists: false }) })
 })
+
+/** What nobody asks when a conversation is played. */
+const withModel: ReadonlyArray<readonly [flag: string, isGiven: (input: Input) => boolean]> = [
+  ["--system", ({ system }) => Option.isSome(system)],
+  ["--image", ({ image }) => image.length > 0],
+  ["--skills-from", ({ skillsFrom }) => Option.isSome(skillsFrom)],
+  ["--no-skills", ({ skills }) => !skills],
+  ["--dialect", ({ dialect }) => dialect !== "blocks"],
+  ["--yes", ({ yes }) => yes]
+]
 
 const ask = Effect.fnUntraced(function* (input: Input, form: Form, model: string) {
   const recording = Option.isSome(input.question) ? undefined : yield* open(input)
@@ -154,8 +171,6 @@ const ask = Effect.fnUntraced(function* (input: Input, form: Form, model: string
 
 const keep = Effect.fnUntraced(function* (input: Input, form: Form, store: string) {
   if (Option.isNone(input.question)) return yield* usage("what is asked? A recorded question is not kept with a model")
-  if (Option.isSome(input.mcp))
-    return yield* usage("whoever goes on with a stored run has no servers: --mcp or --store")
   // Whoever runs it later brings the model.
   const nobody = input.detach && Option.isNone(input.model) && Option.isNone(input.script)
   const speaker = nobody ? { nobody: "later" } : yield* Shared.speakerOf(input)
