@@ -168,7 +168,11 @@ const resume = Command.make(
       colors: Option.getOrUndefined(input.color)
     })
   })
-).pipe(Command.withDescription(`Go on with a run where it stands, to its end. ${help}`))
+).pipe(
+  Command.withDescription(
+    `Go on with a run where it stands, to its end. ${Shared.givenAgain}; once it has begun, it keeps its dialect. ${help}`
+  )
+)
 
 const fork = Command.make(
   "fork",
@@ -200,7 +204,7 @@ const replay = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Run a stored run again without a model and without entering a skill, and tell where it parts from what was recorded. What the run was given as --system, --skills-from, --max-steps and --dialect is given again."
+    `Run a stored run again without a model and without entering a skill, and tell where it parts from what was recorded. ${Shared.givenAgain}.`
   )
 )
 

@@ -75,6 +75,14 @@ export const agent = {
 }
 
 /**
+ * What help says of these flags where a stored run is taken up: the store knows an agent by its name alone.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const givenAgain = "What the run was given as --system, --skills-from, --max-steps and --dialect is given again"
+
+/**
  * How a run is told.
  *
  * @category flags

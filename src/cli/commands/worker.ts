@@ -60,7 +60,7 @@ export const worker = Command.make("worker", flags, (input) =>
   })
 ).pipe(
   Command.withDescription(
-    `Take up runs of a store: submitted, answered, or left by a worker that died. SIGTERM ends it: every run comes to the end of its step, and is given back; the code is 130 then. ${help}`
+    `Take up runs of a store: submitted, answered, or left by a worker that died. SIGTERM ends it: every run comes to the end of its step, and is given back; the code is 130 then. ${Shared.givenAgain}; once it has begun, it keeps its dialect. ${help}`
   ),
   Command.withShortDescription("Run what others stored"),
   Command.withExamples([
