@@ -63,7 +63,7 @@ export interface Options {
  * @since 0.1.0
  */
 export interface HttpOptions extends Options {
-  /** Loopback, unless told. */
+  /** Loopback, unless told. Clients ask by this address: one that stands for all, such as `0.0.0.0`, needs `hosts`. */
   readonly host?: string | undefined
   /** Any free port, unless told. */
   readonly port?: number | undefined

@@ -4,6 +4,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { ConfigProvider, Effect, Fiber } from "effect"
 import * as fs from "node:fs"
+import * as http from "node:http"
 import * as path from "node:path"
 import * as Script from "../../src/cli/mcp/script.ts"
 import { program } from "../../src/cli/program.ts"
@@ -174,11 +175,12 @@ describe("kernai mcp", () => {
     })
   )
 
-  it.live("serves skills over HTTP to who has the token", () =>
+  it.live("serves skills over HTTP to who has the token and asks by an allowed name", () =>
     Effect.gen(function* () {
       const { folder } = yield* place({})
       const screen = memoryScreen()
-      yield* Effect.forkScoped(Effect.provide(program(["mcp", "serve", "--http"]), screen.layer))
+      const serving = program(["mcp", "serve", "--http", "--allow-host", "tools.test", "--allow-host", "tools.test:80"])
+      yield* Effect.forkScoped(Effect.provide(serving, screen.layer))
       yield* Support.until(() => screen.out().includes("Bearer"))
       const [url = "", header = ""] = screen.out().trim().split("\n")
       const client = new Client({ name: "oracle", version: "1" })
@@ -191,8 +193,23 @@ describe("kernai mcp", () => {
       )
       assert.deepStrictEqual(sum.content, [{ type: "text", text: "42" }])
       yield* Effect.promise(() => client.close())
-      assert.strictEqual((yield* kernaiIn(folder, "mcp", "serve", "--port", "99999")).code, 2)
-      assert.strictEqual((yield* kernaiIn(folder, "mcp", "serve", "--system", "x")).code, 2)
+      const askedAs = (host: string) =>
+        Effect.callback<number | undefined>((resume) => {
+          http.get(url, { headers: { host } }, (response) => resume(Effect.succeed(response.resume().statusCode)))
+        })
+      assert.strictEqual(yield* askedAs("tools.test"), 401)
+      assert.strictEqual(yield* askedAs("tools.test:80"), 401)
+      assert.strictEqual(yield* askedAs("other.test"), 403)
+      for (const flags of [
+        ["--http", "--port", "99999"],
+        ["--port", "80"],
+        ["--host", "127.0.0.1"],
+        ["--allow-host", "tools.test"],
+        ["--system", "x"]
+      ]) {
+        const refused = yield* kernaiIn(folder, "mcp", "serve", ...flags)
+        assert.deepStrictEqual([refused.code, refused.out], [2, ""], flags.join(" "))
+      }
     })
   )
 

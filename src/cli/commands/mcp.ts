@@ -69,12 +69,19 @@ const serveFlags = {
     Flag.withDefault(false)
   ),
   host: Flag.String("host").pipe(
-    Flag.withDescription("The address to listen on (127.0.0.1)"),
-    Flag.withDefault("127.0.0.1")
+    Flag.withDescription("With --http: the address to listen on (127.0.0.1)"),
+    Flag.optional
   ),
   port: Flag.Int("port").pipe(
-    Flag.withDescription("Which port; 0, the default, takes any that is free"),
-    Flag.withDefault(0)
+    Flag.withDescription("With --http: which port; 0, the default, takes any that is free"),
+    Flag.optional
+  ),
+  allowHost: Flag.String("allow-host").pipe(
+    Flag.withMetavar("<host:port>"),
+    Flag.withDescription(
+      "With --http: a name clients ask this server by, beside the address it listens on; may be given several times, and 0.0.0.0 needs one"
+    ),
+    Flag.atLeast(0)
   ),
   skillsFrom: Shared.agent.skillsFrom,
   model: Shared.speaker.model.pipe(
@@ -87,7 +94,13 @@ const serve = Command.make(
   "serve",
   serveFlags,
   Effect.fnUntraced(function* (input) {
-    if (input.port < 0 || input.port > 65_535) return yield* usage("--port is a number from 0 to 65535")
+    const port = Option.getOrElse(input.port, () => 0)
+    if (port < 0 || port > 65_535) return yield* usage("--port is a number from 0 to 65535")
+    if (!input.http) {
+      if (Option.isSome(input.host)) return yield* usage("--host needs --http")
+      if (Option.isSome(input.port)) return yield* usage("--port needs --http")
+      if (input.allowHost.length > 0) return yield* usage("--allow-host needs --http")
+    }
     if (Option.isSome(input.system) && Option.isNone(input.model)) return yield* usage("--system needs --model")
     const { serve } = yield* Effect.promise(() => import("../mcp/serve.ts"))
     yield* serve({
@@ -98,7 +111,9 @@ const serve = Command.make(
       agent: Option.getOrUndefined(
         Option.map(input.model, (model) => ({ model, instructions: Option.getOrElse(input.system, () => "") }))
       ),
-      http: input.http ? { host: input.host, port: input.port } : undefined
+      http: input.http
+        ? { host: Option.getOrElse(input.host, () => "127.0.0.1"), port, hosts: input.allowHost }
+        : undefined
     })
   })
 ).pipe(Command.withDescription("Be an MCP server: offer skills, or an agent, to other programs"))
