@@ -4,7 +4,7 @@
  * Adapters are registered under the key of their provider and built when they
  * are first asked for, so a registry of all of them needs no key at all. A key
  * nobody knows is `UnsupportedProvider`; a known one that cannot be used here
- * is `ProviderUnavailable`, naming the package and the variable that would help.
+ * is `ProviderUnavailable`, naming what would help: an adapter, a package, a variable.
  *
  * @since 0.1.0
  */
@@ -209,7 +209,7 @@ const missing = (key: string, keys: ReadonlyArray<string>): UnsupportedProvider 
   const need = known.get(key)
   return need === undefined
     ? new UnsupportedProvider({ provider: key, supported: keys })
-    : new ProviderUnavailable({ provider: key, package: need.package, variable: need.variable })
+    : new ProviderUnavailable({ provider: key, package: need.package, variable: need.variable, unregistered: true })
 }
 
 const catalogue: ReadonlyArray<Model> = [

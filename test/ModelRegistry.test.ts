@@ -103,7 +103,7 @@ describe("ModelRegistry.layer", () => {
     })
   )
 
-  it.effect("names what is missing, and tells the unknown from the unavailable", () =>
+  it.effect("says that an adapter is missing, and tells the unknown from the unavailable", () =>
     Effect.gen(function* () {
       const unknown = yield* Effect.flip(resolve("nobody/x"))
       assert.strictEqual(unknown._tag, "UnsupportedProvider")
@@ -111,8 +111,10 @@ describe("ModelRegistry.layer", () => {
       assert.include(unknown.message, "mine")
       const missing = yield* Effect.flip(resolve("amazon-bedrock/x"))
       assert.strictEqual(missing._tag, "ProviderUnavailable")
-      assert.include(missing.message, "@ai-sdk/amazon-bedrock")
-      assert.include(missing.message, "AWS_BEARER_TOKEN_BEDROCK")
+      assert.strictEqual(
+        missing.message,
+        "no adapter is registered for provider 'bedrock': use HttpModelRegistry.layer, or AiSdkProvider.adapters with @ai-sdk/amazon-bedrock and AWS_BEARER_TOKEN_BEDROCK"
+      )
       assert.strictEqual((yield* Effect.flip(resolve("x")))._tag, "InvalidModel")
     }).pipe(Effect.provide(ModelRegistry.layer({ mine: MockProvider.make() })))
   )

@@ -35,7 +35,7 @@ export class UnsupportedProvider extends Schema.TaggedError<UnsupportedProvider>
 }
 
 /**
- * A known provider whose package or key is missing (DR-25).
+ * A known provider whose adapter, package or key is missing (DR-25).
  *
  * @category errors
  * @since 0.1.0
@@ -45,9 +45,15 @@ export class ProviderUnavailable extends Schema.TaggedError<ProviderUnavailable>
   /** The npm package that would bring it, if any. */
   package: Schema.optionalKey(Schema.String),
   /** The environment variable that is not set, if any. */
-  variable: Schema.optionalKey(Schema.String)
+  variable: Schema.optionalKey(Schema.String),
+  /** No adapter is registered under its key; one of the AI SDK would need the package and the variable. */
+  unregistered: Schema.optionalKey(Schema.Literal(true))
 }) {
   override get message() {
+    if (this.unregistered === true) {
+      const needs = [this.package, this.variable].filter((need) => need !== undefined).join(" and ")
+      return `no adapter is registered for provider '${this.provider}': use HttpModelRegistry.layer, or AiSdkProvider.adapters with ${needs}`
+    }
     const needs = [
       this.package === undefined ? undefined : `install ${this.package}`,
       this.variable === undefined ? undefined : `set ${this.variable}`
