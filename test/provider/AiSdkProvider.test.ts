@@ -344,6 +344,24 @@ describe("AiSdkProvider.adapters", () => {
     }).pipe(Effect.provide(withEnv({ COHERE_API_KEY: "k" })))
   )
 
+  const incomplete: ReadonlyArray<readonly [key: string, set: string, variable: string | undefined]> = [
+    ["bedrock", "AWS_REGION", "AWS_BEARER_TOKEN_BEDROCK"],
+    ["bedrock", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"],
+    ["bedrock", "AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY", "AWS_REGION"],
+    ["bedrock", "AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_DEFAULT_REGION", undefined],
+    ["vertex", "", "GOOGLE_VERTEX_PROJECT"],
+    ["vertex", "GOOGLE_VERTEX_PROJECT", "GOOGLE_VERTEX_LOCATION"],
+    ["vertex", "GOOGLE_VERTEX_API_KEY", undefined]
+  ]
+  for (const [key, set, variable] of incomplete) {
+    it.effect(`names ${variable ?? "only the package"} when ${key} is set up with ${set || "nothing"}`, () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(AiSdkProvider.fromPackage(key))
+        assert.strictEqual(error.variable, variable)
+      }).pipe(Effect.provide(withEnv(Object.fromEntries(set.split(" ").map((name) => [name, "x"])))))
+    )
+  }
+
   it.effect("makes a model string work by a package that is there, with its key", () => {
     const made: Array<unknown> = []
     vi.doMock("@ai-sdk/amazon-bedrock", () => ({

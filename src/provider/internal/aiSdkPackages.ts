@@ -32,7 +32,7 @@ export interface CallOptions {
 interface Recipe {
   readonly package: string
   readonly settings: { readonly [setting: string]: readonly [string, ...Array<string>] }
-  /** Settings of which one set has to be complete; the first is named when none is. */
+  /** Settings of which one set has to be complete. */
   readonly needs: readonly [ReadonlyArray<string>, ...Array<ReadonlyArray<string>>]
 }
 
@@ -115,15 +115,14 @@ export const load = /*#__PURE__*/ Effect.fnUntraced(function* (
     if (found !== undefined && Redacted.value(found) !== "") settings.set(setting, Redacted.value(found))
   }
   const named = recipe.package
-  const [first] = recipe.needs
-  const missing = first.find((setting) => !settings.has(setting)) ?? ""
-  const variable = recipe.settings[missing]?.[0]
+  const missing = missingOf(recipe, settings)
+  const variable = missing === undefined ? undefined : recipe.settings[missing]?.[0]
   const unavailable = new ProviderUnavailable({
     provider: key,
     package: named,
     ...(variable === undefined ? {} : { variable })
   })
-  if (!recipe.needs.some((needed) => needed.every((setting) => settings.has(setting)))) return yield* unavailable
+  if (missing !== undefined) return yield* unavailable
   const loaded = yield* Effect.tryPromise({
     try: async (): Promise<unknown> => await import(named),
     catch: () => unavailable
@@ -137,6 +136,14 @@ export const load = /*#__PURE__*/ Effect.fnUntraced(function* (
   // A provider of the AI SDK is a function from an id to its model.
   return (modelId) => provider(modelId) as AiSdkModel
 })
+
+/** The first missing setting of the set that is nearest to complete; of the first set when none is begun. */
+const missingOf = ({ needs }: Recipe, settings: ReadonlyMap<string, string>): string | undefined => {
+  const lacking = (needed: ReadonlyArray<string>) => needed.filter((setting) => !settings.has(setting))
+  const begun = needs.filter((needed) => lacking(needed).length < needed.length)
+  const [nearest = needs[0]] = begun.toSorted((a, b) => lacking(a).length - lacking(b).length)
+  return lacking(nearest)[0]
+}
 
 const textOf = /*#__PURE__*/ Effect.fnUntraced(function* (variables: ReadonlyArray<string>) {
   for (const variable of variables) {
