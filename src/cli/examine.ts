@@ -60,21 +60,25 @@ export const node = (version: string): Finding => {
   }
 }
 
-const providers: ReadonlyArray<readonly [provider: string, ...variables: ReadonlyArray<string>]> = [
-  ["anthropic", "ANTHROPIC_API_KEY"],
-  ["openai", "OPENAI_API_KEY"],
-  ["google", ...google],
-  ["azure", "AZURE_API_KEY"],
-  ...Array.from(hosts, ([provider, host]) => [provider, host.variable] as const)
+/** What each provider needs: of every list, one variable. */
+const providers: ReadonlyArray<readonly [provider: string, ...needs: ReadonlyArray<ReadonlyArray<string>>]> = [
+  ["anthropic", ["ANTHROPIC_API_KEY"]],
+  ["openai", ["OPENAI_API_KEY"]],
+  ["google", google],
+  ["azure", ["AZURE_API_KEY"], ["AZURE_RESOURCE_NAME", "AZURE_BASE_URL"]],
+  ...Array.from(hosts, ([provider, host]) => [provider, [host.variable]] as const)
 ]
 
-const key = ([provider, ...variables]: (typeof providers)[number]): Effect.Effect<Finding> =>
-  Effect.map(findKey(variables), (found) => ({
-    area: "provider",
-    name: provider,
-    state: found === undefined ? "missing" : "ok",
-    about: found === undefined ? `${variables.join(" or ")} is not set` : `${variables.join(" or ")} is set`
-  }))
+const key = Effect.fnUntraced(function* ([name, ...needs]: (typeof providers)[number]): Effect.fn.Return<Finding> {
+  const missing = yield* Effect.filter(needs, (variables) =>
+    Effect.map(findKey(variables), (found) => found === undefined)
+  )
+  const told = (needs: ReadonlyArray<ReadonlyArray<string>>, what: string) =>
+    needs.map((variables) => `${variables.join(" or ")} ${what}`).join(", ")
+  return missing.length === 0
+    ? { area: "provider", name, state: "ok", about: told(needs, "is set") }
+    : { area: "provider", name, state: "missing", about: told(missing, "is not set") }
+})
 
 const packages: ReadonlyArray<readonly [name: string, purpose: string]> = [
   ["@effect/sql-pg", "runs kept in PostgreSQL"],

@@ -81,3 +81,23 @@ describe("kernai run", () => {
     })
   )
 })
+
+describe("kernai doctor", () => {
+  it.live("calls a provider that needs more than a key missing until all is set", () =>
+    Effect.gen(function* () {
+      const azure = (env: { readonly [name: string]: string }) =>
+        Effect.map(kernai(["doctor"], { env }), ({ out }) => /^(\w+) +azure +(.+)$/m.exec(out)?.slice(1))
+      assert.deepStrictEqual(yield* azure({ AZURE_API_KEY: "k" }), [
+        "missing",
+        "AZURE_RESOURCE_NAME or AZURE_BASE_URL is not set"
+      ])
+      assert.deepStrictEqual(yield* azure({ AZURE_RESOURCE_NAME: "team" }), ["missing", "AZURE_API_KEY is not set"])
+      for (const address of ["AZURE_RESOURCE_NAME", "AZURE_BASE_URL"]) {
+        assert.deepStrictEqual(yield* azure({ AZURE_API_KEY: "k", [address]: "team" }), [
+          "ok",
+          "AZURE_API_KEY is set, AZURE_RESOURCE_NAME or AZURE_BASE_URL is set"
+        ])
+      }
+    })
+  )
+})
