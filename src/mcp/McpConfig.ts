@@ -5,8 +5,9 @@
  * commands or addresses. `${NAME}` is replaced in the values once they are
  * parsed, so what a variable holds can never change the structure (W-16), and
  * a name that is not set is an error. Commands are lists of words: no shell
- * ever sees them (S-1). What came from a variable, a header or an environment
- * entry is redacted.
+ * ever sees them (S-1). Headers, environment entries and arguments with a
+ * variable in them are redacted. A command, an address and a folder stay text;
+ * messages show a command and a folder as they were written.
  *
  * @since 0.1.0
  */
@@ -80,6 +81,8 @@ export interface StdioServer extends CommonSettings {
   /** What the process sees of an environment, besides PATH, HOME and LANG. */
   readonly env: ReadonlyMap<string, Redacted.Redacted<string>>
   readonly cwd: string | undefined
+  /** How messages show both, when that is not as they are: with their variables not replaced. */
+  readonly written?: Pick<StdioServer, "command" | "cwd"> | undefined
 }
 
 /**
@@ -324,13 +327,15 @@ const decodeStdio = /*#__PURE__*/ Effect.fnUntraced(function* (name: string, rea
   if ([program, ...args].some((word) => word.value.includes("\0"))) {
     return yield* read.invalid("command", `the 'command' of MCP server '${name}' holds a NUL character`)
   }
+  const cwd = yield* read.text("cwd")
   const server: StdioServer = {
     ...(yield* decodeCommon(name, read)),
     transport: "stdio",
     command: program.value,
     args: args.map((arg) => (arg.secret ? Redacted.make(arg.value) : arg.value)),
     env: yield* read.environment(),
-    cwd: (yield* read.text("cwd"))?.value
+    cwd: cwd?.value,
+    ...(program.secret || cwd?.secret === true ? { written: { command: program.written, cwd: cwd?.written } } : {})
   }
   return server
 })

@@ -115,8 +115,9 @@ const findProgram = /*#__PURE__*/ Effect.fnUntraced(function* (server: McpConfig
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const exists = (file: string) => Effect.orElseSucceed(fs.exists(file), () => false)
+  const written = server.written ?? server
   if (server.cwd !== undefined && !(yield* exists(server.cwd))) {
-    return wrong(server.name, `the folder '${server.cwd}' in 'cwd' of MCP server '${server.name}' does not exist`)
+    return wrong(server.name, `the folder '${written.cwd}' in 'cwd' of MCP server '${server.name}' does not exist`)
   }
   const { command } = server
   const isPath = command.includes("/") || command.includes("\\")
@@ -128,7 +129,7 @@ const findProgram = /*#__PURE__*/ Effect.fnUntraced(function* (server: McpConfig
   }
   return wrong(
     server.name,
-    `the program '${command}' of MCP server '${server.name}' ${isPath ? "does not exist" : "is not found in PATH"}`,
+    `the program '${written.command}' of MCP server '${server.name}' ${isPath ? "does not exist" : "is not found in PATH"}`,
     "Install it, or write its path in full."
   )
 })

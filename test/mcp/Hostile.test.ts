@@ -265,7 +265,8 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
           ["future", {}, "version", "speaks no revision of the protocol that kernai knows"],
           ["dead", {}, "connect", "the server exited with code 3"],
           ["silent", { connectTimeout: "100 millis" }, "timeout", "did not answer initialize in time"],
-          ["", { command: "kernai-no-such-command", args: ["sk"] }, "connect", "cannot be started (NotFound)"]
+          ["", { command: "kernai-no-such-command", args: ["sk"] }, "connect", "cannot be started (NotFound)"],
+          ["", { command: "no-such-${HOME}", args: [] }, "connect", "'no-such-${HOME}' cannot be started (NotFound)"]
         ]
         for (const [mode, settings, reason, message] of cases) {
           const connection = yield* Support.hostile(mode, "", { ...settings })

@@ -171,12 +171,23 @@ layer(Support.platform, { excludeTestServices: true, timeout: "20 seconds" })("M
               args: ["-e", "console.error('Error: key ' + process.env.KEY); process.exit(1)"],
               env: { KEY: "${KEY}" }
             },
-            b: { url: "http://kernai.invalid/mcp?key=${KEY}", headers: { authorization: "Bearer ${KEY}" } }
+            b: { url: "http://kernai.invalid/mcp?key=${KEY}", headers: { authorization: "Bearer ${KEY}" } },
+            c: { command: "${KEY} --stdio" },
+            d: { command: "/no/such/${KEY}", args: [] },
+            e: { command, args, cwd: "/no/such/${KEY}" }
           }
         }),
         { env: { KEY: "sk-SECRET-0123456789abcdef" } }
       )
       assert.notInclude(JSON.stringify(findings), "SECRET")
+      assert.deepStrictEqual(
+        findings.slice(2).map(({ detail }) => detail),
+        [
+          "the program '${KEY}' of MCP server 'c' is not found in PATH",
+          "the program '/no/such/${KEY}' of MCP server 'd' does not exist",
+          "the folder '/no/such/${KEY}' in 'cwd' of MCP server 'e' does not exist"
+        ]
+      )
     })
   )
 })

@@ -24,6 +24,7 @@ export const isFields = (value: Plain | undefined): value is Fields => value ins
 /** A text with its variables in place. It is a secret when there were any. */
 export interface Expanded {
   readonly value: string
+  readonly written: string
   readonly secret: boolean
 }
 
@@ -54,7 +55,7 @@ export const expander = /*#__PURE__*/ Effect.fnUntraced(function* (
       : Effect.succeed(Object.hasOwn(env, name) ? env[name] : undefined)
   const expander: Expander = Effect.fnUntraced(function* (text, path) {
     const names = variables(text)
-    if (names.length === 0) return { value: text, secret: false }
+    if (names.length === 0) return { value: text, written: text, secret: false }
     const values = new Map<string, string>()
     for (const name of names) {
       const value = yield* lookup(name)
@@ -63,7 +64,7 @@ export const expander = /*#__PURE__*/ Effect.fnUntraced(function* (
       }
       values.set(name, value)
     }
-    return { value: expand(text, values), secret: true }
+    return { value: expand(text, values), written: text, secret: true }
   })
   return expander
 })

@@ -36,7 +36,9 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   const spawner = yield* ChildProcessSpawner
   const process = yield* spawner.spawn(command(server, limits.cleanUpMs - grace)).pipe(
     // The platform's message shows the command line; its kind says enough.
-    Effect.mapError((error) => Exchange.lost(`'${server.command}' cannot be started (${error.reason._tag})`))
+    Effect.mapError((error) =>
+      Exchange.lost(`'${(server.written ?? server).command}' cannot be started (${error.reason._tag})`)
+    )
   )
 
   const outbox = yield* Queue.bounded<string, Cause.Done>(64)
