@@ -23,6 +23,7 @@ import { ContextWindowExceeded } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { Model } from "./Model.ts"
 import { Provider, type ProviderShape, type ToolDefinition } from "./Provider.ts"
+import type { Redactor } from "./Redaction.ts"
 import type { RunState } from "./RunState.ts"
 import type { AnySkill } from "./Skill.ts"
 
@@ -58,6 +59,8 @@ export interface PromptContext {
   readonly builder: InstructionBuilder.Builder
   /** Counts the tokens of a text; about, when there is none. */
   readonly counter?: TokenCount | undefined
+  /** Takes the secrets out of what is shown to whoever sums up (S-7). */
+  readonly redactor?: Redactor | undefined
 }
 
 /**
@@ -163,7 +166,10 @@ export interface Compaction<out R = never> {
   readonly target?: number
   /** How many of the newest turns are left as they are, where that is possible: 2 unless told. */
   readonly keep?: number
-  /** Says in a few words what goes. One that fails is logged, and nothing is said. */
+  /**
+   * Says in a few words what goes. It is given the messages without the secrets the run's redactor knows. One that
+   * fails is logged, and nothing is said.
+   */
   readonly summarize?: (
     messages: ReadonlyArray<Message>,
     context: PromptContext

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Option, Schema, Stream } from "effect"
+import { Effect, Layer, Option, Redacted, Schema, Stream } from "effect"
 import { Tokenizer } from "effect/ai"
 import {
   Agent,
@@ -10,6 +10,8 @@ import {
   Memory,
   Message,
   PromptPipeline,
+  type Provider,
+  Redaction,
   RunStore,
   Skill,
   SkillPack
@@ -383,6 +385,25 @@ describe("compaction", () => {
       assert.include(said(writer, 0)[1] ?? "", "[ToolCall: look(c0)]")
       assert.include(said(run, 30)[0] ?? "", "In short: They looked around.")
     }).pipe(Effect.provide(world(run, pipeline)))
+  })
+
+  it.effect("tells the model that sums up no secret either, nor whoever else does (S-7)", () => {
+    const secret = "hunter2-topsecret"
+    const run = bulky(30, 300)
+    const writer = MockProvider.make("They looked around.")
+    const told: Array<ReadonlyArray<Message.Message>> = []
+    const summarize: PromptPipeline.Compaction<Provider.Provider>["summarize"] = (messages, context) => {
+      told.push(messages)
+      return PromptPipeline.summarizer({ provider: writer })(messages, context)
+    }
+    const pipeline = PromptPipeline.layer({ compaction: { summarize } }).pipe(Layer.provide(MockProvider.layerOf(run)))
+    const history = [Message.user(`log in with ${secret}`), Message.assistant(`I logged in with ${secret}`)]
+    return Effect.gen(function* () {
+      yield* Kernel.run(small("tools", 1_500), "the task", { history })
+      const [, transcript = ""] = said(writer, 0)
+      assert.include(transcript, "user: log in with <redacted>\n\nassistant: I logged in with <redacted>")
+      assert.notInclude(JSON.stringify(told), secret)
+    }).pipe(Effect.provide(world(run, pipeline, Redaction.layer({ secrets: [Redacted.make(secret)] }))))
   })
 
   it.effect("hears a summary no further than a reply may go, and goes on without it", () => {

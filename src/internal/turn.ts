@@ -91,7 +91,8 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Re
     tools: agent.dialect === "tools" ? yield* definitions(run) : none,
     outputSchema: outputSchema(agent),
     builder: run.builder,
-    counter: run.counter
+    counter: run.counter,
+    redactor: run.redactor
   })
   const hook = run.hooks.onTurnPrepared
   if (hook === undefined) return yield* commitPrompt(run, built, argsOf(built))

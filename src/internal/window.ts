@@ -8,6 +8,7 @@ import { ContextWindowExceeded } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import type { Compaction, PromptContext } from "../PromptPipeline.ts"
 import { compact } from "./compaction.ts"
+import { deep } from "./redact.ts"
 import * as Tokens from "./tokens.ts"
 
 /** The tokens of everything but the conversation. */
@@ -33,7 +34,7 @@ export const compacted = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   system: string | null,
   { keep = 2, summarize, target = 0.5, trigger = 0.9 }: Compaction<R>
 ): Effect.fn.Return<ReadonlyArray<Message> | undefined, ContextWindowExceeded, R> {
-  const { agent, counter, model, state } = context
+  const { agent, counter, model, redactor, state } = context
   const contextWindow = agent.contextWindow ?? model.contextWindow
   if (contextWindow === undefined) return undefined
   const beside = yield* around(context, system)
@@ -49,7 +50,7 @@ export const compacted = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     summarize:
       summarize &&
       ((messages) =>
-        summarize(messages, context).pipe(
+        summarize(redactor === undefined ? messages : deep(messages, redactor.text), context).pipe(
           Effect.catchCause((cause) => Effect.as(Effect.logWarning("a conversation was not summarized", cause), ""))
         ))
   })
