@@ -58,7 +58,7 @@ export interface Entry {
 export interface Options {
   /** Also the phases of runs and the bounds of blocks; without it, only what they amount to. */
   readonly phases?: boolean
-  /** Applied to every text in `data`, to take out what must not be kept (W-31). */
+  /** Applied to every text in `data`, and to the keys of what others said, to take out what must not be kept (W-31). */
   readonly redact?: (text: string) => string
 }
 
@@ -327,7 +327,7 @@ const entryOf = (event: RunEvent, base: number, options: Options | undefined): E
     depth: event.depth,
     taskId: event.taskId ?? null,
     event: event.type,
-    data: options?.redact === undefined ? data : plain(data, options.redact),
+    data: options?.redact === undefined ? data : plain(data, options.redact, false),
     timestamp: timestamp(event.at)
   }
 }

@@ -2,9 +2,9 @@
  * Keeps secrets out of what the model and the logs see (S-7).
  *
  * A run under a redactor shows the model no text with a secret in it, wherever
- * it came from: results of skills and protocols, errors, what users and files
- * said. Recorders and loggers are told the same. Without one, only what looks
- * like a key in an error is taken out.
+ * it came from: results of skills and protocols with their keys, errors, what
+ * users and files said. Recorders and loggers are told the same. Without one,
+ * only what looks like a key in an error is taken out.
  *
  * @since 0.1.0
  */

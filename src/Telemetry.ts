@@ -159,7 +159,7 @@ export type Wrap<Facts, Outcome> = <A, E, R>(
 export interface Options {
   /** Puts prompts, replies, arguments and results into spans. They may hold anything a user or a file said. */
   readonly captureContent?: boolean
-  /** Applied to every text that is captured. */
+  /** Applied to every text that is captured, keys included. */
   readonly redact?: (text: string) => string
 }
 

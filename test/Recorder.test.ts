@@ -302,7 +302,7 @@ describe("Recorder.memory", () => {
     const memory = recorded(
       [
         event({ type: "plan", content: secret }),
-        event({ type: "skill_execute", skill: "login", callId: "t.0", input: { deep: [{ key: secret }] } }),
+        event({ type: "skill_execute", skill: "login", callId: "t.0", input: { deep: [{ [secret]: secret }] } }),
         sent(0, [message("user", secret)]),
         event({ type: "run_failed", revision: 1, error: { tag: "ProviderError", message: secret } })
       ],
@@ -311,6 +311,24 @@ describe("Recorder.memory", () => {
     assert.lengthOf(memory.entries(), 4)
     assert.notInclude(memory.toJson(), "SECRET")
     assert.include(memory.toJson(), "[key]")
+  })
+
+  it("keeps the names of its own fields whatever is taken out, and those of others only as they are left (W-31)", () => {
+    const usage = { inputTokens: 1, outputTokens: 2, cachedTokens: 0, reasoningTokens: 0 }
+    const memory = recorded(
+      [
+        event({ type: "llm_response", content: "hi", latencyMs: 3, usage }),
+        event({ type: "skill_result", skill: "login", callId: "t.0", output: { sk: { SECRET: 1 } }, durationMs: 4 })
+      ],
+      { redact: () => "…" }
+    )
+    assert.deepStrictEqual(
+      memory.entries().map(({ data }) => data),
+      [
+        { content: "…", latency_ms: 3, prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
+        { skill: "…", result: { "…": { "…": 1 } }, duration_ms: 4 }
+      ]
+    )
   })
 
   it("survives values that are no JSON, and a redaction that throws (R-22, R-23)", () => {

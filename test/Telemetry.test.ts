@@ -238,7 +238,12 @@ describe("Telemetry", () => {
         Effect.gen(function* () {
           const output = () => message("assistant", "hello")
           yield* chat(Effect.void, { provider: "openai", model: "gpt-4o", input }, () => ({ output }))
-          const io = { name: "login", kind: "skill", callId: "t.0", input: () => ({ key: secret }) } as const
+          const io = {
+            name: "login",
+            kind: "skill",
+            callId: "t.0",
+            input: () => ({ key: secret, [secret]: 1 })
+          } as const
           yield* tool(Effect.void, io, () => ({ output: () => secret }))
           yield* workflow(Effect.void, { goal: "compare", tasks: 1 })
         })
@@ -266,7 +271,10 @@ describe("Telemetry", () => {
       assert.deepStrictEqual(JSON.parse(String(told["gen_ai.output.messages"])), [
         { role: "assistant", parts: [{ type: "text", content: "hello" }] }
       ])
-      assert.strictEqual(attributesOf(spans[1])["gen_ai.tool.call.arguments"], `{"key":"Bearer [key]"}`)
+      assert.strictEqual(
+        attributesOf(spans[1])["gen_ai.tool.call.arguments"],
+        `{"key":"Bearer [key]","Bearer [key]":1}`
+      )
       assert.strictEqual(attributesOf(spans[1])["gen_ai.tool.call.result"], `"Bearer [key]"`)
       assert.strictEqual(attributesOf(spans[2])["kernai.workflow.goal"], `"compare"`)
     })

@@ -229,15 +229,7 @@ const keep = (
     : Effect.flatMap(run.media.admit([...content, ...media]), kept)
 }
 
-const clean = (output: Output, redactor: Redactor): Output => {
-  const { content, media, metadata, value } = output
-  return {
-    content: deep(content, redactor.text),
-    media,
-    value: deep(value, redactor.text),
-    ...(metadata === undefined ? {} : { metadata: deep(metadata, redactor.text) })
-  }
-}
+const clean = ({ media, ...said }: Output, redactor: Redactor): Output => ({ ...deep(said, redactor.text), media })
 
 // ---------------------------------------------------------------- protocols
 

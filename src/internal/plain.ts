@@ -9,10 +9,14 @@
  */
 import { defaults } from "../Limits.ts"
 import type { Json } from "./json.ts"
+import { holdsJson } from "./redact.ts"
 
-/** Copies a value as JSON; `text` is applied to every string that is a value. */
-export const plain = (value: unknown, text: (text: string) => string = same): Json =>
-  copy(value, { text, above: [], left: maxNodes })
+/**
+ * Copies a value as JSON; `text` is applied to every string in it. Its keys are such strings unless told: then they are
+ * names of ours, but in what others said.
+ */
+export const plain = (value: unknown, text: (text: string) => string = same, isJson = true): Json =>
+  copy(value, { text, above: [], left: maxNodes }, isJson)
 
 interface Walk {
   readonly text: (text: string) => string
@@ -24,7 +28,7 @@ const maxNodes = 100_000
 
 const same = (text: string): string => text
 
-const copy = (value: unknown, walk: Walk): Json => {
+const copy = (value: unknown, walk: Walk, isJson: boolean): Json => {
   switch (typeof value) {
     case "string":
       return walk.text(value)
@@ -35,27 +39,27 @@ const copy = (value: unknown, walk: Walk): Json => {
     case "bigint":
       return String(value)
     case "object":
-      return value === null ? null : nested(value, walk)
+      return value === null ? null : nested(value, walk, isJson)
     default:
       return `[${typeof value}]`
   }
 }
 
-const nested = (value: object, walk: Walk): Json => {
+const nested = (value: object, walk: Walk, isJson: boolean): Json => {
   if (walk.above.includes(value)) return "[cycle]"
   if (walk.above.length >= defaults.jsonDepth || walk.left-- <= 0) return "[more]"
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`
   walk.above.push(value)
   try {
-    if (Array.isArray(value)) return value.map((item) => copy(item, walk))
+    if (Array.isArray(value)) return value.map((item) => copy(item, walk, isJson))
     if (value instanceof Error) return walk.text(`${value.name}: ${value.message}`)
-    if (value instanceof Map || value instanceof Set) return Array.from(value, (item) => copy(item, walk))
-    if ("toJSON" in value && typeof value.toJSON === "function") return copy(value.toJSON(), walk)
+    if (value instanceof Map || value instanceof Set) return Array.from(value, (item) => copy(item, walk, isJson))
+    if ("toJSON" in value && typeof value.toJSON === "function") return copy(value.toJSON(), walk, isJson)
     // fromEntries defines own properties, so a key like __proto__ is plain data (S-10).
     return Object.fromEntries(
       Object.entries(value)
         .filter(([, item]) => item !== undefined)
-        .map(([key, item]) => [key, copy(item, walk)])
+        .map(([key, item]) => [isJson ? walk.text(key) : key, copy(item, walk, isJson || holdsJson(key))])
     )
   } catch {
     return "[unreadable]"

@@ -24,33 +24,55 @@ export const redact = (text: string): string => {
   return clean
 }
 
-/** The value with `clean` applied to every text in it; the same value when nothing changes. */
+/**
+ * The value with `clean` applied to every text in it; the same value when nothing changes. A key is a text where it is
+ * somebody else's; two that are the same once they are clean are one.
+ */
 export const deep = <A>(value: A, clean: (text: string) => string): A =>
-  // Texts become texts and everything else keeps its shape, so the type stays what it is.
-  walk(value, clean, maxDepth) as A
+  // Texts become texts, JSON becomes JSON and everything else keeps its shape, so the type stays what it is.
+  walk(value, clean, maxDepth, false) as A
+
+/** Tells whether a field of ours holds the JSON of others: the keys in there are theirs, and no names of ours. */
+export const holdsJson = (field: string): boolean => foreign.has(field)
+
+const foreign: ReadonlySet<string> = new Set([
+  "arguments",
+  "context",
+  "data",
+  "details",
+  "input",
+  "metadata",
+  "params",
+  "raw",
+  "result",
+  "structuredContent",
+  "structured_content",
+  "value"
+])
 
 const maxDepth = 64
 
-const walk = (value: unknown, clean: (text: string) => string, depth: number): unknown => {
+const walk = (value: unknown, clean: (text: string) => string, depth: number, isJson: boolean): unknown => {
   if (typeof value === "string") return clean(value)
   if (typeof value !== "object" || value === null || depth === 0) return value
   if (Array.isArray(value)) {
     let changed: Array<unknown> | undefined
     for (let index = 0; index < value.length; index++) {
       const item: unknown = value[index]
-      const cleaned = walk(item, clean, depth - 1)
+      const cleaned = walk(item, clean, depth - 1, isJson)
       if (cleaned !== item) (changed ??= value.slice())[index] = cleaned
     }
     return changed ?? value
   }
   const prototype: unknown = Object.getPrototypeOf(value)
-  if ((prototype !== Object.prototype && prototype !== null) || isOpaque(value)) return value
+  if ((prototype !== Object.prototype && prototype !== null) || (!isJson && isOpaque(value))) return value
   let changed: Array<[string, unknown]> | undefined
   const entries = Object.entries(value)
   for (let index = 0; index < entries.length; index++) {
     const [key, item] = entries[index] ?? ["", undefined]
-    const cleaned = walk(item, clean, depth - 1)
-    if (cleaned !== item) (changed ??= entries.slice())[index] = [key, cleaned]
+    const name = isJson ? clean(key) : key
+    const cleaned = walk(item, clean, depth - 1, isJson || holdsJson(key))
+    if (cleaned !== item || name !== key) (changed ??= entries.slice())[index] = [name, cleaned]
   }
   return changed === undefined ? value : Object.fromEntries(changed)
 }

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schema } from "effect"
-import { Agent, Content, Limits, LongResult, Recorder, Redaction, Skill } from "kernai"
+import { Agent, Content, Limits, LongResult, Message, Recorder, Redaction, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel, of } from "../support/kernel.ts"
 import { told, type Told } from "../support/toolbox.ts"
@@ -116,9 +116,9 @@ describe("Redaction", () => {
     input: Schema.Struct({ how: Schema.String }),
     execute: ({ how }) => {
       if (how === "fail") return Effect.fail({ _tag: "Refused", message: `wrong password ${secret}` })
-      return Effect.succeed(
-        how === "text" ? `the password is ${secret}` : { deep: [{ password: secret }], key: "sk-abcdefgh12345678" }
-      )
+      const keyed = { type: "image", [secret]: 1, url: secret }
+      const valued = { deep: [{ password: secret }], key: "sk-abcdefgh12345678" }
+      return Effect.succeed(how === "text" ? `the password is ${secret}` : how === "key" ? keyed : valued)
     }
   })
   // These two tell the caller what the caller said.
@@ -150,6 +150,32 @@ describe("Redaction", () => {
           assert.include(text, "<redacted>")
         }
       }).pipe(Effect.provide(Layer.merge(kernel(leak), safe)))
+  )
+
+  it.effect("keeps it from them where it is a key, or beside a type of its own, in JSON of any origin (S-7)", () =>
+    Effect.gen(function* () {
+      const recorder = yield* Effect.sync(() => Recorder.memory({ phases: true }))
+      const provider = MockProvider.make({ calls: [{ name: "leak", params: { how: "key" } }] }, "done")
+      const history = [
+        Message.user(Content.data({ [secret]: { type: "thinking", content: secret } })),
+        Message.assistant(Content.toolUse("c", "old", { [secret]: [1] })),
+        Message.tool(Content.toolResult("c", [Content.data({ deep: [{ [secret]: 1 }] })]))
+      ]
+      yield* told(agent, "?", { provider, history, runId: "r" }).pipe(
+        Effect.provideService(Recorder.Recorder, recorder)
+      )
+      const asked = JSON.stringify(provider.calls.map((request) => request.messages))
+      const quoted = JSON.stringify(secret).slice(1, -1)
+      for (const text of [asked, recorder.toJson()]) assert.notInclude(text, quoted)
+      for (const json of [
+        { "<redacted>": { type: "thinking", content: "<redacted>" } },
+        { "<redacted>": [1] },
+        { deep: [{ "<redacted>": 1 }] },
+        { type: "image", "<redacted>": 1, url: "<redacted>" }
+      ]) {
+        assert.include(asked, JSON.stringify(json))
+      }
+    }).pipe(Effect.provide(Layer.merge(kernel(leak), safe)))
   )
 
   it.effect("sends the same object for the same message, so that an adapter encodes it once", () =>
