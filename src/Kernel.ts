@@ -25,7 +25,8 @@ import type {
   Recording,
   Replay,
   ResumeOptions,
-  RunOptions
+  RunOptions,
+  SubmitOptions
 } from "./internal/options.ts"
 import * as Replays from "./internal/replay.ts"
 import * as Streams from "./internal/streams.ts"
@@ -93,6 +94,11 @@ export type {
    * @category models
    * @since 0.1.0
    */
+  SubmitOptions,
+  /**
+   * @category models
+   * @since 0.1.0
+   */
   Verdict
 } from "./internal/options.ts"
 
@@ -128,7 +134,7 @@ export interface Shape {
   readonly submit: <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,
     input: Input,
-    options?: RunOptions
+    options?: SubmitOptions
   ) => Effect.Effect<string, KernelError, R>
   readonly resumeStream: <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,
@@ -196,7 +202,7 @@ export const run = <Output, S extends AnySkill<unknown>, R>(
 export const submit = <Output, S extends AnySkill<unknown>, R>(
   agent: Agent<Output, S, R>,
   input: Input,
-  options?: RunOptions
+  options?: SubmitOptions
 ): Effect.Effect<string, KernelError, Kernel | R> => Kernel.use((kernel) => kernel.submit(agent, input, options))
 
 /**

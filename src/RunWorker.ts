@@ -76,8 +76,10 @@ export interface Options<R = never> {
   readonly orphanAfter?: Duration.Input
   /** How long a run may take to the end of its step when the worker is told to stop: 4 seconds unless told. */
   readonly drain?: Duration.Input
-  /** How a run is taken up: verdicts on calls in flight, for instance. */
-  readonly resume?: (head: RunHead) => Pick<ResumeOptions, "replay" | "rewind" | "context" | "provider">
+  /** How a run is taken up: verdicts on calls in flight, for instance, or the skills that are allowed. */
+  readonly resume?: (
+    head: RunHead
+  ) => Pick<ResumeOptions, "replay" | "rewind" | "context" | "provider" | "allowedSkills" | "onTaskComplete">
   /** Told how each run it worked on ended, for now, with its head as it is then. */
   readonly onRun?: (head: RunHead, exit: Exit.Exit<unknown, KernelError>) => Effect.Effect<void>
 }

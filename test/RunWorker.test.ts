@@ -81,6 +81,32 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("keeps within the skills its host allows, and tells it of tasks: neither is stored (BP-65, BP-103)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const paid: Array<string> = []
+      const pay = Effect.sync(() => {
+        paid.push("eva")
+        return "ok"
+      })
+      const provider = Scenario.scripted({
+        root: [plan(["a"]), final("done")],
+        tasks: { a: [command("pay"), final("A")] }
+      })
+      yield* Effect.provide(Kernel.submit(planner(), "go", { runId: "r", provider }), process(store, pay))
+      const told: Array<string> = []
+      const resume = () => ({
+        provider,
+        allowedSkills: ["look"],
+        onTaskComplete: ({ result, taskId }: Kernel.TaskReport) => Effect.sync(() => told.push(`${taskId}: ${result}`))
+      })
+      yield* Effect.provide(RunWorker.runOnce({ agents: [planner()], resume }), process(store, pay))
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+      assert.deepStrictEqual(paid, [])
+      assert.deepStrictEqual(told, ["a: A"])
+    })
+  )
+
   it.effect("leaves alone what it cannot run, what is held, and what somebody runs without a lease", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory

@@ -34,7 +34,7 @@ export type Input = string | Media | Content | ReadonlyArray<string | Media | Co
 export interface CommonOptions {
   /** The model's provider for this run, before the agent's and the layer's (BP-31). */
   readonly provider?: ProviderShape
-  /** Names of skills the host allows at all (BP-65). */
+  /** Names of skills the host allows at all (BP-65). Not stored: whoever resumes a run says it again. */
   readonly allowedSkills?: ReadonlyArray<string>
   /** Tell every part of a reply as `stream_part`, text too (DR-24). */
   readonly parts?: boolean
@@ -71,6 +71,14 @@ export interface RunOptions extends CommonOptions {
   /** The host's own small JSON: skills read it, hooks change it (BP-153). */
   readonly context?: JsonObject
 }
+
+/**
+ * How a run is begun that is only stored. What is not stored is said by whoever takes it up.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SubmitOptions extends Pick<RunOptions, "runId" | "history" | "context" | "provider" | "workerId"> {}
 
 /**
  * How a stored run is taken up again (DR-15 to DR-19, DR-22).
