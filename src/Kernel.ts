@@ -130,7 +130,7 @@ export interface Shape {
     input: Input,
     options?: RunOptions
   ) => Result<Output, R>
-  /** Stores a run without running it, and gives its id. */
+  /** Stores a run without running it, and gives its id. Its model must be found here too. */
   readonly submit: <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,
     input: Input,
@@ -195,6 +195,8 @@ export const run = <Output, S extends AnySkill<unknown>, R>(
 
 /**
  * Stores a run without running it, and gives its id: a worker takes it up (see `RunWorker`).
+ *
+ * Its model must be found here too: a provider or a ModelRegistry is needed.
  *
  * @category running
  * @since 0.1.0
