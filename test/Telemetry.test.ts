@@ -1,8 +1,21 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Deferred, Effect, Exit, Fiber, Metric, Schema, Tracer } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Metric, Redacted, Schema, Tracer } from "effect"
 import { TestClock } from "effect/testing"
+import {
+  Agent,
+  Kernel,
+  MediaStore,
+  Protocol,
+  ProtocolRegistry,
+  Redaction,
+  RunStore,
+  Skill,
+  SkillRegistry
+} from "kernai"
+import { MockProvider } from "kernai/testing"
 import { ProviderError, RunPaused } from "../src/KernelError.ts"
 import * as Telemetry from "../src/Telemetry.ts"
+import { command, final } from "./support/blocks.ts"
 import { message } from "./support/runEvents.ts"
 
 /** Runs a test with a tracer and a metric registry of its own; gives what they saw. */
@@ -310,6 +323,48 @@ describe("Telemetry", () => {
       assert.strictEqual(attributesOf(spans[2])["error.type"], "interrupted")
     })
   )
+})
+
+describe("a run under telemetry", () => {
+  const under = (options: Telemetry.Options) =>
+    Effect.provideService(Telemetry.Telemetry, Telemetry.make({ captureContent: true, ...options }))
+  const agent = Agent.make({ name: "helper", instructions: "", model: "m", skills: "all" })
+
+  it.effect("shows what its skills and protocols were told and what they gave, without known secrets (S-7)", () => {
+    const echo = Skill.dynamic("echo", {
+      description: "Echoes",
+      inputSchema: { type: "object" },
+      execute: (input) => Effect.succeed({ said: input, [secret]: secret })
+    })
+    const fake = Protocol.make("fake", { handle: ({ content }) => Effect.succeed(`got ${content} and ${secret}`) })
+    const layer = Kernel.layer.pipe(
+      Layer.provide([
+        SkillRegistry.layer(echo),
+        ProtocolRegistry.layer(fake),
+        MediaStore.layerMemory,
+        RunStore.layerMemory
+      ])
+    )
+    return Effect.gen(function* () {
+      const provider = MockProvider.make(`${command("echo", { n: 1 })}<block type="fake">ping</block>`, final("ok"))
+      const { spans } = yield* observed(Kernel.run(agent, "go", { provider }).pipe(under({})))
+      const told = spans.filter(({ name }) => name.startsWith("execute_tool ")).map(attributesOf)
+      assert.deepStrictEqual(
+        told.map((span) => [
+          span["gen_ai.tool.name"],
+          span["gen_ai.tool.call.arguments"],
+          span["gen_ai.tool.call.result"]
+        ]),
+        [
+          ["echo", `{"n":1}`, `{"said":{"n":1},"<redacted>":"<redacted>"}`],
+          ["fake", `"ping"`, `"got ping and <redacted>"`]
+        ]
+      )
+    }).pipe(
+      Effect.provideService(Redaction.Redaction, Redaction.make({ secrets: [Redacted.make(secret)] })),
+      Effect.provide(layer)
+    )
+  })
 })
 
 /** Lets an effect sleep through this many milliseconds of the TestClock. */

@@ -96,6 +96,23 @@ const perform = (run: Run, call: Call): Effect.Effect<CallResult> => {
   }
 }
 
+/** The span of a call, where somebody watches. */
+const traced = <A, E, R>(
+  run: Run,
+  call: Call,
+  { effects, name }: Pick<AnySkill, "effects" | "name">,
+  input: unknown,
+  body: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> => {
+  if (run.telemetry === undefined) return body
+  const facts = { name, kind: call.kind, callId: call.toolCallId, effects, input: () => shown(run, input) }
+  return run.telemetry.tool(body, facts, (output) => ({ output: () => shown(run, output) }))
+}
+
+/** What others may see of a value: all of it, but for its secrets. */
+const shown = ({ redactor }: Run, value: unknown): unknown =>
+  redactor === undefined ? value : plain(value, redactor.text)
+
 const faulty = (
   run: Run,
   call: Call,
@@ -135,14 +152,10 @@ const callSkill = (run: Run, call: Call, skill: AnySkill): Effect.Effect<CallRes
     : skill.parameters(typeof call.input === "string" ? call.input : "")
   tell(run, { type: "skill_execute", skill: skill.name, callId: call.toolCallId, input })
   const started = now(run)
-  const { effects, name } = skill
-  const body = skill.call(input, scopeOf(run, call))
-  const traced =
-    run.telemetry === undefined
-      ? body
-      : run.telemetry.tool(body, { name, kind: "skill", callId: call.toolCallId, effects, input: () => input })
+  const { name } = skill
+  const body = traced(run, call, skill, input, skill.call(input, scopeOf(run, call)))
   const leaked = { type: "skill_leaked" as const, skill: name, callId: call.toolCallId }
-  const exit = limited(run, leaked, skill.timeLimit ?? run.limits.skillMs, traced)
+  const exit = limited(run, leaked, skill.timeLimit ?? run.limits.skillMs, body)
   return Effect.flatMap(exit, (exit) => {
     const durationMs = now(run) - started
     if (Exit.isFailure(exit)) return skillFault(run, call, exit.cause, durationMs)
@@ -167,9 +180,7 @@ const skillDone = (
   durationMs: number
 ): CallResult => {
   const { content, metadata, truncated } = kept
-  const { redactor } = run
-  const shown = redactor === undefined ? output : plain(output, redactor.text)
-  const told = { type: "skill_result", skill, callId: call.toolCallId, output: shown, durationMs } as const
+  const told = { type: "skill_result", skill, callId: call.toolCallId, output: shown(run, output), durationMs } as const
   if (metadata === undefined && truncated === undefined) {
     tell(run, told)
     return Calls.succeeded(call, content, { durationMs })
@@ -285,14 +296,7 @@ export const skillCallOf = (run: Run, call: Call): SkillRequest | undefined => {
 const handle = (run: Run, call: Call, protocol: AnyProtocol, content: string): Effect.Effect<unknown, unknown> => {
   const scope = { ...scopeOf(run, call), refusal: (skill: string) => refusalThrough(run, protocol.name, skill) }
   const handled = Effect.suspend(() => protocol.handle(blockOf(protocol, call, content), scope))
-  return run.telemetry === undefined
-    ? handled
-    : run.telemetry.tool(handled, {
-        name: protocol.name,
-        kind: "protocol",
-        callId: call.toolCallId,
-        effects: protocol.effects
-      })
+  return traced(run, call, protocol, content, handled)
 }
 
 const protocolFailed = (run: Run, call: Call, error: CallError, durationMs?: number): CallResult => {
