@@ -126,7 +126,8 @@ export interface WorkflowFacts {
 }
 
 /**
- * Wraps the four things a run does. `outcome` reads the facts of the end from the value.
+ * Wraps the four things a run does. `outcome` reads the facts of the end from the value. A task of a workflow is a run of
+ * its own, one level deeper.
  *
  * @category models
  * @since 0.1.0

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Metric, Redacted, Schema, Tracer } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Metric, Option, Redacted, Schema, Tracer } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
@@ -12,11 +12,13 @@ import {
   Skill,
   SkillRegistry
 } from "kernai"
-import { MockProvider } from "kernai/testing"
+import { MockProvider, Scenario } from "kernai/testing"
 import { ProviderError, RunPaused } from "../src/KernelError.ts"
 import * as Telemetry from "../src/Telemetry.ts"
 import { command, final } from "./support/blocks.ts"
+import { kernel } from "./support/kernel.ts"
 import { message } from "./support/runEvents.ts"
+import { plan } from "./support/workflow.ts"
 
 /** Runs a test with a tracer and a metric registry of its own; gives what they saw. */
 const observed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
@@ -365,6 +367,31 @@ describe("a run under telemetry", () => {
       Effect.provide(layer)
     )
   })
+
+  it.effect("is a span with its ids, and each of its tasks is one within it", () =>
+    Effect.gen(function* () {
+      const provider = Scenario.scripted({ root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } })
+      const { spans } = yield* observed(Kernel.run(agent, "go", { provider, runId: "r" }).pipe(under({})))
+      const runs = spans.filter(({ name }) => name === "invoke_agent helper")
+      assert.deepStrictEqual(
+        runs
+          .map(attributesOf)
+          .map((span) => [span["kernai.run.id"], span["kernai.run.depth"], span["kernai.run.turns"]]),
+        [
+          ["r", 0, 2],
+          ["r:t1/a", 1, 1]
+        ]
+      )
+      for (const span of runs) assert.strictEqual(attributesOf(span)["gen_ai.conversation.id"], "r")
+      const chats = spans.filter(({ name }) => name === "chat m")
+      assert.deepStrictEqual(
+        chats.map(({ parent }) => Option.getOrThrow(parent).spanId),
+        [runs[0]?.spanId, runs[1]?.spanId, runs[0]?.spanId]
+      )
+      const workflow = spans.find(({ name }) => name === "invoke_workflow")
+      assert.strictEqual(Option.getOrThrow(runs[1]?.parent ?? Option.none()).spanId, workflow?.spanId)
+    }).pipe(Effect.provide(kernel()))
+  )
 })
 
 /** Lets an effect sleep through this many milliseconds of the TestClock. */

@@ -119,11 +119,19 @@ const asTask = (agent: AnyAgent): AnyAgent => {
 // One for each agent: what is made of an agent is kept with it.
 const tasks = new WeakMap<AnyAgent, AnyAgent>()
 
-const finish = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
-  Effect.andThen(
+/** Drives a run to its end: a span of its own where somebody watches, also when it is a task of another. */
+const finish = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> => {
+  const whole = Effect.andThen(
     drive(run),
     Effect.suspend(() => conclude(run))
   )
+  const { agent, model, provider, telemetry } = run
+  if (telemetry === undefined) return whole
+  const { depth, rootRunId, runId } = run.state
+  const { description, name } = agent
+  const facts = { agent: name, description, model: model.id, provider: provider.name, runId, rootRunId, depth }
+  return telemetry.run(whole, facts, ({ costUsd, turns, usage }) => ({ usage, turns, costUsd }))
+}
 
 // ---------------------------------------------------------------- resume
 

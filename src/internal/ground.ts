@@ -28,7 +28,7 @@ import { Provider, type ProviderShape } from "../Provider.ts"
 import { guard, Recorder, type Sink as EventSink } from "../Recorder.ts"
 import { Redaction, type Redactor } from "../Redaction.ts"
 import type { RunEvent } from "../RunEvent.ts"
-import type { RunResult, RunState } from "../RunState.ts"
+import type { RunState } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
 import { SkillRegistry } from "../SkillRegistry.ts"
@@ -128,19 +128,6 @@ const unregistered = (
 }
 
 const warned = new WeakMap<object, WeakSet<object>>()
-
-/** A whole run as telemetry sees it. */
-export const traced = (
-  { agent, model, provider, telemetry }: Ground,
-  whole: Effect.Effect<RunResult<unknown>, KernelError>
-): Effect.Effect<RunResult<unknown>, KernelError> =>
-  telemetry === undefined
-    ? whole
-    : telemetry.run(
-        whole,
-        { agent: agent.name, description: agent.description, model: model.id, provider: provider.name },
-        ({ costUsd, turns, usage }) => ({ usage, turns, costUsd })
-      )
 
 /** Instructions that need services are closed over them here: inside, an agent needs nothing. */
 const closed = <Output, S extends AnySkill<unknown>, R>(

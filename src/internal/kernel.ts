@@ -19,7 +19,7 @@ import * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as Begin from "./begin.ts"
 import * as Forks from "./fork.ts"
-import { type Built, onGround, traced } from "./ground.ts"
+import { type Built, onGround } from "./ground.ts"
 import { events, listOf, silent, type Sink, steeringOf } from "./host.ts"
 import { remember } from "./kernelParts.ts"
 import type { Input, ResumeOptions, RunOptions } from "./options.ts"
@@ -67,10 +67,7 @@ export const make = (built: Built): Shape => {
     sink: Sink
   ): Result<Output, R> =>
     // Decoded by the agent's own schema: its type is the agent's Output.
-    newRun(agent, input, options, sink, (ground, birth) => traced(ground, Begin.begin(ground, birth))) as Result<
-      Output,
-      R
-    >
+    newRun(agent, input, options, sink, Begin.begin) as Result<Output, R>
 
   const resumeWith = <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,
@@ -81,14 +78,11 @@ export const make = (built: Built): Shape => {
     // Decoded by the agent's own schema, as that of a new run is.
     Effect.flatMap(storedAt(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
       onGround(built, agent, options, sink, state, (ground) =>
-        traced(
-          ground,
-          Effect.scoped(
-            Effect.gen(function* () {
-              const media = yield* ground.media.run(state.rootRunId, yield* Forks.originsOf(ground.store, state))
-              return yield* equipped(ground, media, options, (ground) => Begin.resume(ground, state, options))
-            })
-          )
+        Effect.scoped(
+          Effect.gen(function* () {
+            const media = yield* ground.media.run(state.rootRunId, yield* Forks.originsOf(ground.store, state))
+            return yield* equipped(ground, media, options, (ground) => Begin.resume(ground, state, options))
+          })
         )
       )
     ) as Result<Output, R>

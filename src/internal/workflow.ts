@@ -40,8 +40,15 @@ type Control = NonNullable<Run["deferred"]>
 /** Puts a task through launch and result: `batch.ts` lends it. */
 export type Launch = (call: Call, body: Effect.Effect<Ended, KernelError>) => Effect.Effect<Ended, KernelError>
 
-/** Runs what is left of a plan. Only what stops the run itself fails here. */
-export const runWorkflow = /*#__PURE__*/ Effect.fnUntraced(function* (
+/** Runs what is left of a plan, in a span where somebody watches. Only what stops the run itself fails here. */
+export const runWorkflow = (run: Run, plan: Plan.Plan, launch: Launch): Effect.Effect<void, KernelError> => {
+  const tasks = runTasks(run, plan, launch)
+  return run.telemetry === undefined
+    ? tasks
+    : run.telemetry.workflow(tasks, { goal: plan.goal, tasks: plan.tasks.length })
+}
+
+const runTasks = /*#__PURE__*/ Effect.fnUntraced(function* (
   run: Run,
   plan: Plan.Plan,
   launch: Launch
