@@ -228,7 +228,8 @@ export const substitute = (template: string, values: JsonObject): string =>
 
 /**
  * Lets a model say what goes, for `Compaction`: the run's own on the provider of
- * the context, unless told. It is asked once per compaction.
+ * the context, unless told. It is asked once per compaction; what it uses is part
+ * of no usage and no budget.
  *
  * @category combinators
  * @since 0.1.0
