@@ -38,7 +38,7 @@ export interface Limits {
   readonly headersMs: number
   /** Milliseconds without a byte before a stream counts as dead. */
   readonly idleMs: number
-  /** Milliseconds one skill call may take. */
+  /** Milliseconds one call of a skill or a protocol may take, unless it says so itself (`timeLimit`). */
   readonly skillMs: number
   /** Milliseconds one task of a workflow may take, from its own start. */
   readonly taskMs: number

@@ -62,6 +62,8 @@ export interface AnyProtocol<out R = never> {
   /** What `/protocols` tells the model. */
   readonly documentation: string | null
   readonly effects: Effects
+  /** Milliseconds one call may take; `Limits` decides when absent. */
+  readonly timeLimit?: number
   readonly handle: (block: Block, scope: ProtocolScope) => Effect.Effect<unknown, unknown, R>
   /** The skill a block is another way to call, if it is: policies judge that call too, and the stricter word holds. */
   readonly skillOf?: (block: Block) => SkillRequest | undefined
@@ -86,6 +88,8 @@ export const make = <A, E, R = never>(
   options: {
     readonly documentation?: string | null
     readonly effects?: Effects
+    /** Milliseconds one call may take. */
+    readonly timeLimit?: number
     readonly handle: (block: Block, scope: ProtocolScope) => Effect.Effect<A, E, R>
     readonly skillOf?: (block: Block) => SkillRequest | undefined
   }
@@ -93,6 +97,7 @@ export const make = <A, E, R = never>(
   name,
   documentation: options.documentation ?? null,
   effects: options.effects ?? "write",
+  ...(options.timeLimit === undefined ? {} : { timeLimit: options.timeLimit }),
   handle: options.handle,
   ...(options.skillOf === undefined ? {} : { skillOf: options.skillOf })
 })

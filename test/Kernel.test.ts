@@ -503,6 +503,32 @@ describe("calls", () => {
     })
   )
 
+  it.effect("to protocols may take as long as these say, longer than skills or not (R-15)", () =>
+    Effect.gen(function* () {
+      const after = (name: string, timeLimit: number) =>
+        Protocol.make(name, { timeLimit, handle: () => Effect.delay(Effect.succeed("there"), "3 seconds") })
+      const registries = Layer.mergeAll(
+        SkillRegistry.layer(),
+        ProtocolRegistry.layer(after("patient", 5_000), after("hasty", 500)),
+        MediaStore.layerMemory,
+        RunStore.layerMemory
+      )
+      yield* Effect.gen(function* () {
+        const calls = '<block type="patient">x</block><block type="hasty">x</block>'
+        const fiber = yield* Effect.forkChild(told(agent, [calls, final("ok")]))
+        yield* TestClock.adjust("10 seconds")
+        const { mock } = yield* Fiber.join(fiber)
+        assert.deepStrictEqual((mock.messagesAt(1) ?? []).slice(-2).map(Message.text), [
+          '<block type="result" name="patient">there</block>',
+          '<block type="error" name="hasty">Protocol \'hasty\' took longer than 500 ms</block>'
+        ])
+      }).pipe(
+        Effect.provide(Kernel.layer.pipe(Layer.provide(registries))),
+        Effect.provideService(Limits.Limits, { ...Limits.defaults, skillMs: 1_000 })
+      )
+    })
+  )
+
   it.effect("to protocols that refuse to stop are named and left behind (R-15)", () =>
     Effect.gen(function* () {
       const stubborn = Protocol.make("stubborn", { handle: () => Effect.uninterruptible(Effect.never) })

@@ -6,12 +6,14 @@ describe("Protocol", () => {
   it("is undocumented and a write protocol unless said otherwise", () => {
     const plain = Protocol.make("a2a", { handle: () => Effect.succeed("ok") })
     assert.deepStrictEqual([plain.documentation, plain.effects], [null, "write"])
+    assert.notProperty(plain, "timeLimit")
     const told = Protocol.make("a2a", {
       documentation: "Talk to agents",
       effects: "read",
+      timeLimit: 5,
       handle: () => Effect.succeed("ok")
     })
-    assert.deepStrictEqual([told.documentation, told.effects], ["Talk to agents", "read"])
+    assert.deepStrictEqual([told.documentation, told.effects, told.timeLimit], ["Talk to agents", "read", 5])
   })
 
   it("cannot have a block type that means something else (BP-81)", () => {

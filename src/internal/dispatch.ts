@@ -257,7 +257,8 @@ const speak = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, call: Call) {
   tell(run, { type: "protocol_execute", protocol: name, callId: call.toolCallId, request: content })
   const started = now(run)
   const leaked = { type: "protocol_leaked" as const, protocol: name, callId: call.toolCallId }
-  const exit = yield* limited(run, leaked, run.limits.skillMs, handle(run, call, protocol.value, content))
+  const limit = protocol.value.timeLimit ?? run.limits.skillMs
+  const exit = yield* limited(run, leaked, limit, handle(run, call, protocol.value, content))
   const durationMs = now(run) - started
   if (Exit.isFailure(exit))
     return protocolFailed(run, call, yield* explain(run, `Protocol '${name}'`, exit.cause), durationMs)

@@ -256,18 +256,14 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpCon
     const skillOf = (server: string, tool: string) => names.get(keyOf(server, tool))
     const catalogFor = ({ refusal }: Protocol.ProtocolScope) =>
       Catalog.make(stations, refresh, limits, (server, tool) => refusal(skillOf(server, tool) ?? ""))
-    yield* registerProtocol(
-      [...stations.keys()],
-      options?.skills === false ? () => catalog : catalogFor,
-      ({ name, server }) => {
-        const holder = all.find(
-          (station) =>
-            (server === undefined ? station.problem === undefined : station.name === server) &&
-            station.shown.some(({ tool }) => tool.name === name)
-        )
-        return holder === undefined ? undefined : skillOf(holder.name, name)
-      }
-    )
+    yield* registerProtocol(all, limits, options?.skills === false ? () => catalog : catalogFor, ({ name, server }) => {
+      const holder = all.find(
+        (station) =>
+          (server === undefined ? station.problem === undefined : station.name === server) &&
+          station.shown.some(({ tool }) => tool.name === name)
+      )
+      return holder === undefined ? undefined : skillOf(holder.name, name)
+    })
   }
 
   const find = (server: string): Effect.Effect<Station, McpError> => {
@@ -315,13 +311,16 @@ const ownTokens = Effect.provide(TokenStore, tokensInMemory)
 
 /** The protocol block: a tool that fails is an error block, whoever says so (BP-179). */
 const registerProtocol = /*#__PURE__*/ Effect.fnUntraced(function* (
-  servers: ReadonlyArray<string>,
+  stations: ReadonlyArray<Station>,
+  limits: Limits,
   catalogFor: (scope: Protocol.ProtocolScope) => McpProtocol.Catalog,
   skillOf: (call: McpProtocol.ToolCall) => string | undefined
 ) {
   const registry = yield* ProtocolRegistry
   const protocol = Protocol.make("mcp", {
-    documentation: documentation(servers),
+    documentation: documentation(stations.map(({ name }) => name)),
+    // A request may be for any of them.
+    timeLimit: Math.max(limits.cleanUpMs, ...stations.map((station) => station.timeLimit(limits))),
     handle: (block, scope) =>
       Effect.flatMap(McpProtocol.answer(catalogFor(scope), block.content), (answer) => Call.succeeded("", answer)),
     skillOf: ({ content }) => {

@@ -34,6 +34,25 @@ describe("McpHub", () => {
     })
   )
 
+  it.live("gives the block the time its slowest server may take, and each skill that of its own (R-15)", () =>
+    Effect.gen(function* () {
+      const { settings } = yield* Hub.scripted({ tools: [Hub.tool("read")] })
+      const servers = {
+        slow: { ...settings, timeout: "10 minutes", connectTimeout: "30 seconds" },
+        quick: { ...settings, timeout: "1 second", connectTimeout: "30 seconds" }
+      }
+      yield* Effect.gen(function* () {
+        const protocols = yield* ProtocolRegistry.ProtocolRegistry
+        const limits = [
+          Option.getOrThrow(protocols.find("mcp")).timeLimit,
+          (yield* Hub.skill("mcp_slow__read")).timeLimit,
+          (yield* Hub.skill("mcp_quick__read")).timeLimit
+        ]
+        assert.deepStrictEqual(limits, [635_000, 635_000, 36_000])
+      }).pipe(Effect.provide(Hub.hub(servers)))
+    })
+  )
+
   describe("names skills (AC-13)", () => {
     it.live("after server and tool, in the order of the config, with a hash where a name is long or taken", () =>
       Effect.gen(function* () {

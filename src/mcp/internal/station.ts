@@ -7,9 +7,11 @@
  * @since 0.1.0
  */
 import type * as McpSchema from "effect/ai/McpSchema"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { McpError } from "../../KernelError.ts"
+import type { Limits } from "../../Limits.ts"
 import type { McpServer } from "../McpConfig.ts"
 import type { McpConnection, ServerInfo } from "../McpConnection.ts"
 import type { OAuth } from "../OAuth.ts"
@@ -51,6 +53,15 @@ export class Station {
   /** The tools that may be shown and called. */
   get shown(): ReadonlyArray<StationTool> {
     return this.tools.filter((tool) => tool.hidden === undefined)
+  }
+
+  /**
+   * Milliseconds a call may take. The connection keeps the time itself and tells the server when it gives up; this is
+   * for what it cannot see.
+   */
+  timeLimit({ cleanUpMs }: Limits): number {
+    const { connectTimeout, timeout } = this.server
+    return Duration.toMillis(timeout) + Duration.toMillis(connectTimeout) + cleanUpMs
   }
 
   /** Reads the list if there is a new one; tells whether anything is different now. */

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { jsonObject } from "../../internal/json.ts"
 import type { Limits } from "../../Limits.ts"
@@ -14,7 +13,6 @@ import type { Station, StationTool } from "./station.ts"
 
 /** Makes the skill of a tool under its local name; on the wire it keeps its own. */
 export const make = (station: Station, tool: StationTool, name: string, limits: Limits): Skill.AnySkill => {
-  const { server } = station
   const hints = tool.tool.annotations
   const title = hints?.title ?? tool.tool.title
   return Skill.dynamic(name, {
@@ -29,9 +27,8 @@ export const make = (station: Station, tool: StationTool, name: string, limits: 
       openWorld: hints?.openWorldHint ?? true,
       ...(title === undefined ? {} : { title: Definition.line(title, limits.descriptionBytes) })
     },
-    // The connection keeps the time itself and tells the server when it gives up; this is for what it cannot see.
-    timeLimit: Duration.toMillis(server.timeout) + Duration.toMillis(server.connectTimeout) + limits.cleanUpMs,
+    timeLimit: station.timeLimit(limits),
     execute: (input) =>
-      Effect.flatMap(Call.callTool(station, tool, input), (answer) => Call.succeeded(server.name, answer))
+      Effect.flatMap(Call.callTool(station, tool, input), (answer) => Call.succeeded(station.name, answer))
   })
 }
