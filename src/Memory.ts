@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
+import { entities } from "./internal/entities.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
 import * as Memories from "./internal/memories.ts"
 import * as Ranking from "./internal/ranking.ts"
@@ -358,9 +359,6 @@ export const fragment = (entries: ReadonlyArray<MemoryEntry>): string =>
     ? ""
     : [
         opening,
-        ...entries.map(({ content, id }) => `<memory id="${escape(id)}">${escape(content)}</memory>`),
+        ...entries.map(({ content, id }) => `<memory id="${entities(id)}">${entities(content)}</memory>`),
         closing
       ].join("\n")
-
-const escape = (text: string): string =>
-  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")

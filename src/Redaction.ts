@@ -11,6 +11,7 @@
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import { entities } from "./internal/entities.ts"
 import { redact } from "./internal/redact.ts"
 
 /**
@@ -48,7 +49,7 @@ export const Redaction: Context.Reference<Redactor | undefined> = /*#__PURE__*/ 
 )
 
 /**
- * Makes a redactor. Known secrets are also found as they stand in JSON.
+ * Makes a redactor. Known secrets are also found as they stand in JSON, and between tags.
  *
  * @category constructors
  * @since 0.1.0
@@ -60,6 +61,7 @@ export const make = (options: Options = {}): Redactor => {
     if (value.length < shortest) continue
     known.add(value)
     known.add(JSON.stringify(value).slice(1, -1))
+    known.add(entities(value))
   }
   // The longer first: a secret may be part of another.
   const secrets = [...known].toSorted((a, b) => b.length - a.length)

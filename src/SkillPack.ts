@@ -14,6 +14,7 @@ import * as Layer from "effect/Layer"
 import type * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Agents from "./Agent.ts"
+import { entities } from "./internal/entities.ts"
 import * as Packs from "./internal/skillPacks.ts"
 import { visible } from "./internal/visible.ts"
 import type { ToolNameConflict } from "./KernelError.ts"
@@ -245,8 +246,7 @@ export const section = (context: PromptContext): Effect.Effect<string, SkillPack
     : SkillPackStore.use((store) => Effect.map(store.list, (listing) => fragment(listing.skills)))
 }
 
-const attribute = (text: string): string =>
-  visible(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")
+const attribute = (text: string): string => entities(visible(text))
 
 // ---------------------------------------------------------------- skills
 

@@ -14,7 +14,7 @@ const shapes: ReadonlyArray<RegExp> = [
   /\bAKIA[A-Z0-9]{12,}/g,
   /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*/g,
   /\b(?:[Bb]earer|[Bb]asic) [A-Za-z0-9._~+/=-]{8,}/g,
-  /(?<=\b(?:api[-_ ]?key|token|password|secret)["']?\s{0,2}[:=]\s{0,2}["']?)(?!<redacted>)[^\s"',;&]{6,}/gi
+  /(?<=\b(?:api[-_ ]?key|token|password|secret)["']?\s{0,2}[:=]\s{0,2}["']?)(?!<redacted>)(?:(?!<\/)[^\s"',;&]){6,}/gi
 ]
 
 /** The text with everything that looks like a key replaced. */
@@ -50,7 +50,8 @@ const foreign: ReadonlySet<string> = new Set([
   "value"
 ])
 
-const maxDepth = 64
+// Deeper than any limit on JSON anybody sets: what is not looked at would be shown.
+const maxDepth = 1000
 
 const walk = (value: unknown, clean: (text: string) => string, depth: number, isJson: boolean): unknown => {
   if (typeof value === "string") return clean(value)

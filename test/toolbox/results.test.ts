@@ -186,6 +186,17 @@ describe("Redaction", () => {
     }).pipe(Effect.provide(Layer.merge(kernel(leak), safe)))
   )
 
+  it("finds secrets as they stand in JSON and between tags, and leaves the tags behind what looks like one (S-7)", () => {
+    const odd = 'p&ss"w<rd>1'
+    const { text } = Redaction.make({ secrets: [Redacted.make(odd)] })
+    assert.strictEqual(text(JSON.stringify({ odd })), '{"odd":"<redacted>"}')
+    assert.strictEqual(text("<memory>p&amp;ss&quot;w&lt;rd&gt;1</memory>"), "<memory><redacted></memory>")
+    assert.strictEqual(
+      text(`<block type="command">password: hunter22x</block><block type="final">b</block>`),
+      `<block type="command">password: <redacted></block><block type="final">b</block>`
+    )
+  })
+
   it("passes over secrets that are hardly any, finds the longer of two, and can leave shapes alone", () => {
     const { text } = Redaction.make({
       secrets: [Redacted.make("abc"), Redacted.make("abcd"), Redacted.make("abcdef")],
