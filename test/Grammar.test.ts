@@ -243,6 +243,31 @@ describe("Grammar", () => {
     }
   })
 
+  it("draws no number that a double rounds onto a bound that is not allowed", () => {
+    const bounds: ReadonlyArray<readonly [low: number, high: number]> = [
+      [-346997.3437, -346995.0937],
+      [0.000000001, 0.000000002],
+      [0.1 + 0.2, 0.4],
+      [123456789.123456, 123456789.123458],
+      [99999999999999.5, 99999999999999.9]
+    ]
+    for (const [low, high] of bounds) {
+      for (const [from, to] of [
+        [low, high],
+        [-high, -low]
+      ]) {
+        const drawn = Grammar.sampler(
+          Grammar.fromJsonSchema({ type: "number", exclusiveMinimum: from, exclusiveMaximum: to }),
+          7
+        )
+        for (let count = 0; count < 5_000; count++) {
+          const text = drawn.next()
+          assert.isTrue(text !== "" && +text > (from ?? 0) && +text < (to ?? 0), `${from} < ${text} < ${to}`)
+        }
+      }
+    }
+  })
+
   it.prop(
     "draws numbers from within their bounds, whatever these are, and refuses those beyond",
     [Schema.Finite, Schema.Natural, Schema.Boolean, Schema.Boolean],

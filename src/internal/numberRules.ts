@@ -2,7 +2,8 @@
  * Productions of the numbers between two bounds, digit by digit.
  *
  * Numbers are written without exponent where a bound counts, and with at most
- * nine digits behind the point: a model that writes more has lost its way.
+ * nine digits more behind the point than their bound: a model that writes more
+ * has lost its way.
  *
  * @since 0.1.0
  */
@@ -118,9 +119,7 @@ const decimals = (low: Bound, high: Bound | undefined): Node => {
   const [from, fromRest, noFrom] = split(low, 1)
   const [to, toRest, noTo] = high === undefined ? [largest, "", false] : split(high, -1)
   if (from > to) return never
-  // More digits than a double holds would be rounded onto a bound that is not allowed, where there is one.
-  const nearest = to === largest ? from : to
-  const more = Math.min(maxFraction, Math.max(1, 15 - String(nearest).length))
+  const more = fraction(to === largest ? from : to)
   const point = text(".")
   if (from === to) {
     return sequence(
@@ -134,9 +133,14 @@ const decimals = (low: Bound, high: Bound | undefined): Node => {
   return choice(
     sequence(
       text(String(from)),
-      choice(fromRest === "" && !noFrom ? empty : never, sequence(point, first(atLeast(fromRest, noFrom, more))))
+      choice(
+        fromRest === "" && !noFrom ? empty : never,
+        sequence(point, first(atLeast(fromRest, noFrom, fraction(from))))
+      )
     ),
-    from + 1 > to - 1 ? never : sequence(magnitudes(from + 1, to - 1), optional(sequence(point, digits(1, more)))),
+    from + 1 > to - 1
+      ? never
+      : sequence(magnitudes(from + 1, to - 1), optional(sequence(point, digits(1, Math.min(maxFraction, more))))),
     sequence(
       text(String(to)),
       choice(toRest !== "" || !noTo ? empty : never, sequence(point, first(atMost(toRest, noTo, more))))
@@ -145,6 +149,13 @@ const decimals = (low: Bound, high: Bound | undefined): Node => {
 }
 
 const largest = 999_999_999_999_999
+
+/**
+ * How many digits a number with so large a whole has behind its point: with more than a double holds it would be
+ * rounded onto a bound that is not allowed.
+ */
+const fraction = (whole: number): number => Math.max(1, whole === 0 ? 15 : 15 - String(whole).length)
+
 const maxFraction = 9
 
 /**
@@ -160,56 +171,61 @@ const split = (
   // Very small numbers are written with an exponent.
   const rest = trimmed(shown.includes("e") ? value.toFixed(20).slice(2) : (shown.split(".")[1] ?? ""))
   const whole = Math.floor(value)
-  if (!exclusive || rest.length <= maxFraction) return [whole, rest, exclusive]
-  const short = Number(rest.slice(0, maxFraction)) + (inwards === 1 ? 1 : 0)
-  return short === 10 ** maxFraction
-    ? [whole + 1, "", false]
-    : [whole, trimmed(String(short).padStart(maxFraction, "0")), false]
+  const most = Math.min(maxFraction, fraction(whole))
+  if (!exclusive || rest.length <= most) return [whole, rest, exclusive]
+  const short = Number(rest.slice(0, most)) + (inwards === 1 ? 1 : 0)
+  return short === 10 ** most ? [whole + 1, "", false] : [whole, trimmed(String(short).padStart(most, "0")), false]
 }
 
-/** Digits behind a point that come to at least `0.bound`; none at all where the bound is nothing. */
-const atLeast = (bound: string, exclusive: boolean, more: number): Node => {
-  if (bound === "") {
-    return exclusive ? notZero(more) : digits(0, more)
-  }
+/**
+ * Digits behind a point that come to at least `0.bound`; none at all where the bound is nothing. There are at most
+ * `most`, but for those of the bound itself.
+ */
+const atLeast = (bound: string, exclusive: boolean, most: number): Node => {
+  if (bound === "") return exclusive ? notZero(Math.min(maxFraction, most)) : upTo(most)
   const next = Number(bound[0])
   return choice(
-    sequence(between(next + 1, 9), digits(0, more)),
-    sequence(text(String(next)), atLeast(bound.slice(1), exclusive, more))
+    sequence(between(next + 1, 9), upTo(most - 1)),
+    sequence(text(String(next)), atLeast(bound.slice(1), exclusive, most - 1))
   )
 }
 
 /** At most so many digits, one of them not zero. */
 const notZero = (count: number): Node =>
-  choice(sequence(between(1, 9), digits(0, count - 1)), count === 1 ? never : sequence(text("0"), notZero(count - 1)))
+  count < 1 ? never : choice(sequence(between(1, 9), upTo(count - 1)), sequence(text("0"), notZero(count - 1)))
 
-/** Digits behind a point that come to at most `0.bound`. */
-const atMost = (bound: string, exclusive: boolean, more: number): Node => {
-  if (bound === "") return exclusive ? never : repeat(text("0"), 0, more)
+const upTo = (count: number): Node => digits(0, Math.max(0, Math.min(maxFraction, count)))
+
+/** Digits behind a point that come to at most `0.bound`, at most `most` but for those of the bound itself. */
+const atMost = (bound: string, exclusive: boolean, most: number): Node => {
+  if (bound === "") return exclusive ? never : repeat(text("0"), 0, Math.max(0, most))
   const next = Number(bound[0])
   return choice(
     empty,
-    sequence(between(0, next - 1), digits(0, more)),
-    sequence(text(String(next)), atMost(bound.slice(1), exclusive, more))
+    sequence(between(0, next - 1), upTo(most - 1)),
+    sequence(text(String(next)), atMost(bound.slice(1), exclusive, most - 1))
   )
 }
 
-const within = (low: string, noLow: boolean, high: string, noHigh: boolean, more: number): Node => {
+const within = (low: string, noLow: boolean, high: string, noHigh: boolean, most: number): Node => {
   const length = Math.max(low.length, high.length)
   const [a, b] = [low.padEnd(length, "0"), high.padEnd(length, "0")]
   let same = 0
   while (same < length && a[same] === b[same]) same++
   if (same === length) {
-    return noLow || noHigh ? never : sequence(text(a), repeat(text("0"), length === 0 ? 1 : 0, more))
+    return noLow || noHigh
+      ? never
+      : sequence(text(a), repeat(text("0"), length === 0 ? 1 : 0, Math.max(0, most - length)))
   }
   const [from, to] = [Number(a[same]), Number(b[same])]
   if (from > to) return never
+  const left = most - same - 1
   return sequence(
     text(a.slice(0, same)),
     choice(
-      sequence(text(String(from)), atLeast(trimmed(a.slice(same + 1)), noLow, more)),
-      sequence(between(from + 1, to - 1), digits(0, more)),
-      sequence(text(String(to)), atMost(trimmed(b.slice(same + 1)), noHigh, more))
+      sequence(text(String(from)), atLeast(trimmed(a.slice(same + 1)), noLow, left)),
+      sequence(between(from + 1, to - 1), upTo(left)),
+      sequence(text(String(to)), atMost(trimmed(b.slice(same + 1)), noHigh, left))
     )
   )
 }
