@@ -21,12 +21,33 @@ import { offer } from "./internal/offer.ts"
 import { encoder } from "./internal/pieces.ts"
 
 /**
+ * What a server takes, where servers differ.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Habits {
+  /** Whether the server takes `stream_options` (default yes); without it usage is what the server tells anyway. */
+  readonly usageOption?: boolean | undefined
+  /**
+   * How the server takes a grammar (see `Agent.grammar`): `gbnf` as llama.cpp does, `structured_outputs` or
+   * `structural_tag` as vLLM does, `json_schema` as hosted services do. Not at all unless said.
+   */
+  readonly grammar?: Chat.GrammarForm | undefined
+  /**
+   * The field in which a thinking model is given its own thinking back beside its calls; default `reasoning_content`,
+   * and `false` for a server that refuses it.
+   */
+  readonly returnsThinking?: Chat.ThinkingField | false | undefined
+}
+
+/**
  * How to reach a server, and what it takes.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Options {
+export interface Options extends Habits {
   /** The key of the model strings, and the origin of thinking. */
   readonly name: string
   /** Up to the version: `http://localhost:8080/v1`. */
@@ -37,13 +58,6 @@ export interface Options {
   readonly headers?: { readonly [name: string]: string } | undefined
   /** Whether images may be sent as addresses; default yes. */
   readonly imageUrls?: boolean | undefined
-  /** Whether the server takes `stream_options` (default yes); without it usage is what the server tells anyway. */
-  readonly usageOption?: boolean | undefined
-  /**
-   * How the server takes a grammar (see `Agent.grammar`): `gbnf` as llama.cpp does, `structured_outputs` or
-   * `structural_tag` as vLLM does, `json_schema` as hosted services do. Not at all unless said.
-   */
-  readonly grammar?: Chat.GrammarForm | undefined
 }
 
 /**
@@ -52,14 +66,12 @@ export interface Options {
  * @category models
  * @since 0.1.0
  */
-export interface Host {
+export interface Host extends Habits {
   readonly baseUrl: string
   /** The variable of its key. */
   readonly variable: string
-  readonly usageOption?: boolean
   /** Whether it may do without a key, as a server on this machine does. */
   readonly keyless?: boolean
-  readonly grammar?: Chat.GrammarForm
 }
 
 /**
@@ -70,13 +82,16 @@ export interface Host {
  */
 export const hosts: ReadonlyMap<string, Host> = new Map<string, Host>([
   ["baseten", { baseUrl: "https://inference.baseten.co/v1", variable: "BASETEN_API_KEY" }],
-  ["cerebras", { baseUrl: "https://api.cerebras.ai/v1", variable: "CEREBRAS_API_KEY" }],
+  ["cerebras", { baseUrl: "https://api.cerebras.ai/v1", variable: "CEREBRAS_API_KEY", returnsThinking: "reasoning" }],
   ["cohere", { baseUrl: "https://api.cohere.ai/compatibility/v1", variable: "COHERE_API_KEY", usageOption: false }],
   ["deepinfra", { baseUrl: "https://api.deepinfra.com/v1/openai", variable: "DEEPINFRA_API_KEY" }],
   ["deepseek", { baseUrl: "https://api.deepseek.com", variable: "DEEPSEEK_API_KEY" }],
   ["fireworks", { baseUrl: "https://api.fireworks.ai/inference/v1", variable: "FIREWORKS_API_KEY" }],
-  ["groq", { baseUrl: "https://api.groq.com/openai/v1", variable: "GROQ_API_KEY" }],
-  ["mistral", { baseUrl: "https://api.mistral.ai/v1", variable: "MISTRAL_API_KEY", usageOption: false }],
+  ["groq", { baseUrl: "https://api.groq.com/openai/v1", variable: "GROQ_API_KEY", returnsThinking: false }],
+  [
+    "mistral",
+    { baseUrl: "https://api.mistral.ai/v1", variable: "MISTRAL_API_KEY", usageOption: false, returnsThinking: false }
+  ],
   ["perplexity", { baseUrl: "https://api.perplexity.ai", variable: "PERPLEXITY_API_KEY", usageOption: false }],
   ["togetherai", { baseUrl: "https://api.together.xyz/v1", variable: "TOGETHER_API_KEY" }],
   ["vercel", { baseUrl: "https://api.v0.dev/v1", variable: "VERCEL_API_KEY", usageOption: false }],
@@ -116,7 +131,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       alwaysLists: false,
       usageOption: options.usageOption ?? true,
       grammar: options.grammar,
-      returnsThinking: true,
+      returnsThinking: options.returnsThinking ?? "reasoning_content",
       isReasoner: () => false
     }
     const encode = encoder(
@@ -160,8 +175,7 @@ export const fromConfig = (
   fromEnvironment({
     key: () => (host.keyless === true ? findKey([host.variable]) : requireKey(name, [host.variable])),
     address: `${name.toUpperCase()}_BASE_URL`,
-    make: ({ apiKey, baseUrl = host.baseUrl }) =>
-      make({ name, apiKey, baseUrl, usageOption: host.usageOption, grammar: host.grammar })
+    make: ({ apiKey, baseUrl = host.baseUrl }) => make({ ...host, name, apiKey, baseUrl })
   })
 
 /**

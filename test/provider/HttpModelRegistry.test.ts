@@ -1,12 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
+import * as Content from "../../src/Content.ts"
 import { ModelRegistry } from "../../src/ModelRegistry.ts"
 import { HttpModelRegistry } from "../../src/provider/index.ts"
 import { MockProvider } from "../../src/testing/index.ts"
-import { read, request, stub } from "../support/provider.ts"
+import { message, read, request, stub } from "../support/provider.ts"
 
 const reply = `data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n`
 const http = () => stub(() => Effect.succeed(new Response(reply)))
+
+const tool = { name: "add", description: "Adds", inputSchema: { type: "object" } } as const
 
 const configured = (layer: typeof HttpModelRegistry.layer, client: ReturnType<typeof http>, env: object) =>
   layer.pipe(Layer.provide(client.layer), Layer.provide(ConfigProvider.layer(ConfigProvider.fromUnknown(env))))
@@ -74,6 +77,37 @@ describe("HttpModelRegistry", () => {
         const there = yield* asked({ [`${prefix}_BASE_URL`]: "http://gpu.test/v1", [`${prefix}_API_KEY`]: "k-1" })
         assert.strictEqual(there?.url, "http://gpu.test/v1/chat/completions")
         assert.strictEqual(there?.headers["authorization"], "Bearer k-1")
+      })
+    )
+  }
+
+  for (const [name, field] of [
+    ["deepseek", { reasoning_content: "Hm." }],
+    ["cerebras", { reasoning: "Hm." }],
+    ["groq", {}],
+    ["mistral", {}]
+  ] as const) {
+    it.effect(`gives a model of ${name} its thinking back beside its calls only where that is taken`, () =>
+      Effect.gen(function* () {
+        const client = http()
+        const env = { [`${name.toUpperCase()}_API_KEY`]: "k-1" }
+        const { model, provider } = yield* Effect.provide(
+          resolve(`${name}/m`),
+          configured(HttpModelRegistry.layer, client, env)
+        )
+        const thought = Content.thinking("Hm.", { origin: { provider: name, model: "m" } })
+        const messages = [message("assistant", thought, Content.toolUse("abcdefghi", "add", { a: 1 }))]
+        yield* read(provider.stream(request({ model, messages, tools: [tool] })))
+        assert.deepInclude(client.asked[0]?.body as object, {
+          messages: [
+            {
+              role: "assistant",
+              content: null,
+              tool_calls: [{ id: "abcdefghi", type: "function", function: { name: "add", arguments: '{"a":1}' } }],
+              ...field
+            }
+          ]
+        })
       })
     )
   }

@@ -26,6 +26,9 @@ import { promptTokens } from "./usage.ts"
  */
 export type GrammarForm = "gbnf" | "structured_outputs" | "structural_tag" | "json_schema"
 
+/** The names under which servers tell thinking and take it back. */
+export type ThinkingField = "reasoning_content" | "reasoning"
+
 /** How one server wants its requests. */
 export interface Dialect {
   readonly name: string
@@ -35,8 +38,8 @@ export interface Dialect {
   readonly usageOption: boolean
   /** How it takes a grammar, if it does. */
   readonly grammar: GrammarForm | undefined
-  /** Gets its own thinking back next to its calls. */
-  readonly returnsThinking: boolean
+  /** Where it gets its own thinking back next to its calls, if it takes it. */
+  readonly returnsThinking: ThinkingField | false
   /** Whether a model is of the kind that takes no sampling options. */
   readonly isReasoner: (modelId: string) => boolean
 }
@@ -90,7 +93,9 @@ const toMessage = (dialect: Dialect, message: Message, pieces: ReadonlyArray<Pie
     role: "assistant",
     content: isEmpty ? null : content,
     tool_calls: calls,
-    ...(dialect.returnsThinking && thoughts.length > 0 ? { reasoning_content: thoughts.join("") } : {})
+    ...(dialect.returnsThinking !== false && thoughts.length > 0
+      ? { [dialect.returnsThinking]: thoughts.join("") }
+      : {})
   }
 }
 
