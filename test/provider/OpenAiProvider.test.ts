@@ -159,9 +159,93 @@ describe("OpenAiProvider, reading", () => {
         callsOf(zero.parts).map((part) => part.name),
         ["add", "sub"]
       )
+      const head = (name: string) => delta({ tool_calls: [{ index: 0, id: "0", function: { name, arguments: "" } }] })
+      const empty = yield* reading(head("add"), head("sub"), delta({}, "stop"))
+      assert.deepStrictEqual(
+        callsOf(empty.parts).map((part) => part.name),
+        ["add", "sub"]
+      )
       const bare = yield* reading(call({}, "add"), call({}, "sub"), delta({}, "stop"))
       assert.strictEqual(callsOf(bare.parts).length, 2)
       assert.strictEqual(finishOf(bare.parts)?.reason, "tool-calls")
+    })
+  )
+
+  type Fragment = readonly [id: string | undefined, name: string | undefined, arguments: string, index?: number]
+  const fragment = ([id, name, params, index]: Fragment) => ({ index, id, function: { name, arguments: params } })
+  const fragments = (...list: ReadonlyArray<Fragment>) => list.map((given) => delta({ tool_calls: [fragment(given)] }))
+
+  for (const [what, chunks] of [
+    ["one id for both, at one index", fragments(["0", "a", '{"p":1}', 0], ["0", "b", '{"q":2}', 0])],
+    ["no ids, at one index", fragments([undefined, "a", '{"p":1}', 0], [undefined, "b", '{"q":2}', 0])],
+    [
+      "no ids, at one index, the second name before its arguments",
+      fragments([undefined, "a", '{"p":1}', 0], [undefined, "b", "", 0], [undefined, undefined, '{"q":2}', 0])
+    ],
+    [
+      "one id for both, in one chunk",
+      [delta({ tool_calls: [fragment(["x", "a", '{"p":1}']), fragment(["x", "b", '{"q":2}'])] })]
+    ],
+    [
+      "their ids in every fragment, mixed",
+      fragments(["x", "a", '{"p"'], ["y", "b", '{"q"'], ["x", undefined, ":1}"], ["y", undefined, ":2}"])
+    ],
+    [
+      "their names in every fragment",
+      fragments(
+        ["x", "a", '{"p"', 0],
+        ["x", "a", ":1}", 0],
+        ["x", "a", "", 0],
+        ["x", "b", '{"q"', 0],
+        ["x", "b", ":2}", 0]
+      )
+    ],
+    [
+      "their names last",
+      fragments(
+        ["x", undefined, '{"p":', 0],
+        [undefined, "a", "1}", 0],
+        ["y", undefined, "", 1],
+        ["y", "b", '{"q":2}', 1]
+      )
+    ]
+  ] as const) {
+    it.effect(`tells two calls apart that come with ${what} (R-24)`, () =>
+      Effect.gen(function* () {
+        const { parts } = yield* reading(...chunks, delta({}, "tool_calls"))
+        assert.deepStrictEqual(
+          callsOf(parts).map((call) => [call.name, call.params]),
+          [
+            ["a", { p: 1 }],
+            ["b", { q: 2 }]
+          ]
+        )
+        const told = parts.flatMap((part) => (part.type === "tool-params-start" ? [part.name] : []))
+        assert.deepStrictEqual(told, ["a", "b"])
+      })
+    )
+  }
+
+  it.effect("reads every item of a whole reply as a call of its own, whatever its id (R-24)", () =>
+    Effect.gen(function* () {
+      const calls: ReadonlyArray<Fragment> = [
+        ["x", "a", '{"p":1}'],
+        ["x", "a", '{"p":2}'],
+        [undefined, "a", "{"]
+      ]
+      const message = { role: "assistant", content: null, tool_calls: calls.map(fragment) }
+      const whole = JSON.stringify({ choices: [{ index: 0, message, finish_reason: "tool_calls" }] })
+      const http = stub(() => Effect.succeed(new Response(whole)))
+      const provider = yield* Effect.provide(vendor("openai")({}), http.layer)
+      const { parts } = yield* read(provider.stream(request()))
+      assert.deepStrictEqual(
+        callsOf(parts).map((call) => [call.id, call.params]),
+        [
+          ["x", { p: 1 }],
+          ["x#2", { p: 2 }],
+          ["call_2", "{"]
+        ]
+      )
     })
   )
 

@@ -167,7 +167,7 @@ export const decoder = (reply: Reply): Decoder => {
   const finish = (given: FinishReason) =>
     reply.finish(refused ? "content-filter" : given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
 
-  const say = (message: Fields | undefined) => {
+  const say = (message: Fields | undefined, isWhole: boolean) => {
     thoughtOf(reply, message)
     speak(reply, message?.["content"])
     const refusal = text(message, "refusal")
@@ -176,7 +176,7 @@ export const decoder = (reply: Reply): Decoder => {
       reply.text(refusal)
     }
     if (message?.["tool_calls"] !== undefined)
-      list(message, "tool_calls").forEach((call) => readCall(reply, turns, call))
+      list(message, "tool_calls").forEach((call) => readCall(reply, turns, call, isWhole))
   }
 
   const take = (chunk: Fields, key: "delta" | "message"): Fault | undefined => {
@@ -189,7 +189,7 @@ export const decoder = (reply: Reply): Decoder => {
     const choice = firstAnswer(chunk, "choices")
     if (choice === undefined) return undefined
     hasSpoken = true
-    say(fields(choice, key))
+    say(fields(choice, key), key === "message")
     const given = text(choice, "finish_reason")
     if (given !== undefined) reason = finishReason(given)
     return undefined
@@ -229,42 +229,55 @@ const speak = (reply: Reply, content: unknown) => {
 }
 
 /**
- * Reads a piece of a call.
+ * Reads a piece of a call; in a whole reply each is a call of its own.
  *
- * A piece belongs to the call of its index, unless it names another id; without
- * an index it belongs to the call of its id, or else continues the last one.
+ * A piece belongs to the call of its index, or else of its id, or else continues
+ * the last one. One with a name begins another call when its id or name is
+ * another one, or when the call before has all it needs.
  */
-const readCall = (reply: Reply, turns: Map<number, number>, piece: Fields) => {
+const readCall = (reply: Reply, turns: Map<number, number>, piece: Fields, isWhole: boolean) => {
   const target = fields(piece, "function")
   const name = text(target, "name")
   const id = text(piece, "id")
-  const key = callKey(reply, turns, count(piece, "index"), id, name)
-  if (!reply.knowsCall(key)) reply.call(key, id, name ?? "")
   const params = target?.["arguments"]
+  const hasParams = isFields(params) || (typeof params === "string" && params.trim() !== "")
+  const key = isWhole ? nextKey(reply) : callKey(reply, turns, count(piece, "index"), { id, name, hasParams })
+  if (!reply.knowsCall(key)) reply.call(key, id, name)
+  else if (name !== undefined) reply.name(key, name)
   if (typeof params === "string") reply.params(key, params)
   else if (isFields(params)) reply.input(key, params)
 }
 
-const callKey = (
-  reply: Reply,
-  turns: Map<number, number>,
-  index: number | undefined,
-  id: string | undefined,
-  name: string | undefined
-): string => {
+interface Head {
+  readonly id: string | undefined
+  readonly name: string | undefined
+  readonly hasParams: boolean
+}
+
+const callKey = (reply: Reply, turns: Map<number, number>, index: number | undefined, head: Head): string => {
   if (index === undefined) {
-    const last = reply.lastCall()
-    const continues = last !== undefined && (id === undefined ? name === undefined : id === reply.callId(last))
-    return continues ? last : `next ${reply.callCount()}`
+    const known = head.id === undefined ? reply.lastCall() : reply.keyOfId(head.id)
+    const begins =
+      known === undefined || (head.id === undefined ? head.name !== undefined : isOther(reply, known, head))
+    return begins ? nextKey(reply) : known
   }
   // Some servers give every call index 0: another id there is another call.
   const turn = turns.get(index) ?? 0
   const key = keyOf(index, turn)
-  const isOther = reply.knowsCall(key) && id !== undefined && name !== undefined && id !== reply.callId(key)
-  if (!isOther) return key
+  if (!reply.knowsCall(key) || !isOther(reply, key, head)) return key
   turns.set(index, turn + 1)
   return keyOf(index, turn + 1)
 }
+
+/** Whether a piece begins another call than the one it would belong to. */
+const isOther = (reply: Reply, key: string, { hasParams, id, name }: Head): boolean => {
+  if (name === undefined) return false
+  if (id !== undefined && id !== reply.callId(key)) return true
+  const known = reply.callName(key)
+  return (known !== undefined && known !== name) || (hasParams && reply.isWhole(key))
+}
+
+const nextKey = (reply: Reply): string => `next ${reply.callCount()}`
 
 const keyOf = (index: number, turn: number): string => (turn === 0 ? String(index) : `${index} ${turn}`)
 

@@ -30,14 +30,21 @@ export interface Reply {
   readonly thinking: (delta: string) => void
   /** Ends the thinking that is open, with what its vendor wants back. */
   readonly endThinking: (metadata: Metadata) => void
-  /** Begins a native call and gives its id; `key` tells the calls of this reply apart. */
-  readonly call: (key: string, given: string | undefined, name: string) => string
+  /** Begins a native call and gives its id; `key` tells the calls of this reply apart. Its name may follow (`name`). */
+  readonly call: (key: string, given: string | undefined, name: string | undefined) => string
+  /** Names a call that has no name yet. */
+  readonly name: (key: string, name: string) => void
   /** The key of the call last begun. */
   readonly lastCall: () => string | undefined
   readonly callCount: () => number
   readonly knowsCall: (key: string) => boolean
   /** The vendor's id of a call. */
   readonly callId: (key: string) => string | undefined
+  readonly callName: (key: string) => string | undefined
+  /** The key of the call last begun under a vendor's id. */
+  readonly keyOfId: (given: string) => string | undefined
+  /** Whether the parameters of a call are a whole object: what follows belongs to another. */
+  readonly isWhole: (key: string) => boolean
   readonly params: (key: string, fragment: string) => void
   /** The parameters of a call as a JSON value. */
   readonly input: (key: string, value: unknown) => void
@@ -48,7 +55,8 @@ export interface Reply {
 interface Call {
   readonly id: string
   readonly given: string | undefined
-  readonly name: string
+  readonly braces: Braces
+  name: string | undefined
   params: string
   isOpen: boolean
 }
@@ -57,6 +65,7 @@ interface Call {
 export const make = (limits: Limits): Reply => {
   const calls = new Map<string, Call>()
   const seen = new Map<string, number>()
+  const keys = new Map<string, string>()
   let last: string | undefined
   let open: { readonly isText: boolean; readonly id: string } | undefined
   let opened = 0
@@ -96,14 +105,20 @@ export const make = (limits: Limits): Reply => {
     return value === undefined || isDeeper(value, limits.jsonDepth) ? params : value
   }
 
+  const nameCall = (call: Call, name: string): string => {
+    size += name.length
+    call.name = name
+    reply.out.push({ type: "tool-params-start", id: call.id, name })
+    if (call.params !== "") reply.out.push({ type: "tool-params-delta", id: call.id, delta: call.params })
+    return name
+  }
+
   const endCall = (call: Call) => {
     if (!call.isOpen) return
     call.isOpen = false
+    const name = call.name ?? nameCall(call, "")
     const params = call.params.trim() === "" ? {} : read(call.params)
-    reply.out.push(
-      { type: "tool-params-end", id: call.id },
-      { type: "tool-call", id: call.id, name: call.name, params }
-    )
+    reply.out.push({ type: "tool-params-end", id: call.id }, { type: "tool-call", id: call.id, name, params })
   }
 
   const reply: Reply = {
@@ -145,23 +160,32 @@ export const make = (limits: Limits): Reply => {
     },
     call: (key, given, name) => {
       close()
-      size += name.length
-      const call: Call = { id: uniqueId(given), given, name, params: "", isOpen: true }
+      const id = uniqueId(given)
+      const call: Call = { id, given, braces: new Braces(), name: undefined, params: "", isOpen: true }
       calls.set(key, call)
+      if (given !== undefined) keys.set(given, key)
       last = key
-      reply.out.push({ type: "tool-params-start", id: call.id, name })
-      return call.id
+      if (name !== undefined) nameCall(call, name)
+      return id
+    },
+    name: (key, name) => {
+      const call = calls.get(key)
+      if (call?.isOpen === true && call.name === undefined) nameCall(call, name)
     },
     lastCall: () => last,
     callCount: () => calls.size,
     knowsCall: (key) => calls.has(key),
     callId: (key) => calls.get(key)?.given,
+    callName: (key) => calls.get(key)?.name,
+    keyOfId: (given) => keys.get(given),
+    isWhole: (key) => calls.get(key)?.braces.areClosed === true,
     params: (key, fragment) => {
       const call = calls.get(key)
       if (call === undefined || !call.isOpen || fragment === "") return
       size += fragment.length
       call.params += fragment
-      reply.out.push({ type: "tool-params-delta", id: call.id, delta: fragment })
+      call.braces.push(fragment)
+      if (call.name !== undefined) reply.out.push({ type: "tool-params-delta", id: call.id, delta: fragment })
     },
     input: (key, value) => {
       if (isDeeper(value, limits.jsonDepth)) isTooDeep = true
@@ -182,6 +206,33 @@ export const make = (limits: Limits): Reply => {
     }
   }
   return reply
+}
+
+/** The braces of an object that comes in pieces; each character is looked at once. */
+class Braces {
+  #depth = 0
+  #hasBegun = false
+  #isText = false
+  #isEscaped = false
+
+  get areClosed(): boolean {
+    return this.#hasBegun && this.#depth === 0
+  }
+
+  push(piece: string): void {
+    for (let at = 0; at < piece.length; at++) {
+      const character = piece[at]
+      if (this.#isEscaped) this.#isEscaped = false
+      else if (character === "\\") this.#isEscaped = true
+      else if (character === '"') this.#isText = !this.#isText
+      else if (this.#isText) continue
+      else if (character === "}") this.#depth--
+      else if (character === "{") {
+        this.#depth++
+        this.#hasBegun = true
+      }
+    }
+  }
 }
 
 /** Arguments as text. JavaScript would write a number too large for a double as null: as a whole they are no JSON then. */
