@@ -318,6 +318,20 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
+  it.effect(
+    "hears a server that streams messages instead of deltas, but not twice one that repeats the whole at its end",
+    () =>
+      Effect.gen(function* () {
+        const piece = (content: string, finish_reason: string | null = null) => ({
+          choices: [{ index: 0, message: { role: "assistant", content }, finish_reason }]
+        })
+        assert.strictEqual((yield* reading(piece("Hel"), piece("lo", "stop"), "[DONE]")).text, "Hello")
+        const whole = { object: "chat.completion", ...piece("Hello", "stop") }
+        assert.strictEqual((yield* reading(delta({ content: "Hello" }), whole, "[DONE]")).text, "Hello")
+        assert.strictEqual((yield* reading(whole, "[DONE]")).text, "Hello")
+      })
+  )
+
   it.effect("does not vouch for a reply whose end gave no reason (R-10)", () =>
     Effect.gen(function* () {
       const { parts } = yield* reading(delta({ content: "x" }), "[DONE]")

@@ -162,6 +162,7 @@ export const decoder = (reply: Reply): Decoder => {
   let refused = false
   let isKnown = false
   let hasSpoken = false
+  let hasDeltas = false
   const turns = new Map<number, number>()
 
   const finish = (given: FinishReason) =>
@@ -179,7 +180,7 @@ export const decoder = (reply: Reply): Decoder => {
       list(message, "tool_calls").forEach((call) => readCall(reply, turns, call, isWhole))
   }
 
-  const take = (chunk: Fields, key: "delta" | "message"): Fault | undefined => {
+  const take = (chunk: Fields, isWhole: boolean): Fault | undefined => {
     if ((chunk["error"] !== undefined && chunk["error"] !== null) || chunk["object"] === "error") return inStream(chunk)
     if (!isKnown) {
       isKnown = true
@@ -189,17 +190,21 @@ export const decoder = (reply: Reply): Decoder => {
     const choice = firstAnswer(chunk, "choices")
     if (choice === undefined) return undefined
     hasSpoken = true
-    say(fields(choice, key), key === "message")
+    const delta = fields(choice, "delta")
+    // Some servers stream messages instead of deltas, others end their deltas with a message of all that was said.
+    const message = hasDeltas ? undefined : fields(choice, "message")
+    say(isWhole ? message : (delta ?? message), isWhole)
+    hasDeltas ||= delta !== undefined
     const given = text(choice, "finish_reason")
     if (given !== undefined) reason = finishReason(given)
     return undefined
   }
 
   return {
-    event: (chunk) => take(chunk, "delta"),
+    event: (chunk) => take(chunk, false),
     failed: inStream,
     whole: (completion) => {
-      const fault = take(completion, "message")
+      const fault = take(completion, true)
       if (fault === undefined && hasSpoken) finish(reason ?? "unknown")
       return fault
     },
