@@ -11,12 +11,12 @@ import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
-import type { Json, JsonObject } from "../internal/json.ts"
+import type { JsonObject } from "../internal/json.ts"
 import type { ProviderUnavailable } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
-import { assemble, endpoint, extras } from "./internal/body.ts"
+import { assemble, endpoint, extras, laidOver, type Settings } from "./internal/body.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
 import { offer } from "./internal/offer.ts"
@@ -179,8 +179,9 @@ const toPart = (piece: Extract<Piece, { readonly kind: "text" | "media" }>): Jso
 
 const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string => {
   const { generation } = request
+  const own = extras(request, name)
   const system = messages.map((message) => message.system).filter((text) => text !== "")
-  const config: { readonly [key: string]: Json | undefined } = {
+  const config: Settings = {
     temperature: generation.temperature,
     top_p: generation.topP,
     max_output_tokens: generation.maxTokens,
@@ -189,14 +190,12 @@ const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string =>
     thinking_level: generation.thinking?.effort,
     thinking_summaries: generation.thinking === undefined ? undefined : "auto"
   }
-  const given = Object.entries(config).filter((entry): entry is [string, Json] => entry[1] !== undefined)
   return assemble(
     {
       model: request.model.id,
       stream: true,
       store: false,
       system_instruction: system.length === 0 ? undefined : system.join("\n\n"),
-      generation_config: given.length === 0 ? undefined : Object.fromEntries(given),
       tools:
         request.tools.length === 0
           ? undefined
@@ -206,7 +205,8 @@ const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string =>
               description: tool.description,
               parameters: tool.inputSchema
             })),
-      ...extras(request, name)
+      ...own,
+      generation_config: laidOver(config, own["generation_config"])
     },
     "input",
     messages.flatMap((message) => message.steps)

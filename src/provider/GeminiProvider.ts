@@ -16,7 +16,7 @@ import type { ProviderUnavailable } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
-import { assemble, endpoint, extras } from "./internal/body.ts"
+import { assemble, endpoint, extras, laidOver, type Settings } from "./internal/body.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
 import { offer } from "./internal/offer.ts"
@@ -161,10 +161,11 @@ const toParts = (piece: Piece, signatures: ReadonlyMap<string, string>): Readonl
 
 const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string => {
   const { generation } = request
+  const own = extras(request, name)
   const system = messages
     .filter((message) => message.role === "system" && message.text !== "")
     .map((message): Json => ({ text: message.text }))
-  const config: { readonly [key: string]: Json | undefined } = {
+  const config: Settings = {
     temperature: generation.temperature,
     topP: generation.topP,
     maxOutputTokens: generation.maxTokens,
@@ -172,11 +173,9 @@ const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string 
     seed: generation.seed,
     thinkingConfig: thinkingConfig(request)
   }
-  const given = Object.entries(config).filter((entry): entry is [string, Json] => entry[1] !== undefined)
   return assemble(
     {
       systemInstruction: system.length === 0 ? undefined : { parts: system },
-      generationConfig: given.length === 0 ? undefined : Object.fromEntries(given),
       tools:
         request.tools.length === 0
           ? undefined
@@ -189,7 +188,8 @@ const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string 
                 }))
               }
             ],
-      ...extras(request, name)
+      ...own,
+      generationConfig: laidOver(config, own["generationConfig"])
     },
     "contents",
     toContents(messages)

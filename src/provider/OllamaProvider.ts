@@ -17,7 +17,7 @@ import type { Json, JsonObject } from "../internal/json.ts"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason } from "../StreamPart.ts"
-import { assemble, endpoint, extras, functions } from "./internal/body.ts"
+import { assemble, endpoint, extras, functions, laidOver } from "./internal/body.ts"
 import { findKey, fromEnvironment, layerOf } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
 import { offer } from "./internal/offer.ts"
@@ -163,6 +163,7 @@ const toCalls = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Json> => {
 
 const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>): string => {
   const { generation } = request
+  const own = extras(request, name)
   const options = {
     temperature: generation.temperature,
     top_p: generation.topP,
@@ -174,22 +175,16 @@ const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>
     {
       model: request.model.id,
       stream: true,
-      options: Object.values(options).every((value) => value === undefined) ? undefined : json(options),
       tools: functions(request),
       // Beside tools a server would have to choose between the two.
       format:
         request.tools.length === 0 && request.grammar !== undefined ? Grammar.jsonSchemaOf(request.grammar) : undefined,
-      ...extras(request, name)
+      ...own,
+      options: laidOver(options, own["options"])
     },
     "messages",
     messages.flat()
   )
-}
-
-const json = (options: { readonly [key: string]: Json | undefined }): JsonObject => {
-  const given: Record<string, Json> = {}
-  for (const [key, value] of Object.entries(options)) if (value !== undefined) given[key] = value
-  return given
 }
 
 // ---------------------------------------------------------------- the reply

@@ -61,6 +61,22 @@ describe("GeminiProvider", () => {
     })
   )
 
+  it.effect("lays settings of its own over those of every vendor, one by one", () =>
+    Effect.gen(function* () {
+      const extra = {
+        google: { generationConfig: { topK: 5, seed: 2 } },
+        "google-interactions": { generation_config: { top_k: 5, seed: 2 } }
+      }
+      const ask = request({ generation: { maxTokens: 9, seed: 1, extra } })
+      assert.deepInclude(yield* bodyOf("google", ask), {
+        generationConfig: { maxOutputTokens: 9, topK: 5, seed: 2 }
+      })
+      assert.deepInclude(yield* bodyOf("google-interactions", ask), {
+        generation_config: { max_output_tokens: 9, top_k: 5, seed: 2 }
+      })
+    })
+  )
+
   it.effect("gives the signature of a call back with that call", () =>
     Effect.gen(function* () {
       const call = { functionCall: { name: "add", args: { x: 1 } }, thoughtSignature: "sig" }

@@ -50,6 +50,14 @@ describe("OllamaProvider, asking", () => {
     })
   )
 
+  it.effect("lays options of its own over those of every vendor, one by one", () =>
+    Effect.gen(function* () {
+      const extra = { ollama: { options: { num_ctx: 16_384, seed: 2 }, keep_alive: "10m" } }
+      const body = yield* bodyOf("ollama", request({ generation: { temperature: 0.2, seed: 1, extra } }))
+      assert.deepInclude(body, { options: { temperature: 0.2, seed: 2, num_ctx: 16_384 }, keep_alive: "10m" })
+    })
+  )
+
   it.effect("sends a JSON Schema as format, but not beside tools", () =>
     Effect.gen(function* () {
       const grammar: ReplyGrammar = { _tag: "Json", schema: { type: "object" } }

@@ -6,7 +6,7 @@
  *
  * @since 0.1.0
  */
-import type { Json, JsonObject } from "../../internal/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../internal/json.ts"
 import type { Request } from "../../Provider.ts"
 import { isFields } from "./read.ts"
 
@@ -17,6 +17,13 @@ export type Settings = { readonly [key: string]: Json | undefined }
 export const extras = (request: Request, provider: string): JsonObject => {
   const own = request.generation.extra?.[provider]
   return own !== undefined && isFields(own) ? own : {}
+}
+
+/** Settings that share a field of a request, and over them what the vendor's own options say there; absent when none is set. */
+export const laidOver = (ours: Settings, own: Json | undefined): Json | undefined => {
+  if (own !== undefined && !isJsonObject(own)) return own
+  const given = Object.entries({ ...ours, ...own }).filter((entry): entry is [string, Json] => entry[1] !== undefined)
+  return given.length === 0 ? undefined : Object.fromEntries(given)
 }
 
 /** The tools of a request as functions of a chat; nothing where there are none. */
