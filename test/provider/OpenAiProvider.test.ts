@@ -297,6 +297,26 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
+  it.effect("counts reasoning as output also where it is told beside the completion, as xAI does", () =>
+    Effect.gen(function* () {
+      const counted = (total_tokens: number) =>
+        Effect.map(
+          reading(delta({ content: "x" }, "stop"), {
+            choices: [],
+            usage: {
+              prompt_tokens: 168,
+              completion_tokens: 342,
+              total_tokens,
+              completion_tokens_details: { reasoning_tokens: 128 }
+            }
+          }),
+          ({ parts }) => finishOf(parts)?.usage.outputTokens
+        )
+      assert.deepStrictEqual(yield* counted(168 + 342 + 128), { total: 470, reasoning: 128 })
+      assert.deepStrictEqual(yield* counted(168 + 342), { total: 342, reasoning: 128 })
+    })
+  )
+
   it.effect("hears the first of several answers only, however they are mixed (BP-109)", () =>
     Effect.gen(function* () {
       const other = (delta: object, finish_reason: string | null = null) => ({

@@ -16,7 +16,7 @@ import { assemble, extras, functions, type Settings } from "./body.ts"
 import { type Fault, statusReason } from "./fault.ts"
 import type { Decoder } from "./frames.ts"
 import { type MediaPiece, type Piece, standIn, spoken, textOf } from "./pieces.ts"
-import { count, type Fields, fields, firstAnswer, isFields, list, string, text } from "./read.ts"
+import { count, type Fields, fields, firstAnswer, isFields, list, string, sum, text } from "./read.ts"
 import type { Reply } from "./reply.ts"
 import { promptTokens } from "./usage.ts"
 
@@ -306,15 +306,17 @@ const finishReason = (given: string): FinishReason => {
 }
 
 const toUsage = (usage: Fields | undefined): ReportedUsage => {
-  const total = count(usage, "prompt_tokens")
+  const prompt = count(usage, "prompt_tokens")
   const cacheRead =
     count(fields(usage, "prompt_tokens_details"), "cached_tokens") ?? count(usage, "prompt_cache_hit_tokens")
+  const completion = count(usage, "completion_tokens")
+  const reasoning = count(fields(usage, "completion_tokens_details"), "reasoning_tokens")
+  // Some servers count reasoning beside the completion, most within it: the total tells.
+  const both = sum(completion, reasoning)
+  const isBeside = both !== undefined && sum(prompt, both) === count(usage, "total_tokens")
   return {
-    inputTokens: promptTokens(total, cacheRead),
-    outputTokens: {
-      total: count(usage, "completion_tokens"),
-      reasoning: count(fields(usage, "completion_tokens_details"), "reasoning_tokens")
-    }
+    inputTokens: promptTokens(prompt, cacheRead),
+    outputTokens: { total: isBeside ? both : completion, reasoning }
   }
 }
 
