@@ -39,6 +39,10 @@ export interface Habits {
    * and `false` for a server that refuses it.
    */
   readonly returnsThinking?: Chat.ThinkingField | false | undefined
+  /** What the server calls the seed; default `seed`. */
+  readonly seedName?: string | undefined
+  /** Whether the server takes only ids of calls of nine letters and digits; default no. */
+  readonly shortIds?: boolean | undefined
 }
 
 /**
@@ -90,7 +94,14 @@ export const hosts: ReadonlyMap<string, Host> = new Map<string, Host>([
   ["groq", { baseUrl: "https://api.groq.com/openai/v1", variable: "GROQ_API_KEY", returnsThinking: false }],
   [
     "mistral",
-    { baseUrl: "https://api.mistral.ai/v1", variable: "MISTRAL_API_KEY", usageOption: false, returnsThinking: false }
+    {
+      baseUrl: "https://api.mistral.ai/v1",
+      variable: "MISTRAL_API_KEY",
+      usageOption: false,
+      returnsThinking: false,
+      seedName: "random_seed",
+      shortIds: true
+    }
   ],
   ["perplexity", { baseUrl: "https://api.perplexity.ai", variable: "PERPLEXITY_API_KEY", usageOption: false }],
   ["togetherai", { baseUrl: "https://api.together.xyz/v1", variable: "TOGETHER_API_KEY" }],
@@ -131,6 +142,8 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       alwaysLists: false,
       usageOption: options.usageOption ?? true,
       grammar: options.grammar,
+      seedName: options.seedName ?? "seed",
+      shortIds: options.shortIds ?? false,
       returnsThinking: options.returnsThinking ?? "reasoning_content",
       isReasoner: () => false
     }

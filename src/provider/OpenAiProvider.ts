@@ -102,5 +102,7 @@ const dialect: Chat.Dialect = {
   usageOption: true,
   grammar: "json_schema",
   returnsThinking: false,
+  seedName: "seed",
+  shortIds: false,
   isReasoner: (modelId) => /^(o\d|gpt-[5-9])/.test(modelId) && !modelId.includes("chat")
 }

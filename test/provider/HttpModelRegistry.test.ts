@@ -112,6 +112,40 @@ describe("HttpModelRegistry", () => {
     )
   }
 
+  it.effect("asks Mistral with its own name of the seed, and ids of nine letters and digits (R-24)", () =>
+    Effect.gen(function* () {
+      const client = http()
+      const { model, provider } = yield* Effect.provide(
+        resolve("mistral/m"),
+        configured(HttpModelRegistry.layer, client, { MISTRAL_API_KEY: "k-1" })
+      )
+      const ids = ["D681PevKs", "D681PevKs#2", "call_0", "toolu_01A09q90qw90lq917835lq9"]
+      const messages = [
+        message("assistant", ...ids.map((id) => Content.toolUse(id, "add", {}))),
+        ...ids.map((id) => message("tool", Content.toolResult(id, "1")))
+      ]
+      yield* read(provider.stream(request({ model, messages, tools: [tool], generation: { seed: 7 } })))
+      const body = client.asked[0]?.body as {
+        readonly random_seed?: number
+        readonly messages: readonly [
+          { readonly tool_calls: ReadonlyArray<{ readonly id: string }> },
+          ...ReadonlyArray<{ readonly tool_call_id: string }>
+        ]
+      }
+      assert.deepInclude(body, { random_seed: 7 })
+      assert.notProperty(body, "seed")
+      const [{ tool_calls }, ...results] = body.messages
+      const sent = tool_calls.map((call) => call.id)
+      assert.deepStrictEqual(
+        results.map((result) => result.tool_call_id),
+        sent
+      )
+      assert.strictEqual(sent[0], "D681PevKs")
+      assert.strictEqual(new Set(sent).size, 4)
+      for (const id of sent) assert.match(id, /^[A-Za-z0-9]{9}$/)
+    })
+  )
+
   it.effect("lets the caller's providers win and adds others", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make("hi")

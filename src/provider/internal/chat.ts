@@ -15,7 +15,7 @@ import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
 import { assemble, extras, functions, type Settings } from "./body.ts"
 import { type Fault, statusReason } from "./fault.ts"
 import type { Decoder } from "./frames.ts"
-import { type MediaPiece, type Piece, standIn, spoken, textOf } from "./pieces.ts"
+import { type MediaPiece, type Piece, shortId, standIn, spoken, textOf } from "./pieces.ts"
 import { count, type Fields, fields, firstAnswer, isFields, list, string, sum, text } from "./read.ts"
 import type { Reply } from "./reply.ts"
 import { promptTokens } from "./usage.ts"
@@ -40,6 +40,9 @@ export interface Dialect {
   readonly grammar: GrammarForm | undefined
   /** Where it gets its own thinking back next to its calls, if it takes it. */
   readonly returnsThinking: ThinkingField | false
+  readonly seedName: string
+  /** Takes only ids of calls of nine letters and digits (Mistral). */
+  readonly shortIds: boolean
   /** Whether a model is of the kind that takes no sampling options. */
   readonly isReasoner: (modelId: string) => boolean
 }
@@ -58,7 +61,7 @@ export const toMessages =
         rest.push(piece)
         continue
       }
-      written.push({ role: "tool", tool_call_id: piece.id, content: textOf(piece.pieces, "\n") })
+      written.push({ role: "tool", tool_call_id: idOf(dialect, piece), content: textOf(piece.pieces, "\n") })
       // A result takes text only: what it shows follows in a message of the user.
       seen.push(...piece.pieces.filter((inner) => inner.kind === "media"))
     }
@@ -81,7 +84,7 @@ const toMessage = (dialect: Dialect, message: Message, pieces: ReadonlyArray<Pie
     if (piece.kind === "thought") thoughts.push(piece.text)
     if (piece.kind === "call") {
       calls.push({
-        id: piece.id,
+        id: idOf(dialect, piece),
         type: "function",
         function: { name: piece.name, arguments: JSON.stringify(piece.input) }
       })
@@ -98,6 +101,8 @@ const toMessage = (dialect: Dialect, message: Message, pieces: ReadonlyArray<Pie
       : {})
   }
 }
+
+const idOf = (dialect: Dialect, { id }: { readonly id: string }): string => (dialect.shortIds ? shortId(id) : id)
 
 const toContent = (dialect: Dialect, pieces: ReadonlyArray<Piece>): Json => {
   if (!dialect.alwaysLists && pieces.every((piece) => piece.kind !== "media")) return textOf(pieces)
@@ -129,7 +134,7 @@ export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArr
       max_tokens: isReasoner ? undefined : generation.maxTokens,
       max_completion_tokens: isReasoner ? generation.maxTokens : undefined,
       stop: isReasoner ? undefined : generation.stopSequences,
-      seed: generation.seed,
+      [dialect.seedName]: generation.seed,
       reasoning_effort: generation.thinking?.effort,
       tools: functions(request),
       ...constraint(dialect, request),

@@ -102,6 +102,9 @@ export const wireId = (id: string): string => (wireIdShape.test(id) ? id : `call
 
 const wireIdShape = /^[A-Za-z0-9_-]{1,40}$/
 
+/** An id in nine letters and digits: the same id always becomes the same. */
+export const shortId = (id: string): string => (/^[A-Za-z0-9]{9}$/.test(id) ? id : hash(id).slice(0, 9))
+
 // FNV-1a, twice with different seeds: enough to keep the calls of one conversation apart.
 const hash = (text: string): string => {
   let a = 0x811c9dc5
