@@ -43,6 +43,11 @@ export interface Habits {
   readonly seedName?: string | undefined
   /** Whether the server takes only ids of calls of nine letters and digits; default no. */
   readonly shortIds?: boolean | undefined
+  /**
+   * Whether a model with the name of one of OpenAI's reasoners (`gpt-5`, `o4-mini`) is asked as one: with
+   * `max_completion_tokens` and without sampling options; default no.
+   */
+  readonly reasoners?: boolean | undefined
 }
 
 /**
@@ -145,7 +150,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       seedName: options.seedName ?? "seed",
       shortIds: options.shortIds ?? false,
       returnsThinking: options.returnsThinking ?? "reasoning_content",
-      isReasoner: () => false
+      reasoners: options.reasoners ?? false
     }
     const encode = encoder(
       { provider: name, media: ["image"], urls: options.imageUrls ?? true },
@@ -194,6 +199,8 @@ export const fromConfig = (
 /**
  * OpenAI's models on Azure: `AZURE_API_KEY` with `AZURE_RESOURCE_NAME` or `AZURE_BASE_URL`.
  *
+ * Whether a deployment is a reasoner its name tells, so one of `gpt-5` should begin with that.
+ *
  * @category constructors
  * @since 0.1.0
  */
@@ -206,7 +213,7 @@ export const azureFromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, 
     if (baseUrl === undefined) {
       return yield* new ProviderUnavailable({ provider: "azure", variable: "AZURE_RESOURCE_NAME" })
     }
-    return yield* make({ name: "azure", apiKey, keyHeader: "api-key", baseUrl })
+    return yield* make({ name: "azure", apiKey, keyHeader: "api-key", baseUrl, reasoners: true })
   })
 
 /**

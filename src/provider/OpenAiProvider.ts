@@ -104,5 +104,5 @@ const dialect: Chat.Dialect = {
   returnsThinking: false,
   seedName: "seed",
   shortIds: false,
-  isReasoner: (modelId) => /^(o\d|gpt-[5-9])/.test(modelId) && !modelId.includes("chat")
+  reasoners: true
 }

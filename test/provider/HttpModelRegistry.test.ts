@@ -54,6 +54,31 @@ describe("HttpModelRegistry", () => {
     })
   )
 
+  it.effect("asks a reasoner on Azure as OpenAI is asked: its own limit, no sampling options (W-18)", () =>
+    Effect.gen(function* () {
+      const client = http()
+      const env = { AZURE_API_KEY: "k-1", AZURE_RESOURCE_NAME: "team" }
+      for (const id of ["gpt-5", "o4-mini", "gpt-4o"]) {
+        const { model, provider } = yield* Effect.provide(
+          resolve(`azure/${id}`),
+          configured(HttpModelRegistry.layer, client, env)
+        )
+        yield* read(provider.stream(request({ model, generation: { temperature: 0.2, maxTokens: 50 } })))
+      }
+      const settings = client.asked.map(({ body }) =>
+        Object.entries(body as object).filter(([name]) => /temperature|max/.test(name))
+      )
+      assert.deepStrictEqual(settings, [
+        [["max_completion_tokens", 50]],
+        [["max_completion_tokens", 50]],
+        [
+          ["temperature", 0.2],
+          ["max_tokens", 50]
+        ]
+      ])
+    })
+  )
+
   for (const [name, url, field] of [
     ["llamacpp", "http://localhost:8080/v1", { grammar: 'root ::= "x"' }],
     ["vllm", "http://localhost:8000/v1", { structured_outputs: { grammar: 'root ::= "x"' } }],

@@ -43,8 +43,8 @@ export interface Dialect {
   readonly seedName: string
   /** Takes only ids of calls of nine letters and digits (Mistral). */
   readonly shortIds: boolean
-  /** Whether a model is of the kind that takes no sampling options. */
-  readonly isReasoner: (modelId: string) => boolean
+  /** Has OpenAI's models, of which reasoners take another limit and no sampling options. */
+  readonly reasoners: boolean
 }
 
 // ---------------------------------------------------------------- the request
@@ -123,7 +123,7 @@ const toPart = (piece: MediaPiece): Json => {
 /** The JSON text of a request. */
 export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArray<ReadonlyArray<string>>): string => {
   const { generation, model } = request
-  const isReasoner = dialect.isReasoner(model.id)
+  const isReasoner = dialect.reasoners && /^(o\d|gpt-[5-9])/.test(model.id) && !model.id.includes("chat")
   return assemble(
     {
       model: model.id,
