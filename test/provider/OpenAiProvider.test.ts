@@ -352,6 +352,21 @@ describe("OpenAiProvider, reading", () => {
       })
   )
 
+  for (const [reason, ...words] of [
+    ["stop", "stop", "STOP", "eos", "eos_token", "end_turn", "stop_sequence"],
+    ["length", "length", "max_tokens", "MAX_TOKENS", "model_length"],
+    ["other", "insufficient_system_resource"]
+  ] as const) {
+    it.effect(`takes ${words.join(", ")} for ${reason} (AC-4)`, () =>
+      Effect.gen(function* () {
+        for (const word of words) {
+          const { parts } = yield* reading(delta({ content: "x" }), delta({}, word), "[DONE]")
+          assert.strictEqual(finishOf(parts)?.reason, reason)
+        }
+      })
+    )
+  }
+
   it.effect("does not vouch for a reply whose end gave no reason (R-10)", () =>
     Effect.gen(function* () {
       const { parts } = yield* reading(delta({ content: "x" }), "[DONE]")

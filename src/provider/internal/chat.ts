@@ -292,13 +292,19 @@ const nextKey = (reply: Reply): string => `next ${reply.callCount()}`
 const keyOf = (index: number, turn: number): string => (turn === 0 ? String(index) : `${index} ${turn}`)
 
 const finishReason = (given: string): FinishReason => {
-  switch (given) {
+  switch (given.toLowerCase()) {
     case "stop":
+    case "stop_sequence":
+    case "end_turn":
     case "eos":
+    case "eos_token":
       return "stop"
     case "length":
+    case "max_tokens":
+    case "model_length":
       return "length"
     case "tool_calls":
+    case "tool_use":
     case "function_call":
       return "tool-calls"
     case "content_filter":
