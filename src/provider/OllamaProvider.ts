@@ -2,8 +2,8 @@
  * Ollama, local or hosted, over its own chat format of JSON lines.
  *
  * A message is one string with its images beside it; images must be bytes, so
- * an address becomes a text in its place (BP-106). A server that loads a large model
- * first may need more time to answer than the limit `headersMs` gives.
+ * an address becomes a text in its place (BP-106). A server may load a large model
+ * first: it is given five minutes to begin its answer, or `Limits.headersMs` where that is more.
  *
  * @since 0.1.0
  */
@@ -67,6 +67,7 @@ export const make = (options: Options = {}): Effect.Effect<ProviderShape, never,
       stream: Exchange.stream(client, {
         ...service,
         framing: "ndjson",
+        startsSlowly: true,
         url: () => endpoint(baseUrl, "", "/api/chat"),
         body: (request) => Effect.map(encode(request), (messages) => toBody(request, messages)),
         decoder

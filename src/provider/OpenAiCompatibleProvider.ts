@@ -39,6 +39,11 @@ export interface Habits {
    * and `false` for a server that refuses it.
    */
   readonly returnsThinking?: Chat.ThinkingField | false | undefined
+  /**
+   * Whether the server may load a model before it answers, as one on this machine does: it is then given five minutes to
+   * begin, or `Limits.headersMs` where that is more; default no.
+   */
+  readonly startsSlowly?: boolean | undefined
   /** What the server calls the seed; default `seed`. */
   readonly seedName?: string | undefined
   /** Whether the server takes only ids of calls of nine letters and digits; default no. */
@@ -114,23 +119,19 @@ export const hosts: ReadonlyMap<string, Host> = new Map<string, Host>([
   ["xai", { baseUrl: "https://api.x.ai/v1", variable: "XAI_API_KEY" }]
 ])
 
+const local = { keyless: true, startsSlowly: true } as const
+
 /**
  * Servers on this machine, known by name, as in `llamacpp/qwen3`. Replies of an agent that wants it so are held to its
- * grammar (see `Agent.grammar`).
+ * grammar (see `Agent.grammar`). They are given five minutes to load a model before they answer.
  *
  * @category models
  * @since 0.1.0
  */
 export const locals: ReadonlyMap<string, Host> = new Map<string, Host>([
-  ["llamacpp", { baseUrl: "http://localhost:8080/v1", variable: "LLAMACPP_API_KEY", keyless: true, grammar: "gbnf" }],
-  [
-    "lmstudio",
-    { baseUrl: "http://localhost:1234/v1", variable: "LMSTUDIO_API_KEY", keyless: true, grammar: "json_schema" }
-  ],
-  [
-    "vllm",
-    { baseUrl: "http://localhost:8000/v1", variable: "VLLM_API_KEY", keyless: true, grammar: "structured_outputs" }
-  ]
+  ["llamacpp", { baseUrl: "http://localhost:8080/v1", variable: "LLAMACPP_API_KEY", ...local, grammar: "gbnf" }],
+  ["lmstudio", { baseUrl: "http://localhost:1234/v1", variable: "LMSTUDIO_API_KEY", ...local, grammar: "json_schema" }],
+  ["vllm", { baseUrl: "http://localhost:8000/v1", variable: "VLLM_API_KEY", ...local, grammar: "structured_outputs" }]
 ])
 
 /**
@@ -173,6 +174,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       stream: Exchange.stream(client, {
         ...service,
         framing: "sse",
+        startsSlowly: options.startsSlowly,
         url: () => endpoint(options.baseUrl, "", "/chat/completions"),
         body: (request) => Effect.map(encode(request), (messages) => Chat.toBody(dialect, request, messages)),
         decoder: Chat.decoder

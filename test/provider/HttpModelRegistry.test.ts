@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Layer } from "effect"
+import { ConfigProvider, Duration, Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import * as Content from "../../src/Content.ts"
+import { defaults, Limits } from "../../src/Limits.ts"
 import { ModelRegistry } from "../../src/ModelRegistry.ts"
 import { HttpModelRegistry } from "../../src/provider/index.ts"
 import { MockProvider } from "../../src/testing/index.ts"
@@ -170,6 +172,31 @@ describe("HttpModelRegistry", () => {
       for (const id of sent) assert.match(id, /^[A-Za-z0-9]{9}$/)
     })
   )
+
+  for (const [name, answer] of [
+    ["ollama", '{"message":{"content":"x"},"done":true}\n'],
+    ["llamacpp", reply],
+    ["lmstudio", reply],
+    ["vllm", reply]
+  ] as const) {
+    it.effect(`gives ${name} five minutes to load its model before it answers (BP-106)`, () =>
+      Effect.gen(function* () {
+        const after = (seconds: number) =>
+          Effect.gen(function* () {
+            const client = stub(() => Effect.delay(Effect.succeed(new Response(answer)), Duration.seconds(seconds)))
+            const { model, provider } = yield* Effect.provide(
+              resolve(`${name}/m`),
+              configured(HttpModelRegistry.layer, client, {})
+            )
+            const fiber = yield* Effect.forkChild(Effect.result(read(provider.stream(request({ model })))))
+            yield* TestClock.adjust("1 hour")
+            return yield* Fiber.join(fiber)
+          }).pipe(Effect.provideService(Limits, { ...defaults, modelAttempts: 1 }))
+        assert.deepInclude(yield* after(299), { _tag: "Success" })
+        assert.deepInclude(yield* after(301), { _tag: "Failure" })
+      })
+    )
+  }
 
   it.effect("lets the caller's providers win and adds others", () =>
     Effect.gen(function* () {

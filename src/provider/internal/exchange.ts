@@ -44,6 +44,8 @@ export interface Service {
 /** What one vendor does differently. */
 export interface Vendor extends Service {
   readonly framing: Framing
+  /** Whether it may load a model before it answers: its headers get five minutes at least (BP-106). */
+  readonly startsSlowly?: boolean | undefined
   readonly url: (request: Request) => string
   /** The JSON text of the request. */
   readonly body: (request: Request) => Effect.Effect<string, ProviderError>
@@ -101,7 +103,8 @@ const begin = /*#__PURE__*/ Effect.fnUntraced(function* (
   post: HttpClientRequest.HttpClientRequest,
   limits: Limits
 ) {
-  const response = yield* send(client, post, limits)
+  const headersMs = vendor.startsSlowly === true ? Math.max(limits.headersMs, slowMs) : limits.headersMs
+  const response = yield* send(client, post, { ...limits, headersMs })
   if (!isOk(response)) return yield* refused(vendor, response, limits)
 
   const pull = yield* read(vendor, response, limits)
@@ -118,6 +121,8 @@ const begin = /*#__PURE__*/ Effect.fnUntraced(function* (
     )
   )
 })
+
+const slowMs = 300_000
 
 const isOk = (response: HttpClientResponse.HttpClientResponse): boolean =>
   response.status >= 200 && response.status < 300
