@@ -44,6 +44,11 @@ export interface Habits {
    * begin, or `Limits.headersMs` where that is more; default no.
    */
   readonly startsSlowly?: boolean | undefined
+  /**
+   * Whether neighbouring messages of one role are sent as one, for the templates of models that want roles to alternate;
+   * default no (BP-107).
+   */
+  readonly alternates?: boolean | undefined
   /** What the server calls the seed; default `seed`. */
   readonly seedName?: string | undefined
   /** Whether the server takes only ids of calls of nine letters and digits; default no. */
@@ -129,9 +134,21 @@ const local = { keyless: true, startsSlowly: true } as const
  * @since 0.1.0
  */
 export const locals: ReadonlyMap<string, Host> = new Map<string, Host>([
-  ["llamacpp", { baseUrl: "http://localhost:8080/v1", variable: "LLAMACPP_API_KEY", ...local, grammar: "gbnf" }],
+  [
+    "llamacpp",
+    { baseUrl: "http://localhost:8080/v1", variable: "LLAMACPP_API_KEY", ...local, alternates: true, grammar: "gbnf" }
+  ],
   ["lmstudio", { baseUrl: "http://localhost:1234/v1", variable: "LMSTUDIO_API_KEY", ...local, grammar: "json_schema" }],
-  ["vllm", { baseUrl: "http://localhost:8000/v1", variable: "VLLM_API_KEY", ...local, grammar: "structured_outputs" }]
+  [
+    "vllm",
+    {
+      baseUrl: "http://localhost:8000/v1",
+      variable: "VLLM_API_KEY",
+      ...local,
+      alternates: true,
+      grammar: "structured_outputs"
+    }
+  ]
 ])
 
 /**
@@ -151,6 +168,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       seedName: options.seedName ?? "seed",
       shortIds: options.shortIds ?? false,
       returnsThinking: options.returnsThinking ?? "reasoning_content",
+      alternates: options.alternates ?? false,
       reasoners: options.reasoners ?? false
     }
     const encode = encoder(

@@ -102,6 +102,7 @@ const dialect: Chat.Dialect = {
   usageOption: true,
   grammar: "json_schema",
   returnsThinking: false,
+  alternates: false,
   seedName: "seed",
   shortIds: false,
   reasoners: true

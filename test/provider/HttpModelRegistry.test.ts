@@ -198,6 +198,51 @@ describe("HttpModelRegistry", () => {
     )
   }
 
+  for (const name of ["llamacpp", "vllm"]) {
+    it.effect(`sends ${name} neighbours of one role as one message, for templates that want roles to alternate`, () =>
+      Effect.gen(function* () {
+        const client = http()
+        const { model, provider } = yield* Effect.provide(
+          resolve(`${name}/m`),
+          configured(HttpModelRegistry.layer, client, {})
+        )
+        const seeing = { ...model, capabilities: ["text", "vision"] as const }
+        const picture = Content.image({ data: new Uint8Array([1, 2, 3]), mediaType: "image/png" })
+        const shown = { type: "image_url", image_url: { url: "data:image/png;base64,AQID" } }
+        const ask = request({
+          model: seeing,
+          tools: [tool],
+          messages: [
+            message("system", "S"),
+            message("user", "a"),
+            message("user", "b"),
+            message("assistant", Content.toolUse("c", "add", {}), Content.toolUse("d", "add", {})),
+            message("tool", Content.toolResult("c", "1")),
+            message("tool", Content.toolResult("d", "2")),
+            message("user", "e"),
+            message("user", picture, "f"),
+            message("assistant", ""),
+            message("user", "g")
+          ]
+        })
+        yield* read(provider.stream(ask))
+        const body = client.asked[0]?.body as { readonly messages: ReadonlyArray<object> }
+        assert.deepStrictEqual(body.messages.slice(0, 2), [
+          { role: "system", content: "S" },
+          { role: "user", content: "a\n\nb" }
+        ])
+        assert.deepStrictEqual(body.messages.slice(3), [
+          { role: "tool", tool_call_id: "c", content: "1" },
+          { role: "tool", tool_call_id: "d", content: "2" },
+          {
+            role: "user",
+            content: [{ type: "text", text: "e" }, shown, { type: "text", text: "f" }, { type: "text", text: "g" }]
+          }
+        ])
+      })
+    )
+  }
+
   it.effect("lets the caller's providers win and adds others", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make("hi")

@@ -40,6 +40,8 @@ export interface Dialect {
   readonly grammar: GrammarForm | undefined
   /** Where it gets its own thinking back next to its calls, if it takes it. */
   readonly returnsThinking: ThinkingField | false
+  /** Wants roles to alternate: neighbouring messages of one role are sent as one. */
+  readonly alternates: boolean
   readonly seedName: string
   /** Takes only ids of calls of nine letters and digits (Mistral). */
   readonly shortIds: boolean
@@ -49,10 +51,21 @@ export interface Dialect {
 
 // ---------------------------------------------------------------- the request
 
-/** The JSON texts a message becomes: one, or one for each native result. */
+/** A message as JSON text; what is `open` may be joined with neighbours of its role. */
+export interface Written {
+  readonly json: string
+  readonly open: Open | undefined
+}
+
+interface Open {
+  readonly role: Json
+  readonly content: Json
+}
+
+/** What a message becomes: one message, or one for each native result. */
 export const toMessages =
   (dialect: Dialect) =>
-  (message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArray<string> => {
+  (message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArray<Written> => {
     const written: Array<JsonObject> = []
     const seen: Array<Piece> = []
     const rest: Array<Piece> = []
@@ -70,8 +83,32 @@ export const toMessages =
       const spokenMessage = toMessage(dialect, message, spoken(said))
       if (spokenMessage !== undefined) written.push(spokenMessage)
     }
-    return written.map((item) => JSON.stringify(item))
+    return written.map((item) => ({ json: JSON.stringify(item), open: dialect.alternates ? opened(item) : undefined }))
   }
+
+const opened = ({ content, role, tool_calls }: JsonObject): Open | undefined =>
+  role === undefined || role === "tool" || tool_calls !== undefined || content === undefined
+    ? undefined
+    : { role, content }
+
+// The text of a message that stands alone is never written anew.
+const joined = (messages: ReadonlyArray<Written>): ReadonlyArray<string> => {
+  const runs: Array<[Written, ...Array<Written>]> = []
+  for (const message of messages) {
+    const run = runs.at(-1)
+    if (message.open !== undefined && message.open.role === run?.[0].open?.role) run.push(message)
+    else runs.push([message])
+  }
+  return runs.map((run) => {
+    const [first, second] = run
+    if (second === undefined) return first.json
+    const contents = run.flatMap(({ open }) => (open === undefined || open.content === "" ? [] : [open.content]))
+    const content = contents.every((content) => typeof content === "string")
+      ? contents.join("\n\n")
+      : contents.flatMap((content) => (typeof content === "string" ? [{ type: "text", text: content }] : content))
+    return JSON.stringify({ role: first.open?.role, content })
+  })
+}
 
 const toMessage = (dialect: Dialect, message: Message, pieces: ReadonlyArray<Piece>): JsonObject | undefined => {
   const content = toContent(dialect, pieces)
@@ -121,7 +158,7 @@ const toPart = (piece: MediaPiece): Json => {
 }
 
 /** The JSON text of a request. */
-export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArray<ReadonlyArray<string>>): string => {
+export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArray<ReadonlyArray<Written>>): string => {
   const { generation, model } = request
   const isReasoner = dialect.reasoners && /^(o\d|gpt-[5-9])/.test(model.id) && !model.id.includes("chat")
   return assemble(
@@ -141,7 +178,7 @@ export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArr
       ...extras(request, dialect.name)
     },
     "messages",
-    messages.flat()
+    joined(messages.flat())
   )
 }
 
