@@ -151,6 +151,41 @@ describe("GeminiProvider", () => {
     )
   )
 
+  it.effect(
+    "hears why a stream ends where that is said outside its events, wherever the network cuts it (BP-110)",
+    () =>
+      Effect.gen(function* () {
+        const said = `data: ${JSON.stringify({ candidates: [{ content: { parts: [{ text: "x" }] } }] })}\n\n`
+        const error = { code: 429, status: "RESOURCE_EXHAUSTED" }
+        for (const end of [JSON.stringify({ error }, undefined, 1), JSON.stringify([{ error }])]) {
+          const bytes = new TextEncoder().encode(said + end)
+          for (let cut = 1; cut < bytes.length; cut++) {
+            const body = () =>
+              new ReadableStream({
+                start: (controller) => {
+                  controller.enqueue(bytes.slice(0, cut))
+                  controller.enqueue(bytes.slice(cut))
+                  controller.close()
+                }
+              })
+            const http = stub(() => Effect.sync(() => new Response(body())))
+            const provider = yield* Effect.provide(vendor("google")({}), http.layer)
+            const failed = yield* Effect.flip(read(provider.stream(request())))
+            assert.strictEqual(failed.reason, "rate_limited")
+          }
+        }
+      })
+  )
+
+  it.effect("a line that is no event and no error ends nothing", () =>
+    Effect.gen(function* () {
+      const said = JSON.stringify({ candidates: [{ content: { parts: [{ text: "x" }] }, finishReason: "STOP" }] })
+      const http = stub(() => Effect.succeed(new Response(`: hi\n\n{"queued":1}\n\ndata: ${said}\n\n{"took":1}`)))
+      const provider = yield* Effect.provide(vendor("google")({}), http.layer)
+      assert.strictEqual((yield* read(provider.stream(request()))).text, "x")
+    })
+  )
+
   it.effect("knows a bad key by its detail, whatever the status says", () =>
     Effect.gen(function* () {
       const error = { code: 400, status: "INVALID_ARGUMENT", details: [{ reason: "API_KEY_INVALID" }] }

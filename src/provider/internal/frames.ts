@@ -69,6 +69,7 @@ const spoken = /[^ \t\r\n\uFEFF]/
 const events = (decoder: Decoder, limits: Limits): Frames => {
   let fault: Fault | undefined
   let isEnding = false
+  const beside = new Beside()
   const parser = Sse.makeParser(
     (event) => {
       if (fault !== undefined || event._tag === "Retry") return
@@ -79,17 +80,44 @@ const events = (decoder: Decoder, limits: Limits): Frames => {
     },
     { maxEventSize: limits.frameBytes }
   )
-  const push = (text: string): Fault | undefined =>
-    parser.feed(text) === undefined ? fault : limitFault("frameBytes", limits.frameBytes)
+  const push = (text: string): Fault | undefined => {
+    beside.push(text)
+    return parser.feed(text) === undefined ? fault : limitFault("frameBytes", limits.frameBytes)
+  }
   return {
     push,
     end: () => {
       isEnding = true
+      const error = beside.error()
       // The blank line that closes the last event may be missing.
-      return push("\n\n")
+      return push("\n\n") ?? (error === undefined ? undefined : decoder.failed(error))
     }
   }
 }
+
+/** A document among the events, which is how some vendors say why they end a stream. */
+class Beside {
+  #text = ""
+  #isLineStart = false
+
+  push(text: string): void {
+    if (this.#text !== "") this.#text = this.#text.length > mostBeside ? "" : this.#text + text
+    else {
+      const lines = this.#isLineStart ? `\n${text}` : text
+      const at = lines.search(/[\r\n][{[]/)
+      if (at !== -1) this.#text = lines.slice(at + 1)
+    }
+    if (text !== "") this.#isLineStart = /[\r\n]$/.test(text)
+  }
+
+  error(): Fields | undefined {
+    const value = parse(this.#text)
+    const first: unknown = Array.isArray(value) ? value[0] : value
+    return isFields(first) && isFields(first["error"]) ? first : undefined
+  }
+}
+
+const mostBeside = 64 * 1024
 
 const lines = (decoder: Decoder, limits: Limits): Frames => {
   let document: Frames | undefined
