@@ -68,7 +68,7 @@ export const fromModel = (
     (message, pieces) => ({ message, pieces })
   )
 
-  const ask = Effect.fnUntraced(function* (request: Request) {
+  const ask = Effect.fnUntraced(function* (request: Request, clock: Clock.Clock) {
     const limits = yield* Limits
     const encoded = yield* encode(request)
     const model = yield* Effect.try({ try: () => modelFor(request), catch: () => refused })
@@ -79,10 +79,9 @@ export const fromModel = (
       Effect.sync(() => new AbortController()),
       (controller) => Effect.sync(() => controller.abort())
     )
-    const now = yield* Clock.currentTimeMillis
     const asked = yield* Effect.tryPromise({
       try: () => model.doStream(toOptions(request, name, prompt, abort.signal)),
-      catch: (error) => faultOf(error, now)
+      catch: (error) => faultOf(error, clock)
     }).pipe(
       Effect.timeoutOrElse({
         duration: limits.headersMs,
@@ -91,11 +90,17 @@ export const fromModel = (
     )
     return Stream.fromReadableStream({
       evaluate: () => asked.stream,
-      onError: (error) => faultOf(error, 0)
+      onError: (error) => faultOf(error, clock)
     })
   })
 
-  return { name, stream: (request) => Foreign.stream(name, ask(request), reader(name)) }
+  return {
+    name,
+    stream: (request) =>
+      Stream.unwrap(
+        Clock.clockWith((clock) => Effect.succeed(Foreign.stream(name, ask(request, clock), reader(name, clock))))
+      )
+  }
 }
 
 /**
@@ -185,7 +190,7 @@ const toOptions = (
 
 // ---------------------------------------------------------------- the reply
 
-const reader = (name: string) => (reply: Reply) => {
+const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
   const teller = Foreign.makeTeller(name, reply)
   const passedOver = new Set<string>()
   return (part: unknown): Fault | undefined => {
@@ -227,7 +232,7 @@ const reader = (name: string) => (reply: Reply) => {
         reply.finish(finishReason(part["finishReason"], reply.hasCalls), toUsage(fields(part, "usage")))
         return undefined
       case "error": {
-        const fault = faultOf(part["error"], 0)
+        const fault = faultOf(part["error"], clock)
         return fault.reason === "unknown" ? { reason: "server_error", note: "reported in the reply" } : fault
       }
       default:
@@ -270,7 +275,7 @@ const toUsage = (usage: Fields | undefined): ReportedUsage => {
 // ---------------------------------------------------------------- errors
 
 /** What an error of the AI SDK means; its sentence may repeat a prompt or a key, so it is not passed on (S-7). */
-const faultOf = (error: unknown, now: number): Fault => {
+const faultOf = (error: unknown, clock: Clock.Clock): Fault => {
   if (!isFields(error)) return { reason: "unknown" }
   const name = string(error, "name") ?? ""
   const status = count(error, "statusCode")
@@ -278,7 +283,7 @@ const faultOf = (error: unknown, now: number): Fault => {
     return {
       reason: statusReason(status),
       status,
-      retryAt: retryAt(headersOf(error), now),
+      retryAt: retryAt(headersOf(error), clock.currentTimeMillisUnsafe()),
       retry: error["isRetryable"] === false ? false : undefined
     }
   }

@@ -281,6 +281,21 @@ describe("AiSdkProvider", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("tells when to come back also by an error in the reply, and does not ask before (R-13)", () =>
+    Effect.gen(function* () {
+      yield* TestClock.adjust("1 hour")
+      const error = apiError(429, { responseHeaders: { "retry-after": "3600" } })
+      const { asked, model } = scripted("v4", [
+        { type: "stream-start", warnings: [] },
+        { type: "error", error }
+      ])
+      const agent = Agent.make({ instructions: "", model: "m" })
+      const run = yield* told(agent, "hi", { provider: AiSdkProvider.fromModel(model) })
+      assert.deepInclude(run.failure, { reason: "rate_limited", retryAt: 7_200_000 })
+      assert.lengthOf(asked, 1)
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("asks again while nothing was said (R-13)", () =>
     Effect.gen(function* () {
       const { asked, model } = scripted("v4", apiError(529), apiError(500), [say("at last"), endings.v4])
