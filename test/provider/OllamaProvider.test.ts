@@ -111,6 +111,19 @@ describe("OllamaProvider, reading", () => {
     })
   )
 
+  it.effect("takes arguments that are null for none", () =>
+    Effect.gen(function* () {
+      for (const given of [null, "null", undefined]) {
+        const call = { function: { name: "now", arguments: given } }
+        const { parts } = yield* reading({ message: { content: "", tool_calls: [call] }, done: true })
+        assert.deepInclude(
+          parts.find((part) => part.type === "tool-call"),
+          { name: "now", params: {} }
+        )
+      }
+    })
+  )
+
   it.effect("never makes null of a number too large for a double: such arguments are text that is no JSON (R-22)", () =>
     Effect.gen(function* () {
       const big = '{"message":{"tool_calls":[{"function":{"name":"add","arguments":{"x":[1e400]}}}]}}'

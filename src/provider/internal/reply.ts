@@ -117,7 +117,8 @@ export const make = (limits: Limits): Reply => {
     if (!call.isOpen) return
     call.isOpen = false
     const name = call.name ?? nameCall(call, "")
-    const params = call.params.trim() === "" ? {} : read(call.params)
+    // Some vendors say null where there are none.
+    const params = call.params.trim() === "" ? {} : (read(call.params) ?? {})
     reply.out.push({ type: "tool-params-end", id: call.id }, { type: "tool-call", id: call.id, name, params })
   }
 
