@@ -197,6 +197,22 @@ describe("GeminiProvider", () => {
   )
 })
 
+describe("Google's refusals", () => {
+  for (const name of ["google", "google-interactions"]) {
+    it.effect(`${name}: knows a prompt that is too long by its sentence`, () =>
+      Effect.gen(function* () {
+        const message = "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576)."
+        const error = { code: 400, status: "INVALID_ARGUMENT", message }
+        const http = stub(() => Effect.succeed(new Response(JSON.stringify({ error }), { status: 400 })))
+        const provider = yield* Effect.provide(vendor(name)({}), http.layer)
+        const failed = yield* Effect.flip(read(provider.stream(request())))
+        assert.strictEqual(failed.reason, "context_length")
+        assert.notInclude(failed.message, "1048576")
+      })
+    )
+  }
+})
+
 describe("GeminiInteractionsProvider", () => {
   it.effect("writes a conversation as steps and stores nothing", () =>
     Effect.gen(function* () {

@@ -504,6 +504,32 @@ describe("OpenAiCompatibleProvider", () => {
     })
   )
 
+  it.effect("knows a prompt that is too long by its sentence where no code says so, and passes no word of it on", () =>
+    Effect.gen(function* () {
+      for (const [document, reason] of [
+        [
+          { object: "error", message: "This model's maximum context length is 4096 tokens.", type: "BadRequestError" },
+          "context_length"
+        ],
+        [
+          { error: { message: "The decoder prompt is longer than the maximum model length of 4096.", code: 400 } },
+          "context_length"
+        ],
+        [
+          { error: { message: "This model's maximum prompt length is 131072", type: "invalid_request_error" } },
+          "context_length"
+        ],
+        [{ error: { message: "'name' is too long", type: "invalid_request_error" } }, "invalid_request"]
+      ] as const) {
+        const http = stub(() => Effect.succeed(new Response(JSON.stringify(document), { status: 400 })))
+        const provider = yield* Effect.provide(vendor("compatible")({}), http.layer)
+        const error = yield* Effect.flip(read(provider.stream(request())))
+        assert.strictEqual(error.reason, reason)
+        assert.notMatch(error.message, /maximum|4096/)
+      }
+    })
+  )
+
   it.effect("gives a thinking model its own thinking back beside its calls", () =>
     Effect.gen(function* () {
       const origin = { provider: "local", model: "m-text" }

@@ -5,7 +5,7 @@
  */
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
 import { name } from "./anthropicRequest.ts"
-import { type Fault, statusReason } from "./fault.ts"
+import { type Fault, saysTooLong, statusReason } from "./fault.ts"
 import type { Decoder } from "./frames.ts"
 import { count, type Fields, fields, isFields, list, string, sum, text } from "./read.ts"
 import type { Reply } from "./reply.ts"
@@ -185,7 +185,7 @@ export const fault = (document: unknown, status: number): Pick<Fault, "reason" |
   const code = string(error, "type")
   // The sentence is only looked at, never passed on.
   const message = string(error, "message") ?? ""
-  if (status === 400 && /prompt is too long|context window/i.test(message)) return { reason: "context_length", code }
+  if (status === 400 && saysTooLong(message)) return { reason: "context_length", code }
   if (status === 400 && /credit balance/i.test(message)) return { reason: "quota_exhausted", code }
   return { reason: reasons.get(code ?? "") ?? statusReason(status), code }
 }

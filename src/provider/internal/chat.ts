@@ -13,7 +13,7 @@ import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
 import { assemble, extras, functions, type Settings } from "./body.ts"
-import { type Fault, statusReason } from "./fault.ts"
+import { type Fault, saysTooLong, statusReason } from "./fault.ts"
 import type { Decoder } from "./frames.ts"
 import { type MediaPiece, type Piece, shortId, standIn, spoken, textOf } from "./pieces.ts"
 import { count, type Fields, fields, firstAnswer, isFields, list, string, sum, text } from "./read.ts"
@@ -408,9 +408,11 @@ const errorOf = (document: unknown) => {
   const codes = [text(error, "code"), text(error, "type")].filter((code) => code !== undefined)
   const code = codes.find((code) => reasons.has(code)) ?? codes[0]
   const status = count(error, "code")
+  const told = code === undefined ? undefined : reasons.get(code)
+  const isVague = told === undefined || told === "invalid_request"
   return {
     code,
-    known: code === undefined ? undefined : reasons.get(code),
+    known: isVague && saysTooLong(text(error, "message")) ? "context_length" : told,
     status: status !== undefined && status >= 400 ? status : undefined
   }
 }

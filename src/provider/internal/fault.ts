@@ -93,6 +93,12 @@ export const refusal = (told: Pick<Fault, "reason" | "code">, status: number): P
 
 const lasting: ReadonlySet<ProviderReason> = new Set(["quota_exhausted", "context_length", "content_filter"])
 
+/** Whether a vendor's sentence says that a prompt is too long: many have no code for it. It is looked at, never passed on. */
+export const saysTooLong = (sentence: string | undefined): boolean => sentence !== undefined && tooLong.test(sentence)
+
+const tooLong =
+  /prompt is too long|context window|maximum (context|prompt|model) length|exceeds the (maximum number of tokens|context length|available context)/i
+
 /** Whether the same call may succeed a little later. */
 export const isPassing = (fault: Fault): boolean => fault.retry !== false && passing.has(fault.reason)
 
