@@ -138,6 +138,15 @@ describe("GeminiProvider", () => {
     )
   }
 
+  it.effect("says what stands in the place of an image the model made, instead of nothing", () =>
+    Effect.gen(function* () {
+      const inlineData = { mimeType: "image/png", data: "AQID" }
+      const parts = [{ text: "Here: " }, { inlineData, thought: true }, { inlineData }]
+      const { text } = yield* readingAs("google", { candidates: [{ content: { parts }, finishReason: "STOP" }] })
+      assert.strictEqual(text, "Here: [image unavailable: image/png]")
+    })
+  )
+
   it.effect("an error that is null is none", () =>
     Effect.map(
       readingAs("google", { error: null, candidates: [{ content: { parts: [{ text: "x" }] }, finishReason: "STOP" }] }),
