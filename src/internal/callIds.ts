@@ -1,10 +1,12 @@
 /**
- * Ids of calls: those of tasks, and of native calls in what a model said.
+ * Ids of calls: those of tasks, those a run has used, and those of native calls in what a model said.
  *
  * @since 0.1.0
  */
 import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
+import type { Turn } from "../RunState.ts"
+import type { Growing } from "./growing.ts"
 import { isJsonObject } from "./json.ts"
 import { freeze } from "./snapshot.ts"
 
@@ -18,6 +20,18 @@ const encoded = (text: string): string =>
     : Array.from(text, (character) =>
         character.isWellFormed() ? encodeURIComponent(character) : `%u${character.charCodeAt(0).toString(16)}`
       ).join("")
+
+/** The ids a run gave to calls of its earlier turns. Each turn is looked at once: step 1,000 costs what step 1 does. */
+export class UsedIds {
+  readonly #ids = new Set<string>()
+  #turns = 0
+
+  has(id: string, turns: Growing<Turn>): boolean {
+    for (const { order } of turns.recent(turns.length - this.#turns)) for (const used of order) this.#ids.add(used)
+    this.#turns = turns.length
+    return this.#ids.has(id)
+  }
+}
 
 /** What a vendor signs a call with stands in a thought that names the call: it follows the call to its new id. */
 export const signed = (part: Content, rename: (id: string) => string): Content => {

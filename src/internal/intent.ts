@@ -35,6 +35,8 @@ export interface View {
   readonly takesEmpty: boolean
   readonly limits: Limits
   readonly isProtocol: (type: string) => boolean
+  /** Whether a call of an earlier turn has this id. */
+  readonly isUsed: (id: string) => boolean
   /** The parameters of a command block's text, by the inputs its skill declares (BP-68). */
   readonly parameters: (skill: string, text: string) => JsonObject
   /** Why the answer does not fit the agent's output schema, if it does not. */
@@ -87,7 +89,7 @@ const readNative = (reply: Reply, view: View, facts: Array<Fact>): Intent => {
   const used = new Map<string, number>()
   const calls = reply.calls.map((call, index): Call => {
     const made: Call = {
-      toolCallId: unique(isCounted(call.id) ? `${view.turnId}.${index}` : call.id, used),
+      toolCallId: idOf(call.id, index, view, used),
       toolName: call.name,
       input: isJsonObject(call.params) ? call.params : {},
       kind: view.isProtocol(call.name) ? "protocol" : call.name.startsWith("/") ? "builtin" : "skill",
@@ -117,6 +119,12 @@ export const messageOf = (reply: Reply, calls: ReadonlyArray<Call>): Message => 
     role: "assistant",
     content: renamed.size === 0 ? reply.content : content.map((part) => signed(part, (id) => renamed.get(id) ?? id))
   }
+}
+
+/** The vendor's id of a call, or one of ours where that one names another call of the run: an answer is for one (R-25). */
+const idOf = (given: string, index: number, view: View, used: Map<string, number>): string => {
+  const id = unique(given, used)
+  return isCounted(given) || view.isUsed(id) ? unique(`${view.turnId}.${index}`, used) : id
 }
 
 /** An id that only counts the calls of its reply comes back on the next turn: it names nothing. */

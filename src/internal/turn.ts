@@ -273,6 +273,7 @@ const meaningOf = (run: Run, reply: Dialects.Reply, acts: boolean): Intent => {
     correctsProse: run.agent.prose === "corrective" || (run.agent.prose === "auto" && acts),
     limits: run.limits,
     isProtocol: (type) => isProtocol(run, type),
+    isUsed: (id) => run.used.has(id, turnLog(run.state)),
     parameters: (skill, text) => parametersOf(run, skill, text),
     misfit: (text) => misfit(run, text)
   })

@@ -388,7 +388,7 @@ tests("the end (DR-20)", [
   ]),
   scenario(
     "calls on the last allowed turn run, and the limit is told",
-    { ...one, script: [callA], maxTurns: 2 },
+    { ...one, script: [callA, { toolCalls: [{ id: "call-b", name: "B", input: { x: 2 } }] }], maxTurns: 2 },
     [
       {
         do: "run",
@@ -396,7 +396,7 @@ tests("the end (DR-20)", [
           status: { type: "completed", source: "max_turns", metadata: { maxTurns: 2 } },
           error: "MaxStepsReached",
           errorFields: { limit: 2 },
-          toolsRun: ["call-a", "call-a"]
+          toolsRun: ["call-a", "call-b"]
         }
       },
       { do: "resume", expect: { events: [], error: "MaxStepsReached" } }

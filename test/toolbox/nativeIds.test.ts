@@ -50,56 +50,51 @@ const idsOf = (body: unknown): ReadonlyArray<ReadonlyArray<string>> => {
 }
 
 describe("a vendor that repeats the ids of its calls", () => {
-  it.effect("has each of them done, each with a key of its own, and reads its own ids again (R-24, DR-17)", () =>
-    Effect.gen(function* () {
-      const { entered, pay } = ledger()
-      const http = anthropic(
-        [use("toolu_1", "Ada"), use("toolu_2", "Bob")],
-        [use("toolu_2", "Cyd"), use("toolu_1", "Dan"), use("toolu_1", "Eve")],
-        [text("done")]
-      )
-      const provider = yield* Effect.provide(vendor("anthropic")({}), http.layer)
-      yield* Effect.gen(function* () {
-        const run = yield* told(agent, "go", { provider, runId: "r" })
-        assert.strictEqual(run.text, "done")
-        assert.deepStrictEqual(entered, [
-          ["r:t1/toolu_1", "Ada"],
-          ["r:t1/toolu_2", "Bob"],
-          ["r:t2/toolu_2", "Cyd"],
-          ["r:t2/toolu_1", "Dan"],
-          ["r:t2/toolu_1#2", "Eve"]
-        ])
-        const state = Option.getOrThrow(yield* RunStore.RunStore.use((store) => store.load("r")))
-        assert.deepStrictEqual(
-          RunState.result(state, "").toolCallsMade.map(({ input, toolCallId, turn }) => [turn, toolCallId, input]),
-          [
-            [1, "toolu_1", { to: "Ada" }],
-            [1, "toolu_2", { to: "Bob" }],
-            [2, "toolu_2", { to: "Cyd" }],
-            [2, "toolu_1", { to: "Dan" }],
-            [2, "toolu_1#2", { to: "Eve" }]
-          ]
+  it.effect(
+    "has each of them done, under an id and with a key of its own, and reads its own ids again where they name one call (R-24, DR-17)",
+    () =>
+      Effect.gen(function* () {
+        const { entered, pay } = ledger()
+        const http = anthropic(
+          [use("toolu_1", "Ada"), use("toolu_2", "Bob")],
+          [use("toolu_2", "Cyd"), use("toolu_1", "Dan"), use("toolu_1", "Eve")],
+          [text("done")]
         )
-        assert.deepStrictEqual(idsOf(http.asked[2]?.body), [
-          [],
-          ["use toolu_1", "use toolu_2"],
-          ["result toolu_1", "result toolu_2"],
-          ["use toolu_2", "use toolu_1", idOf(http.asked[2]?.body, "use")],
-          ["result toolu_2", "result toolu_1", idOf(http.asked[2]?.body, "result")]
-        ])
-      }).pipe(Effect.provide(kernel(pay)))
-    })
+        const provider = yield* Effect.provide(vendor("anthropic")({}), http.layer)
+        yield* Effect.gen(function* () {
+          const run = yield* told(agent, "go", { provider, runId: "r" })
+          assert.strictEqual(run.text, "done")
+          assert.deepStrictEqual(entered, [
+            ["r:t1/toolu_1", "Ada"],
+            ["r:t1/toolu_2", "Bob"],
+            ["r:t2.0", "Cyd"],
+            ["r:t2.1", "Dan"],
+            ["r:t2/toolu_1#2", "Eve"]
+          ])
+          const state = Option.getOrThrow(yield* RunStore.RunStore.use((store) => store.load("r")))
+          assert.deepStrictEqual(
+            RunState.result(state, "").toolCallsMade.map(({ input, toolCallId, turn }) => [turn, toolCallId, input]),
+            [
+              [1, "toolu_1", { to: "Ada" }],
+              [1, "toolu_2", { to: "Bob" }],
+              [2, "r:t2.0", { to: "Cyd" }],
+              [2, "r:t2.1", { to: "Dan" }],
+              [2, "toolu_1#2", { to: "Eve" }]
+            ]
+          )
+          const [asked, used, results, again, others] = idsOf(http.asked[2]?.body)
+          assert.deepStrictEqual(
+            [asked, used, results],
+            [[], ["use toolu_1", "use toolu_2"], ["result toolu_1", "result toolu_2"]]
+          )
+          assert.strictEqual(new Set([...(used ?? []), ...(again ?? [])]).size, 5)
+          assert.deepStrictEqual(
+            others,
+            again?.map((id) => id.replace("use", "result"))
+          )
+        }).pipe(Effect.provide(kernel(pay)))
+      })
   )
-
-  /** A reply that names two calls alike: the second has to be told from the first on the wire too. */
-  const idOf = (body: unknown, kind: "use" | "result") => {
-    const ids = idsOf(body)
-      .flat()
-      .filter((id) => id.startsWith(kind))
-    const last = ids.at(-1) ?? ""
-    assert.strictEqual(ids.filter((id) => id === last).length, 1)
-    return last
-  }
 
   const call = (to: string) => ({ calls: [{ id: "c", name: "pay", params: { to } }] })
 
@@ -119,31 +114,40 @@ describe("a vendor that repeats the ids of its calls", () => {
     })
   )
 
-  it.effect("asks a person about each of them: an answer is for one call (R-25, DR-22)", () =>
-    Effect.gen(function* () {
-      const { entered, pay } = ledger()
-      const mock = MockProvider.make(call("Ada"), call("Bob"), { text: "done" })
-      const approvals = [{ toolCallId: "c", approved: true }]
-      yield* Effect.gen(function* () {
-        const first = yield* Effect.flip(Kernel.run(agent, "go", { provider: mock, runId: "r" }))
-        const second = yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, approvals }))
-        assert.deepStrictEqual([first._tag, second._tag], ["RunPaused", "RunPaused"])
-        assert.deepStrictEqual(entered, [["r:t1/c", "Ada"]])
-        const { text } = yield* Kernel.resume(agent, "r", { provider: mock, approvals })
-        assert.strictEqual(text, "done")
-        assert.deepStrictEqual(entered, [
-          ["r:t1/c", "Ada"],
-          ["r:t2/c", "Bob"]
-        ])
-      }).pipe(
-        Effect.provide(
-          Layer.merge(
-            kernel(pay),
-            Policy.layer(() => Effect.succeed(Policy.confirm("sure?")))
+  it.effect.each(["c", "0", "send:0", "call_0", ""])(
+    "asks a person about each of them: the answer to one, however late or often it comes, is none to the next (%j, R-25)",
+    (id) =>
+      Effect.gen(function* () {
+        const { entered, pay } = ledger()
+        const call = (to: string) => ({ calls: [{ id, name: "pay", params: { to } }] })
+        const mock = MockProvider.make(call("Ada"), call("Bob"), call("Cyd"), { text: "done" })
+        const approvals = Effect.map(Kernel.questions("r"), (questions) =>
+          questions.map(({ toolCallId }) => ({ toolCallId, approved: true }))
+        )
+        yield* Effect.gen(function* () {
+          yield* Effect.flip(Kernel.run(agent, "go", { provider: mock, runId: "r" }))
+          const early = yield* approvals
+          yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, approvals: early }))
+          const again = yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, approvals: early }))
+          assert.strictEqual(again._tag, "ApprovalNotFound")
+          yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, approvals: yield* approvals }))
+          const late = yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, approvals: early }))
+          assert.strictEqual(late._tag, "ApprovalNotFound")
+          const { text } = yield* Kernel.resume(agent, "r", { provider: mock, approvals: yield* approvals })
+          assert.strictEqual(text, "done")
+          assert.deepStrictEqual(
+            entered.map(([, to]) => to),
+            ["Ada", "Bob", "Cyd"]
+          )
+        }).pipe(
+          Effect.provide(
+            Layer.merge(
+              kernel(pay),
+              Policy.layer(() => Effect.succeed(Policy.confirm("sure?")))
+            )
           )
         )
-      )
-    })
+      })
   )
 })
 
