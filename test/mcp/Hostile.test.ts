@@ -51,6 +51,13 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
+  it.effect("may print logs that begin as messages do, lists and objects as well", () =>
+    Effect.gen(function* () {
+      const connection = yield* Support.hostile()
+      assert.strictEqual(Support.textOf(yield* connection.callTool("log", {})), "logged")
+    })
+  )
+
   it.effect("cannot fill anything with notifications", () =>
     Effect.gen(function* () {
       const connection = yield* Hostile
@@ -237,7 +244,13 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
   it.effect("that breaks the protocol loses the connection, typed, and gets another (S-18)", () =>
     Effect.gen(function* () {
       const connection = yield* Support.hostile()
-      const cases = { broken: "protocol", deep: "protocol", uncorrelated: "protocol", huge: "limit_exceeded" }
+      const cases = {
+        broken: "protocol",
+        nameless: "protocol",
+        deep: "protocol",
+        uncorrelated: "protocol",
+        huge: "limit_exceeded"
+      }
       for (const [name, reason] of Object.entries(cases)) {
         const error = yield* Effect.flip(connection.callTool(name, {}))
         assert.strictEqual(error.reason, reason, name)

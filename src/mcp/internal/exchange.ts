@@ -17,7 +17,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { parseJson } from "../../internal/untrusted.ts"
+import { isRecord, own, parseJson } from "../../internal/untrusted.ts"
 import type { Limits } from "../../Limits.ts"
 
 /** What a transport is told to do besides carrying requests. */
@@ -44,8 +44,11 @@ export const make = (options: {
   readonly send: (text: string) => Effect.Effect<void, McpClientError>
   readonly listener: Listener
   readonly limits: Limits
+  /** Whether the server prints its logs on the line as well: what is no message is passed over. */
+  readonly hasLogs?: boolean
 }): Exchange => {
-  const { frameBytes, jsonDepth } = options.limits
+  const { hasLogs = false, limits } = options
+  const { frameBytes, jsonDepth } = limits
   const pending = new Map<McpSchema.RequestId, Deferred.Deferred<McpSchema.JsonRpcResponse, McpClientError>>()
   let closed = false
 
@@ -86,9 +89,12 @@ export const make = (options: {
     notify: (message) => (closed ? Effect.fail(notSent) : send(message)),
     receive: Effect.fnUntraced(function* (text) {
       const value = parseJson(text, jsonDepth)
-      if (Result.isFailure(value)) return yield* broken(`the server sent unreadable JSON: ${value.failure}`)
+      if (Result.isFailure(value)) {
+        if (hasLogs && !beginsMessage.test(text)) return
+        return yield* broken(`the server sent unreadable JSON: ${value.failure}`)
+      }
       const messages: ReadonlyArray<unknown> = Array.isArray(value.success) ? value.success : [value.success]
-      for (const message of messages) yield* take(message)
+      for (const message of messages) if (!hasLogs || isMessage(message)) yield* take(message)
     }),
     request: Effect.fnUntraced(function* (message) {
       if (closed) return yield* notSent
@@ -135,6 +141,15 @@ export const reply = (request: McpSchema.JsonRpcRequest): McpSchema.JsonRpcRespo
         id: request.id,
         error: { code: McpSchema.METHOD_NOT_FOUND_ERROR_CODE, message: `Method not found: ${request.method}` }
       }
+
+/** Whether this means to be a message: it names its protocol, or what it asks or answers. */
+const isMessage = (value: unknown): boolean =>
+  isRecord(value) &&
+  (own(value, "jsonrpc") !== undefined ||
+    (own(value, "id") !== undefined && ["method", "result", "error"].some((key) => Object.hasOwn(value, key))))
+
+/** The same of what cannot be read, by its first key. */
+const beginsMessage = /^(?:\[\s*)?\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:/
 
 /** Reads a message, if it is one. */
 export const decodeMessage: (value: unknown) => Option.Option<McpSchema.JsonRpcMessage> =

@@ -45,7 +45,8 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   const line = Exchange.make({
     send: (text) => Effect.asVoid(Queue.offer(outbox, `${text}\n`)),
     listener,
-    limits
+    limits,
+    hasLogs: true
   })
   const drained = yield* Deferred.make<void>()
 
@@ -124,7 +125,7 @@ const command = (server: StdioServer, forceKillAfter: number) => {
 
 const receive = /*#__PURE__*/ Effect.fnUntraced(function* (line: Exchange.Exchange, splitter: Splitter, chunk: string) {
   for (const text of splitter.push(chunk)) {
-    // Servers that print to their standard output by mistake are common, and harmless.
+    // Servers that print to their standard output by mistake are common, and harmless. Some lines begin as messages do.
     if (text.startsWith("{") || text.startsWith("[")) yield* line.receive(text)
   }
   if (splitter.isOverfull) return yield* Exchange.tooLarge(splitter.limit)

@@ -43,6 +43,20 @@ const tools = {
     process.stdout.write("\r\n  \n")
     send({ id, result: text("still here") })
   },
+  log: (id) => {
+    write("[info] listening on nothing")
+    write("[2026-11-22 10:00:00] DEBUG {")
+    write("[]")
+    write("{'level': 'info'}")
+    write("{")
+    write("}")
+    write(JSON.stringify({ level: 30, msg: "request", req: { id: 1, method: "GET" } }))
+    write(JSON.stringify({ level: 20, id: 7, received: { jsonrpc: "2.0", id, method: "tools/call" } }))
+    write(`[debug] received ${JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call" })}`)
+    write(JSON.stringify([{ level: 30, msg: "call" }, 1]))
+    write(`{"nested":${"[".repeat(200)}${"]".repeat(200)}}`)
+    send({ id, result: text("logged") })
+  },
   flood: (id) => {
     for (let index = 0; index < 5_000; index++) send({ method: "notifications/tools/list_changed" })
     send({ id, result: text("flooded") })
@@ -89,6 +103,7 @@ const tools = {
     send({ id, result: text("added") })
   },
   broken: () => write(`{"jsonrpc": "2.0", oops`),
+  nameless: (id) => write(JSON.stringify({ id, result: text("in no protocol") })),
   deep: (id) =>
     write(
       `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":{"x":${"[".repeat(200)}${"]".repeat(200)}}}}`
