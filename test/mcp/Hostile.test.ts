@@ -222,6 +222,21 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
+  it.effect("may say in other words that there is no next page, and lists nothing twice (AC-13)", () =>
+    Effect.gen(function* () {
+      const names = (yield* (yield* Support.hostile()).tools).map((tool) => tool.name)
+      for (const mode of ["null", "blank", "second"]) {
+        const connection = yield* Support.hostile(mode)
+        assert.deepStrictEqual(
+          (yield* connection.tools).map((tool) => tool.name),
+          names,
+          mode
+        )
+        assert.lengthOf(yield* connection.resourceTemplates, 3, mode)
+      }
+    })
+  )
+
   it.effect("cannot list for ever, or more than there is room for", () =>
     Effect.gen(function* () {
       for (const mode of ["loop", "endless", "bloated"]) {

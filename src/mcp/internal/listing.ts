@@ -13,24 +13,43 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { isRecord } from "../../internal/untrusted.ts"
 import * as Exchange from "./exchange.ts"
 import * as Handshake from "./handshake.ts"
 
-/** A transport that refuses a list larger than a limit, however many pages it has. */
+/** A transport that refuses a list larger than a limit, however many pages it has, and knows its end. */
 export const bounded = (inner: McpClient.Transport, limit: number): McpClient.Transport => {
   const sizes = new Map<string, number>()
   return {
     ...inner,
     request: (message, tool) => {
       if (!message.method.endsWith("/list")) return inner.request(message, tool)
-      const before = message.params?.["cursor"] === undefined ? 0 : (sizes.get(message.method) ?? 0)
-      return Effect.tap(inner.request(message, tool), (response) => {
+      const cursor = message.params?.["cursor"]
+      const before = cursor === undefined ? 0 : (sizes.get(message.method) ?? 0)
+      return Effect.flatMap(inner.request(message, tool), (response) => {
         const size = before + JSON.stringify(response).length
         sizes.set(message.method, size)
-        return size > limit ? Effect.fail(tooMuch(`${message.method} gave more than ${limit} bytes`)) : Effect.void
+        if (size > limit) return Effect.fail(tooMuch(`${message.method} gave more than ${limit} bytes`))
+        return Effect.succeed(
+          response.error === undefined && isRecord(response.result)
+            ? { ...response, result: ended(response.result, cursor) }
+            : response
+        )
       })
     }
   }
+}
+
+/**
+ * A page as it says that none follows. Some write null. Some write "", which may be a cursor: who answers that with
+ * "" again takes it for none, and gave the first page once more.
+ */
+const ended = (page: Record<string, unknown>, cursor: unknown): Record<string, unknown> => {
+  const { nextCursor, ...rest } = page
+  if (nextCursor === null) return rest
+  return nextCursor === "" && cursor === ""
+    ? Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, Array.isArray(value) ? [] : value]))
+    : page
 }
 
 /** All resource templates. A server that knows no such list has none. */

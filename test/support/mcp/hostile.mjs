@@ -161,6 +161,16 @@ const methods = {
       const description = "x".repeat(9 * 1024 * 1024)
       return send({ id, result: { tools: [tool("a", { description })], nextCursor: String(Math.random()) } })
     }
+    if (mode === "null") return send({ id, result: { ...listed(), nextCursor: null } })
+    // It takes no cursor for the first page, as it writes it.
+    if (mode === "blank") return send({ id, result: { ...listed(), nextCursor: "" } })
+    if (mode === "second") {
+      const all = listed().tools
+      return send({
+        id,
+        result: params?.cursor === "" ? { tools: all.slice(3) } : { tools: all.slice(0, 3), nextCursor: "" }
+      })
+    }
     if (mode === "pages") {
       const all = listed().tools
       const at = Number(params?.cursor ?? 0)
@@ -174,6 +184,8 @@ const methods = {
   "tools/call": (id, params) => tools[params.name](id, params.arguments ?? {}),
   "resources/templates/list": (id, params) => {
     const templates = ["a", "b", "c"].map((name) => ({ name, uriTemplate: `x://${name}/{id}` }))
+    if (mode === "null") return send({ id, result: { resourceTemplates: templates, nextCursor: null } })
+    if (mode === "blank") return send({ id, result: { resourceTemplates: templates, nextCursor: "" } })
     const at = Number(params?.cursor ?? 0)
     send({ id, result: { resourceTemplates: [templates[at]], ...(at < 2 ? { nextCursor: `${at + 1}` } : {}) } })
   },
