@@ -88,14 +88,49 @@ export const source = (directory: string): Effect.Effect<FileSource, never, File
           new SkillFilesInvalid({ problems: [{ file: directory, reason: `cannot be read (${error.reason._tag})` }] })
         )
       ),
-      changes: fs.watch(directory).pipe(
-        Stream.tapError((error) => Effect.logWarning(`watching ${directory} failed: ${error.message}`)),
-        // A folder that was moved away may come back.
-        Stream.retry(Schedule.spaced("1 second")),
-        Stream.orDie
-      )
+      changes: follow(fs, directory)
     }
   })
+
+/** Tells that something changed in a folder. One that was removed or moved away is looked for until it is back. */
+const follow = (fs: FileSystem.FileSystem, directory: string): Stream.Stream<unknown> =>
+  Stream.suspend(() => {
+    let isLost = false
+    const look = Effect.map(fs.stat(directory), identityOf)
+    const watched = Effect.map(look, (identity) => {
+      // A watch stays on the folder it began with, and hears of its end as of any other change.
+      const events = fs.watch(directory).pipe(
+        Stream.mapEffect(() =>
+          Effect.filterOrFail(
+            look,
+            (now) => now === identity,
+            () => new FolderLost()
+          )
+        )
+      )
+      if (!isLost) return events
+      isLost = false
+      // What is in it now was in no event.
+      return Stream.concat(Stream.succeed("found"), events)
+    })
+    return Stream.unwrap(watched).pipe(
+      Stream.tapError((error) => {
+        if (isLost) return Effect.void
+        isLost = true
+        return Effect.logWarning(`watching ${directory} failed: ${error.message}`)
+      }),
+      Stream.retry(Schedule.spaced("1 second")),
+      Stream.orDie
+    )
+  })
+
+/** What no other folder has: a number that is used again, and the time it was made. */
+const identityOf = ({ birthtime, dev, ino }: FileSystem.File.Info): string =>
+  [dev, Option.getOrUndefined(ino), Option.getOrUndefined(birthtime)?.getTime()].join(":")
+
+class FolderLost extends Error {
+  override readonly message = "it is another folder now"
+}
 
 /**
  * Registers the skills of a folder and follows its changes.

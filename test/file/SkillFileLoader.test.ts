@@ -27,6 +27,9 @@ const setUp = Effect.gen(function* () {
   const directory = yield* fs.makeTempDirectoryScoped()
   const write = (name: string, text: string) => fs.writeFileString(path.join(directory, name), text)
   const remove = (name: string) => fs.remove(path.join(directory, name))
+  const moveAway = fs.rename(directory, path.join(yield* fs.makeTempDirectoryScoped(), "away"))
+  const removeAll = fs.remove(directory, { recursive: true })
+  const makeAgain = fs.makeDirectory(directory)
   const load = Effect.map(Layer.build(SkillFileLoader.layer({ directory, debounce: "20 millis" })), (context) =>
     Context.get(context, SkillFiles.SkillFiles)
   )
@@ -37,8 +40,16 @@ const setUp = Effect.gen(function* () {
       onNone: () => Effect.succeed("not found"),
       onSome: (skill) => skill.call({}, scope)
     })
-  return { write, remove, load, names, answer }
+  return { write, remove, moveAway, removeAll, makeAgain, load, names, answer }
 })
+
+/** Waits until these skills are there. */
+const until = (files: SkillFiles.Shape, ...skills: ReadonlyArray<string>) =>
+  files.changes.pipe(
+    Stream.filter((status) => status.problem === undefined && status.skills.join() === skills.join()),
+    Stream.runHead,
+    Effect.timeout("10 seconds")
+  )
 
 const live = Layer.merge(SkillRegistry.layer(), NodeServices.layer)
 
@@ -75,17 +86,30 @@ describe("SkillFileLoader", () => {
       const folder = yield* setUp
       yield* folder.write("a.ts", code("a", "one"))
       const files = yield* folder.load
-      const until = (skills: ReadonlyArray<string>) =>
-        files.changes.pipe(
-          Stream.filter((status) => status.skills.join() === skills.join()),
-          Stream.runHead,
-          Effect.timeout("10 seconds")
-        )
       yield* folder.write("b.ts", code("b", "b"))
-      yield* until(["a", "b"])
+      yield* until(files, "a", "b")
       yield* folder.remove("a.ts")
-      yield* until(["b"])
+      yield* until(files, "b")
       assert.strictEqual(yield* folder.answer("a"), "not found")
+    }).pipe(Effect.provide(live))
+  )
+
+  it.live("watches a folder again that comes back after it was removed or moved away", () =>
+    Effect.gen(function* () {
+      const folder = yield* setUp
+      yield* folder.write("a.ts", code("a", "one"))
+      const files = yield* folder.load
+      yield* folder.removeAll
+      yield* folder.makeAgain
+      yield* folder.write("b.ts", code("b", "two"))
+      yield* until(files, "b")
+      yield* folder.moveAway
+      yield* Effect.sleep("50 millis")
+      yield* folder.makeAgain
+      yield* folder.write("c.ts", code("c", "three"))
+      yield* until(files, "c")
+      yield* folder.write("d.ts", code("d", "four"))
+      yield* until(files, "c", "d")
     }).pipe(Effect.provide(live))
   )
 
