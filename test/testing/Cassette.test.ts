@@ -104,6 +104,43 @@ describe("Cassette", () => {
     )
   )
 
+  it.effect("keeps none that a server tells again, whatever its header or parameter is called (S-7)", () =>
+    Effect.gen(function* () {
+      const organization = "org-0123456789abcdefABCDEFGH"
+      const id = "req_011CSHoEeqs5C35K2UUqR7Fy"
+      const http = stub(({ headers, url }) =>
+        Effect.succeed(
+          Response.json(
+            { error: `no: ${JSON.stringify(headers)} at ${url} of ${organization}, acme and user 7 (${id}, trace-77)` },
+            { status: 401, headers: { "openai-organization": "acme", "x-request-id": "trace-77" } }
+          )
+        )
+      )
+      const saved: Array<string> = []
+      const client = Cassette.recorder(http.client, (exchange) =>
+        Effect.sync(() => saved.push(JSON.stringify(exchange)))
+      )
+      const kept = (url: string, headers: Readonly<Record<string, string>> = {}) =>
+        Effect.gen(function* () {
+          yield* Effect.flatMap(client.get(url, { headers }), (response) => response.text)
+          return saved.at(-1) ?? ""
+        })
+      for (const name of ["ocp-apim-subscription-key", "x-custom-auth", "cf-aig-authorization", "Client-Secret"]) {
+        assert.notInclude(yield* kept("https://x.test/v1", { [name]: secret }), secret, name)
+        assert.notInclude(yield* kept("https://x.test/v1", { [name]: `Bearer ${secret}` }), secret, name)
+      }
+      const odd = "a/b+c SECRET"
+      for (const name of ["key", "subscription-key", "X-Amz-Signature", "sig", "access_token"]) {
+        const text = yield* kept(`https://x.test/v1?${name}=${encodeURIComponent(odd)}&design=plain&max_tokens=1000`)
+        for (const part of [odd, "SECRET", encodeURIComponent(odd)]) assert.notInclude(text, part, name)
+        assert.include(text, "design=plain&max_tokens=1000")
+      }
+      const text = yield* kept("https://x.test/v1")
+      for (const word of [organization, id, "acme", "trace-77"]) assert.notInclude(text, word)
+      assert.include(text, "user 7")
+    })
+  )
+
   it.effect("does not record an exchange that was given up", () =>
     Effect.gen(function* () {
       const saved: Array<Cassette.Exchange> = []

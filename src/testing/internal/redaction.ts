@@ -12,17 +12,22 @@ import type { Exchange } from "../Cassette.ts"
 const keptOfRequest = /^(accept|content-type|anthropic-version|anthropic-beta)$/
 const keptOfResponse =
   /^(content-type|content-length|transfer-encoding|date|retry-after|retry-after-ms|x-should-retry|openai-version|openai-processing-ms|(anthropic|x)-ratelimit-.*)$/
-const credentials = /^(authorization|proxy-authorization|cookie|api-key|x-.*key|x-.*token)$/
-const secretParameters = /^(key|api[-_]?key|token|access[-_]?token|sig|signature)$/i
+/** How headers and parameters that hold a credential are called. There is no list of them: any may hold the key. */
+const secretNames = /key|token(?!s)|secret|auth|cookie|credential|passw|signature|^sig$/i
+/** The headers of a response that say whose account it was, or which of its requests. */
+const identityNames = /request-id|organization|project/
+/** Such ids where they stand in a text. */
+const identities = /\b(?:org-|proj_|req_)[A-Za-z0-9]{16,}/g
 
-/** The exchange to keep. A credential found in the address or a body is blotted out there. */
+/** The exchange to keep. What is a credential or names an account is blotted out of the address and the bodies. */
 export const exchange = (
   request: HttpClientRequest.HttpClientRequest,
   response: HttpClientResponse.HttpClientResponse,
   body: string
 ): Exchange => {
-  const secrets = secretsOf(request)
-  const blot = (text: string) => secrets.reduce((text, secret) => text.replaceAll(secret, "[redacted]"), text)
+  const secrets = secretsOf(request, response)
+  const blot = (text: string) =>
+    secrets.reduce((text, secret) => text.replaceAll(secret, "[redacted]"), text).replaceAll(identities, "[redacted]")
   const format = formatOf(response.headers["content-type"] ?? "", body)
   const clean = blot(body)
   const date = response.headers["date"]
@@ -74,17 +79,24 @@ export const modelOf = (body: Json): string => {
 const kept = (headers: { readonly [name: string]: string }, names: RegExp) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => names.test(name)))
 
-const secretsOf = (request: HttpClientRequest.HttpClientRequest): ReadonlyArray<string> => {
+const secretsOf = (
+  request: HttpClientRequest.HttpClientRequest,
+  response: HttpClientResponse.HttpClientResponse
+): ReadonlyArray<string> => {
   const found = new Set<string>()
   for (const [name, value] of Object.entries(request.headers)) {
-    if (!credentials.test(name)) continue
+    if (!secretNames.test(name)) continue
     found.add(value)
     found.add(value.replace(/^\S+\s+/, ""))
   }
-  for (const [name, value] of request.urlParams) {
-    if (Redacted.isRedacted(value)) found.add(Redacted.value(value))
-    else if (secretParameters.test(name)) found.add(value)
+  const inAddress = URL.parse(request.url)?.searchParams ?? []
+  for (const [name, value] of [...inAddress, ...request.urlParams]) {
+    if (!Redacted.isRedacted(value) && !secretNames.test(name)) continue
+    const secret = Redacted.isRedacted(value) ? Redacted.value(value) : value
+    found.add(secret)
+    found.add(encodeURIComponent(secret))
   }
+  for (const [name, value] of Object.entries(response.headers)) if (identityNames.test(name)) found.add(value)
   return [...found].filter((secret) => secret.length >= 4).sort((a, b) => b.length - a.length)
 }
 
@@ -92,7 +104,7 @@ const addressOf = (url: string): string => {
   try {
     const address = new URL(url)
     const names = Array.from(address.searchParams.keys())
-    for (const name of names) if (secretParameters.test(name)) address.searchParams.delete(name)
+    for (const name of names) if (secretNames.test(name)) address.searchParams.delete(name)
     address.username = ""
     address.password = ""
     return address.href
