@@ -205,9 +205,9 @@ export interface FileOptions {
 /**
  * An HTTP client that plays a file and, depending on the mode, records into it.
  *
- * The file is written after each complete exchange. An interrupted one is not
- * recorded, nor is one that would make the file larger than `Limits.fetchedBytes`,
- * which is what is read again: the log says so.
+ * The file is written after each complete exchange. One whose end was not read
+ * is not recorded, nor is one that would make the file larger than
+ * `Limits.fetchedBytes`, which is what is read again: the log says so.
  *
  * @category layers
  * @since 0.1.0
@@ -259,7 +259,8 @@ export const layer = (
 /**
  * An HTTP client that passes everything on to another and tells of each complete exchange.
  *
- * A body of more than `Limits.fetchedBytes` is passed on as well, but not recorded: the log says so.
+ * A body of more than `Limits.fetchedBytes`, one that is not read to its end, and a redirect are passed on as well, but
+ * not recorded: the log says so.
  *
  * @category constructors
  * @since 0.1.0
@@ -272,14 +273,21 @@ export const recorder = (
     Effect.fnUntraced(function* (request) {
       const { fetchedBytes } = yield* Limits.Limits
       const response = yield* client.execute(request)
+      if (response.status >= 300 && response.status < 400) {
+        // Most do not read what it says besides where to go, and that is not kept.
+        yield* notRecorded("it is a redirect")
+        return response
+      }
       const utf8 = new TextDecoder()
       let body = ""
       let size = 0
-      const done = Effect.suspend(() =>
-        size > fetchedBytes
+      let isRead = false
+      const done = Effect.suspend(() => {
+        isRead = true
+        return size > fetchedBytes
           ? notRecorded(`its body is ${Read.tooLarge(fetchedBytes)}`)
           : save(Redaction.exchange(request, response, body))
-      )
+      })
       const stream = response.stream.pipe(
         Stream.mapArray((chunks) => {
           for (const chunk of chunks) {
@@ -288,7 +296,8 @@ export const recorder = (
           }
           return chunks
         }),
-        Stream.concat(Stream.drain(Stream.fromEffect(done)))
+        Stream.concat(Stream.drain(Stream.fromEffect(done))),
+        Stream.ensuring(Effect.suspend(() => (isRead ? Effect.void : notRecorded("its end was not read"))))
       )
       return withStream(response, stream)
     })

@@ -1,7 +1,8 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Logger, Stream } from "effect"
+import { Effect, Fiber, FileSystem, Layer, Logger, Stream } from "effect"
 import { HttpClient } from "effect/http"
+import { TestClock } from "effect/testing"
 import { Limits } from "kernai"
 import { Cassette } from "../../src/testing/index.ts"
 import { chunk, ending } from "../support/chatStream.ts"
@@ -141,15 +142,49 @@ describe("Cassette", () => {
     })
   )
 
-  it.effect("does not record an exchange that was given up", () =>
+  it.effect("does not record an exchange whose end was not read, and says so", () =>
     Effect.gen(function* () {
       const saved: Array<Cassette.Exchange> = []
-      const client = Cassette.recorder(live().client, (exchange) => Effect.sync(() => saved.push(exchange)))
-      const provider = yield* Effect.provideService(vendor("openai")({}), HttpClient.HttpClient, client)
+      const logged = within(Limits.defaults.fetchedBytes)
+      const recorded = (http: { readonly client: HttpClient.HttpClient }) =>
+        Effect.provideService(
+          vendor("openai")({}),
+          HttpClient.HttpClient,
+          Cassette.recorder(http.client, (exchange) => Effect.sync(() => saved.push(exchange)))
+        )
+      const unread = ["an exchange was not recorded: its end was not read"]
+
+      // Given up.
+      const provider = yield* recorded(live())
       yield* provider.stream(request()).pipe(
         Stream.takeUntil((part) => part.type === "text-delta"),
-        Stream.runDrain
+        Stream.runDrain,
+        Effect.provide(logged.layer)
       )
+      assert.deepStrictEqual(logged.lines.splice(0), unread)
+
+      // A server that keeps the connection open after it said all.
+      const slow = yield* recorded(
+        stub(() =>
+          Effect.sync(() => {
+            const said = new TextEncoder().encode(chunk({ content: "hi" }) + ending)
+            const body = new ReadableStream({ start: (controller) => controller.enqueue(said) })
+            return new Response(body, { headers: { "content-type": "text/event-stream" } })
+          })
+        )
+      )
+      const reading = yield* Effect.forkChild(Effect.provide(read(slow.stream(request())), logged.layer), {
+        startImmediately: true
+      })
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(reading)).text, "hi")
+      assert.deepStrictEqual(logged.lines.splice(0), unread)
+
+      // A redirect, which nobody reads.
+      const moved = yield* recorded(stub(() => Effect.succeed(Response.redirect("https://x.test/", 307))))
+      yield* Effect.flip(Effect.provide(read(moved.stream(request())), logged.layer))
+      assert.deepStrictEqual(logged.lines.splice(0), ["an exchange was not recorded: it is a redirect"])
+
       assert.deepStrictEqual(saved, [])
     })
   )
