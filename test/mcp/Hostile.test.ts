@@ -58,6 +58,13 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
+  it.effect("may write null for parameters it leaves out", () =>
+    Effect.gen(function* () {
+      const connection = yield* Support.hostile()
+      assert.strictEqual(Support.textOf(yield* connection.callTool("paramless", {})), "nothing to tell")
+    })
+  )
+
   it.effect("cannot fill anything with notifications", () =>
     Effect.gen(function* () {
       const connection = yield* Hostile

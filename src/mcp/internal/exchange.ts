@@ -151,9 +151,14 @@ const isMessage = (value: unknown): boolean =>
 /** The same of what cannot be read, by its first key. */
 const beginsMessage = /^(?:\[\s*)?\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:/
 
-/** Reads a message, if it is one. */
-export const decodeMessage: (value: unknown) => Option.Option<McpSchema.JsonRpcMessage> =
-  /*#__PURE__*/ Schema.decodeUnknownOption(McpSchema.JsonRpcMessage)
+/** Reads a message, if it is one. Some write null for parameters they leave out. */
+export const decodeMessage = (value: unknown): Option.Option<McpSchema.JsonRpcMessage> => {
+  if (!isRecord(value) || own(value, "params") !== null) return decode(value)
+  const { params: _, ...message } = value
+  return decode(message)
+}
+
+const decode = /*#__PURE__*/ Schema.decodeUnknownOption(McpSchema.JsonRpcMessage)
 
 /** Asks for an answer. */
 export const isRequest = (message: McpSchema.JsonRpcMessage): message is McpSchema.JsonRpcRequest =>

@@ -61,6 +61,11 @@ const tools = {
     for (let index = 0; index < 5_000; index++) send({ method: "notifications/tools/list_changed" })
     send({ id, result: text("flooded") })
   },
+  paramless: (id) => {
+    send({ method: "notifications/message", params: null })
+    send({ id: "p", method: "ping", params: null })
+    send({ id, result: text("nothing to tell") })
+  },
   batch: (id) =>
     write(
       JSON.stringify([
