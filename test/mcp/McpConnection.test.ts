@@ -234,16 +234,21 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("follows no redirect, so no key reaches another server", () =>
+    it.effect("follows no redirect, so no key reaches another server, and says where it leads", () =>
       Effect.gen(function* () {
         const other = yield* Http.serve((_, response) => Http.json(response, 200, {}))
         for (const status of [301, 302, 307, 308]) {
           const server = yield* Http.serve((_, response) =>
-            response.writeHead(status, { location: other.url("/steal") }).end()
+            response.writeHead(status, { location: other.url("/steal?from=a#b") }).end()
           )
-          const connection = yield* Support.connect({ url: server.url(), headers: { "x-key": "sk-SECRET-0123456789" } })
-          const error = yield* Effect.flip(connection.info)
-          assert.strictEqual(error.reason, "remote")
+          for (const transport of ["streamable_http", "sse"]) {
+            const headers = { "x-key": "sk-SECRET-0123456789" }
+            const connection = yield* Support.connect({ url: server.url(), transport, headers })
+            const error = yield* Effect.flip(connection.info)
+            assert.strictEqual(error.reason, "remote")
+            const told = `MCP server 'it' answered with HTTP status ${status}: it moved to ${other.url("/steal")}`
+            assert.strictEqual(error.message, told)
+          }
         }
         assert.lengthOf(other.seen, 0)
       })

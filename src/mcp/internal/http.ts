@@ -59,6 +59,13 @@ export const badHeader = (server: HttpServer): string | undefined => {
 export const isEventStream = (response: HttpClientResponse): boolean =>
   response.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase() === "text/event-stream"
 
+/** Where a redirect leads, as far as it may be told: what follows the path may hold a secret. */
+export const movedTo = (response: HttpClientResponse, base: string): string | undefined => {
+  const { location } = response.headers
+  const url = location === undefined || Math.floor(response.status / 100) !== 3 ? null : URL.parse(location, base)
+  return url === null ? undefined : `it moved to ${url.protocol}//${url.host}${url.pathname}`
+}
+
 /** Hands every event of a response to a function until the stream ends. */
 export const forEachEvent = <E>(
   response: HttpClientResponse,

@@ -66,6 +66,7 @@ const execute = /*#__PURE__*/ Effect.fnUntraced(function* (
   return yield* new Failure({
     reason: new HttpError({
       status: response.status,
+      description: Http.movedTo(response, request.url),
       wwwAuthenticate: response.headers["www-authenticate"],
       retryAfter: response.headers["retry-after"]
     })

@@ -5,7 +5,7 @@
  * @since 0.1.0
  */
 import * as McpClient from "effect/ai/McpClient"
-import type { McpClientError } from "effect/ai/McpClientError"
+import { HttpError, McpClientError } from "effect/ai/McpClientError"
 import * as McpProtocol from "effect/ai/McpProtocol"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
@@ -37,19 +37,31 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   const limits = yield* Limits
   const modern = handshake.offer === "2026-07-28"
   let session: string | undefined
+  let moved: string | undefined
   const client = base.pipe(
     HttpClient.mapRequest((request) => (modern ? request : withVersion(request, handshake))),
     HttpClient.tap((response) =>
       Effect.sync(() => {
         session ??= response.headers["mcp-session-id"]
+        moved = Http.movedTo(response, server.url) ?? moved
       })
     )
   )
-  const transport = yield* McpClient.http({
+  const inner = yield* McpClient.http({
     url: server.url,
     protocol: modern ? McpProtocol.v2026_07_28 : McpProtocol.v2025_11_25,
     maxMessageBytes: limits.frameBytes
   }).pipe(Effect.provideService(HttpClient.HttpClient, client))
+  const transport: McpClient.Transport = {
+    ...inner,
+    request: (message, tool) =>
+      Effect.mapError(inner.request(message, tool), (error) => {
+        const { reason } = error
+        return reason._tag === "HttpError" && Math.floor(reason.status / 100) === 3
+          ? new McpClientError({ reason: new HttpError({ status: reason.status, description: moved }) })
+          : error
+      })
+  }
 
   const withSession = (request: HttpClientRequest.HttpClientRequest) =>
     session === undefined ? request : HttpClientRequest.setHeader(request, "mcp-session-id", session)
