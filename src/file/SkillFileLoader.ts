@@ -20,7 +20,9 @@ import * as Path from "effect/Path"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as Read from "../internal/readFile.ts"
+import { redact } from "../internal/redact.ts"
 import { Limits } from "../Limits.ts"
+import { Redaction } from "../Redaction.ts"
 import type { FileSource, SkillFile, SkillFiles } from "../SkillFiles.ts"
 import { layer as layerOf, SkillFilesInvalid } from "../SkillFiles.ts"
 import type { SkillRegistry } from "../SkillRegistry.ts"
@@ -69,12 +71,15 @@ export const source = (directory: string): Effect.Effect<FileSource, never, File
 
     const loadAll = Effect.gen(function* () {
       const names = (yield* fs.readDirectory(directory)).filter(isSkillFile).toSorted()
+      const redactor = yield* Redaction
+      // What a file throws may hold what it read.
+      const clean = (text: string) => redact(redactor === undefined ? text : redactor.text(text))
       const problems: Array<{ readonly file: string; readonly reason: string }> = []
       const loaded: Array<Loaded> = []
       for (const name of names) {
         const result = yield* Effect.result(load(name))
         if (result._tag === "Success") loaded.push(result.success)
-        else problems.push({ file: name, reason: result.failure.message })
+        else problems.push({ file: name, reason: clean(result.failure.message) })
       }
       if (problems.length > 0) return yield* new SkillFilesInvalid({ problems })
       known.clear()

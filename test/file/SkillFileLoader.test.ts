@@ -1,7 +1,9 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, FileSystem, Layer, Option, Path, Stream } from "effect"
+import { Context, Effect, FileSystem, Layer, Logger, Option, Path, Redacted, Schedule, Stream } from "effect"
+import { inspect } from "node:util"
 import * as SkillFileLoader from "../../src/file/SkillFileLoader.ts"
+import * as Redaction from "../../src/Redaction.ts"
 import * as SkillFiles from "../../src/SkillFiles.ts"
 import * as SkillRegistry from "../../src/SkillRegistry.ts"
 import { scope } from "../support/skillSpec.ts"
@@ -131,6 +133,40 @@ describe("SkillFileLoader", () => {
       yield* folder.remove("b.ts")
       yield* files.reload
       assert.strictEqual(yield* folder.answer("a"), "half")
+    }).pipe(Effect.provide(live))
+  )
+
+  it.live("tells no key that a file throws as it loads, in its error, its status or the log (S-7)", () =>
+    Effect.gen(function* () {
+      const folder = yield* setUp
+      const lines: Array<string> = []
+      yield* folder.write("a.ts", code("a", "one"))
+      yield* Effect.gen(function* () {
+        const files = yield* folder.load
+        yield* folder.write("b.ts", "throw new Error('refused sk-SECRET-0123456789abcdef and plain-secret')")
+        const status = yield* files.changes.pipe(
+          Stream.filter(({ problem }) => problem !== undefined),
+          Stream.runHead,
+          Effect.timeout("10 seconds")
+        )
+        const error = yield* Effect.flip(files.reload)
+        assert.strictEqual(error.problems[0]?.reason, "refused <redacted> and <redacted>")
+        const told = [JSON.stringify(status), inspect(error, { depth: 20 }), error.message]
+        yield* Effect.repeat(
+          Effect.sync(() => lines.length),
+          { while: (count) => count === 0, schedule: Schedule.spaced("5 millis") }
+        )
+        for (const text of [...told, ...lines])
+          for (const secret of ["sk-SECRET", "plain-secret"]) assert.notInclude(text, secret)
+        assert.include(lines[0], "b.ts: refused <redacted> and <redacted>")
+      }).pipe(
+        Effect.provide(
+          Layer.merge(
+            Redaction.layer({ secrets: [Redacted.make("plain-secret")] }),
+            Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
+          )
+        )
+      )
     }).pipe(Effect.provide(live))
   )
 
