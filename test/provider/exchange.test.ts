@@ -613,6 +613,28 @@ describe("over a socket", () => {
     )
   )
 
+  it.live("why a server cannot be reached is told by the system's code, and by nothing else of its error", () =>
+    Effect.gen(function* () {
+      const gone = yield* Loopback.gone
+      const unreachable = yield* OpenAiProvider.make({ apiKey: key, baseUrl: gone.url("/private") })
+      const refused = yield* Effect.flip(read(unreachable.stream(request())))
+      assert.strictEqual(
+        refused.detail,
+        `the connection was lost (ECONNREFUSED, no answer from ${new URL(gone.url()).host})`
+      )
+      const certificate = Object.assign(new Error("certificate has expired, sk-SECRET"), { code: "CERT_HAS_EXPIRED" })
+      const fetch = () => Promise.reject(new TypeError("fetch failed", { cause: certificate }))
+      const expired = yield* Effect.flip(
+        Effect.provideService(read(unreachable.stream(request())), FetchHttpClient.Fetch, fetch)
+      )
+      assert.match(expired.detail, /^the connection was lost \(CERT_HAS_EXPIRED, no answer from [\d.:]+\)$/)
+    }).pipe(
+      Effect.provide(FetchHttpClient.layer),
+      Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 }),
+      Effect.scoped
+    )
+  )
+
   it.live("reads a reply that comes byte by byte", () =>
     overHttp(
       (_, response) => {

@@ -10,8 +10,8 @@
  */
 import type { McpClientError } from "effect/ai/McpClientError"
 import * as Redacted from "effect/Redacted"
+import { errorCode } from "../../internal/errorCode.ts"
 import { redact } from "../../internal/redact.ts"
-import { isRecord } from "../../internal/untrusted.ts"
 import { McpError } from "../../KernelError.ts"
 import type { McpServer } from "../McpConfig.ts"
 
@@ -152,18 +152,6 @@ const unsent: ReadonlySet<string> = new Set([
   "ENETUNREACH",
   "UND_ERR_CONNECT_TIMEOUT"
 ])
-
-/** The system's code of an error, somewhere down its causes. */
-const errorCode = (error: unknown): string | undefined => {
-  let current = error
-  for (let depth = 0; depth < 8 && isRecord(current); depth++) {
-    if (typeof current["code"] === "string") return current["code"]
-    // A host with several addresses fails with one error for each.
-    const inner: unknown = Array.isArray(current["errors"]) ? current["errors"][0] : undefined
-    current = inner ?? current["reason"] ?? current["cause"]
-  }
-  return undefined
-}
 
 const maxDetail = 4096
 const maxSecrets = 1024

@@ -22,6 +22,7 @@ import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
+import { errorCode } from "../../internal/errorCode.ts"
 import type { ProviderError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { Request } from "../../Provider.ts"
@@ -143,7 +144,7 @@ const send = (client: HttpClient.HttpClient, ask: HttpClientRequest.HttpClientRe
       if (error.response !== undefined) return Effect.succeed(error.response)
       return Effect.fail<Fault>(
         error.reason._tag === "TransportError"
-          ? { reason: "disconnected", note: `no answer from ${hostOf(ask.url)}` }
+          ? { reason: "disconnected", note: `no answer from ${hostOf(ask.url)}`, code: errorCode(error) }
           : { reason: "invalid_request" }
       )
     })
@@ -167,7 +168,9 @@ const read = /*#__PURE__*/ Effect.fnUntraced(function* (
 ) {
   const bytes = yield* Stream.toPull(response.stream)
   const timely = Effect.timeoutOrElse(
-    Effect.mapError(bytes, (error): Fault | Cause.Done => (Cause.isDone(error) ? error : { reason: "disconnected" })),
+    Effect.mapError(bytes, (error): Fault | Cause.Done =>
+      Cause.isDone(error) ? error : { reason: "disconnected", code: errorCode(error) }
+    ),
     {
       duration: limits.idleMs,
       orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleMs is ${limits.idleMs}` })
