@@ -10,6 +10,7 @@
  */
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
+import { Codes } from "./exit.ts"
 
 /**
  * What a command writes with. Nothing is added to the texts.
@@ -57,7 +58,7 @@ export const wantsColors = (
 export const layerProcess: Layer.Layer<Screen> = Layer.sync(Screen, () => {
   const { env, stderr, stdout } = process
   const beside = !stdout.isTTY && stderr.isTTY ? stderr : stdout
-  for (const stream of [stdout, stderr]) stream.on("error", ignoreClosedPipe)
+  for (const stream of [stdout, stderr]) stream.on("error", endUnlessClosed)
   return {
     out: (text) => void stdout.write(text),
     progress: (text) => void beside.write(text),
@@ -67,7 +68,9 @@ export const layerProcess: Layer.Layer<Screen> = Layer.sync(Screen, () => {
   }
 })
 
-/** Whoever read the output has seen enough (`kernai run | head`): the run goes on to its end. */
-const ignoreClosedPipe = (error: NodeJS.ErrnoException): void => {
-  if (error.code !== "EPIPE") throw error
+/** Whoever read the output has seen enough (`kernai run | head`): the run goes on to its end. A full disk ends it. */
+const endUnlessClosed = ({ code = "unknown" }: NodeJS.ErrnoException): void => {
+  if (code === "EPIPE") return
+  process.stderr.write(`kernai: the output cannot be written (${code})\n`)
+  process.exit(Codes.failed)
 }

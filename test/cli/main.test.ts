@@ -3,6 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { existsSync } from "node:fs"
 import { serve } from "../support/loopback.ts"
 import { call, start } from "./support.ts"
 
@@ -54,6 +55,16 @@ describe("kernai", () => {
       const findings: ReadonlyArray<{ readonly name: string; readonly state: string }> = JSON.parse(out)
       const state = (name: string) => findings.find((finding) => finding.name === name)?.state
       assert.deepStrictEqual([state("openai"), state("anthropic")], ["ok", "missing"])
+    })
+  )
+
+  it.live.skipIf(!existsSync("/dev/full"))("says in a line that its output cannot be written", () =>
+    Effect.gen(function* () {
+      for (const args of [["run", "--list"], ["--help"]]) {
+        const { code, error } = yield* call(args, { output: "/dev/full" })
+        assert.strictEqual(code, 1)
+        assert.strictEqual(error, "kernai: the output cannot be written (ENOSPC)\n")
+      }
     })
   )
 

@@ -3,6 +3,7 @@
  */
 import { ConfigProvider, Deferred, Effect, Layer, type Scope } from "effect"
 import { spawn } from "node:child_process"
+import { closeSync, openSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { codeOf } from "../../src/cli/exit.ts"
 import { program } from "../../src/cli/program.ts"
@@ -71,6 +72,8 @@ const bin = fileURLToPath(new URL("../../bin/kernai.mjs", import.meta.url))
 export interface Place {
   readonly cwd?: string
   readonly env?: { readonly [name: string]: string }
+  /** A file its output goes to, instead of a pipe. */
+  readonly output?: string
 }
 
 /** A process, while it runs and after. */
@@ -89,25 +92,28 @@ export interface Started {
 /** Starts `kernai` in a process of its own, which ends with the test at the latest. */
 export const start = (
   args: ReadonlyArray<string>,
-  { cwd, env = {} }: Place = {}
+  { cwd, env = {}, output }: Place = {}
 ): Effect.Effect<Started, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
-      Effect.sync(() =>
-        spawn(process.execPath, [bin, ...args], {
+      Effect.sync(() => {
+        const file = output === undefined ? undefined : openSync(output, "w")
+        const child = spawn(process.execPath, [bin, ...args], {
           cwd,
           env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...env },
-          stdio: ["pipe", "pipe", "pipe"]
+          stdio: ["pipe", file ?? "pipe", "pipe"]
         })
-      ),
+        if (file !== undefined) closeSync(file)
+        return child
+      }),
       (child) => Effect.sync(() => child.kill("SIGKILL"))
     ),
     (child): Started => {
       const written = { out: "", error: "", shown: "" }
       const ended = Deferred.makeUnsafe<Ended>()
       const watchers = new Set<() => void>()
-      const listen = (pipe: NodeJS.ReadableStream, where: "out" | "error") =>
-        pipe.setEncoding("utf8").on("data", (text: string) => {
+      const listen = (pipe: NodeJS.ReadableStream | null, where: "out" | "error") =>
+        pipe?.setEncoding("utf8").on("data", (text: string) => {
           written[where] += text
           written.shown += text
           for (const watch of watchers) watch()
@@ -115,7 +121,7 @@ export const start = (
       listen(child.stdout, "out")
       listen(child.stderr, "error")
       // Who ends while it is written to breaks the pipe.
-      child.stdin.on("error", () => {})
+      child.stdin?.on("error", () => {})
       child.on("close", (code, signal) =>
         Deferred.doneUnsafe(ended, Effect.succeed({ code: signal ?? code, out: written.out, error: written.error }))
       )
@@ -133,8 +139,8 @@ export const start = (
       return {
         shown: () => written.shown,
         until: (text) => Effect.raceFirst(appears(text), lacks(text)),
-        type: (text) => void child.stdin.write(text),
-        end: () => void child.stdin.end(),
+        type: (text) => void child.stdin?.write(text),
+        end: () => void child.stdin?.end(),
         kill: (signal) => void child.kill(signal),
         ended: Deferred.await(ended)
       }
