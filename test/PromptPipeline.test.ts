@@ -20,6 +20,7 @@ import { AiTokenizer } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
 import { command, final } from "./support/blocks.ts"
 import { ports } from "./support/kernel.ts"
+import { sqlite } from "./support/stores.ts"
 
 const model = { id: "m", capabilities: ["text"] } as const
 const look = Skill.make("look", {
@@ -445,6 +446,29 @@ describe("compaction", () => {
       assert.include(asked, "answer 59")
       assert.notInclude(asked, "answer 0")
     }).pipe(Effect.provide(world(mock, compacting())))
+  })
+
+  it.effect("keeps the message of the run in another process and in a fork, where it is read back (R-7)", () => {
+    const mock = bulky(40, 300)
+    const agent = small("tools", 1_500)
+    return Effect.gen(function* () {
+      mock.failOnStep(20, "server_error")
+      const kernel = Layer.fresh(
+        Kernel.layer.pipe(
+          Layer.provideMerge(compacting()),
+          Layer.provideMerge(yield* sqlite.place),
+          Layer.provideMerge(Layer.merge(MockProvider.layerOf(mock), Layer.fresh(ports(look))))
+        )
+      )
+      yield* Effect.provide(Effect.flip(Kernel.run(agent, "the task", { runId: "r" })), kernel)
+      yield* Effect.gen(function* () {
+        yield* Kernel.fork("r", { revision: 1_000, runId: "fork" })
+        yield* Kernel.resume(agent, "r")
+        yield* Kernel.resume(agent, "fork")
+      }).pipe(Effect.provide(kernel))
+      assert.isAbove(mock.callCount, 41)
+      for (const call of mock.calls.keys()) assert.include(said(mock, call), "the task")
+    })
   })
 
   it.effect("is part of the journal: a run that was cut off goes on with the same prompt", () => {

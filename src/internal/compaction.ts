@@ -10,6 +10,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Blocks from "../Block.ts"
 import * as Contents from "../Content.ts"
 import type { Content } from "../Content.ts"
@@ -26,7 +27,7 @@ export interface Settings<R = never> {
   readonly target: number
   /** How many of the newest parts are left as they are, where that is possible. */
   readonly keep: number
-  /** The message the run is about: it always stays. */
+  /** The message the run is about: it always stays, also as the copy that was read back from a journal. */
   readonly pinned: Message | undefined
   readonly count: (message: Message) => Effect.Effect<number>
   /** Says in a few words what goes. */
@@ -52,13 +53,13 @@ export const compact = /*#__PURE__*/ Effect.fnUntraced(function* <R = never>(
   messages: ReadonlyArray<Message>,
   settings: Settings<R>
 ): Effect.fn.Return<ReadonlyArray<Message>, ContextWindowExceeded, R> {
-  const { count, keep, limit, summarize, target } = settings
+  const { count, keep, limit, pinned, summarize, target } = settings
   const all = yield* Effect.forEach(messages, (message) =>
     Effect.map(count(message), (tokens): Counted => ({ message, tokens }))
   )
   const note = all.find(({ message }) => isNote(message))?.message
   const draft = new Draft(
-    settings,
+    { count, pinned: among(messages, pinned) },
     all.filter(({ message }) => message !== note)
   )
   // The note is written last; until then there has to be room for it.
@@ -85,6 +86,12 @@ export const compact = /*#__PURE__*/ Effect.fnUntraced(function* <R = never>(
   }
   return kept
 })
+
+/** A message as it stands in a conversation, which may have been read back or copied since. */
+const among = (messages: ReadonlyArray<Message>, message: Message | undefined): Message | undefined =>
+  message === undefined || messages.includes(message)
+    ? message
+    : messages.findLast((other) => Equal.equals(other, message))
 
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((total, number) => total + number, 0)
 
