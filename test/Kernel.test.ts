@@ -3,6 +3,7 @@ import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted,
 import { TestClock } from "effect/testing"
 import {
   Agent,
+  Content,
   Hooks,
   Kernel,
   KernelError,
@@ -878,6 +879,26 @@ describe("media", () => {
       assert.deepInclude(parts[1], { type: "image", mediaType: "image/png" })
       assert.match(JSON.stringify(parts[1]), /media_[0-9a-f]{12}/)
     }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("of what was said before are stored and named by id, and stay inside when they cannot be (CP-11)", () =>
+    Effect.gen(function* () {
+      const large = new Uint8Array(200).fill(7)
+      const history = [
+        Message.make("user", ["Look:", Content.image({ data: png, mediaType: "image/png" })], { name: "ada" }),
+        Message.assistant([Content.toolUse("c", "draw")]),
+        Message.tool([Content.toolResult("c", [Content.image({ data: large, mediaType: "image/png" })])]),
+        Message.tool([Content.toolResult("d", "plain")])
+      ]
+      const mock = MockProvider.make(final("a picture"))
+      yield* Kernel.run({ ...agent, model: seeing }, "Sure?", { provider: mock, history, runId: "r" })
+      const { prompt } = Option.getOrThrow(yield* RunStore.RunStore.use(({ load }) => load("r")))
+      const [first, ...rest] = prompt
+      assert.strictEqual(first?.name, "ada")
+      assert.match(JSON.stringify(first?.content[1]), /media_[0-9a-f]{12}/)
+      // The image of 200 bytes is too large for the store, so it is told as it was; what has no media is not touched.
+      for (const [index, message] of rest.slice(0, 3).entries()) assert.strictEqual(message, history[index + 1])
+    }).pipe(Effect.provide(kernel()), Effect.provideService(Limits.Limits, { ...Limits.defaults, mediaBytes: 100 }))
   )
 
   it.effect("made by a skill are seen on the next turn and found by the id the model names (BP-72, W-21)", () =>

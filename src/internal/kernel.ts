@@ -14,6 +14,7 @@ import type { Agent } from "../Agent.ts"
 import type { Shape } from "../Kernel.ts"
 import type { KernelError } from "../KernelError.ts"
 import * as MediaStore from "../MediaStore.ts"
+import type { Message } from "../Message.ts"
 import type { RunResult } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
@@ -22,6 +23,7 @@ import * as Forks from "./fork.ts"
 import { type Built, onGround } from "./ground.ts"
 import { events, listOf, silent, type Sink, steeringOf } from "./host.ts"
 import { remember } from "./kernelParts.ts"
+import { withMedia } from "./medium.ts"
 import type { Input, ResumeOptions, RunOptions } from "./options.ts"
 import * as Replays from "./replay.ts"
 import type { Ground } from "./run.ts"
@@ -51,7 +53,7 @@ export const make = (built: Built): Shape => {
             parentRunId: undefined,
             depth: 0,
             taskId: undefined,
-            history: options.history ?? [],
+            history: yield* Effect.forEach(options.history ?? [], (message) => shelved(message, media)),
             input: parts,
             context: options.context ?? {}
           }
@@ -115,6 +117,15 @@ export const make = (built: Built): Shape => {
     built
   )
 }
+
+/**
+ * What was said before, with its media in the store of the run: a journal names them and holds no bytes (CP-11). What
+ * the store does not take is told all the same, and stays inside.
+ */
+const shelved = (message: Message, media: MediaStore.Shape): Effect.Effect<Message> =>
+  withMedia(message, (part) =>
+    Effect.match(media.admit([part]), { onFailure: () => part, onSuccess: ([stored = part]) => stored })
+  )
 
 /** Runs on a ground with the media of the run, its skills too, and what the host says to it meanwhile. */
 const equipped = <A, E, R>(

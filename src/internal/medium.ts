@@ -3,9 +3,12 @@
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
 import type { MediaContent, OneSource } from "../Content.ts"
 import * as Content from "../Content.ts"
 import type { Kind } from "../Media.ts"
+import type { Message } from "../Message.ts"
+import { freeze } from "./snapshot.ts"
 
 /** The content that shows a medium of a kind. */
 export const mediumOf = (kind: Kind, source: OneSource): MediaContent => {
@@ -20,3 +23,29 @@ export const mediumOf = (kind: Kind, source: OneSource): MediaContent => {
       return Content.document(source)
   }
 }
+
+/**
+ * A message with other media, those in results too. One in which nothing changes stays the value it is, which a provider
+ * may have encoded already.
+ */
+export const withMedia = (
+  message: Message,
+  change: (part: MediaContent) => Effect.Effect<Content.Content>
+): Effect.Effect<Message> =>
+  Effect.map(changed(message.content, change), (content) =>
+    content === message.content ? message : freeze({ ...message, content })
+  )
+
+const changed = (
+  parts: ReadonlyArray<Content.Content>,
+  change: (part: MediaContent) => Effect.Effect<Content.Content>
+): Effect.Effect<ReadonlyArray<Content.Content>> =>
+  Effect.map(
+    Effect.forEach(parts, (part): Effect.Effect<Content.Content> => {
+      if (part.type !== "tool_result") return Content.isMedia(part) ? change(part) : Effect.succeed(part)
+      return Effect.map(changed(part.content, change), (content) =>
+        content === part.content ? part : Content.withContent(part, content)
+      )
+    }),
+    (others) => (others.every((other, at) => other === parts[at]) ? parts : others)
+  )
