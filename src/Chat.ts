@@ -2,11 +2,11 @@
  * A conversation over many runs: each message of the user is one run (AC-24).
  *
  * What is said is kept in the `ChatHistory` around: the user's message before
- * the run, the run's own messages after it. A run that fails leaves the user's
- * message where it is, and making it again under the same `runId` adds nothing
- * twice. What one history is asked at once is answered one after the other. With
- * a `Memory` around, what fits the message is looked up and told, unless the
- * prompt pipeline is your own.
+ * the run, the run's own messages after it, both with the media they are about.
+ * A run that fails leaves the user's message where it is, and making it again
+ * under the same `runId` adds nothing twice. What one history is asked at once is
+ * answered one after the other. With a `Memory` around, what fits the message is
+ * looked up and told, unless the prompt pipeline is your own.
  *
  * @since 0.1.0
  */
@@ -20,17 +20,18 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import * as Histories from "./ChatHistory.ts"
-import type { Content } from "./Content.ts"
+import type { Content, MediaContent } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import { newRunId } from "./internal/ground.ts"
 import { listOf } from "./internal/host.ts"
 import { partsOf } from "./internal/kernelParts.ts"
+import { mediumOf, shelved, type Source, withMedia, withSource } from "./internal/medium.ts"
 import { Kernel, type Input, type ResumeOptions, type RunOptions } from "./Kernel.ts"
 import type { KernelError, StoreError } from "./KernelError.ts"
 import type { Media } from "./Media.ts"
 import { isMedia } from "./Media.ts"
+import * as MediaStore from "./MediaStore.ts"
 import * as Memory from "./Memory.ts"
-import type { Message } from "./Message.ts"
 import * as Messages from "./Message.ts"
 import * as PromptPipeline from "./PromptPipeline.ts"
 import type { RunEvent } from "./RunEvent.ts"
@@ -70,14 +71,14 @@ export const chat = <Output, S extends AnySkill<unknown>, R>(
   input: Input,
   options: ChatOptions = {}
 ): Effect.Effect<RunResult<Output>, KernelError, Kernel | ChatHistory | R> =>
-  inTurn((kernel, history) =>
+  inTurn(options.runId, (turn) =>
     Effect.gen(function* () {
-      const runId = options.runId ?? newRunId(yield* Random.Random)
-      const before = yield* begin(history, input, runId)
+      const { kernel, runId } = turn
+      const before = yield* begin(turn, input)
       const result = yield* kernel
         .run(agent, input, { ...options, runId, history: before })
-        .pipe(Effect.catchTag("RunExists", () => kernel.resume(agent, runId, options)))
-      yield* end(history, result)
+        .pipe(Effect.catchTag("RunExists", () => Effect.andThen(lend(turn), kernel.resume(agent, runId, options))))
+      yield* end(turn, result)
       return result
     })
   )
@@ -93,13 +94,17 @@ export const chatStream = <Output, S extends AnySkill<unknown>, R>(
   input: Input,
   options: ChatOptions = {}
 ): Stream.Stream<RunEvent<Output, S>, KernelError, Kernel | ChatHistory | R> =>
-  told((kernel, history) =>
+  told(options.runId, (turn) =>
     Effect.gen(function* () {
-      const runId = options.runId ?? newRunId(yield* Random.Random)
-      const before = yield* begin(history, input, runId)
+      const { kernel, runId } = turn
+      const before = yield* begin(turn, input)
       return kernel
         .stream(agent, input, { ...options, runId, history: before })
-        .pipe(Stream.catchTag("RunExists", () => kernel.resumeStream(agent, runId, options)))
+        .pipe(
+          Stream.catchTag("RunExists", () =>
+            Stream.unwrap(Effect.as(lend(turn), kernel.resumeStream(agent, runId, options)))
+          )
+        )
     })
   )
 
@@ -114,7 +119,11 @@ export const resume = <Output, S extends AnySkill<unknown>, R>(
   runId: string,
   options?: ResumeOptions
 ): Effect.Effect<RunResult<Output>, KernelError, Kernel | ChatHistory | R> =>
-  inTurn((kernel, history) => Effect.tap(kernel.resume(agent, runId, options), (result) => end(history, result)))
+  inTurn(runId, (turn) =>
+    Effect.andThen(lend(turn), turn.kernel.resume(agent, runId, options)).pipe(
+      Effect.tap((result) => end(turn, result))
+    )
+  )
 
 /**
  * Goes on with the run of a message and tells what happens.
@@ -127,7 +136,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R>(
   runId: string,
   options?: ResumeOptions
 ): Stream.Stream<RunEvent<Output, S>, KernelError, Kernel | ChatHistory | R> =>
-  told((kernel) => Effect.succeed(kernel.resumeStream(agent, runId, options)))
+  told(runId, (turn) => Effect.as(lend(turn), turn.kernel.resumeStream(agent, runId, options)))
 
 /**
  * Forgets what was said, when the message that is being answered is answered.
@@ -149,20 +158,37 @@ const lockOf = (history: History): Semaphore.Semaphore => {
   return lock
 }
 
+/** What answers a message. */
+interface Turn {
+  readonly kernel: Kernel["Service"]
+  readonly history: History
+  readonly runId: string
+  /** The media of the run, which are there for as long as it is answered; of a kernel made elsewhere nobody knows them. */
+  readonly media: MediaStore.Shape | undefined
+}
+
+/** Waits for the turn of a run. */
+const turnOf = /*#__PURE__*/ Effect.fnUntraced(function* (
+  given: string | undefined
+): Effect.fn.Return<Turn, never, Kernel | ChatHistory | Scope.Scope> {
+  const kernel = yield* Kernel
+  const history = yield* Histories.ChatHistory
+  const runId = given ?? newRunId(yield* Random.Random)
+  yield* lockOf(history).takeScoped(1)
+  const built = partsOf(kernel)
+  const store = built && Option.getOrUndefined(Context.getOption(built, MediaStore.MediaStore))
+  return { kernel, history, runId, media: store && (yield* store.run(runId)) }
+})
+
 const inTurn = <A, R>(
-  body: (kernel: Kernel["Service"], history: History) => Effect.Effect<A, KernelError, R>
+  runId: string | undefined,
+  body: (turn: Turn) => Effect.Effect<A, KernelError, R>
 ): Effect.Effect<A, KernelError, Kernel | ChatHistory | R> =>
-  Effect.gen(function* () {
-    const kernel = yield* Kernel
-    const history = yield* Histories.ChatHistory
-    return yield* lockOf(history).withPermits(1)(remembering(kernel, body(kernel, history)))
-  })
+  Effect.scoped(Effect.flatMap(turnOf(runId), (turn) => remembering(turn.kernel, body(turn))))
 
 const told = <Output, S extends AnySkill<unknown>, R>(
-  body: (
-    kernel: Kernel["Service"],
-    history: History
-  ) => Effect.Effect<Stream.Stream<RunEvent<Output, S>, KernelError, R>, KernelError, R>
+  runId: string | undefined,
+  body: (turn: Turn) => Effect.Effect<Stream.Stream<RunEvent<Output, S>, KernelError, R>, KernelError, R>
 ): Stream.Stream<RunEvent<Output, S>, KernelError, Kernel | ChatHistory | R> =>
   Stream.unwrap(
     Effect.gen(function* (): Effect.fn.Return<
@@ -170,14 +196,12 @@ const told = <Output, S extends AnySkill<unknown>, R>(
       KernelError,
       Kernel | ChatHistory | Scope.Scope | R
     > {
-      const kernel = yield* Kernel
-      const history = yield* Histories.ChatHistory
-      yield* lockOf(history).takeScoped(1)
-      const pipeline = yield* pipelineOf(kernel)
-      const events = yield* body(kernel, history)
+      const turn = yield* turnOf(runId)
+      const pipeline = yield* pipelineOf(turn.kernel)
+      const events = yield* body(turn)
       const kept = Stream.tap(events, (event) =>
         event.type === "run_completed" && event.depth === 0 && event.result !== undefined
-          ? end(history, event.result)
+          ? end(turn, event.result)
           : Effect.void
       )
       return pipeline === undefined ? kept : Stream.provideService(kept, PromptPipeline.PromptPipeline, pipeline)
@@ -190,9 +214,12 @@ const told = <Output, S extends AnySkill<unknown>, R>(
  * Adds the user's message and gives what else was said. Added by an earlier try, it is there already, maybe with a
  * conversation behind it: it is taken out, for the run says it itself.
  */
-const begin = /*#__PURE__*/ Effect.fnUntraced(function* (history: History, input: Input, runId: string) {
+const begin = /*#__PURE__*/ Effect.fnUntraced(function* ({ history, media, runId }: Turn, input: Input) {
   const before = yield* history.toArray
-  const message = messageOf(input)
+  const parts = yield* Effect.forEach(listOf(input), (part) =>
+    isMedia(part) ? contentOf(part, media) : Effect.succeed(part)
+  )
+  const message = Messages.user(parts)
   yield* history.append(message, runId)
   if ((yield* history.size) !== before.length) return before
   const same = before.findLastIndex((other) => Equal.equals(other, message))
@@ -201,21 +228,59 @@ const begin = /*#__PURE__*/ Effect.fnUntraced(function* (history: History, input
 })
 
 /** Adds what the run said. Its first message is the user's, which is there. */
-const end = (history: History, result: RunResult<unknown>): Effect.Effect<void, StoreError> =>
-  history.append(result.messages.slice(1), `${result.runId}:messages`)
+const end = /*#__PURE__*/ Effect.fnUntraced(function* (
+  { history, media }: Turn,
+  { messages, runId }: RunResult<unknown>
+): Effect.fn.Return<void, StoreError> {
+  const said = yield* Effect.forEach(messages.slice(1), (message) =>
+    media === undefined ? Effect.succeed(message) : withMedia(message, (part) => whole(part, media))
+  )
+  yield* history.append(said, `${runId}:messages`)
+})
 
-/** The user's message as a history keeps it: with its media inside, since those of a run end with it. */
-const messageOf = (input: Input): Message =>
-  Messages.user(listOf(input).map((part) => (isMedia(part) ? contentOf(part) : part)))
+// ---------------------------------------------------------------- its media
 
-const contentOf = ({ kind, mimeType, source }: Media): Content => {
+/** Gives a run that goes on the media of what was said again: a store in memory let go of them when it stopped. */
+const lend = ({ history, media }: Turn): Effect.Effect<void, StoreError> =>
+  media === undefined ? Effect.void : Stream.runForEach(history.stream, (message) => shelved(message, media))
+
+/** A medium of the user as a history keeps it: whole, since those of a run end with it. */
+const contentOf = (medium: Media, store: MediaStore.Shape | undefined): Effect.Effect<Content> =>
+  Effect.map(sourceOf(medium, store), (source) =>
+    source === undefined
+      ? Contents.text(`[${medium.kind} unavailable: ${medium.mimeType}]`)
+      : mediumOf(medium.kind, { ...source, mediaType: medium.mimeType })
+  )
+
+/** What a run named by its id, as a history keeps it. What cannot be found stays a name. */
+const whole = (part: MediaContent, store: MediaStore.Shape): Effect.Effect<Content> => {
+  const { fileId } = part
+  if (fileId === undefined || part.url !== undefined || part.data !== undefined) return Effect.succeed(part)
+  return store.get(fileId).pipe(
+    Effect.flatMap(Effect.fromOption),
+    Effect.flatMap((medium) => sourceOf(medium, store)),
+    Effect.match({
+      onFailure: () => part,
+      onSuccess: (source) => (source === undefined ? part : withSource(part, source))
+    })
+  )
+}
+
+/** Where the bytes of a medium are for good; those of a file are read now. */
+const sourceOf = (medium: Media, store: MediaStore.Shape | undefined): Effect.Effect<Source | undefined> => {
+  const { source } = medium
   switch (source._tag) {
     case "Bytes":
-      return Contents[kind]({ data: source.bytes, mediaType: mimeType })
+      return Effect.succeed({ data: source.bytes })
     case "Url":
-      return Contents[kind]({ url: source.url, mediaType: mimeType })
+      return Effect.succeed({ url: source.url })
     case "Path":
-      return Contents.text(`[${kind} unavailable: ${mimeType}]`)
+      return store === undefined
+        ? Effect.undefined
+        : Effect.match(
+            Effect.flatMap(store.put(medium), ({ id }) => store.bytes(id)),
+            { onFailure: () => undefined, onSuccess: (data) => ({ data }) }
+          )
   }
 }
 

@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
 import {
@@ -11,10 +13,15 @@ import {
   Message,
   Policy,
   PromptPipeline,
+  MediaStore,
+  ProtocolRegistry,
   type Provider,
-  Skill
+  RunStore,
+  Skill,
+  SkillRegistry
 } from "kernai"
 import { MockProvider } from "kernai/testing"
+import { folder } from "./support/folder.ts"
 import { kernel } from "./support/kernel.ts"
 
 const agent = Agent.make({ instructions: "Talk.", model: "m" })
@@ -24,11 +31,16 @@ const history = Effect.flatMap(ChatHistory.ChatHistory, (history) => history.toA
 
 const chatting = (...skills: ReadonlyArray<Skill.AnySkill>) => Layer.merge(kernel(...skills), ChatHistory.layerMemory)
 
-/** The bytes of every medium a model is shown. */
-const shown = ({ media, messages }: Provider.Request): Effect.Effect<ReadonlyArray<Uint8Array>> =>
+/** Every medium a model is shown: its address, or its bytes. */
+const shown = ({ media, messages }: Provider.Request): Effect.Effect<ReadonlyArray<Uint8Array | string>> =>
   Effect.forEach(
     messages.flatMap(({ content }) => mediaOf(content)),
-    ({ data, fileId = "" }) => (data === undefined ? Effect.orDie(media.bytes(fileId)) : Effect.succeed(data))
+    ({ data, fileId = "", url }) => {
+      const found = url ?? data
+      return found === undefined
+        ? Effect.orDie(Effect.catchTag(media.bytes(fileId), "MediaUnreadable", ({ reason }) => Effect.succeed(reason)))
+        : Effect.succeed(found)
+    }
   )
 const mediaOf = (parts: ReadonlyArray<Content.Content>): ReadonlyArray<Content.MediaContent> =>
   parts.flatMap((part) => (part.type === "tool_result" ? mediaOf(part.content) : Content.isMedia(part) ? [part] : []))
@@ -173,7 +185,7 @@ describe("Chat (AC-24)", () => {
 
   it.effect("keeps the user's media in the history, where they outlive the run", () =>
     Effect.gen(function* () {
-      const seen: Array<Uint8Array> = []
+      const seen: Array<Uint8Array | string> = []
       const provider = MockProvider.make("A cat.").onCall((request, call) =>
         call === 0 ? undefined : Effect.map(shown(request), (bytes) => (seen.push(...bytes), "Still a cat."))
       )
@@ -183,6 +195,49 @@ describe("Chat (AC-24)", () => {
       assert.deepStrictEqual(seen, [new Uint8Array([1, 2])])
     }).pipe(Effect.provide(chatting()))
   )
+
+  it.effect("keeps what a skill made and what a file held as well, from a stream and after a pause too (CP-11)", () => {
+    const drawn = new Uint8Array([1, 2])
+    const draw = Skill.make("draw", {
+      description: "Draws",
+      input: Schema.Struct({}),
+      execute: () => Effect.succeed(Media.fromBytes(drawn, "image/png"))
+    })
+    const find = Skill.make("find", {
+      description: "Finds",
+      input: Schema.Struct({}),
+      effects: "read",
+      execute: () => Effect.succeed(Media.fromUrl("https://x.test/a.png"))
+    })
+    return Effect.gen(function* () {
+      const album = yield* folder
+      const photo = new Uint8Array([3, 4])
+      yield* Effect.promise(() => writeFile(`${album}/cat.png`, photo))
+      const seen: Array<ReadonlyArray<Uint8Array | string>> = []
+      const calls = (name: string) => ({ calls: [{ id: "c", name }] })
+      const replies = ["A cat.", calls("draw"), "Drawn.", calls("find"), "Found.", "All of them."]
+      const provider = MockProvider.make().onCall((request, call) =>
+        Effect.map(shown(request), (media) => (seen.push(media), replies[call] ?? ""))
+      )
+      const model = { id: "m", capabilities: ["text", "vision"] } as const
+      const able = Agent.make({ instructions: "", model, skills: "all", dialect: "tools" })
+      const files = MediaStore.layerMemoryWith({ root: album }).pipe(Layer.provide(NodeServices.layer))
+      const layer = Kernel.layer.pipe(
+        Layer.provide([SkillRegistry.layer(draw, find), ProtocolRegistry.layer(), files, RunStore.layerMemory]),
+        Layer.provideMerge(ChatHistory.layerMemory)
+      )
+      yield* Effect.gen(function* () {
+        yield* Chat.chat(able, ["What is it?", Media.fromPath("cat.png")], { provider })
+        const asked = yield* Effect.flip(Chat.chat(able, "Draw it.", { provider, runId: "a" }))
+        assert.strictEqual(asked._tag, "RunPaused")
+        yield* Chat.resume(able, "a", { provider, approvals: [{ toolCallId: "c", approved: true }] })
+        yield* Stream.runDrain(Chat.chatStream(able, "Find another.", { provider }))
+        yield* Chat.chat(able, "Which of them?", { provider })
+        assert.deepStrictEqual(seen.at(-1), [photo, drawn, "https://x.test/a.png"])
+        assert.notInclude(JSON.stringify((yield* history).map(Message.encode)), "file_id")
+      }).pipe(Effect.provide(Layer.merge(layer, Policy.layerRules({ default: "effects" }))))
+    })
+  })
 })
 
 describe("Chat with a Memory", () => {

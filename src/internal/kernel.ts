@@ -14,7 +14,6 @@ import type { Agent } from "../Agent.ts"
 import type { Shape } from "../Kernel.ts"
 import type { KernelError } from "../KernelError.ts"
 import * as MediaStore from "../MediaStore.ts"
-import type { Message } from "../Message.ts"
 import type { RunResult } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
@@ -23,7 +22,7 @@ import * as Forks from "./fork.ts"
 import { type Built, onGround } from "./ground.ts"
 import { events, listOf, silent, type Sink, steeringOf } from "./host.ts"
 import { remember } from "./kernelParts.ts"
-import { withMedia } from "./medium.ts"
+import { shelved } from "./medium.ts"
 import type { Input, ResumeOptions, RunOptions } from "./options.ts"
 import * as Replays from "./replay.ts"
 import type { Ground } from "./run.ts"
@@ -117,15 +116,6 @@ export const make = (built: Built): Shape => {
     built
   )
 }
-
-/**
- * What was said before, with its media in the store of the run: a journal names them and holds no bytes (CP-11). What
- * the store does not take is told all the same, and stays inside.
- */
-const shelved = (message: Message, media: MediaStore.Shape): Effect.Effect<Message> =>
-  withMedia(message, (part) =>
-    Effect.match(media.admit([part]), { onFailure: () => part, onSuccess: ([stored = part]) => stored })
-  )
 
 /** Runs on a ground with the media of the run, its skills too, and what the host says to it meanwhile. */
 const equipped = <A, E, R>(

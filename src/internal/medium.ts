@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import type { MediaContent, OneSource } from "../Content.ts"
 import * as Content from "../Content.ts"
 import type { Kind } from "../Media.ts"
+import type { Shape as MediaStore } from "../MediaStore.ts"
 import type { Message } from "../Message.ts"
 import { freeze } from "./snapshot.ts"
 
@@ -24,6 +25,15 @@ export const mediumOf = (kind: Kind, source: OneSource): MediaContent => {
   }
 }
 
+/** Where a medium is for good. */
+export type Source = { readonly data: Uint8Array } | { readonly url: string }
+
+/** The same medium from another source. */
+export const withSource = (
+  { data: _data, fileId: _fileId, url: _url, ...named }: MediaContent,
+  source: Source
+): MediaContent => Content[named.type]({ ...named, ...source })
+
 /**
  * A message with other media, those in results too. One in which nothing changes stays the value it is, which a provider
  * may have encoded already.
@@ -34,6 +44,18 @@ export const withMedia = (
 ): Effect.Effect<Message> =>
   Effect.map(changed(message.content, change), (content) =>
     content === message.content ? message : freeze({ ...message, content })
+  )
+
+/**
+ * A message with its bytes in the store of a run: what names them holds none itself (CP-11). What the store does not
+ * take stays inside.
+ */
+export const shelved = (message: Message, store: MediaStore): Effect.Effect<Message> =>
+  withMedia(message, (part) =>
+    Effect.catch(
+      Effect.map(store.admit([part]), ([stored = part]) => stored),
+      () => Effect.succeed(part)
+    )
   )
 
 const changed = (
