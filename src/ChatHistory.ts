@@ -69,26 +69,15 @@ export class ChatHistory extends Context.Service<ChatHistory, Shape>()("kernai/C
  */
 export const makeMemory = (before: ReadonlyArray<Message> = []): Effect.Effect<Shape> =>
   Effect.sync(() => {
-    let messages = before.slice()
-    const keys = new Set<string>()
+    const kept = new Kept(before)
+    const toArray = Effect.sync(() => kept.messages())
     return {
-      append: (given, key) =>
-        Effect.suspend(() => {
-          const added = listOf(given)
-          const refused = refusal(added)
-          if (refused !== undefined) return Effect.fail(refused)
-          if (key === undefined || !keys.has(key)) for (const message of added) messages.push(message)
-          if (key !== undefined) keys.add(key)
-          return Effect.void
-        }),
-      stream: Stream.suspend(() => Stream.fromIterable(messages.slice())),
-      toArray: Effect.sync(() => messages.slice()),
-      size: Effect.sync(() => messages.length),
-      last: (n) => Effect.sync(() => lastOf(messages, n)),
-      clear: Effect.sync(() => {
-        messages = []
-        keys.clear()
-      })
+      append: kept.append,
+      stream: Stream.unwrap(Effect.map(toArray, Stream.fromIterable)),
+      toArray,
+      size: Effect.map(toArray, (messages) => messages.length),
+      last: (n) => Effect.map(toArray, (messages) => lastOf(messages, n)),
+      clear: kept.clear
     }
   })
 
@@ -98,7 +87,7 @@ export const makeMemory = (before: ReadonlyArray<Message> = []): Effect.Effect<S
  *
  * The first run brings the history it began with, the others what they added.
  * What is appended under a run's own key, `<runId>` or `<runId>:<revision>`, is
- * in its journal already. The rest is kept in this process.
+ * read from its journal as soon as the run is there. The rest is kept in this process.
  *
  * @category constructors
  * @since 0.1.0
@@ -107,34 +96,32 @@ export const makeRunStore = /*#__PURE__*/ Effect.fnUntraced(function* (
   runIds: ReadonlyArray<string>
 ): Effect.fn.Return<Shape, never, RunStore> {
   const store = yield* RunStore
-  const beside = yield* makeMemory()
+  const beside = new Kept([])
   let forgotten = 0
 
   const states = Effect.map(
     Effect.forEach(runIds, (runId) => store.load(runId)),
     (states) => states.flatMap(Option.toArray)
   )
-  const journals = Effect.map(states, (states) =>
+  const journals = (states: ReadonlyArray<RunState>) =>
     states.flatMap((state, index) => ofState(state).slice(index === 0 ? 0 : state.history)).slice(forgotten)
-  )
-  const toArray = Effect.zipWith(journals, beside.toArray, (told, added) => [...told, ...added])
-
-  const owns = (key: string) =>
-    Effect.map(states, (states) => states.some(({ runId }) => key === runId || key.startsWith(`${runId}:`)))
+  const owns = (states: ReadonlyArray<RunState>) => (key: string) =>
+    states.some(({ runId }) => key === runId || key.startsWith(`${runId}:`))
+  const toArray = Effect.map(states, (states) => [...journals(states), ...beside.messages(owns(states))])
 
   return {
     append: (messages, key) =>
       key === undefined
         ? beside.append(messages)
-        : Effect.flatMap(owns(key), (isTold) => (isTold ? Effect.void : beside.append(messages, key))),
+        : Effect.flatMap(states, (states) => (owns(states)(key) ? Effect.void : beside.append(messages, key))),
     stream: Stream.unwrap(Effect.map(toArray, Stream.fromIterable)),
     toArray,
     size: Effect.map(toArray, (messages) => messages.length),
     last: (n) => Effect.map(toArray, (messages) => lastOf(messages, n)),
     clear: Effect.andThen(
       beside.clear,
-      Effect.map(journals, (told) => {
-        forgotten += told.length
+      Effect.map(states, (states) => {
+        forgotten += journals(states).length
       })
     )
   }
@@ -191,6 +178,36 @@ export const layerRunStore = (runIds: ReadonlyArray<string>): Layer.Layer<ChatHi
   Layer.effect(ChatHistory, makeRunStore(runIds))
 
 // ---------------------------------------------------------------- helpers
+
+/** What was appended in this process, each message with its key. */
+class Kept {
+  #all: Array<{ readonly message: Message; readonly key: string | undefined }>
+  readonly #keys = new Set<string>()
+
+  constructor(before: ReadonlyArray<Message>) {
+    this.#all = before.map((message) => ({ message, key: undefined }))
+  }
+
+  readonly append: Shape["append"] = (given, key) =>
+    Effect.suspend(() => {
+      const added = listOf(given)
+      const refused = refusal(added)
+      if (refused !== undefined) return Effect.fail(refused)
+      if (key === undefined || !this.#keys.has(key)) for (const message of added) this.#all.push({ message, key })
+      if (key !== undefined) this.#keys.add(key)
+      return Effect.void
+    })
+
+  readonly clear: Effect.Effect<void> = Effect.sync(() => {
+    this.#all = []
+    this.#keys.clear()
+  })
+
+  /** All but those of keys that are told elsewhere. */
+  messages(isTold: (key: string) => boolean = () => false): ReadonlyArray<Message> {
+    return this.#all.flatMap(({ key, message }) => (key !== undefined && isTold(key) ? [] : [message]))
+  }
+}
 
 const listOf = (messages: Message | ReadonlyArray<Message>): ReadonlyArray<Message> =>
   "role" in messages ? [messages] : messages

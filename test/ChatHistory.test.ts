@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Option, Schema } from "effect"
-import { Agent, ChatHistory, Hooks, Kernel, Message, RunStore, Skill, SkillRegistry } from "kernai"
+import { Agent, Chat, ChatHistory, Hooks, Kernel, Message, RunStore, Skill, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { chatHistorySuite } from "./support/chatHistory.ts"
 import { ports } from "./support/kernel.ts"
@@ -140,5 +140,23 @@ describe("ChatHistory.layerRunStore", () => {
       yield* history.clear
       assert.strictEqual(yield* history.size, 0)
     }).pipe(Effect.provide(world(MockProvider.make("hello"))))
+  )
+
+  it.effect("says once what a chat appended before its run was there (AC-24)", () =>
+    Effect.gen(function* () {
+      const texts = Effect.map(
+        ChatHistory.ChatHistory.use((history) => history.toArray),
+        (messages) => messages.map(Message.text)
+      )
+      yield* Chat.chat(agent("tools"), "one", { runId: "a" })
+      // A process that died before it began the run.
+      yield* ChatHistory.ChatHistory.use((history) => history.append(Message.user("two"), "b"))
+      assert.deepStrictEqual(yield* texts, ["one", "hello", "two"])
+      yield* Chat.chat(agent("tools"), "two", { runId: "b" })
+      yield* Chat.chat(agent("tools"), "two", { runId: "b" })
+      assert.deepStrictEqual(yield* texts, ["one", "hello", "two", "hello"])
+    }).pipe(
+      Effect.provide(Layer.provideMerge(ChatHistory.layerRunStore(["a", "b"]), world(MockProvider.make("hello"))))
+    )
   )
 })
