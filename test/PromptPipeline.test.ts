@@ -203,6 +203,26 @@ describe("PromptPipeline.layer", () => {
     }).pipe(Effect.provide(Layer.provideMerge(world(mock), pipeline)))
   })
 
+  it.effect("tells what several sections remember, each by its filter, and the same during the whole run", () => {
+    const mock = MockProvider.make(looks({}), looks({}), done)
+    const agent = Agent.make({ instructions: "", model, skills: "all" })
+    const about = (kind: string) => Memory.section({ filter: { kind } })
+    return Effect.gen(function* () {
+      const memory = yield* Memory.makeMemory
+      yield* memory.store({ content: "Ada likes apples", metadata: { kind: "user" } })
+      yield* memory.store({ content: "The apples ship on Friday", metadata: { kind: "project" } })
+      const pipeline = PromptPipeline.layer({ sections: [about("user"), about("nothing"), about("project")] })
+      yield* Kernel.run(agent, "apples?").pipe(
+        Effect.provide(Layer.provide(pipeline, Layer.succeed(Memory.Memory, memory)))
+      )
+      assert.match(
+        systemOf(mock),
+        /<memory id="\w+">Ada likes [^]*<memory id="\w+">The apples [^]*<\/relevant_context>$/
+      )
+      for (const call of [1, 2]) assert.strictEqual(systemOf(mock, call), systemOf(mock, 0))
+    }).pipe(Effect.provide(world(mock)))
+  })
+
   it.effect("marks where the prompt ends and where the last one did, and keeps every byte before (AC-10)", () => {
     const mock = MockProvider.make(looks({}), looks({}) + looks({}), done)
     const agent = Agent.make({ instructions: "Base", model, skills: "all" })
