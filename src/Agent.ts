@@ -314,12 +314,16 @@ export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): Agen
     within("temperature", generation.temperature) ??
     whole("maxTokens", generation.maxTokens, 1) ??
     within("topP", generation.topP, 1) ??
-    within("budget.maxTokens", budget.maxTokens) ??
+    (generation.seed === undefined || Number.isSafeInteger(generation.seed)
+      ? undefined
+      : invalid("seed", `expected a whole number, got ${generation.seed}`)) ??
+    whole("thinking.budget", generation.thinking?.budget, 0) ??
+    whole("budget.maxTokens", budget.maxTokens, 0) ??
     within("budget.maxCostUsd", budget.maxCostUsd) ??
-    within("budget.maxTurns", budget.maxTurns) ??
+    whole("budget.maxTurns", budget.maxTurns, 0) ??
     within("budget.deadlineMs", budget.deadlineMs) ??
-    within("spawn.maxAgents", spawn?.maxAgents) ??
-    within("spawn.maxDepth", spawn?.maxDepth) ??
+    whole("spawn.maxAgents", spawn?.maxAgents, 0) ??
+    whole("spawn.maxDepth", spawn?.maxDepth, 0) ??
     (budget.maxCostUsd !== undefined && typeof model !== "string" && model.price === undefined
       ? invalid("budget.maxCostUsd", `the model '${model.id}' has no price`)
       : undefined)

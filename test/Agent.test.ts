@@ -190,9 +190,16 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
       ["temperature", { generation: { temperature: Number.NaN } }],
       ["topP", { generation: { topP: 2 } }],
       ["maxTokens", { generation: { maxTokens: 0 } }],
+      ["seed", { generation: { seed: 1.5 } }],
+      ["thinking.budget", { generation: { thinking: { budget: -1 } } }],
+      ["thinking.budget", { generation: { thinking: { budget: 0.5 } } }],
       ["budget.maxTokens", { budget: { maxTokens: -1 } }],
+      ["budget.maxTokens", { budget: { maxTokens: 100.5 } }],
+      ["budget.maxTurns", { budget: { maxTurns: 1.5 } }],
       ["budget.deadlineMs", { budget: { deadlineMs: Number.NaN } }],
+      ["spawn.maxAgents", { spawn: { maxAgents: 1.5, maxDepth: 1 } }],
       ["spawn.maxDepth", { spawn: { maxAgents: 1, maxDepth: -1 } }],
+      ["spawn.maxDepth", { spawn: { maxAgents: 1, maxDepth: 0.5 } }],
       ["contextWindow", { contextWindow: 0.5 }],
       ["model.id", { model: { id: "", capabilities: ["text"] } }]
     ] as const) {
