@@ -113,7 +113,7 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   readonly typed: boolean
   /** The JSON Schema of a typed answer, made when a prompt needs it. */
   readonly outputJsonSchema: (() => { readonly [key: string]: unknown }) | undefined
-  /** Keys of its config that mean nothing here, kept for whoever wrote them (AC-23). */
+  /** Keys of its config that mean nothing here, at any depth, kept for whoever wrote them (AC-23). */
   readonly extra: JsonObject
 }
 

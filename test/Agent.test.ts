@@ -3,6 +3,7 @@ import { Effect, Result, Schema } from "effect"
 import { Agent, Kernel, Model, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { Config } from "../src/internal/agentConfig.ts"
+import { canonical } from "./support/canonical.ts"
 import { kernel } from "./support/kernel.ts"
 import { cases } from "./support/property.ts"
 
@@ -135,6 +136,27 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.deepStrictEqual(written["x_owner"], { team: ["a"] })
     assert.strictEqual(JSON.stringify(Object.getOwnPropertyDescriptor(written, "__proto__")?.value), '{"polluted":1}')
     assert.isUndefined(({} as { readonly polluted?: unknown }).polluted)
+  })
+
+  it("keep keys they do not know inside others too, where they were (AC-23)", () => {
+    const config = JSON.parse(`{
+      "version": 1,
+      "system_prompt": "",
+      "model": {
+        "id": "m", "capabilities": ["text"], "x_region": "eu", "constructor": 1,
+        "price": { "input_per_million": 1, "output_per_million": 2, "x_batch": { "input": 0.5 } }
+      },
+      "thinking": { "effort": "high", "x_shown": false },
+      "budget": { "max_token": 5 },
+      "spawn": { "max_agents": 3, "max_depth": 1, "__proto__": { "polluted": 1 } }
+    }`) as unknown
+    const agent = Result.getOrThrow(Agent.fromConfig(config))
+    assert.deepStrictEqual(agent.budget, {})
+    const written = Result.getOrThrow(Agent.toConfig(agent))
+    assert.strictEqual(canonical(written), canonical(config))
+    assert.deepStrictEqual(comparable(Result.getOrThrow(Agent.fromConfig(written))), comparable(agent))
+    // A model by its name has no place for what another said.
+    assert.strictEqual(Result.getOrThrow(Agent.toConfig({ ...agent, model: "n" }))["model"], "n")
   })
 
   it("read max_turns as another name of max_steps", () => {

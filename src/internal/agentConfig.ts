@@ -119,9 +119,18 @@ export const read = (
     const json = yield* Result.mapError(Snapshot.take(config), refused)
     if (!isJsonObject(json)) return yield* Result.fail(refused({ path: "", reason: "expected an object" }))
     const fields = yield* Result.mapError(decode(json), (error) => refused(hinted(Fault.ofSchema(error), json)))
-    const extra = Object.fromEntries(Object.entries(json).filter(([key]) => !Object.hasOwn(Config.fields, key)))
-    return { told: toldOf(fields), extra, outputSchema: fields.output_schema }
+    return { told: toldOf(fields), extra: beyond(json, jsonObject(fields)), outputSchema: fields.output_schema }
   })
+
+/** What an object holds besides what was read of it, at any depth. */
+const beyond = (json: JsonObject, read: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(json).flatMap(([key, value]) => {
+      if (!Object.hasOwn(read, key)) return [[key, value]]
+      const more = beyond(jsonObject(value), jsonObject(read[key]))
+      return Object.keys(more).length === 0 ? [] : [[key, more]]
+    })
+  )
 
 /** Configs write what `Agent.make` calls `instructions` as their seed does (AC-23). */
 const hinted = ({ path, reason }: Fault.Fault, json: JsonObject): Fault.Fault =>
@@ -261,13 +270,21 @@ export const write = (
         agent.spawn === undefined ? undefined : { max_agents: agent.spawn.maxAgents, max_depth: agent.spawn.maxDepth },
       context_window: agent.contextWindow,
       reserved_output_tokens: told("reservedOutputTokens"),
-      output_schema: outputSchema,
-      ...agent.extra
+      output_schema: outputSchema
     }
-    const given = Object.entries(config).filter(([, value]) => value !== undefined)
+    const given = Object.entries(besides(config, agent.extra)).filter(([, value]) => value !== undefined)
     return Result.map(Result.mapError(Snapshot.take(Object.fromEntries(given)), refused), jsonObject)
   })
 }
+
+/** What is told, and what a config held besides, each in its place. */
+const besides = (told: { readonly [key: string]: unknown }, extra: JsonObject): { readonly [key: string]: unknown } =>
+  Object.fromEntries(
+    Object.entries({ ...told, ...extra, ...told }).map(([key, value]) => [
+      key,
+      isJsonObject(value) && Object.hasOwn(extra, key) ? besides(value, jsonObject(extra[key])) : (value ?? extra[key])
+    ])
+  )
 
 const schemaOf = (agent: Anyone): Result.Result<unknown, AgentConfigInvalid> =>
   agent.outputJsonSchema === undefined
