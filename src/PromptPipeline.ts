@@ -286,8 +286,9 @@ type Needs<F> = F extends (...args: never) => Effect.Effect<infer _A, infer _E, 
  * @category constructors
  * @since 0.1.0
  */
-export function make<const O extends Options<unknown> = Options>(
-  options?: O
+export function make(): Effect.Effect<PromptPipelineShape>
+export function make<const O extends Options<unknown>>(
+  options: O
 ): Effect.Effect<PromptPipelineShape, never, Services<O>>
 export function make(options: Options<unknown> = {}): Effect.Effect<PromptPipelineShape, never, unknown> {
   return Effect.map(Effect.context<unknown>(), (services) => {
@@ -305,8 +306,9 @@ export function make(options: Options<unknown> = {}): Effect.Effect<PromptPipeli
  * @category layers
  * @since 0.1.0
  */
-export function layer<const O extends Options<unknown> = Options>(options?: O): Layer.Layer<never, never, Services<O>>
-export function layer(options?: Options<unknown>): Layer.Layer<never, never, unknown> {
+export function layer(): Layer.Layer<never>
+export function layer<const O extends Options<unknown>>(options: O): Layer.Layer<never, never, Services<O>>
+export function layer(options: Options<unknown> = {}): Layer.Layer<never, never, unknown> {
   return Layer.effect(PromptPipeline, make(options))
 }
 

@@ -1,5 +1,5 @@
 /** What the parts of the toolbox ask for is what their layers need. */
-import { Effect, type Layer } from "effect"
+import { Context, Effect, type Layer } from "effect"
 import { type KernelError, Memory, Policy, PromptPipeline, type Provider, SkillPack, SkillRegistry } from "kernai"
 
 type Equals<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
@@ -18,6 +18,30 @@ export const summarizing = PromptPipeline.layer({
   compaction: { summarize: PromptPipeline.summarizer() }
 })
 check<Equals<typeof summarizing, Layer.Layer<never, never, Memory.Memory | Provider.Provider>>>()
+
+class House extends Context.Service<House, { readonly rules: string; readonly brief: Effect.Effect<string> }>()(
+  "House"
+) {}
+
+export const inline = PromptPipeline.layer({
+  sections: [Memory.section(), ({ state }) => House.use(({ rules }) => Effect.succeed(rules + state.runId))],
+  template: (text, { instructions }) => House.use(({ rules }) => Effect.succeed(text + rules + instructions))
+})
+check<Equals<typeof inline, Layer.Layer<never, never, Memory.Memory | House>>>()
+
+export const briefed = PromptPipeline.make({
+  sections: [SkillPack.section],
+  compaction: {
+    summarize: (messages, { model }) =>
+      House.use(({ brief }) => Effect.map(brief, (text) => text + model.id + messages.length))
+  }
+})
+check<
+  Equals<typeof briefed, Effect.Effect<PromptPipeline.PromptPipelineShape, never, SkillPack.SkillPackStore | House>>
+>()
+
+export const unset = PromptPipeline.make()
+check<Equals<typeof unset, Effect.Effect<PromptPipeline.PromptPipelineShape, never, never>>>()
 
 export const remembering = SkillRegistry.layer(...Memory.skills)
 check<
