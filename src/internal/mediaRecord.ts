@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 import { StoreError } from "../KernelError.ts"
 import * as Media from "../Media.ts"
 import type { StoredMedia } from "../MediaStore.ts"
+import * as Storable from "./storable.ts"
 
 /** The newest form this version knows. */
 const format = 1
@@ -34,7 +35,7 @@ export type Record = typeof Record.Type
 
 /** The record of a medium; `digest` is that of its bytes, if they are in it. */
 export const encode = (media: StoredMedia, digest: string, place: number): string =>
-  JSON.stringify({
+  Storable.stringify({
     format,
     id: media.id,
     kind: media.kind,

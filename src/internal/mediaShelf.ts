@@ -12,12 +12,12 @@ import * as Option from "effect/Option"
 import * as RcMap from "effect/RcMap"
 import type * as Scope from "effect/Scope"
 import * as Content from "../Content.ts"
-import type { StoreError } from "../KernelError.ts"
-import { LimitExceeded, MediaConflict, MediaNotFound, MediaUnreadable } from "../KernelError.ts"
+import { LimitExceeded, MediaConflict, MediaNotFound, MediaUnreadable, StoreError } from "../KernelError.ts"
 import * as Limits from "../Limits.ts"
 import * as Media from "../Media.ts"
 import type { Shape, StoredMedia } from "../MediaStore.ts"
 import * as MediaFile from "./mediaFile.ts"
+import * as Storable from "./storable.ts"
 
 /** Media by id. */
 export interface Shelf {
@@ -181,6 +181,9 @@ const add = (place: Place, media: StoredMedia, limit: number) =>
 
 const put = /*#__PURE__*/ Effect.fnUntraced(function* (place: Place, media: Media.Media) {
   const limits = yield* Limits.Limits
+  if (Storable.grade(media.metadata) === 0) {
+    return yield* new StoreError({ operation: "put media", reason: "invalid", detail: "the metadata is no JSON" })
+  }
   const id = yield* Media.id(media)
   const added = Object.freeze({ ...media, id })
   // What a run made is not given up for one hiccup of a store: the same medium once more is no second one.

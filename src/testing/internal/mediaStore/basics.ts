@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as assert from "node:assert/strict"
 import * as Content from "../../../Content.ts"
-import type { Json } from "../../../Content.ts"
+import type { JsonObject } from "../../../Content.ts"
 import * as Limits from "../../../Limits.ts"
 import * as Media from "../../../Media.ts"
 import type { Shape } from "../../../MediaStore.ts"
@@ -20,7 +20,7 @@ export interface Check {
   readonly body: (store: Shape) => Effect.Effect<void, unknown, Scope.Scope>
 }
 
-const odd: { readonly [key: string]: Json } = {
+const odd: JsonObject = {
   "": "",
   nul: "a\u0000b",
   surrogates: "\ud800 \udc00 \ud83d\ude00",
@@ -56,6 +56,17 @@ export const basics: ReadonlyArray<Check> = [
       }
       assert.equal((yield* run.put(png("a"))).id, "media_86f7e437faa5")
       assert.equal(Reflect.get({}, "polluted"), undefined)
+    })
+  },
+  {
+    name: "refuses metadata that is no JSON (R-8)",
+    body: Effect.fnUntraced(function* (store) {
+      const run = yield* store.run("media/no json")
+      for (const value of [new Date(0), undefined, Number.NaN, 1n, () => 0]) {
+        const metadata = { a: [value] } as JsonObject
+        assert.equal(yield* tagOf(run.put(Media.fromUrl("https://example.com/a.png", { metadata }))), "StoreError")
+      }
+      assert.equal(yield* run.size, 0)
     })
   },
   {

@@ -32,7 +32,7 @@ export const lasting: ReadonlyArray<Check> = [
     body: Effect.fnUntraced(function* (one, two) {
       const given = [
         png("lasting"),
-        Media.fromPath("lasting.pdf", { metadata: { page: 3 } }),
+        Media.fromPath("lasting.pdf", { metadata: { page: 3, offset: -0 } }),
         Media.fromUrl("https://example.com/lasting.mp3")
       ]
       const stored = yield* visit(one, "media/lasting", (run) => Effect.forEach(given, run.put))
