@@ -44,7 +44,8 @@ export const skill = Skill.make(name, {
     // A character is at most four bytes: a range is never empty before the end.
     const most = Math.max(4, Math.min(length ?? Infinity, resultBytes - 400))
     const end = boundary(bytes, start + most)
-    const text = new TextDecoder().decode(bytes.subarray(start, end))
+    // What looks like the mark of a file is a character of the result.
+    const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes.subarray(start, end))
     return end < bytes.length ? `${text}\n${block(id, end, bytes.length)}` : text
   })
 })

@@ -84,6 +84,24 @@ describe("a result that is too long", () => {
     }).pipe(Effect.provide(Layer.merge(kernel(dump, LongResult.skill), limits)))
   )
 
+  it.effect("is read as it is from wherever a range begins, at a mark that some files begin with too", () =>
+    Effect.gen(function* () {
+      const marked = "\uFEFFab".repeat(400)
+      const long = Skill.make("dump", {
+        description: "",
+        input: Schema.Struct({}),
+        execute: () => Effect.succeed(marked)
+      })
+      const provider = MockProvider.make().onCall((request, call) => {
+        if (call === 0) return { calls: [{ name: "dump" }] }
+        const [, id] = /"id":"(\w+)"/.exec(request.messages.map(Message.text).join("")) ?? []
+        return call > 1 ? "done" : { calls: [{ name: "read_result", params: { id, offset: 500, length: 10 } }] }
+      })
+      const run = yield* told(agent, "?", { provider }).pipe(Effect.provide(kernel(long, LongResult.skill)))
+      assert.isTrue(outputs(run)[1]?.startsWith("\uFEFFab\uFEFFab\n["))
+    }).pipe(Effect.provide(limits))
+  )
+
   it.effect("is not pointed at for an agent that may not read it", () =>
     Effect.gen(function* () {
       const own = Agent.make({ instructions: "", model: "m", skills: ["dump"], dialect: "tools" })
