@@ -102,7 +102,7 @@ export const agentIdOf = (name: string, namespace = "default"): AgentId =>
   new AgentId({ type: "agent", key: encodeURIComponent(name.toWellFormed()).slice(0, 255), namespace })
 
 /**
- * Makes a bus within this process. Its subscriptions end with the scope.
+ * Makes a bus within this process. Its subscriptions end with the scope; one made later ends at once.
  *
  * @category constructors
  * @since 0.1.0
@@ -112,6 +112,7 @@ export const make: Effect.Effect<Shape, never, Scope.Scope> = /*#__PURE__*/ Effe
   const progress = followersOf(topics, "agent.progress")
   const streams = followersOf(topics, "agent.stream")
   const handlers = new Map<string, Handler>()
+  let isClosed = false
 
   const publish = (event: RunEvent, from?: AgentId): void => {
     if (progress.size > 0) tell(progress.get(key(from?.namespace, event.rootRunId)), event)
@@ -126,7 +127,8 @@ export const make: Effect.Effect<Shape, never, Scope.Scope> = /*#__PURE__*/ Effe
       Effect.acquireRelease(
         Effect.sync(() => {
           const mailbox = Mailboxes.make<RunEvent>({ limit: liveEvents, keep: isKept })
-          follow(followersOf(topics, topic.type), name, mailbox)
+          if (isClosed) mailbox.end()
+          else follow(followersOf(topics, topic.type), name, mailbox)
           return mailbox
         }),
         (mailbox) => Effect.sync(() => leave(followersOf(topics, topic.type), name, mailbox))
@@ -161,6 +163,7 @@ export const make: Effect.Effect<Shape, never, Scope.Scope> = /*#__PURE__*/ Effe
 
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
+      isClosed = true
       for (const followers of topics.values()) {
         for (const mailboxes of followers.values()) for (const mailbox of mailboxes) mailbox.end()
         followers.clear()

@@ -123,6 +123,8 @@ describe("EventBus topics", () => {
       bus.publish(phase(2))
       yield* Scope.close(scope, Exit.void)
       assert.deepStrictEqual((yield* Fiber.join(open)).map(label), ["run:1", "run:2"])
+      // Who comes later is told nothing, and does not wait for it.
+      assert.deepStrictEqual(yield* Stream.runCollect(bus.subscribe(topic)), [])
     })
   )
 })
