@@ -5,8 +5,10 @@
  * the run, the run's own messages after it, both with the media they are about.
  * A run that fails leaves the user's message where it is, and making it again
  * under the same `runId` adds nothing twice. What one history is asked at once is
- * answered one after the other. With a `Memory` around, what fits the message is
- * looked up and told, unless the prompt pipeline is your own.
+ * answered one after the other: build the layer of a conversation once and keep
+ * it, since two on the same one know nothing of each other. With a `Memory`
+ * around, what fits the message is looked up and told, unless the prompt pipeline
+ * is your own.
  *
  * @since 0.1.0
  */
