@@ -52,7 +52,10 @@ export const plain = (value: unknown, bounds: Bounds): Result.Result<Plain, stri
     if (++nodes > bounds.nodes) throw new Refused(`it holds more than ${bounds.nodes} nodes`)
     if (depth > bounds.depth) throw new Refused(`it nests deeper than ${bounds.depth} levels`)
     if (value === null || typeof value === "string" || typeof value === "boolean") return value
-    if (typeof value === "number" && Number.isFinite(value)) return value
+    if (typeof value === "number") {
+      if (Number.isFinite(value)) return value
+      throw new Refused(`it holds ${value}, which is no number a config can have`)
+    }
     if (Array.isArray(value)) return value.map((item) => copy(item, depth + 1))
     if (typeof value !== "object") throw new Refused(`it holds a ${typeof value}`)
     const prototype: unknown = Object.getPrototypeOf(value)

@@ -86,6 +86,14 @@ describe("AgentFile", () => {
           assert.strictEqual(error._tag, tag, text)
           assert.strictEqual(error.path, path, text)
         }
+        for (const [value, name] of [
+          [".inf", "Infinity"],
+          ["-.inf", "-Infinity"],
+          [".nan", "NaN"]
+        ] as const) {
+          const { message } = yield* Effect.flip(AgentFile.parse(`system_prompt: x\nmodel: m\ntemperature: ${value}`))
+          assert.include(message, `it holds ${name}, which is no number a config can have`)
+        }
         const deep = yield* Effect.flip(AgentFile.parse("[".repeat(200), "json"))
         assert.strictEqual(deep._tag, "ConfigInvalid")
       })
