@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Copies a template into a new folder, installs it, and says what to type next.
 import { spawnSync } from "node:child_process"
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { basename, join, resolve } from "node:path"
 import { createInterface } from "node:readline/promises"
 import { fileURLToPath } from "node:url"
@@ -43,7 +43,10 @@ if (target === undefined || positionals.length > 1) fail(usage)
 const folder = resolve(target)
 const name = basename(folder).toLowerCase()
 if (!/^[a-z0-9][a-z0-9._-]{0,213}$/.test(name)) fail(`'${basename(folder)}' is no name for a package`)
-if (existsSync(folder) && readdirSync(folder).length > 0) fail(`${folder} is not empty`)
+if (existsSync(folder)) {
+  if (!statSync(folder).isDirectory()) fail(`${folder} is a file`)
+  if (readdirSync(folder).length > 0) fail(`${folder} is not empty`)
+}
 
 const ask = async () => {
   if (values.yes || !process.stdin.isTTY) return templates[0]
@@ -55,7 +58,11 @@ const ask = async () => {
 const template = values.template ?? (await ask())
 if (!templates.includes(template)) fail(`no template '${template}'; there are: ${templates.join(", ")}`)
 
-mkdirSync(folder, { recursive: true })
+try {
+  mkdirSync(folder, { recursive: true })
+} catch (error) {
+  fail(`${folder} cannot be made: ${error.message}`)
+}
 const source = fileURLToPath(new URL("./templates/", import.meta.url))
 cpSync(join(source, "shared"), folder, { recursive: true })
 cpSync(join(source, template), folder, { recursive: true })
@@ -64,12 +71,14 @@ renameSync(join(folder, "gitignore"), join(folder, ".gitignore"))
 
 const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
 const extra = join(folder, "dependencies.json")
-manifest.name = name
 if (values.kernai !== undefined) manifest.dependencies.kernai = values.kernai
 if (existsSync(extra)) {
   Object.assign(manifest.dependencies, JSON.parse(readFileSync(extra, "utf8")))
   rmSync(extra)
 }
+// A package that depends on its own name cannot be installed.
+const isTaken = Object.hasOwn({ ...manifest.dependencies, ...manifest.devDependencies }, name)
+manifest.name = isTaken ? `my-${name}` : name
 writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`)
 
 if (!values["no-install"]) {

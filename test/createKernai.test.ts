@@ -1,0 +1,51 @@
+/**
+ * `npm create kernai`: what it makes of a folder, and what it says when it cannot. Whether a made project runs is looked at by accept/toolbox.ts.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { spawnSync } from "node:child_process"
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { folder } from "./support/folder.ts"
+
+const script = join(import.meta.dirname, "../create-kernai/create.mjs")
+
+const create = (target: string) => {
+  const { status, stderr } = spawnSync(process.execPath, [script, target, "--yes", "--no-install"], {
+    encoding: "utf8"
+  })
+  return { status, stderr }
+}
+
+describe("create-kernai", () => {
+  it.effect("says in one line that a file is no folder, and that nothing can be made in one", () =>
+    Effect.gen(function* () {
+      const place = yield* folder
+      const file = join(place, "notes")
+      writeFileSync(file, "mine")
+      assert.deepStrictEqual(create(file), { status: 2, stderr: `${file} is a file\n` })
+      const inside = create(join(file, "agent"))
+      assert.strictEqual(inside.status, 2)
+      assert.match(inside.stderr, /^.*agent cannot be made: ENOTDIR.*\n$/)
+      assert.strictEqual(readFileSync(file, "utf8"), "mine")
+      assert.deepStrictEqual(readdirSync(place), ["notes"])
+    })
+  )
+
+  it.effect("gives a package another name than what it depends on", () =>
+    Effect.gen(function* () {
+      const place = yield* folder
+      for (const [name, expected] of [
+        ["kernai", "my-kernai"],
+        ["Effect", "my-effect"],
+        ["agent", "agent"]
+      ] as const) {
+        const target = join(place, name)
+        mkdirSync(target)
+        assert.deepStrictEqual(create(target), { status: 0, stderr: "" })
+        const manifest: unknown = JSON.parse(readFileSync(join(target, "package.json"), "utf8"))
+        assert.propertyVal(manifest, "name", expected)
+      }
+    })
+  )
+})
