@@ -39,11 +39,13 @@ export const Segment = /*#__PURE__*/ Schema.String.check(
  * @category models
  * @since 0.1.0
  */
-export class AgentId extends Schema.Class<AgentId>("kernai/AgentId")({
-  type: Segment,
-  key: Segment,
-  namespace: Segment
-}) {
+export class AgentId
+  extends /*#__PURE__*/ Schema.Class<AgentId>("kernai/AgentId")({
+    type: Segment,
+    key: Segment,
+    namespace: Segment
+  })
+{
   /** Makes an address from its parts. */
   static readonly of = (parts: AgentIdParts): Result.Result<AgentId, InvalidAddress> =>
     checked(parts.namespace, parts.type, parts.key, (namespace, type, key) => new AgentId({ namespace, type, key }))
@@ -70,11 +72,13 @@ export class AgentId extends Schema.Class<AgentId>("kernai/AgentId")({
  * @category models
  * @since 0.1.0
  */
-export class TopicId extends Schema.Class<TopicId>("kernai/TopicId")({
-  type: Segment,
-  source: Segment,
-  namespace: Segment
-}) {
+export class TopicId
+  extends /*#__PURE__*/ Schema.Class<TopicId>("kernai/TopicId")({
+    type: Segment,
+    source: Segment,
+    namespace: Segment
+  })
+{
   /** Makes an address from its parts. */
   static readonly of = (parts: TopicIdParts): Result.Result<TopicId, InvalidAddress> =>
     checked(
