@@ -16,7 +16,7 @@ import * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
 import { originsOf } from "./internal/fork.ts"
-import * as Memory from "./internal/memoryRuns.ts"
+import * as MemoryRuns from "./internal/memoryRuns.ts"
 import { headOf, inOrder, matches } from "./internal/runHead.ts"
 import { notFirst, notOfOne, notTogether } from "./internal/succession.ts"
 import { MediaStore } from "./MediaStore.ts"
@@ -280,7 +280,7 @@ const originsOfOpen = /*#__PURE__*/ Effect.fnUntraced(function* (
  * @category constructors
  * @since 0.1.0
  */
-export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => eachRevision(Memory.make()))
+export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => eachRevision(MemoryRuns.make()))
 
 /**
  * A store that is given each revision by itself, whatever else it can.
@@ -299,4 +299,4 @@ export const eachRevision = (store: Shape): Shape => {
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<RunStore> = /*#__PURE__*/ Layer.sync(RunStore, Memory.make)
+export const layerMemory: Layer.Layer<RunStore> = /*#__PURE__*/ Layer.sync(RunStore, MemoryRuns.make)

@@ -7,13 +7,13 @@ import type * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
-import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, type StoreError } from "../KernelError.ts"
 import * as RunCodec from "../RunCodec.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
 import type { Lease, RunFilter, RunHead, Shape } from "../RunStore.ts"
+import * as Mailbox from "./mailbox.ts"
 import { atMost, headOf, inOrder, matches } from "./runHead.ts"
 import * as Search from "./runSearch.ts"
 import { open } from "./state.ts"
@@ -77,20 +77,19 @@ export const make = (): Shape & Required<Pick<Shape, "commitAll">> => {
   const read = (runId: string, fromRevision = 0) =>
     Stream.suspend(() => Stream.fromIterable(runs.get(runId)?.journal.slice(fromRevision) ?? []))
 
-  const tail = (runId: string, fromRevision = 0) =>
-    Stream.callback<RunRecord>((queue) =>
-      Effect.acquireRelease(
-        Effect.sync(() => {
-          for (const record of runs.get(runId)?.journal.slice(fromRevision) ?? []) Queue.offerUnsafe(queue, record)
-          const follow = (record: RunRecord) => {
-            if (record.runId === runId && record.revision > fromRevision) Queue.offerUnsafe(queue, record)
-          }
-          followers.add(follow)
-          return follow
-        }),
-        (follow) => Effect.sync(() => followers.delete(follow))
-      )
-    )
+  const tail = (runId: string, fromRevision = 0) => {
+    const followed = Effect.sync(() => {
+      const mailbox = Mailbox.make<RunRecord>({ limit: Infinity, keep: () => true })
+      for (const record of runs.get(runId)?.journal.slice(fromRevision) ?? []) mailbox.offer(record)
+      const follow = (record: RunRecord) => {
+        if (record.runId === runId && record.revision > fromRevision) mailbox.offer(record)
+      }
+      followers.add(follow)
+      return { mailbox, follow }
+    })
+    const following = Effect.acquireRelease(followed, ({ follow }) => Effect.sync(() => followers.delete(follow)))
+    return Stream.unwrap(Effect.map(following, ({ mailbox }) => mailbox.stream))
+  }
 
   const list = (filter: RunFilter = {}) =>
     Effect.sync(() => {
