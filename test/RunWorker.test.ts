@@ -617,6 +617,25 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("and a hiccup of the store as it is taken back is passed over, as at every commit (R-6)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
+      let failures = 0
+      const hiccup = Effect.fail(
+        new RunStore.StoreError({ operation: "acquire", reason: "unavailable", detail: "a moment" })
+      )
+      const flaky: RunStore.Shape = {
+        ...store,
+        acquire: (...asked) => (failures++ === 0 ? hiccup : store.acquire(...asked))
+      }
+      const resumed = yield* Effect.forkChild(Effect.provide(Kernel.resume(agent, "r"), process(flaky)))
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual((yield* Fiber.join(resumed)).status, "completed")
+      assert.strictEqual(failures, 2)
+    })
+  )
+
   it.effect("leaves alone what somebody went on with while it looked at others", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory

@@ -368,6 +368,17 @@ describe("a run under telemetry", () => {
     )
   })
 
+  it.effect("is a span also where it is refused at its beginning", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make(final("ok"))
+      yield* Kernel.run(agent, "go", { provider, runId: "r" })
+      const again = Effect.flip(Kernel.run(agent, "go", { provider, runId: "r" }))
+      const { spans } = yield* observed(again.pipe(under({})))
+      const run = spans.find(({ name }) => name === "invoke_agent helper")
+      assert.strictEqual(run === undefined ? undefined : attributesOf(run)["error.type"], "RunExists")
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("is a span with its ids, and each of its tasks is one within it", () =>
     Effect.gen(function* () {
       const provider = Scenario.scripted({ root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } })

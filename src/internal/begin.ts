@@ -44,7 +44,7 @@ export interface Birth {
 
 /** Begins a run and drives it to its end. */
 export const begin = (ground: Ground, birth: Birth): Effect.Effect<RunResult<unknown>, KernelError> =>
-  Effect.flatMap(born(ground, birth), finish)
+  traced(ground, birth, Effect.flatMap(born(ground, birth), finish))
 
 /** Stores a new run and offers it to whoever takes it up. */
 export const submit = (ground: Ground, birth: Birth): Effect.Effect<string, KernelError> =>
@@ -121,15 +121,20 @@ const asTask = (agent: AnyAgent): AnyAgent => {
 // One for each agent: what is made of an agent is kept with it.
 const tasks = new WeakMap<AnyAgent, AnyAgent>()
 
-/** Drives a run to its end: a span of its own where somebody watches, also when it is a task of another. */
-const finish = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> => {
-  const whole = Effect.andThen(
+/** Drives a run to its end. */
+const finish = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
+  Effect.andThen(
     drive(run),
     Effect.suspend(() => conclude(run))
   )
-  const { agent, model, provider, telemetry } = run
+
+/** A life of a run as telemetry sees it, also one that is refused at its beginning, or a task's. */
+const traced = (
+  { agent, model, provider, telemetry }: Ground,
+  { depth, rootRunId, runId }: Pick<Birth, "depth" | "rootRunId" | "runId">,
+  whole: Effect.Effect<RunResult<unknown>, KernelError>
+): Effect.Effect<RunResult<unknown>, KernelError> => {
   if (telemetry === undefined) return whole
-  const { depth, rootRunId, runId } = run.state
   const { description, name } = agent
   const facts = { agent: name, description, model: model.id, provider: provider.name, runId, rootRunId, depth }
   return telemetry.run(whole, facts, ({ costUsd, turns, usage }) => ({ usage, turns, costUsd }))
@@ -161,7 +166,17 @@ export interface Resume {
  * The tasks that were cut off or paused go on where their own journals end. What
  * the caller says about their calls and questions, and of the context, is for them, too.
  */
-export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const resume = (
+  ground: Ground,
+  state: RunState,
+  how: Resume
+): Effect.Effect<RunResult<unknown>, KernelError> => {
+  const whole = takeUp(ground, state, how)
+  // What ended before was counted then.
+  return state.status.type === "completed" ? whole : traced(ground, state, whole)
+}
+
+const takeUp = /*#__PURE__*/ Effect.fnUntraced(function* (
   ground: Ground,
   state: RunState,
   how: Resume
@@ -192,7 +207,7 @@ export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
   yield* commit(run, "resume", [], delta)
   // Nobody else takes it up from here on.
   yield* flush(run)
-  if (isOffered) yield* withdraw(run.store, run.state.runId, run.workerId)
+  if (isOffered) yield* patiently(run, run.state, withdraw(run.store, run.state.runId, run.workerId))
   return yield* finish(run)
 })
 
@@ -300,7 +315,8 @@ export const spawn: Ground["spawn"] = (parent, call, input) => {
     context: parent.state.context
   }
   return Effect.matchEffect(born(parent, birth), {
-    onSuccess: (child) => Effect.map(finish(child), (result) => ended(call, result, child.state.turns)),
+    onSuccess: (child) =>
+      Effect.map(traced(parent, birth, finish(child)), (result) => ended(call, result, child.state.turns)),
     // Whoever had this run before was only stopped, and began the task when it woke: it is there to go on with.
     onFailure: (error) =>
       error._tag !== "RunExists"
@@ -347,16 +363,16 @@ const goOnWith = /*#__PURE__*/ Effect.fnUntraced(function* (
 /** Whether a run paused in the life in which its task did, or in a later one. */
 const isHeard = ({ state, store }: Run, child: RunState): Effect.Effect<boolean, StoreError> =>
   Effect.flatMap(Stream.runHead(store.read(child.runId, child.revision - 1)), (last) => {
-    const life = Option.isSome(last) ? last.value.workerId : undefined
+    const pause = Option.getOrUndefined(last)
     let isSince = false
-    return Stream.runFold(
-      store.read(state.runId),
-      () => false,
-      (heard, { events, workerId }) => {
-        isSince ||= workerId === life
-        return heard || (isSince && events.some((event) => event.type === "paused"))
-      }
-    )
+    let isHeard = false
+    const look = ({ createdAt, events, workerId }: RunRecord) => {
+      // Who resumed the task by itself never had the run.
+      isSince ||= pause !== undefined && (workerId === pause.workerId || createdAt > pause.createdAt)
+      isHeard ||= isSince && events.some((event) => event.type === "paused")
+    }
+    const read = Stream.runForEach(store.read(state.runId), (record) => Effect.sync(() => look(record)))
+    return Effect.map(read, () => isHeard)
   })
 
 const ended = (call: Call, result: RunResult<unknown>, turns: ReadonlyArray<Turn>): CallResult =>

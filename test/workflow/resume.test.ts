@@ -227,6 +227,33 @@ describe("a workflow whose task was paused by a hook", () => {
     }).pipe(Effect.provide([kernel(), settling]))
   )
 
+  it.effect("goes on after its own resume of a task that paused once more in it (DR-9)", () =>
+    Effect.gen(function* () {
+      const twice: Scenario.Script = {
+        root: [plan(["a"]), final("ok")],
+        tasks: { a: [command("/tasks"), command("/tasks"), final("A")] }
+      }
+      const looks = Hooks.layer({
+        onTurnCompleted: ({ state }) =>
+          Effect.sync(() => (state.taskId === "a" && state.turns.length < 3 ? Hooks.pause("look at it") : undefined))
+      })
+      yield* Effect.gen(function* () {
+        yield* play(twice)
+        // The clock stands still only here.
+        yield* TestClock.adjust("1 second")
+        const provider = Scenario.scripted(twice)
+        const alone = yield* Effect.flip(Kernel.resume(agent(), "run:t1/a", { provider }))
+        assert.strictEqual(alone._tag, "RunPaused")
+        yield* TestClock.adjust("1 second")
+        // It is told of that pause once, and then goes on.
+        yield* Kernel.answer("run", [])
+        assert.deepStrictEqual(paused((yield* takeUp(twice)).events), [{ depth: 0, reason: "look at it" }])
+        yield* Kernel.answer("run", [])
+        assert.strictEqual((yield* takeUp(twice)).text, "ok")
+      }).pipe(Effect.provide(looks))
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("is not paused again by a pause somebody went on from, whoever dies before the task does (DR-9)", () =>
     Effect.gen(function* () {
       yield* play(both)
