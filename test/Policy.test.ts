@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { Context, Effect, Fiber, Layer, Option, Result, Schema, SchemaGetter } from "effect"
+import { TestClock } from "effect/testing"
 import { Agent, Hooks, Kernel, Policy, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { ports } from "./support/kernel.ts"
@@ -275,6 +276,44 @@ describe("a run under rules", () => {
       }).pipe(Effect.provide(layer))
     }
   )
+
+  it.effect("waits no longer for the arguments of a call to be read than for the call itself (R-15)", () => {
+    const looked: Array<string> = []
+    const stuck = Skill.make("stuck", {
+      description: "Looks its input up",
+      timeLimit: 50,
+      input: Schema.Struct({
+        id: Schema.String.pipe(
+          Schema.decode({
+            decode: SchemaGetter.transformEffect((id: string) =>
+              Effect.andThen(
+                Effect.sync(() => looked.push(id)),
+                Effect.never
+              )
+            ),
+            encode: SchemaGetter.passthrough()
+          })
+        )
+      }),
+      execute: () => Effect.succeed("found")
+    })
+    const calls = ["a", "secret"].map((id) => `<block type="command" name="stuck">${JSON.stringify({ id })}</block>`)
+    const mock = MockProvider.make(...calls, answers)
+    const guard = Policy.layerRules({ deny: [{ tool: "stuck", where: { id: "secret" }, reason: "not that one" }] })
+    const layer = Kernel.layer.pipe(
+      Layer.provide(guard),
+      Layer.provideMerge(Layer.merge(MockProvider.layerOf(mock), ports(stuck)))
+    )
+    return Effect.gen(function* () {
+      const fiber = yield* Effect.forkChild(Kernel.run(agent, "go"))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(fiber)).text, "done")
+      assert.include(JSON.stringify(mock.messagesAt(1)?.at(-1)), "could not be read in time")
+      assert.include(JSON.stringify(mock.messagesAt(2)?.at(-1)), "not that one")
+      // What is denied as it was written is not even read.
+      assert.deepStrictEqual(looked, ["a"])
+    }).pipe(Effect.provide(layer))
+  })
 
   it.effect("asks again about arguments a hook changed (AC-19)", () => {
     const hooks = Hooks.layer({

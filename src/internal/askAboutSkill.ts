@@ -8,29 +8,41 @@
  */
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
+import * as Option from "effect/Option"
+import type { Limits } from "../Limits.ts"
 import * as Policy from "../Policy.ts"
 import type { AnySkill } from "../Skill.ts"
 import { askPolicy, decided } from "./askPolicy.ts"
 import { isJsonObject } from "./json.ts"
 
-/** Asks about both forms where they differ: the stricter word holds. Nobody is asked about arguments that do not fit (AC-18). */
+/**
+ * Asks about both forms where they differ: the stricter word holds. Nobody is asked about arguments that do not fit;
+ * those that cannot be read in time are denied.
+ */
 export const askAboutSkill = (
   policy: Policy.PolicyShape,
   call: Policy.PolicyCall,
-  { normalize, parameters }: Pick<AnySkill, "normalize" | "parameters">
-): Effect.Effect<Policy.Decision> => {
-  const written = askPolicy(policy, call)
-  if (normalize === undefined) return written
-  const { arguments: given } = call
-  const params = isJsonObject(given) ? given : parameters(typeof given === "string" ? given : "")
-  return decided(
-    Effect.matchEffect(normalize(params), {
-      onFailure: ({ message }) =>
-        Effect.map(written, (decision) => (decision._tag === "Confirm" ? Policy.denied(message) : decision)),
-      onSuccess: (run) =>
-        Equal.equals(run, given)
-          ? written
-          : Effect.zipWith(written, askPolicy(policy, { ...call, arguments: run }), Policy.stricter)
-    })
-  )
-}
+  { normalize, parameters, timeLimit }: AnySkill,
+  { skillMs }: Limits
+): Effect.Effect<Policy.Decision> =>
+  Effect.flatMap(askPolicy(policy, call), (written) => {
+    if (normalize === undefined || written._tag === "Denied") return Effect.succeed(written)
+    const { arguments: given, name } = call
+    const params = isJsonObject(given) ? given : parameters(typeof given === "string" ? given : "")
+    const read = Effect.timeoutOption(normalize(params), timeLimit ?? skillMs)
+    return decided(
+      Effect.matchEffect(read, {
+        onFailure: ({ message }) => Effect.succeed(written._tag === "Confirm" ? Policy.denied(message) : written),
+        onSuccess: (run) => {
+          if (Option.isNone(run)) {
+            return Effect.succeed(Policy.denied(`The arguments of skill '${name}' could not be read in time.`))
+          }
+          return Equal.equals(run.value, given)
+            ? Effect.succeed(written)
+            : Effect.map(askPolicy(policy, { ...call, arguments: run.value }), (other) =>
+                Policy.stricter(written, other)
+              )
+        }
+      })
+    )
+  })

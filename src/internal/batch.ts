@@ -105,7 +105,7 @@ const authorize = (run: Run, call: Call): Effect.Effect<Decision> => {
     const { input, kind, toolCallId } = call
     const asked = { ...policyScope(run), toolCallId, name, kind, arguments: input, effects: effectsOf(run, call) }
     const skill = kind === "skill" ? Option.getOrUndefined(run.skills.find(name)) : undefined
-    return skill === undefined ? askPolicy(policy, asked) : askAboutSkill(policy, asked, skill)
+    return skill === undefined ? askPolicy(policy, asked) : askAboutSkill(policy, asked, skill, run.limits)
   }
   return Effect.suspend(() => {
     const skill = skillCallOf(run, call)

@@ -134,7 +134,7 @@ const call = /*#__PURE__*/ Effect.fnUntraced(function* (
   const skill = found.value
   const limits = yield* Limits
   const callId = `mcp_${(yield* Random.nextInt) >>> 0}_${(yield* Random.nextInt) >>> 0}`
-  const decision = yield* decide(skill, input, callId)
+  const decision = yield* decide(skill, input, callId, limits)
   if (decision._tag === "Denied") return failed(decision.reason)
   if (decision._tag === "Confirm") return failed(`${decision.reason} (a person has to confirm this, and none is here)`)
 
@@ -173,7 +173,7 @@ const call = /*#__PURE__*/ Effect.fnUntraced(function* (
   })
 }, Effect.scoped)
 
-const decide = (skill: AnySkill, input: JsonObject, toolCallId: string): Effect.Effect<Decision> =>
+const decide = (skill: AnySkill, input: JsonObject, toolCallId: string, limits: Limits): Effect.Effect<Decision> =>
   Effect.flatMap(Policy, (policy) =>
     policy === undefined
       ? Effect.succeed(allowed)
@@ -187,7 +187,8 @@ const decide = (skill: AnySkill, input: JsonObject, toolCallId: string): Effect.
             arguments: input,
             effects: skill.effects
           },
-          skill
+          skill,
+          limits
         )
   )
 
