@@ -30,6 +30,7 @@ import { partsOf } from "./internal/kernelParts.ts"
 import { mediumOf, shelved, type Source, withMedia, withSource } from "./internal/medium.ts"
 import { Kernel, type Input, type ResumeOptions, type RunOptions } from "./Kernel.ts"
 import type { KernelError, StoreError } from "./KernelError.ts"
+import { Limits } from "./Limits.ts"
 import type { Media } from "./Media.ts"
 import { isMedia } from "./Media.ts"
 import * as MediaStore from "./MediaStore.ts"
@@ -243,8 +244,12 @@ const end = /*#__PURE__*/ Effect.fnUntraced(function* (
 // ---------------------------------------------------------------- its media
 
 /** Gives a run that goes on the media of what was said again: a store in memory let go of them when it stopped. */
-const lend = ({ history, media }: Turn): Effect.Effect<void, StoreError> =>
-  media === undefined ? Effect.void : Stream.runForEach(history.stream, (message) => shelved(message, media))
+const lend = ({ history, media }: Turn): Effect.Effect<unknown, StoreError> =>
+  media === undefined
+    ? Effect.void
+    : Effect.flatMap(history.toArray, (messages) =>
+        Effect.flatMap(Limits, (limits) => shelved(messages, media, limits))
+      )
 
 /** A medium of the user as a history keeps it: whole, since those of a run end with it. */
 const contentOf = (medium: Media, store: MediaStore.Shape | undefined): Effect.Effect<Content> =>

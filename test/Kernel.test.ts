@@ -881,6 +881,18 @@ describe("media", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("of what was said before leave half of the room to what the run makes", () =>
+    Effect.gen(function* () {
+      const image = (fill: number) => Content.image({ data: new Uint8Array(40).fill(fill), mediaType: "image/png" })
+      const history = [1, 2, 3].map((fill) => Message.make("user", [image(fill)]))
+      const provider = MockProvider.make(final("seen"))
+      yield* Kernel.run({ ...agent, model: seeing }, "Sure?", { provider, history, runId: "r" })
+      const { prompt } = Option.getOrThrow(yield* RunStore.RunStore.use(({ load }) => load("r")))
+      const inside = prompt.slice(0, 3).map(({ content }) => content.some((part) => Content.isMedia(part) && part.data))
+      assert.deepStrictEqual(inside, [false, true, true])
+    }).pipe(Effect.provide(kernel()), Effect.provideService(Limits.Limits, { ...Limits.defaults, mediaBytes: 100 }))
+  )
+
   it.effect("of what was said before are stored and named by id, and stay inside when they cannot be (CP-11)", () =>
     Effect.gen(function* () {
       const large = new Uint8Array(200).fill(7)

@@ -52,7 +52,7 @@ export const make = (built: Built): Shape => {
             parentRunId: undefined,
             depth: 0,
             taskId: undefined,
-            history: yield* Effect.forEach(options.history ?? [], (message) => shelved(message, media)),
+            history: yield* shelved(options.history ?? [], media, ground.limits),
             input: parts,
             context: options.context ?? {}
           }

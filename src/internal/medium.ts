@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import type { MediaContent, OneSource } from "../Content.ts"
 import * as Content from "../Content.ts"
+import type { Limits } from "../Limits.ts"
 import type { Kind } from "../Media.ts"
 import type { Shape as MediaStore } from "../MediaStore.ts"
 import type { Message } from "../Message.ts"
@@ -47,16 +48,38 @@ export const withMedia = (
   )
 
 /**
- * A message with its bytes in the store of a run: what names them holds none itself (CP-11). What the store does not
- * take stays inside.
+ * Messages with their bytes in the store of a run: what names them holds none itself (CP-11). What the store does not
+ * take stays inside, and so does what is beyond half of its room: the rest is for what the run makes.
  */
-export const shelved = (message: Message, store: MediaStore): Effect.Effect<Message> =>
-  withMedia(message, (part) =>
-    Effect.catch(
-      Effect.map(store.admit([part]), ([stored = part]) => stored),
-      () => Effect.succeed(part)
+export const shelved = (
+  messages: ReadonlyArray<Message>,
+  store: MediaStore,
+  { mediaBytes }: Limits
+): Effect.Effect<ReadonlyArray<Message>> => {
+  let room = mediaBytes / 2
+  return Effect.forEach(messages, (message) => {
+    const held = heldIn(message.content)
+    // Most say something and hold nothing.
+    if (held === 0 || held > room) return Effect.succeed(message)
+    room -= held
+    return withMedia(message, (part) =>
+      Effect.catch(
+        Effect.map(store.admit([part]), ([stored = part]) => stored),
+        () => Effect.succeed(part)
+      )
     )
-  )
+  })
+}
+
+/** How many bytes a content holds inside. */
+const heldIn = (parts: ReadonlyArray<Content.Content>): number => {
+  let held = 0
+  for (const part of parts) {
+    if (part.type === "tool_result") held += heldIn(part.content)
+    else if (Content.isMedia(part)) held += part.data?.byteLength ?? 0
+  }
+  return held
+}
 
 const changed = (
   parts: ReadonlyArray<Content.Content>,
