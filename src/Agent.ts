@@ -295,6 +295,7 @@ export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): Agen
     value === undefined || (Number.isSafeInteger(value) && value >= minimum)
       ? undefined
       : invalid(path, `expected a whole number of at least ${minimum}, got ${value}`)
+  const most = (path: string, value: number | undefined) => (value === Infinity ? undefined : whole(path, value, 0))
   const within = (path: string, value: number | undefined, maximum = Infinity) =>
     value === undefined || (value >= 0 && value <= maximum)
       ? undefined
@@ -317,13 +318,14 @@ export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): Agen
     (generation.seed === undefined || Number.isSafeInteger(generation.seed)
       ? undefined
       : invalid("seed", `expected a whole number, got ${generation.seed}`)) ??
-    whole("thinking.budget", generation.thinking?.budget, 0) ??
-    whole("budget.maxTokens", budget.maxTokens, 0) ??
+    // Gemini thinks as much as it likes at -1.
+    whole("thinking.budget", generation.thinking?.budget, -1) ??
+    most("budget.maxTokens", budget.maxTokens) ??
     within("budget.maxCostUsd", budget.maxCostUsd) ??
-    whole("budget.maxTurns", budget.maxTurns, 0) ??
+    most("budget.maxTurns", budget.maxTurns) ??
     within("budget.deadlineMs", budget.deadlineMs) ??
-    whole("spawn.maxAgents", spawn?.maxAgents, 0) ??
-    whole("spawn.maxDepth", spawn?.maxDepth, 0) ??
+    most("spawn.maxAgents", spawn?.maxAgents) ??
+    most("spawn.maxDepth", spawn?.maxDepth) ??
     (budget.maxCostUsd !== undefined && typeof model !== "string" && model.price === undefined
       ? invalid("budget.maxCostUsd", `the model '${model.id}' has no price`)
       : undefined)

@@ -138,6 +138,18 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.isUndefined(({} as { readonly polluted?: unknown }).polluted)
   })
 
+  it("may leave a limit open, and let a model think as much as it likes", () => {
+    const budget = { maxTokens: Infinity, maxTurns: Infinity, maxCostUsd: Infinity, deadlineMs: Infinity }
+    const open = Agent.make({
+      instructions: "",
+      model: { id: "m", capabilities: ["text"], price: { inputPerMillion: 1, outputPerMillion: 1 } },
+      budget,
+      spawn: { maxAgents: Infinity, maxDepth: 1 },
+      generation: { thinking: { budget: -1 } }
+    })
+    assert.isUndefined(Agent.problem(open))
+  })
+
   it("keep keys they do not know inside others too, where they were (AC-23)", () => {
     const config = JSON.parse(`{
       "version": 1,
@@ -213,7 +225,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
       ["topP", { generation: { topP: 2 } }],
       ["maxTokens", { generation: { maxTokens: 0 } }],
       ["seed", { generation: { seed: 1.5 } }],
-      ["thinking.budget", { generation: { thinking: { budget: -1 } } }],
+      ["thinking.budget", { generation: { thinking: { budget: -2 } } }],
       ["thinking.budget", { generation: { thinking: { budget: 0.5 } } }],
       ["budget.maxTokens", { budget: { maxTokens: -1 } }],
       ["budget.maxTokens", { budget: { maxTokens: 100.5 } }],

@@ -88,7 +88,7 @@ const describeConfig = () => {
     stop_sequences: Schema.optionalKey(strings),
     seed: Schema.optionalKey(Schema.Int),
     thinking: Schema.optionalKey(
-      Schema.Struct({ budget: Schema.optionalKey(Schema.Natural), effort: Schema.optionalKey(Schema.String) })
+      Schema.Struct({ budget: Schema.optionalKey(atLeast(-1)), effort: Schema.optionalKey(Schema.String) })
     ),
     provider_options: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
     budget: Schema.optionalKey(BudgetConfig),
