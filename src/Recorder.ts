@@ -310,6 +310,9 @@ const toAll = (...all: ReadonlyArray<Sink>): Sink["record"] => {
 
 /** A sink that answers as this one does, and records otherwise. An object of a class keeps what is its own. */
 const recording = <S extends Sink>(sink: S, record: Sink["record"]): S =>
+  Object.getPrototypeOf(sink) === Object.prototype ? { ...sink, record } : proxied(sink, record)
+
+const proxied = <S extends Sink>(sink: S, record: Sink["record"]): S =>
   new Proxy<S>(Object.create(sink), {
     get: (_, key): unknown => {
       if (key === "record") return record

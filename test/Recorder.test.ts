@@ -379,6 +379,13 @@ describe("Recorder.composite", () => {
     assert.lengthOf(sink.entries(), 1)
   })
 
+  it("is a plain object where the first is one", () => {
+    const first = { record: () => {}, name: "first" }
+    const both = Recorder.composite(first, Recorder.memory())
+    assert.strictEqual(typeof { ...both }.record, "function")
+    assert.deepStrictEqual(Object.keys(both), ["record", "name"])
+  })
+
   it("answers as the first does, when that is an object of a class, too (BP-101)", () => {
     class Counter implements Recorder.Sink {
       #count = 0

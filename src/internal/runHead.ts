@@ -43,7 +43,7 @@ export const matches = (head: RunHead, filter: RunFilter): boolean =>
 
 /** How many heads a filter takes: all, unless told; none for less than one. */
 export const atMost = ({ limit = Infinity }: RunFilter): number =>
-  Math.min(Math.max(0, Math.floor(limit)), Number.MAX_SAFE_INTEGER)
+  limit >= 1 ? Math.min(Math.floor(limit), Number.MAX_SAFE_INTEGER) : 0
 
 /**
  * The order a filter asks for, as a comparison.

@@ -18,7 +18,7 @@ import { apart, file, grouped, memory, type Place, postgres, sqlite } from "../s
 import type { Where } from "./child.ts"
 import { flood, megabyte, shapes } from "./floods.ts"
 import { fuzz } from "./fuzz.ts"
-import { properly } from "./properties.ts"
+import { tryProperties } from "./properties.ts"
 import { contentions, kills, type Outcome, type Settings, stops } from "./real.ts"
 import { simulate } from "./simulation.ts"
 import { soak } from "./soak.ts"
@@ -138,7 +138,7 @@ const fuzzed = async (): Promise<ReadonlyArray<Line>> => {
 /** Every property of the tests on more cases than there is time for in the suite. */
 const tried = async (): Promise<ReadonlyArray<Line>> => {
   const count = full ? 100_000 : 10_000
-  const { findings, properties } = await properly(count)
+  const { findings, properties } = await tryProperties(count)
   return [{ what: `cases of each of ${properties} properties`, count, least: count, findings }]
 }
 

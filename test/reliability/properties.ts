@@ -2,7 +2,7 @@
  * The properties of the tests, each on many cases: the files that state them run again, with the count they ask for.
  */
 import { spawn } from "node:child_process"
-import { readdirSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, relative } from "node:path"
@@ -36,7 +36,7 @@ const stated = () => {
 }
 
 /** Tries every property on `count` cases, those of whole conversations on their share, and tells what did not hold. */
-export const properly = async (
+export const tryProperties = async (
   count: number
 ): Promise<{ readonly properties: number; readonly findings: ReadonlyArray<string> }> => {
   const { files, properties } = stated()
@@ -47,7 +47,7 @@ export const properly = async (
   const child = spawn(process.execPath, words, { cwd: root, env, stdio: "ignore" })
   try {
     const code = await new Promise((resolve, reject) => child.once("exit", resolve).once("error", reject))
-    const { testResults }: Report = JSON.parse(readFileSync(output, "utf8"))
+    const { testResults }: Report = existsSync(output) ? JSON.parse(readFileSync(output, "utf8")) : { testResults: [] }
     const findings = testResults.flatMap(({ assertionResults, name }) =>
       assertionResults
         .filter(({ status }) => status !== "passed")

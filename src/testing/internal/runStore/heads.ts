@@ -66,7 +66,7 @@ export const heads: ReadonlyArray<Check> = [
       assert.deepEqual(yield* ids({ agent }), ["asked", "done", "root"])
       assert.deepEqual(yield* ids({ agent: "other" }), ["child"])
       assert.deepEqual(yield* ids({ agent, limit: 2 }), ["asked", "done"])
-      for (const none of [0, -1, 0.5]) assert.deepEqual(yield* ids({ agent, limit: none }), [])
+      for (const none of [0, -1, 0.5, NaN]) assert.deepEqual(yield* ids({ agent, limit: none }), [])
       for (const all of [3.5, Infinity]) assert.deepEqual(yield* ids({ agent, limit: all }), ["asked", "done", "root"])
       assert.deepEqual(yield* ids({ rootRunId: "heads/list/root" }), ["child", "root"])
       assert.deepEqual(yield* ids({ rootRunId: "heads/list/root", roots: true }), ["root"])
