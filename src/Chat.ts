@@ -27,7 +27,7 @@ import * as Contents from "./Content.ts"
 import { newRunId } from "./internal/ground.ts"
 import { listOf } from "./internal/host.ts"
 import { partsOf } from "./internal/kernelParts.ts"
-import { mediumOf, shelved, type Source, withMedia, withSource } from "./internal/medium.ts"
+import { mediumOf, shelved, type Lasting, withMedia, withSource } from "./internal/medium.ts"
 import { Kernel, type Input, type ResumeOptions, type RunOptions } from "./Kernel.ts"
 import type { KernelError, StoreError } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
@@ -274,7 +274,7 @@ const whole = (part: MediaContent, store: MediaStore.Shape): Effect.Effect<Conte
 }
 
 /** Where the bytes of a medium are for good; those of a file are read now. */
-const sourceOf = (medium: Media, store: MediaStore.Shape | undefined): Effect.Effect<Source | undefined> => {
+const sourceOf = (medium: Media, store: MediaStore.Shape | undefined): Effect.Effect<Lasting | undefined> => {
   const { source } = medium
   switch (source._tag) {
     case "Bytes":

@@ -336,7 +336,8 @@ const openingOf = (filter: JsonObject | undefined): string =>
  *
  * It is looked up once per run and stays as it is, so that the prefix of the
  * prompt stays the same for the provider's cache. A memory that fails is logged
- * and left out. A prompt may have several, each with a `filter` of its own.
+ * and left out. A prompt may have several, each with a `filter` of its own: by it
+ * they are told apart, so two with the same one would become one.
  *
  * @category combinators
  * @since 0.1.0

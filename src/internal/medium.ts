@@ -27,12 +27,12 @@ export const mediumOf = (kind: Kind, source: OneSource): MediaContent => {
 }
 
 /** Where a medium is for good. */
-export type Source = { readonly data: Uint8Array } | { readonly url: string }
+export type Lasting = { readonly data: Uint8Array } | { readonly url: string }
 
 /** The same medium from another source. */
 export const withSource = (
   { data: _data, fileId: _fileId, url: _url, ...named }: MediaContent,
-  source: Source
+  source: Lasting
 ): MediaContent => Content[named.type]({ ...named, ...source })
 
 /**
