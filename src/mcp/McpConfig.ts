@@ -7,7 +7,8 @@
  * a name that is not set is an error. Commands are lists of words: no shell
  * ever sees them (S-1). Headers, environment entries and arguments with a
  * variable in them are redacted. A command, an address and a folder stay text;
- * messages show a command and a folder as they were written.
+ * messages show a command and a folder as they were written, and of an address
+ * no part of its path that holds what a variable does (S-7).
  *
  * @since 0.1.0
  */
@@ -17,7 +18,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
-import { expander, type Fields, isFields, Reader } from "./internal/fields.ts"
+import { type Expanded, expander, type Fields, isFields, Reader } from "./internal/fields.ts"
 import * as Words from "./internal/words.ts"
 import { quote } from "../internal/visible.ts"
 import { shorten } from "../internal/cut.ts"
@@ -112,6 +113,8 @@ export interface HttpServer extends CommonSettings {
   /** The transport was guessed from the address, so another may be tried. */
   readonly inferred: boolean
   readonly url: string
+  /** The address with its variables not replaced, when it has any. */
+  readonly written?: Pick<HttpServer, "url"> | undefined
   readonly headers: ReadonlyMap<string, Redacted.Redacted<string>>
   readonly oauth: OAuthSettings
 }
@@ -273,17 +276,18 @@ const decodeServer = /*#__PURE__*/ Effect.fnUntraced(function* (
   read: Reader
 ): Effect.fn.Return<McpServer, ConfigInvalid> {
   const command = (yield* read.raw("command")) || undefined
-  const url = (yield* read.text("url"))?.value || undefined
+  const address = yield* read.text("url")
+  const url = address?.value || undefined
   const given = (yield* read.text("transport"))?.value
   const transport = given ?? inferTransport({ command, url })
   switch (transport) {
     case "stdio":
       return yield* decodeStdio(name, read, command)
     case "sse":
-      return yield* decodeHttp(name, read, "sse", url, given === undefined)
+      return yield* decodeHttp(name, read, "sse", address, given === undefined)
     case "http":
     case "streamable_http":
-      return yield* decodeHttp(name, read, "streamable_http", url, given === undefined)
+      return yield* decodeHttp(name, read, "streamable_http", address, given === undefined)
     default:
       return yield* read.invalid(
         "transport",
@@ -344,10 +348,11 @@ const decodeHttp = /*#__PURE__*/ Effect.fnUntraced(function* (
   name: string,
   read: Reader,
   transport: "sse" | "streamable_http",
-  url: string | undefined,
+  address: Expanded | undefined,
   inferred: boolean
 ) {
-  if (url === undefined) {
+  const url = address?.value
+  if (address === undefined || !url) {
     return yield* read.invalid("url", `${transport === "sse" ? "sse" : "http"} server '${name}' missing 'url'`)
   }
   if (!isHttpUrl(url)) {
@@ -363,6 +368,7 @@ const decodeHttp = /*#__PURE__*/ Effect.fnUntraced(function* (
     transport,
     inferred,
     url,
+    ...(address.secret ? { written: { url: address.written } } : {}),
     headers: yield* read.secrets("headers"),
     oauth: {
       clientId: (yield* oauth.text("clientId"))?.value,

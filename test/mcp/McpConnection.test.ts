@@ -254,6 +254,37 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
+    it.effect("tells nothing of a variable in the path of an address that moved (S-7)", () =>
+      Effect.gen(function* () {
+        for (const [secret, told] of [
+          ["sk-SECRET-0123456789", "<redacted>"],
+          ["sk-SECRET 0123456789%", "<redacted>"],
+          ["tenants/sk-SECRET-0123456789", "tenants/<redacted>"]
+        ] as const) {
+          const server = yield* Http.serve((request, response) =>
+            response.writeHead(307, { location: `${request.path}/` }).end()
+          )
+          for (const transport of ["streamable_http", "sse"]) {
+            const url = server.url("/production/${TOKEN}/mcp")
+            const connection = yield* Support.connect({ url, transport }, { env: { TOKEN: secret } })
+            const error = yield* Effect.flip(connection.info)
+            const moved = server.url(`/production/${told}/mcp/`)
+            assert.strictEqual(error.message, `MCP server 'it' answered with HTTP status 307: it moved to ${moved}`)
+          }
+        }
+        const server = yield* Http.serve((request, response) =>
+          Http.json(response, 403, {
+            jsonrpc: "2.0",
+            id: null,
+            error: { code: -32000, message: `no ${decodeURIComponent(request.path)}` }
+          })
+        )
+        const env = { ADDRESS: server.url("/production/sk-SECRET%200123456789") }
+        const error = yield* Effect.flip((yield* Support.connect({ url: "${ADDRESS}" }, { env })).info)
+        assert.strictEqual(error.message, "MCP server 'it' answered with HTTP status 403: no /<redacted>/<redacted>")
+      })
+    )
+
     it.effect("keeps keys out of every error (S-7)", () =>
       Effect.gen(function* () {
         const secret = "sk-SECRET-0123456789abcdef"

@@ -10,10 +10,11 @@
  */
 import type { McpClientError } from "effect/ai/McpClientError"
 import * as Redacted from "effect/Redacted"
+import * as Result from "effect/Result"
 import { errorCode } from "../../internal/errorCode.ts"
 import { redact } from "../../internal/redact.ts"
 import { McpError } from "../../KernelError.ts"
-import type { McpServer } from "../McpConfig.ts"
+import type { HttpServer, McpServer } from "../McpConfig.ts"
 
 /**
  * `refused`: the server did not take the request, so it may be sent again.
@@ -157,13 +158,25 @@ const maxDetail = 4096
 const maxSecrets = 1024
 
 // Short values are no secrets, and masking them would only garble the text.
-const secretsOf = (server: McpServer): ReadonlyArray<string> => {
-  const redacted =
-    server.transport === "stdio"
-      ? [...server.env.values(), ...server.args.filter((word) => Redacted.isRedacted(word))]
-      : [...server.headers.values()]
-  const query = server.transport === "stdio" ? [] : [...new URL(server.url).searchParams.values()]
-  return [...redacted.map((value) => Redacted.value(value)), ...query]
+const secretsOf = (server: McpServer): ReadonlyArray<string> =>
+  (server.transport === "stdio"
+    ? [...server.env.values(), ...server.args.filter((word) => Redacted.isRedacted(word))].map(Redacted.value)
+    : [...Array.from(server.headers.values(), Redacted.value), ...addressSecrets(server)]
+  )
     .flatMap((value) => [value, ...value.split(/\s+/)])
     .filter((value) => value.length >= 8)
+
+/** What an address may hold of keys: the values of its query, and what variables made of its path. */
+const addressSecrets = ({ url, written }: HttpServer): ReadonlyArray<string> => {
+  const { pathname, searchParams } = new URL(url)
+  const known = new Set(written?.url.split(/[/?#]/))
+  const segments = written === undefined ? [] : pathname.split("/").filter((segment) => !known.has(segment))
+  return [...searchParams.values(), ...segments, ...segments.map(decoded)]
 }
+
+// A value may hold a percent sign that stands for nothing.
+const decoded = (segment: string): string =>
+  Result.getOrElse(
+    Result.try(() => decodeURIComponent(segment)),
+    () => segment
+  )
