@@ -285,6 +285,27 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
+    it.effect("tells each request where its own answer led", () =>
+      Effect.gen(function* () {
+        const mcp = Http.mcp(new Http.Notebook())
+        const server = yield* Http.serve((request, response) => {
+          if (!request.body.includes("tools/call")) return mcp(request, response)
+          const { to } = JSON.parse(request.body).params.arguments
+          if (to === "nowhere") return response.writeHead(307).end()
+          return Http.json(response, 307, {}, { location: to })
+        })
+        const connection = yield* Support.connect({ url: server.url() })
+        const call = (to: string) =>
+          Effect.map(Effect.flip(connection.callTool("read", { to })), (error) => error.message)
+        const places = ["/a", "/b", "nowhere", "/c"]
+        const told = (to: string) =>
+          `MCP server 'it' answered with HTTP status 307${to === "nowhere" ? "" : `: it moved to ${server.url(to)}`}`
+        assert.deepStrictEqual(yield* Effect.forEach(places, call), places.map(told))
+        const together = yield* Effect.forEach(places, call, { concurrency: "unbounded" })
+        assert.deepStrictEqual(together, places.map(told))
+      })
+    )
+
     it.effect("keeps keys out of every error (S-7)", () =>
       Effect.gen(function* () {
         const secret = "sk-SECRET-0123456789abcdef"

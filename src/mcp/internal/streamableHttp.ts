@@ -7,6 +7,7 @@
 import * as McpClient from "effect/ai/McpClient"
 import { HttpError, McpClientError } from "effect/ai/McpClientError"
 import * as McpProtocol from "effect/ai/McpProtocol"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
@@ -37,13 +38,12 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   const limits = yield* Limits
   const modern = handshake.offer === "2026-07-28"
   let session: string | undefined
-  let moved: string | undefined
   const client = base.pipe(
     HttpClient.mapRequest((request) => (modern ? request : withVersion(request, handshake))),
     HttpClient.tap((response) =>
-      Effect.sync(() => {
+      Effect.map(Answer, (answer) => {
         session ??= response.headers["mcp-session-id"]
-        moved = Http.movedTo(response, server.url) ?? moved
+        answer.movedTo = Http.movedTo(response, server.url)
       })
     )
   )
@@ -54,13 +54,15 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   }).pipe(Effect.provideService(HttpClient.HttpClient, client))
   const transport: McpClient.Transport = {
     ...inner,
-    request: (message, tool) =>
-      Effect.mapError(inner.request(message, tool), (error) => {
+    request: Effect.fnUntraced(function* (message, tool) {
+      const answer: Noted = {}
+      return yield* Effect.mapError(Effect.provideService(inner.request(message, tool), Answer, answer), (error) => {
         const { reason } = error
         return reason._tag === "HttpError" && Math.floor(reason.status / 100) === 3
-          ? new McpClientError({ reason: new HttpError({ status: reason.status, description: moved }) })
+          ? new McpClientError({ reason: new HttpError({ status: reason.status, description: answer.movedTo }) })
           : error
       })
+    })
   }
 
   const withSession = (request: HttpClientRequest.HttpClientRequest) =>
@@ -108,6 +110,14 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
     listen: Effect.asVoid(Effect.repeat(follow, { while: (open) => open, schedule: Schedule.spaced("1 second") }))
   }
 })
+
+/** What is noted of an answer, of which the transport tells the status only. */
+interface Noted {
+  movedTo?: string | undefined
+}
+
+/** The answer to the request that is under way. */
+const Answer = /*#__PURE__*/ Context.Reference<Noted>("kernai/mcp/Answer", { defaultValue: () => ({}) })
 
 // A server that refuses a revision by its header is offered the next one, as if it had declined.
 const withVersion = (request: HttpClientRequest.HttpClientRequest, handshake: Handshake.Handshake) =>
