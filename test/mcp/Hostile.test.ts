@@ -51,7 +51,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
-  it.effect("may print logs that begin as messages do, lists and objects as well", () =>
+  it.effect("may print logs that begin as messages do or have an id, lists and objects as well", () =>
     Effect.gen(function* () {
       const connection = yield* Support.hostile()
       assert.strictEqual(Support.textOf(yield* connection.callTool("log", {})), "logged")
@@ -268,6 +268,7 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
       const connection = yield* Support.hostile()
       const cases = {
         broken: "protocol",
+        brokenLate: "protocol",
         nameless: "protocol",
         deep: "protocol",
         uncorrelated: "protocol",

@@ -90,11 +90,11 @@ export const make = (options: {
     receive: Effect.fnUntraced(function* (text) {
       const value = parseJson(text, jsonDepth)
       if (Result.isFailure(value)) {
-        if (hasLogs && !beginsMessage.test(text)) return
+        if (hasLogs && !beginsMessage(text)) return
         return yield* broken(`the server sent unreadable JSON: ${value.failure}`)
       }
       const messages: ReadonlyArray<unknown> = Array.isArray(value.success) ? value.success : [value.success]
-      for (const message of messages) if (!hasLogs || isMessage(message)) yield* take(message)
+      for (const message of messages) if (!hasLogs || isMessage(message, pending)) yield* take(message)
     }),
     request: Effect.fnUntraced(function* (message) {
       if (closed) return yield* notSent
@@ -142,14 +142,15 @@ export const reply = (request: McpSchema.JsonRpcRequest): McpSchema.JsonRpcRespo
         error: { code: McpSchema.METHOD_NOT_FOUND_ERROR_CODE, message: `Method not found: ${request.method}` }
       }
 
-/** Whether this means to be a message: it names its protocol, or what it asks or answers. */
-const isMessage = (value: unknown): boolean =>
+/** Whether this means to be a message: it names its protocol, or answers what is asked. Logs have ids, too. */
+const isMessage = (value: unknown, asked: ReadonlyMap<unknown, unknown>): boolean =>
   isRecord(value) &&
   (own(value, "jsonrpc") !== undefined ||
-    (own(value, "id") !== undefined && ["method", "result", "error"].some((key) => Object.hasOwn(value, key))))
+    (asked.has(own(value, "id")) && (Object.hasOwn(value, "result") || Object.hasOwn(value, "error"))))
 
-/** The same of what cannot be read, by its first key. */
-const beginsMessage = /^(?:\[\s*)?\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:/
+/** The same of what cannot be read: its first key is one of a message, and it names the protocol. */
+const beginsMessage = (text: string): boolean =>
+  /^(?:\[\s*)?\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:/.test(text) && text.includes('"jsonrpc"')
 
 /** Reads a message, if it is one. Some write null for parameters they leave out. */
 export const decodeMessage = (value: unknown): Option.Option<McpSchema.JsonRpcMessage> => {

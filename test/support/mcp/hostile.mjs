@@ -51,6 +51,10 @@ const tools = {
     write("{")
     write("}")
     write(JSON.stringify({ level: 30, msg: "request", req: { id: 1, method: "GET" } }))
+    write(JSON.stringify({ level: "error", id: "req-1", error: "boom" }))
+    write(JSON.stringify({ level: "info", id, method: "GET", url: "/x" }))
+    write(`{"error":"boom", oops`)
+    write(`{"id":"req-1","error":"boom", oops`)
     write(JSON.stringify({ level: 20, id: 7, received: { jsonrpc: "2.0", id, method: "tools/call" } }))
     write(`[debug] received ${JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call" })}`)
     write(JSON.stringify([{ level: 30, msg: "call" }, 1]))
@@ -108,6 +112,7 @@ const tools = {
     send({ id, result: text("added") })
   },
   broken: () => write(`{"jsonrpc": "2.0", oops`),
+  brokenLate: (id) => write(`{"id":${id},"result":{}, oops,"jsonrpc":"2.0"}`),
   nameless: (id) => write(JSON.stringify({ id, result: text("in no protocol") })),
   deep: (id) =>
     write(
