@@ -362,6 +362,8 @@ describe("AiSdkProvider.adapters", () => {
   const incomplete: ReadonlyArray<readonly [key: string, set: string, variable: string | undefined]> = [
     ["bedrock", "AWS_REGION", "AWS_BEARER_TOKEN_BEDROCK"],
     ["bedrock", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"],
+    ["bedrock", "AWS_ACCESS_KEY_ID AWS_REGION", "AWS_SECRET_ACCESS_KEY"],
+    ["bedrock", "AWS_SECRET_ACCESS_KEY AWS_REGION", "AWS_ACCESS_KEY_ID"],
     ["bedrock", "AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY", "AWS_REGION"],
     ["bedrock", "AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_DEFAULT_REGION", undefined],
     ["vertex", "", "GOOGLE_VERTEX_PROJECT"],

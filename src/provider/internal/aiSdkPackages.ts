@@ -137,11 +137,14 @@ export const load = /*#__PURE__*/ Effect.fnUntraced(function* (
   return (modelId) => provider(modelId) as AiSdkModel
 })
 
-/** The first missing setting of the set that is nearest to complete; of the first set when none is begun. */
+/**
+ * The first missing setting of the set that is nearest to complete, and of two as near the one of which more is
+ * there; of the first set when none is begun.
+ */
 const missingOf = ({ needs }: Recipe, settings: ReadonlyMap<string, string>): string | undefined => {
   const lacking = (needed: ReadonlyArray<string>) => needed.filter((setting) => !settings.has(setting))
   const begun = needs.filter((needed) => lacking(needed).length < needed.length)
-  const [nearest = needs[0]] = begun.toSorted((a, b) => lacking(a).length - lacking(b).length)
+  const [nearest = needs[0]] = begun.toSorted((a, b) => lacking(a).length - lacking(b).length || b.length - a.length)
   return lacking(nearest)[0]
 }
 
