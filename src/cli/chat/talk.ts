@@ -48,7 +48,7 @@ export const talk = Effect.fnUntraced(function* (agent: Agent<unknown>, options:
   const look = { columns: screen.columns, colors: options.colors ?? screen.colors }
   const setting: Answer.Setting = { agent, look, always: new Set() }
   const { isTerminal } = lines
-  const place: Place = { screen, setting, isTerminal, asks: !options.yes, session: options.session, ending: "answered" }
+  const place: Place = { screen, setting, isTerminal, asks: !options.yes, session: options.session, failed: undefined }
   yield* begin(place)
   while (true) {
     const line = yield* lines.next("> ")
@@ -70,8 +70,8 @@ interface Place {
   /** Whether a person is asked before a call that may change something. */
   readonly asks: boolean
   session: string
-  /** How the last message ended. */
-  ending: Answer.Ending
+  /** The session of the last message, when that failed: another session entered since has answered nothing yet. */
+  failed: string | undefined
 }
 
 const note = ({ screen, setting }: Place, text: string): void =>
@@ -91,7 +91,6 @@ const ask = Effect.fnUntraced(function* (place: Place, text: string) {
 /** Goes on with what the last life of the session left open. */
 const begin = Effect.fnUntraced(function* (place: Place) {
   const { session, setting } = place
-  place.ending = "answered"
   const before = yield* Session.last(session)
   const count = yield* Session.size(session)
   const soFar = count === 0 ? "" : `, ${Text.count(count, "message")} so far`
@@ -104,16 +103,16 @@ const begin = Effect.fnUntraced(function* (place: Place) {
 
 /** Keeps how a message ended; one that waits for the person is the last. */
 const settle = (place: Place, ending: Answer.Ending): Effect.Effect<void, CommandFailed> => {
-  place.ending = ending
+  place.failed = ending === "failed" ? place.session : undefined
   return ending === "waiting"
     ? Effect.fail(new CommandFailed({ code: Codes.paused, reason: `the session ${place.session} waits for you` }))
     : Effect.void
 }
 
 /** A person tries again, or asks something else: a pipe knows neither. */
-const unlessFailed = ({ ending, isTerminal, session }: Place): Effect.Effect<void, CommandFailed> =>
-  ending === "failed" && !isTerminal
-    ? Effect.fail(new CommandFailed({ code: Codes.failed, reason: `the last answer of the session ${session} failed` }))
+const unlessFailed = ({ failed, isTerminal }: Place): Effect.Effect<void, CommandFailed> =>
+  failed !== undefined && !isTerminal
+    ? Effect.fail(new CommandFailed({ code: Codes.failed, reason: `the last answer of the session ${failed} failed` }))
     : Effect.void
 
 // ---------------------------------------------------------------- commands
