@@ -50,7 +50,7 @@ export const work = Effect.fnUntraced(function* (options: Options) {
     lease: `${options.leaseSeconds} seconds`,
     onRun: ({ runId }, exit) =>
       Effect.sync(() => {
-        if (options.once) codes.set(runId, codeOf(exit))
+        if (options.once) codes.set(runId, codeOfRun(exit))
         screen.out(`${Text.flat(runId)}  ${became(exit)}\n`)
       })
   }
@@ -67,7 +67,7 @@ export const work = Effect.fnUntraced(function* (options: Options) {
   )
 })
 
-const codeOf = (exit: Exit.Exit<unknown, KernelError>): number => {
+const codeOfRun = (exit: Exit.Exit<unknown, KernelError>): number => {
   if (Exit.isSuccess(exit)) return Codes.done
   const error = Option.getOrUndefined(Exit.findErrorOption(exit))
   return error?._tag === "RunPaused" ? Codes.paused : Codes.failed
