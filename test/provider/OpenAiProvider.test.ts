@@ -171,7 +171,12 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
-  type Fragment = readonly [id: string | undefined, name: string | undefined, arguments: string, index?: number]
+  type Fragment = readonly [
+    id: string | undefined,
+    name: string | undefined,
+    arguments: string,
+    index?: number | undefined
+  ]
   const fragment = ([id, name, params, index]: Fragment) => ({ index, id, function: { name, arguments: params } })
   const fragments = (...list: ReadonlyArray<Fragment>) => list.map((given) => delta({ tool_calls: [fragment(given)] }))
 
@@ -222,6 +227,56 @@ describe("OpenAiProvider, reading", () => {
         )
         const told = parts.flatMap((part) => (part.type === "tool-params-start" ? [part.name] : []))
         assert.deepStrictEqual(told, ["a", "b"])
+      })
+    )
+  }
+
+  for (const [what, chunks] of [
+    [
+      "whole, after its pieces",
+      fragments(["x", "a", "", 0], [undefined, undefined, '{"p":1}', 0], ["x", "a", '{"p":1}', 0])
+    ],
+    ["in the same chunk sent twice", fragments(["x", "a", '{"p":1}', 0], ["x", "a", '{"p":1}', 0])],
+    ["without an index", fragments(["x", "a", '{"p":1}'], ["y", "b", "{}"], ["x", "a", '{"p":1}'], ["y", "b", "{}"])],
+    [
+      "with an object as its arguments",
+      [0, 1].map(() => delta({ tool_calls: [{ index: 0, id: "x", function: { name: "a", arguments: { p: 1 } } }] }))
+    ]
+  ] as const) {
+    it.effect(`hears a call once that is told again ${what} (R-24)`, () =>
+      Effect.gen(function* () {
+        const { parts } = yield* reading(...chunks, delta({}, "tool_calls"))
+        assert.deepStrictEqual(
+          callsOf(parts)
+            .filter(({ name }) => name === "a")
+            .map(({ id, params }) => [id, params]),
+          [["x", { p: 1 }]]
+        )
+        assert.strictEqual(callsOf(parts).length, new Set(callsOf(parts).map(({ name }) => name)).size)
+      })
+    )
+  }
+
+  for (const index of [0, undefined]) {
+    it.effect(`reads arguments after whole ones as another call of that id and name (R-24), index ${index}`, () =>
+      Effect.gen(function* () {
+        const { parts } = yield* reading(
+          ...fragments(
+            ["x", "a", '{"p":1}', index],
+            ["x", "a", "", index],
+            [undefined, undefined, '{"p"', index],
+            ["x", "a", "", index],
+            [undefined, undefined, ":2}", index]
+          ),
+          delta({}, "tool_calls")
+        )
+        assert.deepStrictEqual(
+          callsOf(parts).map(({ id, name, params }) => [id, name, params]),
+          [
+            ["x", "a", { p: 1 }],
+            ["x#2", "a", { p: 2 }]
+          ]
+        )
       })
     )
   }

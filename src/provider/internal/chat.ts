@@ -205,7 +205,7 @@ export const decoder = (reply: Reply): Decoder => {
   let isKnown = false
   let hasSpoken = false
   let hasDeltas = false
-  const turns = new Map<number, number>()
+  const keys = new Map<number, string>()
 
   const finish = (given: FinishReason) =>
     reply.finish(refused ? "content-filter" : given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
@@ -219,7 +219,7 @@ export const decoder = (reply: Reply): Decoder => {
       reply.text(refusal)
     }
     if (message?.["tool_calls"] !== undefined)
-      list(message, "tool_calls").forEach((call) => readCall(reply, turns, call, isWhole))
+      list(message, "tool_calls").forEach((call) => readCall(reply, keys, call, isWhole))
   }
 
   const take = (chunk: Fields, isWhole: boolean): Fault | undefined => {
@@ -279,54 +279,62 @@ const speak = (reply: Reply, content: unknown) => {
  * Reads a piece of a call; in a whole reply each is a call of its own.
  *
  * A piece belongs to the call of its index, or else of its id, or else continues
- * the last one. One with a name begins another call when its id or name is
- * another one, or when the call before has all it needs.
+ * the last one, unless it begins another call there (`isOther`). A whole call
+ * that is told again is heard once.
  */
-const readCall = (reply: Reply, turns: Map<number, number>, piece: Fields, isWhole: boolean) => {
+const readCall = (reply: Reply, keys: Map<number, string>, piece: Fields, isWhole: boolean) => {
   const target = fields(piece, "function")
-  const name = text(target, "name")
-  const id = text(piece, "id")
-  const params = target?.["arguments"]
-  const hasParams = isFields(params) || (typeof params === "string" && params.trim() !== "")
-  const key = isWhole ? nextKey(reply) : callKey(reply, turns, count(piece, "index"), { id, name, hasParams })
-  if (!reply.knowsCall(key)) reply.call(key, id, name)
-  else if (name !== undefined) reply.name(key, name)
-  if (typeof params === "string") reply.params(key, params)
-  else if (isFields(params)) reply.input(key, params)
+  const head: Head = { id: text(piece, "id"), name: text(target, "name"), params: target?.["arguments"] }
+  const index = count(piece, "index")
+  const known = isWhole ? undefined : knownCall(reply, keys, index, head)
+  if (known !== undefined && isAgain(reply, known, head)) return
+  const key = known === undefined || isOther(reply, known, index, head) ? begin(reply, known, head) : known
+  if (index !== undefined) keys.set(index, key)
+  if (head.name !== undefined) reply.name(key, head.name)
+  if (typeof head.params === "string") reply.params(key, head.params)
+  else if (isFields(head.params)) reply.input(key, head.params)
 }
 
 interface Head {
   readonly id: string | undefined
   readonly name: string | undefined
-  readonly hasParams: boolean
+  readonly params: unknown
 }
 
-const callKey = (reply: Reply, turns: Map<number, number>, index: number | undefined, head: Head): string => {
-  if (index === undefined) {
-    const known = head.id === undefined ? reply.lastCall() : reply.keyOfId(head.id)
-    const begins =
-      known === undefined || (head.id === undefined ? head.name !== undefined : isOther(reply, known, head))
-    return begins ? nextKey(reply) : known
-  }
-  // Some servers give every call index 0: another id there is another call.
-  const turn = turns.get(index) ?? 0
-  const key = keyOf(index, turn)
-  if (!reply.knowsCall(key) || !isOther(reply, key, head)) return key
-  turns.set(index, turn + 1)
-  return keyOf(index, turn + 1)
+/** The call a piece would belong to. */
+const knownCall = (reply: Reply, keys: Map<number, string>, index: number | undefined, { id }: Head) => {
+  if (index !== undefined) return keys.get(index)
+  return id === undefined ? reply.lastCall() : reply.keyOfId(id)
 }
 
-/** Whether a piece begins another call than the one it would belong to. */
-const isOther = (reply: Reply, key: string, { hasParams, id, name }: Head): boolean => {
+/** Whether a piece is a whole call, told once more. */
+const isAgain = (reply: Reply, key: string, { id, name, params }: Head): boolean =>
+  id !== undefined &&
+  id === reply.callId(key) &&
+  name !== undefined &&
+  name === reply.callName(key) &&
+  reply.isWhole(key) &&
+  reply.hasParams(key, params)
+
+/**
+ * Whether a piece begins another call than the one it would belong to: one with another id or name, or with
+ * arguments for a call that has all of its own. Some servers give every call index 0, or one id.
+ */
+const isOther = (reply: Reply, key: string, index: number | undefined, { id, name, params }: Head): boolean => {
+  if (reply.isWhole(key) && (isFields(params) || (typeof params === "string" && params.trim() !== ""))) return true
   if (name === undefined) return false
-  if (id !== undefined && id !== reply.callId(key)) return true
+  if (id === undefined ? index === undefined : id !== reply.callId(key)) return true
   const known = reply.callName(key)
-  return (known !== undefined && known !== name) || (hasParams && reply.isWhole(key))
+  return known !== undefined && known !== name
 }
 
-const nextKey = (reply: Reply): string => `next ${reply.callCount()}`
-
-const keyOf = (index: number, turn: number): string => (turn === 0 ? String(index) : `${index} ${turn}`)
+/** Begins a call; one that brings only arguments has the id and the name of the call before it. */
+const begin = (reply: Reply, before: string | undefined, { id, name }: Head): string => {
+  const key = `next ${reply.callCount()}`
+  const isBare = before !== undefined && name === undefined && (id === undefined || id === reply.callId(before))
+  reply.call(key, isBare ? reply.callId(before) : id, isBare ? reply.callName(before) : name)
+  return key
+}
 
 const finishReason = (given: string): FinishReason => {
   switch (given.toLowerCase()) {

@@ -37,7 +37,6 @@ export interface Reply {
   /** The key of the call last begun. */
   readonly lastCall: () => string | undefined
   readonly callCount: () => number
-  readonly knowsCall: (key: string) => boolean
   /** The vendor's id of a call. */
   readonly callId: (key: string) => string | undefined
   readonly callName: (key: string) => string | undefined
@@ -45,6 +44,8 @@ export interface Reply {
   readonly keyOfId: (given: string) => string | undefined
   /** Whether the parameters of a call are a whole object: what follows belongs to another. */
   readonly isWhole: (key: string) => boolean
+  /** Whether the parameters of a call are exactly these, as text or as a JSON value. */
+  readonly hasParams: (key: string, params: unknown) => boolean
   readonly params: (key: string, fragment: string) => void
   /** The parameters of a call as a JSON value. */
   readonly input: (key: string, value: unknown) => void
@@ -175,11 +176,13 @@ export const make = (limits: Limits): Reply => {
     },
     lastCall: () => last,
     callCount: () => calls.size,
-    knowsCall: (key) => calls.has(key),
     callId: (key) => calls.get(key)?.given,
     callName: (key) => calls.get(key)?.name,
     keyOfId: (given) => keys.get(given),
     isWhole: (key) => calls.get(key)?.braces.areClosed === true,
+    hasParams: (key, params) =>
+      calls.get(key)?.params ===
+      (typeof params === "string" || isDeeper(params, limits.jsonDepth) ? params : textOf(params, limits)),
     params: (key, fragment) => {
       const call = calls.get(key)
       if (call === undefined || !call.isOpen || fragment === "") return
