@@ -407,6 +407,29 @@ describe("OpenAiProvider, reading", () => {
       })
   )
 
+  it.effect("hears a message behind or beside a delta that says nothing", () =>
+    Effect.gen(function* () {
+      const message = { role: "assistant", content: "Hello" }
+      for (const nothing of [{}, { role: "assistant" }, { content: "" }, { content: null, tool_calls: [] }]) {
+        const behind = { choices: [{ index: 0, message, finish_reason: "stop" }] }
+        assert.strictEqual((yield* reading(delta(nothing), behind, "[DONE]")).text, "Hello")
+        const beside = { choices: [{ index: 0, delta: nothing, message, finish_reason: "stop" }] }
+        assert.strictEqual((yield* reading(beside, "[DONE]")).text, "Hello")
+      }
+    })
+  )
+
+  it.effect("hears no message of all that was said behind deltas that said it, in words, thoughts or calls", () =>
+    Effect.gen(function* () {
+      const call = { index: 0, id: "x", function: { name: "a", arguments: "{}" } }
+      for (const said of [{ content: "Hello" }, { reasoning: "Hm" }, { refusal: "No" }, { tool_calls: [call] }]) {
+        const whole = { choices: [{ index: 0, message: said, finish_reason: "stop" }] }
+        const once = yield* reading(delta(said, "stop"), "[DONE]")
+        assert.deepStrictEqual((yield* reading(delta(said), whole, "[DONE]")).parts, once.parts)
+      }
+    })
+  )
+
   for (const [reason, ...words] of [
     ["stop", "stop", "STOP", "eos", "eos_token", "end_turn", "stop_sequence"],
     ["length", "length", "max_tokens", "MAX_TOKENS", "model_length"],

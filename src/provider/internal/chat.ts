@@ -233,10 +233,9 @@ export const decoder = (reply: Reply): Decoder => {
     if (choice === undefined) return undefined
     hasSpoken = true
     const delta = fields(choice, "delta")
+    hasDeltas ||= !isWhole && saysAnything(delta)
     // Some servers stream messages instead of deltas, others end their deltas with a message of all that was said.
-    const message = hasDeltas ? undefined : fields(choice, "message")
-    say(isWhole ? message : (delta ?? message), isWhole)
-    hasDeltas ||= delta !== undefined
+    say(hasDeltas ? delta : fields(choice, "message"), isWhole)
     const given = text(choice, "finish_reason")
     if (given !== undefined) reason = finishReason(given)
     return undefined
@@ -256,6 +255,13 @@ export const decoder = (reply: Reply): Decoder => {
     }
   }
 }
+
+/** Whether a delta holds words, thoughts or calls: a role alone is no part of what is said. */
+const saysAnything = (delta: Fields | undefined): boolean =>
+  ["content", "refusal", "reasoning_content", "reasoning", "tool_calls"].some((key) => {
+    const value = delta?.[key]
+    return (typeof value === "string" || Array.isArray(value)) && value.length > 0
+  })
 
 const thoughtOf = (reply: Reply, message: Fields | undefined) => {
   const thought = text(message, "reasoning_content") ?? text(message, "reasoning")
