@@ -172,7 +172,7 @@ const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string 
     maxOutputTokens: generation.maxTokens,
     stopSequences: generation.stopSequences,
     seed: generation.seed,
-    thinkingConfig: thinkingConfig(request)
+    thinkingConfig: thinkingConfig(request, fields(fields(own, "generationConfig"), "thinkingConfig"))
   }
   return assemble(
     {
@@ -197,10 +197,14 @@ const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string 
   )
 }
 
-const thinkingConfig = (request: Request): Json | undefined => {
-  const thinking = request.generation.thinking
-  if (thinking?.budget !== undefined) return { includeThoughts: true, thinkingBudget: thinking.budget }
-  return thinking?.effort === undefined ? undefined : { includeThoughts: true, thinkingLevel: thinking.effort }
+const thinkingConfig = ({ generation }: Request, own: Fields | undefined): Json | undefined => {
+  const { budget, effort } = generation.thinking ?? {}
+  // The API refuses a budget beside a level.
+  const isOwn = own?.["thinkingBudget"] !== undefined || own?.["thinkingLevel"] !== undefined
+  const shown = { includeThoughts: true }
+  if (budget !== undefined) return isOwn ? shown : { ...shown, thinkingBudget: budget }
+  if (effort !== undefined) return isOwn ? shown : { ...shown, thinkingLevel: effort }
+  return undefined
 }
 
 // The results of one turn's calls stand in one message, and nothing empty is sent.

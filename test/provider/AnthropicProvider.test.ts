@@ -199,6 +199,15 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
+  it.effect("lays an output_config of its own over the effort of every vendor", () =>
+    Effect.gen(function* () {
+      const format = { type: "json_schema", schema: { type: "object" } }
+      const extra = { anthropic: { output_config: { format } } }
+      const body = yield* bodyFor("claude-opus-4-7", { thinking: { effort: "low" }, extra })
+      assert.deepInclude(body, { output_config: { effort: "low", format } })
+    })
+  )
+
   it.effect("takes extras only under its own name", () =>
     Effect.gen(function* () {
       const body = yield* bodyFor("m", { extra: { top_k: 1, anthropic: { service_tier: "auto" }, openai: { n: 2 } } })

@@ -77,6 +77,27 @@ describe("GeminiProvider", () => {
     })
   )
 
+  it.effect(
+    "lays settings of its own for thinking over those of every vendor, of which a model takes a budget or a level",
+    () =>
+      Effect.gen(function* () {
+        const thinking = (own: Content.Json) =>
+          Effect.map(
+            bodyOf("google", request({ generation: { thinking: { budget: 8 }, extra: extraOf(own) } })),
+            (body) => (body as { generationConfig: { thinkingConfig: unknown } }).generationConfig.thinkingConfig
+          )
+        const extraOf = (thinkingConfig: Content.Json) => ({ google: { generationConfig: { thinkingConfig } } })
+        assert.deepStrictEqual(yield* thinking({ includeThoughts: false }), {
+          includeThoughts: false,
+          thinkingBudget: 8
+        })
+        assert.deepStrictEqual(yield* thinking({ thinkingLevel: "low" }), {
+          includeThoughts: true,
+          thinkingLevel: "low"
+        })
+      })
+  )
+
   it.effect("gives the signature of a call back with that call", () =>
     Effect.gen(function* () {
       const call = { functionCall: { name: "add", args: { x: 1 } }, thoughtSignature: "sig" }

@@ -91,6 +91,17 @@ describe("OpenAiProvider, asking", () => {
     })
   )
 
+  it.effect("lays stream options of its own over those it is always sent", () =>
+    Effect.gen(function* () {
+      const asked = (stream_options: Content.Json) =>
+        bodyOf("openai", request({ generation: { extra: { openai: { stream_options } } } }))
+      assert.deepInclude(yield* asked({ include_obfuscation: false }), {
+        stream_options: { include_usage: true, include_obfuscation: false }
+      })
+      assert.deepInclude(yield* asked(null), { stream_options: null })
+    })
+  )
+
   it.effect("takes text forms of what no vendor knows (CP-7)", () =>
     Effect.gen(function* () {
       const body = yield* bodyOf(

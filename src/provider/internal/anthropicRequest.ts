@@ -9,7 +9,7 @@
 import type { Json, JsonObject } from "../../internal/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
-import { assemble, extras } from "./body.ts"
+import { assemble, extras, laidOver } from "./body.ts"
 import { type Piece, standIn, spoken, textOf } from "./pieces.ts"
 import { isFields, text } from "./read.ts"
 
@@ -81,6 +81,7 @@ const toBlock = (piece: Piece): JsonObject | undefined => {
 /** Writes the request around its messages. */
 export const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string => {
   const { generation, model } = request
+  const own = extras(request, name)
   const known = traits(model.id)
   const marks = new Set((request.cacheBreakpoints ?? []).slice(-4))
   const budget = generation.thinking?.budget
@@ -104,8 +105,6 @@ export const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): 
         : budget === undefined
           ? undefined
           : { type: "enabled", budget_tokens: budget },
-      output_config:
-        known.effort && generation.thinking?.effort !== undefined ? { effort: generation.thinking.effort } : undefined,
       tools:
         request.tools.length === 0
           ? undefined
@@ -114,7 +113,8 @@ export const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): 
               description: tool.description,
               input_schema: tool.inputSchema
             })),
-      ...extras(request, name)
+      ...own,
+      output_config: laidOver(known.effort ? { effort: generation.thinking?.effort } : {}, own["output_config"])
     },
     "messages",
     toMessages(messages, marks)

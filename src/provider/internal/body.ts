@@ -19,10 +19,15 @@ export const extras = (request: Request, provider: string): JsonObject => {
   return own !== undefined && isFields(own) ? own : {}
 }
 
-/** Settings that share a field of a request, and over them what the vendor's own options say there; absent when none is set. */
+/**
+ * Settings that share a field of a request, and over them one by one, at any depth, what the vendor's own options say
+ * there; absent when none is set.
+ */
 export const laidOver = (ours: Settings, own: Json | undefined): Json | undefined => {
   if (own !== undefined && !isJsonObject(own)) return own
-  const given = Object.entries({ ...ours, ...own }).filter((entry): entry is [string, Json] => entry[1] !== undefined)
+  const laid: { [key: string]: Json | undefined } = { ...ours, ...own }
+  for (const [key, value] of Object.entries(ours)) if (isJsonObject(value)) laid[key] = laidOver(value, own?.[key])
+  const given = Object.entries(laid).filter((entry): entry is [string, Json] => entry[1] !== undefined)
   return given.length === 0 ? undefined : Object.fromEntries(given)
 }
 

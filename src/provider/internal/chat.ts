@@ -12,7 +12,7 @@ import type { Json, JsonObject } from "../../internal/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
-import { assemble, extras, functions, type Settings } from "./body.ts"
+import { assemble, extras, functions, laidOver, type Settings } from "./body.ts"
 import { type Fault, saysTooLong, statusReason } from "./fault.ts"
 import type { Decoder } from "./frames.ts"
 import { type MediaPiece, type Piece, shortId, standIn, spoken, textOf } from "./pieces.ts"
@@ -160,12 +160,12 @@ const toPart = (piece: MediaPiece): Json => {
 /** The JSON text of a request. */
 export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArray<ReadonlyArray<Written>>): string => {
   const { generation, model } = request
+  const own = extras(request, dialect.name)
   const isReasoner = dialect.reasoners && /^(o\d|gpt-[5-9])/.test(model.id) && !model.id.includes("chat")
   return assemble(
     {
       model: model.id,
       stream: true,
-      stream_options: dialect.usageOption ? { include_usage: true } : undefined,
       temperature: isReasoner ? undefined : generation.temperature,
       top_p: isReasoner ? undefined : generation.topP,
       max_tokens: isReasoner ? undefined : generation.maxTokens,
@@ -175,7 +175,8 @@ export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArr
       reasoning_effort: generation.thinking?.effort,
       tools: functions(request),
       ...constraint(dialect, request),
-      ...extras(request, dialect.name)
+      ...own,
+      stream_options: laidOver(dialect.usageOption ? { include_usage: true } : {}, own["stream_options"])
     },
     "messages",
     joined(messages.flat())
