@@ -426,7 +426,7 @@ describe("time", () => {
         Effect.provideService(Limits.Limits, { ...Limits.defaults, headersMs: 10_000 })
       )
       assert.strictEqual(error.reason, "timeout")
-      assert.include(error.message, "headersMs")
+      assert.include(error.message, "headersMs is 10000")
       assert.strictEqual(http.asked.length, 3)
     })
   )

@@ -67,7 +67,7 @@ export const document = /*#__PURE__*/ Effect.fnUntraced(
   function* (client: HttpClient.HttpClient, service: Service, url: string) {
     const limits = yield* Limits
     const get = HttpClientRequest.get(url, { headers: { accept: "application/json", ...service.headers() } })
-    const response = yield* send(client, get, limits)
+    const response = yield* send(client, get, limits, 0)
     if (!isOk(response)) return yield* refused(service, response, limits)
     const value = parse(yield* excerpt(response, limits, limits.fetchedBytes))
     return isFields(value) ? value : yield* Effect.fail<Fault>({ reason: "invalid_response", note: "no JSON object" })
@@ -104,8 +104,7 @@ const begin = /*#__PURE__*/ Effect.fnUntraced(function* (
   post: HttpClientRequest.HttpClientRequest,
   limits: Limits
 ) {
-  const headersMs = vendor.startsSlowly === true ? Math.max(limits.headersMs, slowMs) : limits.headersMs
-  const response = yield* send(client, post, { ...limits, headersMs })
+  const response = yield* send(client, post, limits, vendor.startsSlowly === true ? slowMs : 0)
   if (!isOk(response)) return yield* refused(vendor, response, limits)
 
   const pull = yield* read(vendor, response, limits)
@@ -131,13 +130,26 @@ const isOk = (response: HttpClientResponse.HttpClientResponse): boolean =>
 const firstOf = (pull: PartsPull): Effect.Effect<Parts, Fault> =>
   Pull.catchDone(pull, () => Effect.fail<Fault>({ reason: "incomplete" }))
 
-const send = (client: HttpClient.HttpClient, ask: HttpClientRequest.HttpClientRequest, limits: Limits) =>
+/** The response to a request, once its headers are there; they are waited for `leastMs` at least. */
+const send = (
+  client: HttpClient.HttpClient,
+  ask: HttpClientRequest.HttpClientRequest,
+  { headersMs }: Limits,
+  leastMs: number
+) =>
   client.execute(ask).pipe(
     Effect.updateContext(direct),
     // The connect limit is part of this one: an HTTP client does not tell when its connection stands.
     Effect.timeoutOrElse({
-      duration: limits.headersMs,
-      orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `headersMs is ${limits.headersMs}` })
+      duration: Math.max(headersMs, leastMs),
+      orElse: () =>
+        Effect.fail<Fault>({
+          reason: "timeout",
+          note:
+            headersMs < leastMs
+              ? `waited ${leastMs} ms, longer with a headersMs above that`
+              : `headersMs is ${headersMs}`
+        })
     }),
     Effect.catch((error) => {
       if (!HttpClientError.isHttpClientError(error)) return Effect.fail(error)
