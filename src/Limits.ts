@@ -34,7 +34,10 @@ export interface Limits {
    * answered. The connection of a model call is part of `headersMs`.
    */
   readonly connectMs: number
-  /** Milliseconds until the headers of a response are there; a model server on this machine gets 300,000 at least. */
+  /**
+   * Milliseconds until the headers of a response are there. Ollama, wherever it runs, and other servers that may load a
+   * model first (`startsSlowly`) get 300,000 at least.
+   */
   readonly headersMs: number
   /** Milliseconds without a byte before a stream counts as dead. */
   readonly idleMs: number

@@ -46,7 +46,7 @@ export interface Habits {
   readonly startsSlowly?: boolean | undefined
   /**
    * Whether neighbouring messages of one role are sent as one, for the templates of models that want roles to alternate;
-   * default no (BP-107).
+   * default no, since BP-107 merges nothing: where it is set, it is an exception to that.
    */
   readonly alternates?: boolean | undefined
   /** What the server calls the seed; default `seed`. */
