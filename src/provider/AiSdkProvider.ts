@@ -23,7 +23,7 @@ import { toMessages, type Version, type Written } from "./internal/aiSdkPrompt.t
 import { extras } from "./internal/body.ts"
 import { type Fault, retryAt, statusReason } from "./internal/fault.ts"
 import * as Foreign from "./internal/foreign.ts"
-import { encoder } from "./internal/pieces.ts"
+import { encoder, madeOf } from "./internal/pieces.ts"
 import { count, type Fields, fields, isFields, string, text } from "./internal/read.ts"
 import type { Reply } from "./internal/reply.ts"
 
@@ -225,6 +225,9 @@ const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
         teller.end(callId, string(part, "toolName") ?? "", part["input"], metadata)
         return undefined
       }
+      case "file":
+        reply.text(madeOf(text(part, "mediaType")))
+        return undefined
       case "response-metadata":
         reply.about(text(part, "id"), text(part, "modelId"))
         return undefined

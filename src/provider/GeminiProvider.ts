@@ -13,7 +13,6 @@ import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import type { Json, JsonObject } from "../internal/json.ts"
 import type { ProviderUnavailable } from "../KernelError.ts"
-import { kindOf } from "../Media.ts"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
@@ -24,7 +23,7 @@ import { offer } from "./internal/offer.ts"
 import type { Fault } from "./internal/fault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
-import { encoder, type Piece, spoken, standIn, textOf } from "./internal/pieces.ts"
+import { encoder, madeOf, type Piece, spoken, textOf } from "./internal/pieces.ts"
 import { count, type Fields, fields, firstAnswer, list, string, text } from "./internal/read.ts"
 import type { Reply } from "./internal/reply.ts"
 
@@ -250,7 +249,8 @@ const decoder = (reply: Reply): Decoder => {
     } else if (part["thought"] === true) {
       reply.thinking(string(part, "text") ?? "")
     } else {
-      reply.text(string(part, "text") ?? madeOf(fields(part, "inlineData")))
+      const made = fields(part, "inlineData")
+      reply.text(string(part, "text") ?? (made === undefined ? "" : madeOf(text(made, "mimeType"))))
     }
   }
 
@@ -277,13 +277,6 @@ const decoder = (reply: Reply): Decoder => {
       if (reason !== undefined) finish(reason)
     }
   }
-}
-
-// A reply is text and calls: what a model made beside them becomes a text in its place (BP-105).
-const madeOf = (made: Fields | undefined): string => {
-  if (made === undefined) return ""
-  const mediaType = string(made, "mimeType") ?? "application/octet-stream"
-  return textOf([standIn({ kind: "media", type: kindOf(mediaType), mediaType, source: { data: "" } })])
 }
 
 const toUsage = (usage: Fields | undefined): ReportedUsage =>

@@ -23,7 +23,7 @@ import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { Fault } from "./internal/fault.ts"
 import * as Foreign from "./internal/foreign.ts"
-import { encoder, type Piece, spoken, standIn, textOf } from "./internal/pieces.ts"
+import { encoder, madeOf, type Piece, spoken, standIn, textOf } from "./internal/pieces.ts"
 import type { Reply } from "./internal/reply.ts"
 
 /**
@@ -196,6 +196,9 @@ const reader = (name: string) => (reply: Reply) => {
       case "tool-call":
         if (part.providerExecuted || passedOver.has(part.id)) return undefined
         teller.end(part.id, part.name, part.params, part.metadata)
+        return undefined
+      case "file":
+        reply.text(madeOf(part.mediaType))
         return undefined
       case "response-metadata":
         reply.about(part.id, part.modelId)

@@ -229,6 +229,18 @@ describe("AiSdkProvider", () => {
     )
   }
 
+  it.effect("says what stands in the place of an image the model made, instead of nothing", () =>
+    Effect.gen(function* () {
+      const { model } = scripted("v4", [
+        say("Here: "),
+        { type: "file", mediaType: "image/png", data: "AQID" },
+        endings.v4
+      ])
+      const { text } = yield* read(AiSdkProvider.fromModel(model).stream(request()))
+      assert.strictEqual(text, "Here: [image unavailable: image/png]")
+    })
+  )
+
   it.effect("keeps apart calls that share an id, and passes over what a vendor ran itself (R-24)", () =>
     Effect.gen(function* () {
       const { model } = scripted("v4", [

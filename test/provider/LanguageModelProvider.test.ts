@@ -56,6 +56,15 @@ describe("LanguageModelProvider", () => {
     }).pipe(Effect.provide(kernel(add)))
   )
 
+  it.effect("says what stands in the place of an image the model made, instead of nothing", () =>
+    Effect.gen(function* () {
+      const { model } = yield* scripted([say("Here: "), { type: "file", mediaType: "image/png", data: "AQID" }, finish])
+      const agent = Agent.make({ instructions: "Draw.", model: "m" })
+      const run = yield* told(agent, "a cat", { provider: LanguageModelProvider.fromModel(model) })
+      assert.strictEqual(run.text, "Here: [image unavailable: image/png]")
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("says what stands for a medium whose address is none, instead of dying of it", () =>
     Effect.gen(function* () {
       const { asked, model } = yield* scripted([say("ok"), finish])

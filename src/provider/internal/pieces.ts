@@ -16,6 +16,7 @@ import type { Content, MediaContent } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import type { Json, JsonObject } from "../../internal/json.ts"
 import { ProviderError, type StoreError } from "../../KernelError.ts"
+import { kindOf } from "../../Media.ts"
 import type { Message } from "../../Message.ts"
 import * as Model from "../../Model.ts"
 import type { MediaLookup, Request } from "../../Provider.ts"
@@ -86,10 +87,13 @@ export const textOf = (pieces: ReadonlyArray<Piece>, separator = ""): string => 
 }
 
 /** A text piece that says what a medium would have been. */
-export const standIn = (media: MediaPiece): Piece => ({
+export const standIn = (media: Pick<MediaPiece, "type" | "mediaType">): Piece => ({
   kind: "text",
   text: `[${media.type} unavailable: ${media.mediaType}]`
 })
+
+/** What is said in the place of a medium a model made: a reply is text and calls (BP-105). */
+export const madeOf = (mediaType = unknownType): string => textOf([standIn({ type: kindOf(mediaType), mediaType })])
 
 /** Without empty texts, unless nothing else is left. */
 export const spoken = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
