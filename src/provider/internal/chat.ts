@@ -376,10 +376,10 @@ const toUsage = (usage: Fields | undefined): ReportedUsage => {
   const reasoning = count(fields(usage, "completion_tokens_details"), "reasoning_tokens")
   // Some servers count reasoning beside the completion, most within it: the total tells.
   const both = sum(completion, reasoning)
-  const isBeside = both !== undefined && sum(prompt, both) === count(usage, "total_tokens")
+  const isApart = both !== undefined && sum(prompt, both) === count(usage, "total_tokens")
   return {
     inputTokens: promptTokens(prompt, cacheRead),
-    outputTokens: { total: isBeside ? both : completion, reasoning }
+    outputTokens: { total: isApart ? both : completion, reasoning }
   }
 }
 

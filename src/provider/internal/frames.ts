@@ -69,7 +69,7 @@ const spoken = /[^ \t\r\n\uFEFF]/
 const events = (decoder: Decoder, limits: Limits): Frames => {
   let fault: Fault | undefined
   let isEnding = false
-  const beside = new Beside()
+  const trailer = new Trailer()
   const parser = Sse.makeParser(
     (event) => {
       if (fault !== undefined || event._tag === "Retry") return
@@ -81,14 +81,14 @@ const events = (decoder: Decoder, limits: Limits): Frames => {
     { maxEventSize: limits.frameBytes }
   )
   const push = (text: string): Fault | undefined => {
-    beside.push(text)
+    trailer.push(text)
     return parser.feed(text) === undefined ? fault : limitFault("frameBytes", limits.frameBytes)
   }
   return {
     push,
     end: () => {
       isEnding = true
-      const error = beside.error()
+      const error = trailer.error()
       // The blank line that closes the last event may be missing.
       return push("\n\n") ?? (error === undefined ? undefined : decoder.failed(error))
     }
@@ -96,12 +96,12 @@ const events = (decoder: Decoder, limits: Limits): Frames => {
 }
 
 /** A document among the events, which is how some vendors say why they end a stream. */
-class Beside {
+class Trailer {
   #text = ""
   #isLineStart = false
 
   push(text: string): void {
-    if (this.#text !== "") this.#text = this.#text.length > mostBeside ? "" : this.#text + text
+    if (this.#text !== "") this.#text = this.#text.length > mostOfTrailer ? "" : this.#text + text
     else {
       const lines = this.#isLineStart ? `\n${text}` : text
       const at = lines.search(/[\r\n][{[]/)
@@ -117,7 +117,7 @@ class Beside {
   }
 }
 
-const mostBeside = 64 * 1024
+const mostOfTrailer = 64 * 1024
 
 const lines = (decoder: Decoder, limits: Limits): Frames => {
   let document: Frames | undefined
