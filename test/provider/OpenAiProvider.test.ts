@@ -269,6 +269,29 @@ describe("OpenAiProvider, reading", () => {
   }
 
   for (const index of [0, undefined]) {
+    it.effect(`reads an empty object before the arguments of a call as their beginning, index ${index}`, () =>
+      Effect.gen(function* () {
+        const { parts } = yield* reading(
+          ...fragments(
+            ["x", "a", "{}", index],
+            [undefined, undefined, '{"p"', index],
+            [undefined, undefined, ":1}", index]
+          ),
+          ...fragments(["y", "b", "{}", index === undefined ? undefined : 1]),
+          delta({}, "tool_calls")
+        )
+        assert.deepStrictEqual(
+          callsOf(parts).map(({ id, name, params }) => [id, name, params]),
+          [
+            ["x", "a", { p: 1 }],
+            ["y", "b", {}]
+          ]
+        )
+      })
+    )
+  }
+
+  for (const index of [0, undefined]) {
     it.effect(`reads arguments after whole ones as another call of that id and name (R-24), index ${index}`, () =>
       Effect.gen(function* () {
         const { parts } = yield* reading(

@@ -17,7 +17,7 @@ import { type Fault, saysTooLong, statusReason } from "./fault.ts"
 import type { Decoder } from "./frames.ts"
 import { type MediaPiece, type Piece, shortId, standIn, spoken, textOf } from "./pieces.ts"
 import { count, type Fields, fields, firstAnswer, isFields, list, string, sum, text } from "./read.ts"
-import type { Reply } from "./reply.ts"
+import { noParams, type Reply } from "./reply.ts"
 import { promptTokens } from "./usage.ts"
 
 /**
@@ -328,7 +328,8 @@ const isAgain = (reply: Reply, key: string, { id, name, params }: Head): boolean
  * arguments for a call that has all of its own. Some servers give every call index 0, or one id.
  */
 const isOther = (reply: Reply, key: string, index: number | undefined, { id, name, params }: Head): boolean => {
-  if (reply.isWhole(key) && (isFields(params) || (typeof params === "string" && params.trim() !== ""))) return true
+  const hasMore = isFields(params) || (typeof params === "string" && params.trim() !== "")
+  if (hasMore && reply.isWhole(key) && (name !== undefined || !reply.hasParams(key, noParams))) return true
   if (name === undefined) return false
   if (id === undefined ? index === undefined : id !== reply.callId(key)) return true
   const known = reply.callName(key)

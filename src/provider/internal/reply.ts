@@ -56,7 +56,7 @@ export interface Reply {
 interface Call {
   readonly id: string
   readonly given: string | undefined
-  readonly braces: Braces
+  braces: Braces
   name: string | undefined
   params: string
   isOpen: boolean
@@ -187,6 +187,10 @@ export const make = (limits: Limits): Reply => {
       const call = calls.get(key)
       if (call === undefined || !call.isOpen || fragment === "") return
       size += fragment.length
+      if (call.params === noParams && fragment.trim() !== "") {
+        call.params = ""
+        call.braces = new Braces()
+      }
       call.params += fragment
       call.braces.push(fragment)
       if (call.name !== undefined) reply.out.push({ type: "tool-params-delta", id: call.id, delta: fragment })
@@ -211,6 +215,9 @@ export const make = (limits: Limits): Reply => {
   }
   return reply
 }
+
+/** Where more follows, an empty object was no more than a beginning: some gateways write one. */
+export const noParams = "{}"
 
 /** The braces of an object that comes in pieces; each character is looked at once. */
 class Braces {
