@@ -1,32 +1,37 @@
 /**
- * pi-agent-core on the task of the loop: a model that answers from a script, a tool that does nothing.
+ * pi-agent-core as the benchmarks ask it: a model that does nothing by itself, and the task of the loop, in which it
+ * answers from a script and a tool does nothing.
  */
 import { agentLoop } from "@mariozechner/pi-agent-core"
 import { type AssistantMessage, createAssistantMessageEventStream, type ToolCall } from "@mariozechner/pi-ai"
 
+export const usage = {
+  input: 1,
+  output: 1,
+  cacheRead: 0,
+  cacheWrite: 0,
+  totalTokens: 2,
+  cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 }
+}
+
+export const model = {
+  id: "m",
+  name: "m",
+  api: "mock",
+  provider: "mock",
+  baseUrl: "",
+  reasoning: false,
+  input: ["text"],
+  cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+  contextWindow: 1e9,
+  maxTokens: 1e6
+}
+
+export const prompt = { role: "user", content: [{ type: "text", text: "go" }], timestamp: 0 }
+
 /** Calls a tool that does nothing in every step but the last, and counts the events. Each reply comes when `wait` is over. */
 export const pi = async (steps: number, wait?: () => Promise<void>) => {
   let call = 0
-  const usage = {
-    input: 1,
-    output: 1,
-    cacheRead: 0,
-    cacheWrite: 0,
-    totalTokens: 2,
-    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 }
-  }
-  const model = {
-    id: "m",
-    name: "m",
-    api: "mock",
-    provider: "mock",
-    baseUrl: "",
-    reasoning: false,
-    input: ["text"],
-    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
-    contextWindow: 1e9,
-    maxTokens: 1e6
-  }
   const reply = () => {
     const stream = createAssistantMessageEventStream()
     const last = ++call >= steps
@@ -71,7 +76,6 @@ export const pi = async (steps: number, wait?: () => Promise<void>) => {
       execute: async () => ({ content: [{ type: "text", text: "ok" }], details: {} })
     }
   ]
-  const prompt = { role: "user", content: [{ type: "text", text: "go" }], timestamp: 0 }
   const context = { systemPrompt: "You test.", messages: [], tools }
   const config = { model, convertToLlm: (messages: ReadonlyArray<unknown>) => messages, toolExecution: "sequential" }
   let count = 0

@@ -16,6 +16,7 @@ import type * as Provider from "../src/Provider.ts"
 import * as RunStore from "../src/RunStore.ts"
 import * as SkillRegistry from "../src/SkillRegistry.ts"
 import * as StreamPart from "../src/StreamPart.ts"
+import { model, prompt, usage } from "./pi.ts"
 import { against, cpu, type Row, table } from "./support.ts"
 
 const count = 100_000
@@ -82,28 +83,7 @@ const kernai = async (size: number) => {
 
 // ---------------------------------------------------------------- pi
 
-const usage = {
-  input: 1,
-  output: 1,
-  cacheRead: 0,
-  cacheWrite: 0,
-  totalTokens: 2,
-  cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 }
-}
-
 const pi = async () => {
-  const model = {
-    id: "m",
-    name: "m",
-    api: "mock",
-    provider: "mock",
-    baseUrl: "",
-    reasoning: false,
-    input: ["text"],
-    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
-    contextWindow: 1e9,
-    maxTokens: 1e6
-  }
   const streamFn = () => {
     const stream = createAssistantMessageEventStream()
     const content = [{ type: "text" as const, text: "" }]
@@ -132,7 +112,6 @@ const pi = async () => {
     })()
     return stream
   }
-  const prompt = { role: "user", content: [{ type: "text", text: "go" }], timestamp: 0 }
   const context = { systemPrompt: "You test.", messages: [], tools: [] }
   const config = { model, convertToLlm: (messages: ReadonlyArray<unknown>) => messages }
   const loop: AsyncIterable<{ readonly type: string }> = agentLoop(
