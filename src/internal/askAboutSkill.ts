@@ -13,7 +13,7 @@ import type { Limits } from "../Limits.ts"
 import * as Policy from "../Policy.ts"
 import type { AnySkill } from "../Skill.ts"
 import { askPolicy, decided } from "./askPolicy.ts"
-import { isJsonObject } from "./json.ts"
+import { paramsOf } from "./skillInput.ts"
 
 /**
  * Asks about both forms where they differ: the stricter word holds. Nobody is asked about arguments that do not fit;
@@ -22,14 +22,14 @@ import { isJsonObject } from "./json.ts"
 export const askAboutSkill = (
   policy: Policy.PolicyShape,
   call: Policy.PolicyCall,
-  { normalize, parameters, timeLimit }: AnySkill,
+  skill: AnySkill,
   { skillMs }: Limits
 ): Effect.Effect<Policy.Decision> =>
   Effect.flatMap(askPolicy(policy, call), (written) => {
+    const { normalize, timeLimit } = skill
     if (normalize === undefined || written._tag === "Denied") return Effect.succeed(written)
     const { arguments: given, name } = call
-    const params = isJsonObject(given) ? given : parameters(typeof given === "string" ? given : "")
-    const read = Effect.timeoutOption(normalize(params), timeLimit ?? skillMs)
+    const read = Effect.timeoutOption(normalize(paramsOf(skill, given)), timeLimit ?? skillMs)
     return decided(
       Effect.matchEffect(read, {
         onFailure: ({ message }) => Effect.succeed(written._tag === "Confirm" ? Policy.denied(message) : written),

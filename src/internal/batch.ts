@@ -95,16 +95,27 @@ const declared = (
  * is another way to call a skill is judged as both, and the stricter word holds.
  */
 const authorize = (run: Run, call: Call): Effect.Effect<Decision> => {
-  const { kind, toolName: name } = call
+  const { kind } = call
   const { policy } = run
-  if (policy === undefined || name === null || call.fault !== undefined || kind === "builtin" || kind === "task") {
+  if (
+    policy === undefined ||
+    call.toolName === null ||
+    call.fault !== undefined ||
+    kind === "builtin" ||
+    kind === "task"
+  ) {
     return Effect.succeed(Policy.allowed)
   }
-  const judge = (call: Call) => {
-    const name = call.toolName ?? ""
-    const { input, kind, toolCallId } = call
-    const asked = { ...policyScope(run), toolCallId, name, kind, arguments: input, effects: effectsOf(run, call) }
-    const skill = kind === "skill" ? Option.getOrUndefined(run.skills.find(name)) : undefined
+  const judge = (judged: Call) => {
+    const asked = {
+      ...policyScope(run),
+      toolCallId: judged.toolCallId,
+      name: judged.toolName ?? "",
+      kind: judged.kind,
+      arguments: judged.input,
+      effects: effectsOf(run, judged)
+    }
+    const skill = asked.kind === "skill" ? Option.getOrUndefined(run.skills.find(asked.name)) : undefined
     return skill === undefined ? askPolicy(policy, asked) : askAboutSkill(policy, asked, skill, run.limits)
   }
   return Effect.suspend(() => {

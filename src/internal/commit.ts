@@ -22,6 +22,7 @@ import { answer as answerOf, result as resultOf } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import { advance } from "./advance.ts"
 import type { JsonObject } from "./json.ts"
+import { isHiccup } from "./passing.ts"
 import { redact } from "./redact.ts"
 import { type Ground, now, type Outbox, type Run, stepOf } from "./run.ts"
 import { turnLog } from "./state.ts"
@@ -230,7 +231,7 @@ export const patiently = <E>(
   write: Effect.Effect<void, E>,
   waits: ReadonlyArray<number> = [50, 250]
 ): Effect.Effect<void, E | StoreError | ConcurrentAppendError> =>
-  Effect.catchIf(inTime(write, ground.limits.commitMs), isPassing, (error) => {
+  Effect.catchIf(inTime(write, ground.limits.commitMs), isHiccup, (error) => {
     const [wait, ...rest] = waits
     if (wait === undefined) return Effect.fail(error)
     const again = Effect.andThen(Effect.sleep(wait), patiently(ground, last, write, rest))
@@ -289,9 +290,6 @@ export const isKept = ({ limits, state, store, workerId }: Run, revision: number
     () => Effect.succeed(false)
   )
 }
-
-const isPassing = (error: unknown): error is StoreError =>
-  error instanceof StoreError && (error.reason === "unavailable" || error.reason === "timeout")
 
 /** The result is computed from the journal, so it is told but not kept in it (AC-21). A task's goes to its parent. */
 const withResult = (run: Run, event: Extract<PhaseEvent, { type: "run_completed" }>): PhaseEvent =>

@@ -42,6 +42,7 @@ import { isLong, shorten, type Truncated } from "./longResult.ts"
 import { plain } from "./plain.ts"
 import { deep } from "./redact.ts"
 import { now, type Run, stepOf } from "./run.ts"
+import { paramsOf } from "./skillInput.ts"
 import { toAnswer } from "./skillOutput.ts"
 import { maySpeak, refusalOf, refusalThrough } from "./view.ts"
 
@@ -147,9 +148,7 @@ export const runnable = (run: Run, call: Call): Result.Result<AnySkill, CallErro
 }
 
 const callSkill = (run: Run, call: Call, skill: AnySkill): Effect.Effect<CallResult> => {
-  const input = isJsonObject(call.input)
-    ? call.input
-    : skill.parameters(typeof call.input === "string" ? call.input : "")
+  const input = paramsOf(skill, call.input)
   tell(run, { type: "skill_execute", skill: skill.name, callId: call.toolCallId, input })
   const started = now(run)
   const { name } = skill

@@ -17,6 +17,7 @@ import * as Limits from "../Limits.ts"
 import * as Media from "../Media.ts"
 import type { Shape, StoredMedia } from "../MediaStore.ts"
 import * as MediaFile from "./mediaFile.ts"
+import { isHiccup } from "./passing.ts"
 import * as Storable from "./storable.ts"
 
 /** Media by id. */
@@ -243,12 +244,9 @@ const again = <A, R>(
 ): Effect.Effect<A, LimitExceeded | StoreError, R> =>
   Effect.catchIf(
     effect,
-    (error) => times > 0 && isPassing(error),
+    (error) => times > 0 && isHiccup(error),
     () => Effect.andThen(Effect.sleep(100), again(effect, times - 1))
   )
-
-const isPassing = (error: LimitExceeded | StoreError): boolean =>
-  error._tag === "StoreError" && (error.reason === "unavailable" || error.reason === "timeout")
 
 type PutError = Effect.Error<ReturnType<typeof put>>
 

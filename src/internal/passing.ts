@@ -1,9 +1,9 @@
 /**
- * Failures of a model call that pass (R-13).
+ * Failures that pass: of a model call (R-13), and of a store (R-6).
  *
  * @since 0.1.0
  */
-import type { ProviderReason } from "../KernelError.ts"
+import { type ProviderReason, StoreError } from "../KernelError.ts"
 
 /** Why a call failed that may succeed a little later. */
 export const passing: ReadonlySet<unknown> = new Set<ProviderReason>([
@@ -14,3 +14,7 @@ export const passing: ReadonlySet<unknown> = new Set<ProviderReason>([
   "timeout",
   "incomplete"
 ])
+
+/** Whether a store may take a little later what it did not take now. */
+export const isHiccup = (error: unknown): error is StoreError =>
+  error instanceof StoreError && (error.reason === "unavailable" || error.reason === "timeout")

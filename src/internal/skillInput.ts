@@ -65,6 +65,10 @@ export const fromSchema = <S extends Schema.Constraint>(
   return { ...describe(lazy(() => jsonSchema(schema, shape))), decode, encode }
 }
 
+/** The parameters of a call: an object as it is, text by what the skill declares (BP-68). */
+export const paramsOf = ({ parameters }: Pick<Input, "parameters">, given: Json): JsonObject =>
+  isJsonObject(given) ? given : parameters(typeof given === "string" ? given : "")
+
 /** The command block a model would write (BP-87). */
 export const usage = (skill: string, names: ReadonlyArray<string>): string =>
   command(
