@@ -2,8 +2,18 @@ import { availableParallelism, tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 const source = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+/** Files that start processes come first: to fork costs the more, the larger this process has grown. */
+class ProcessesFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>) {
+    const startsProcesses = ({ moduleId }: TestSpecification) => /\/test\/(cli|mcp|examples|readme|createKernai|reliability\/kills)\b/.test(moduleId)
+    const sorted = await super.sort(files)
+    return [...sorted.filter(startsProcesses), ...sorted.filter((file) => !startsProcesses(file))]
+  }
+}
 
 export default defineConfig({
   resolve: {
@@ -23,6 +33,7 @@ export default defineConfig({
     isolate: false,
     // Much of the suite waits for processes and disks: a machine of two cores has two files at work.
     maxWorkers: Math.max(2, availableParallelism() - 1),
+    sequence: { sequencer: ProcessesFirst },
     testTimeout: 20_000
   }
 })

@@ -17,6 +17,7 @@ import * as net from "node:net"
 import * as os from "node:os"
 import * as path from "node:path"
 import { promisify } from "node:util"
+import { quickPlace } from "./folder.ts"
 
 export class PostgresError extends Data.TaggedError("PostgresError")<{ readonly message: string }> {}
 
@@ -90,7 +91,7 @@ const startOnce = Effect.fnUntraced(function* (durable: boolean) {
   })
   const home = yield* Effect.acquireRelease(
     Effect.sync(() => {
-      const home = fs.mkdtempSync(path.join(os.tmpdir(), "kernai-postgres-"))
+      const home = fs.mkdtempSync(path.join(durable ? os.tmpdir() : quickPlace(2 ** 30), "kernai-postgres-"))
       if (owner.uid !== undefined) fs.chownSync(home, owner.uid, owner.gid)
       return home
     }),
