@@ -12,7 +12,7 @@ import * as Blocks from "./Block.ts"
 import type { Content, MediaContent } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import type { Message } from "./Message.ts"
-import type { Usage } from "./Usage.ts"
+import type { Expense } from "./Usage.ts"
 
 /**
  * What answers a call: a local skill, an external protocol, a word of the kernel, or a child run.
@@ -78,7 +78,7 @@ export interface CallResult {
   readonly metadata?: { readonly [key: string]: Json }
   readonly durationMs?: number
   /** What a child run used; taken over into the run's own counters (CP-15). */
-  readonly spent?: { readonly usage: Usage; readonly costUsd: number; readonly turns: number }
+  readonly spent?: Expense & { readonly turns: number }
 }
 
 /**

@@ -26,6 +26,7 @@ import { Provider, type ProviderShape, type ToolDefinition } from "./Provider.ts
 import type { Redactor } from "./Redaction.ts"
 import type { RunState } from "./RunState.ts"
 import type { AnySkill } from "./Skill.ts"
+import type { Expense } from "./Usage.ts"
 
 export {
   /**
@@ -77,6 +78,8 @@ export interface Prompt {
   readonly generation?: Generation
   /** Indexes into `messages` after which the prefix is stable enough to cache. */
   readonly cacheBreakpoints?: ReadonlyArray<number>
+  /** What models used that had a part in making it: it counts as what the run used (CP-15). */
+  readonly spent?: Expense
 }
 
 /**
@@ -173,7 +176,19 @@ export interface Compaction<out R = never> {
   readonly summarize?: (
     messages: ReadonlyArray<Message>,
     context: PromptContext
-  ) => Effect.Effect<string, KernelError, R>
+  ) => Effect.Effect<string | Summary, KernelError, R>
+}
+
+/**
+ * A few words about messages, and what a model used to say them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Summary {
+  readonly text: string
+  /** Absent when nobody was asked, or the provider reported nothing. */
+  readonly spent?: Expense
 }
 
 /**
@@ -228,15 +243,15 @@ export const substitute = (template: string, values: JsonObject): string =>
 
 /**
  * Lets a model say what goes, for `Compaction`: the run's own on the provider of
- * the context, unless told. It is asked once per compaction; what it uses is part
- * of no usage and no budget.
+ * the context, unless told. It is asked once per compaction; what it used counts as
+ * what the run used, also against its budget (CP-15).
  *
  * @category combinators
  * @since 0.1.0
  */
 export const summarizer =
   (options?: { readonly provider?: ProviderShape; readonly model?: Model }) =>
-  (messages: ReadonlyArray<Message>, context: PromptContext): Effect.Effect<string, KernelError, Provider> =>
+  (messages: ReadonlyArray<Message>, context: PromptContext): Effect.Effect<Summary, KernelError, Provider> =>
     Provider.use((provider) => summarize(options?.provider ?? provider, options?.model ?? context.model, messages))
 
 // ---------------------------------------------------------------- pipelines
@@ -324,13 +339,13 @@ const assemble = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   for (const section of sections) texts.push(yield* section(context))
   const text = texts.filter((text) => text !== "").join("\n\n")
   const system = text === "" ? null : text
-  const messages =
+  const conversation =
     compaction === undefined ? yield* fitted(context, system) : yield* compacted(context, system, compaction)
   return {
     system,
     tools,
-    ...(messages === undefined ? {} : { messages }),
-    ...(cache ? { cacheBreakpoints: breakpoints(messages ?? state.prompt) } : {})
+    ...conversation,
+    ...(cache ? { cacheBreakpoints: breakpoints(conversation?.messages ?? state.prompt) } : {})
   }
 })
 

@@ -41,6 +41,18 @@ export interface Usage {
 }
 
 /**
+ * What calls of models used, and what that cost.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Expense {
+  readonly usage: Usage
+  /** US dollars, by the prices of the models; a model without one adds nothing. */
+  readonly costUsd: number
+}
+
+/**
  * The wire form: snake_case, missing counts are zero.
  *
  * @category models

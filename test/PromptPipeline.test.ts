@@ -408,6 +408,42 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(run, pipeline)))
   })
 
+  describe("whose summary is written by a model", () => {
+    const counted = () => {
+      const run = bulky(30, 300)
+      const writer = MockProvider.make("They looked around.").withTokenCounter(() => ({ input: 100, output: 10 }))
+      const priced = { ...model, price: { inputPerMillion: 1_000, outputPerMillion: 5_000 } }
+      const summarize = PromptPipeline.summarizer({ provider: writer, model: priced })
+      const pipeline = Layer.provide(PromptPipeline.layer({ compaction: { summarize } }), MockProvider.layerOf(run))
+      return { writer, world: world(run, pipeline) }
+    }
+
+    it.effect("counts what that used as what the run used (CP-15)", () => {
+      const { world, writer } = counted()
+      return Effect.gen(function* () {
+        const { costUsd, usage } = yield* Kernel.run(small("tools", 1_500), "the task", { runId: "run" })
+        assert.isAbove(writer.callCount, 1)
+        assert.deepStrictEqual([usage.inputTokens, usage.outputTokens], [writer.callCount * 100, writer.callCount * 10])
+        assert.closeTo(costUsd, writer.callCount * 0.15, 1e-9)
+        const stored = yield* RunStore.RunStore.use((store) => store.load("run"))
+        assert.deepStrictEqual(
+          Option.map(stored, (state) => state.usage),
+          Option.some(usage)
+        )
+      }).pipe(Effect.provide(world))
+    })
+
+    it.effect("counts it against the budget, too", () => {
+      const { world, writer } = counted()
+      return Effect.gen(function* () {
+        const agent = { ...small("tools", 1_500), budget: { maxTokens: 100 } }
+        const error = yield* Effect.flip(Kernel.run(agent, "the task"))
+        assert.strictEqual(error._tag, "BudgetExhaustedError")
+        assert.strictEqual(writer.callCount, 1)
+      }).pipe(Effect.provide(world))
+    })
+  })
+
   it.effect("tells the model that sums up no secret either, nor whoever else does (S-7)", () => {
     const secret = "hunter2-topsecret"
     const run = bulky(30, 300)

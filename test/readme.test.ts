@@ -33,7 +33,12 @@ describe("README", () => {
           include: ["*.ts"]
         })
       )
-      const compiled = node(["node_modules/typescript/bin/tsc", "--singleThreaded", "-p", join(folder, "tsconfig.json")])
+      const compiled = node([
+        "node_modules/typescript/bin/tsc",
+        "--singleThreaded",
+        "-p",
+        join(folder, "tsconfig.json")
+      ])
       assert.strictEqual(compiled.status, 0, compiled.stdout)
       for (const file of files) {
         const ran = node(["--conditions=kernai-source", file])

@@ -142,11 +142,12 @@ const enter = (next: State, phase: Phase, record: RunRecord): void => {
 // ---------------------------------------------------------------- the turn
 
 const prepare = (next: State, event: Extract<PhaseEvent, { type: "turn_prepared" }>): void => {
-  const { args, dialect, model, prompt, tools } = event
+  const { args, dialect, model, prompt, spent, tools } = event
   const before = promptLog(next)
   const { system } = next
   next.setPrompt(extend(before, prompt))
   if (prompt.system !== undefined) next.system = prompt.system
+  next.count(spent)
   if (next.currentTurn === undefined) return
   const same = promptLog(next) === before && next.system === system
   next.currentTurn = {

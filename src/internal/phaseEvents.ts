@@ -17,7 +17,7 @@ import type {
   ToolResponseChange
 } from "../RunState.ts"
 import type { FinishReason } from "../StreamPart.ts"
-import type { Usage } from "../Usage.ts"
+import type { Expense, Usage } from "../Usage.ts"
 import type { Json, JsonObject } from "./json.ts"
 
 /**
@@ -83,6 +83,8 @@ export interface TurnPrepared extends Phase<"turn_prepared"> {
   readonly tools: ReadonlyArray<string>
   /** What differs from the agent's own model and generation for this turn. */
   readonly args?: ModelArgs
+  /** What models used that had a part in making it, as one that sums up does (CP-15). */
+  readonly spent?: Expense
 }
 
 /**
@@ -156,7 +158,7 @@ export interface ToolCallCompleted extends Phase<"tool_call_completed"> {
   readonly toolCallId: string
   readonly result: CallResult
   /** What a child run used (CP-15). */
-  readonly spent?: { readonly usage: Usage; readonly costUsd: number; readonly turns: number }
+  readonly spent?: Expense & { readonly turns: number }
 }
 
 /**

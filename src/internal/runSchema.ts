@@ -18,6 +18,7 @@ import type * as Run from "../RunState.ts"
 import { absent, exactly, type FieldsOf, type Takes } from "./runLeaves.ts"
 import * as Leaves from "./runLeaves.ts"
 import * as Storable from "./storable.ts"
+import type { Expense } from "../Usage.ts"
 
 /** What the events of a record share. */
 export interface Scope {
@@ -82,11 +83,8 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
   })
   const messages = Schema.Array(message)
 
-  const spent = exactly<NonNullable<Calls.CallResult["spent"]>>()({
-    usage,
-    costUsd: Schema.Finite,
-    turns: Schema.Finite
-  })
+  const expense = { usage, costUsd: Schema.Finite }
+  const spent = exactly<NonNullable<Calls.CallResult["spent"]>>()({ ...expense, turns: Schema.Finite })
   const result = exactly<Calls.CallResult>()({
     toolCallId: Schema.String,
     toolName: Schema.NullOr(Schema.String),
@@ -131,7 +129,8 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
       dialect,
       prompt,
       tools: strings,
-      args: Schema.optionalKey(modelArgs)
+      args: Schema.optionalKey(modelArgs),
+      spent: Schema.optionalKey(exactly<Expense>()(expense))
     }),
     event("model_started")({ attempt: Schema.Int }),
     event("model_restarted")({ attempt: Schema.Int }),

@@ -70,7 +70,7 @@ const isOwnEvent = (event: PhaseEvent): boolean => {
     case "turn_completed":
       return true
     case "turn_prepared":
-      return event.prompt.append.length === 0 && event.args === undefined
+      return event.prompt.append.length === 0 && event.args === undefined && event.spent === undefined
     case "tool_calls_started":
       return event.calls === undefined && event.approvals === undefined
     case "tool_call_started":
@@ -138,10 +138,12 @@ const eventOf = (event: PhaseEvent): object => {
       const messages = body.messages.map(messageOf)
       return parentRunId === undefined ? { ...rest, messages } : { ...body, messages }
     }
-    case "turn_prepared":
-      return body.prompt.append.length === 0
-        ? body
-        : { ...body, prompt: { ...body.prompt, append: body.prompt.append.map(messageOf) } }
+    case "turn_prepared": {
+      const { append } = body.prompt
+      const prepared =
+        append.length === 0 ? body : { ...body, prompt: { ...body.prompt, append: append.map(messageOf) } }
+      return body.spent === undefined ? prepared : { ...prepared, spent: spentOf(body.spent) }
+    }
     case "model_completed":
       return { ...body, message: messageOf(body.message), usage: body.usage === null ? null : Usage.encode(body.usage) }
     case "tool_call_started":
@@ -196,7 +198,7 @@ const messageOf = ({ content, metadata, name, role }: Message): object => ({
 const contentOf = (content: Content): object =>
   content.type === "text" && Object.keys(content).length === 2 ? content : Codec.encode(content)
 
-const spentOf = (spent: NonNullable<CallResult["spent"]>): object => ({ ...spent, usage: Usage.encode(spent.usage) })
+const spentOf = (spent: Usage.Expense): object => ({ ...spent, usage: Usage.encode(spent.usage) })
 
 const isEmpty = (value: object): boolean => {
   for (const _ in value) return false

@@ -6,7 +6,6 @@
  *
  * @since 0.1.0
  */
-import type { CallResult } from "../Call.ts"
 import type { Message } from "../Message.ts"
 import type { Phase, RunState, Turn } from "../RunState.ts"
 import * as Usage from "../Usage.ts"
@@ -108,8 +107,8 @@ export class State implements RunState {
     this.#prompt = prompt
   }
 
-  /** Takes over what a child run used (CP-15). */
-  count(spent: CallResult["spent"]): void {
+  /** Takes over what others used for it: a child run, or who had a part in its prompt (CP-15). */
+  count(spent: Usage.Expense | undefined): void {
     if (spent === undefined) return
     this.usage = Usage.add(this.usage, spent.usage)
     this.costUsd += spent.costUsd

@@ -250,10 +250,14 @@ const isLaunchOf = (recorded: RunRecord, record: RunRecord): boolean =>
 
 // ---------------------------------------------------------------- comparing
 
-/** What of an event must come again: everything but times, revisions and prices. */
+/** What of an event must come again: everything but times, revisions, prices, and what a prompt cost to make. */
 const essence = (event: PhaseEvent): object => {
   const { at: _at, revision: _revision, ...rest } = event
   switch (rest.type) {
+    case "turn_prepared": {
+      const { spent: _spent, ...prepared } = rest
+      return prepared
+    }
     case "model_completed": {
       const { costUsd: _cost, latencyMs: _latency, ...said } = rest
       return said

@@ -15,7 +15,6 @@ import * as Budget from "../Budget.ts"
 import type { BudgetExhaustedError } from "../KernelError.ts"
 import { SpawnDenied } from "../KernelError.ts"
 import type { Price } from "../Model.ts"
-import type { RunState } from "../RunState.ts"
 import * as Usage from "../Usage.ts"
 
 /** What the runs of a tree spend together. */
@@ -104,9 +103,9 @@ export const denied = (tree: Tree, parentRun: string, depth: number): SpawnDenie
 export const inSlot = <A, E>(tree: Tree, child: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   tree.spawn.maxAgents < 2 ? child : tree.slots.withPermits(1)(child)
 
-/** What a stored run used before, ended children included (CP-15). */
-export const spentOf = (state: RunState | undefined): Spent =>
-  state === undefined ? Budget.nothing : { tokens: Usage.total(state.usage), costUsd: state.costUsd }
+/** What a stored run used before, ended children included, or what else was used (CP-15). */
+export const spentOf = (used: Usage.Expense | undefined): Spent =>
+  used === undefined ? Budget.nothing : { tokens: Usage.total(used.usage), costUsd: used.costUsd }
 
 const levelOf = (tree: Tree, depth: number): Level => (tree.levels[depth] ??= { calls: 0, largest: undefined })
 

@@ -94,6 +94,7 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Re
     counter: run.counter,
     redactor: run.redactor
   })
+  if (built.spent !== undefined) Tree.count(run.tree, Tree.spentOf(built.spent))
   const hook = run.hooks.onTurnPrepared
   if (hook === undefined) return yield* commitPrompt(run, built, argsOf(built))
   const result = yield* ask(run, "onTurnPrepared", () =>
@@ -121,7 +122,7 @@ const argsOf = (built: Prompt): ModelArgs | undefined =>
       }
 
 const commitPrompt = (run: Run, prompt: Prompt, args: ModelArgs | undefined): Effect.Effect<void, KernelError> => {
-  const { messages, system, tools } = prompt
+  const { messages, spent, system, tools } = prompt
   const base = messages === undefined ? promptLog(run.state).length : commonPrefix(run.state.prompt, messages)
   const append = messages === undefined || base === messages.length ? none : messages.slice(base)
   return commit(run, "phase", [
@@ -131,7 +132,8 @@ const commitPrompt = (run: Run, prompt: Prompt, args: ModelArgs | undefined): Ef
       dialect: run.agent.dialect,
       prompt: system === run.state.system ? { base, append } : { base, append, system },
       tools: tools.length === 0 ? none : tools.map((tool) => tool.name),
-      ...(args === undefined ? {} : { args })
+      ...(args === undefined ? {} : { args }),
+      ...(spent === undefined ? {} : { spent })
     }
   ])
 }

@@ -6,7 +6,8 @@
 import * as Effect from "effect/Effect"
 import { ContextWindowExceeded } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
-import type { Compaction, PromptContext } from "../PromptPipeline.ts"
+import type { Compaction, Prompt, PromptContext } from "../PromptPipeline.ts"
+import type { Expense } from "../Usage.ts"
 import { compact } from "./compaction.ts"
 import { deep } from "./redact.ts"
 import * as Tokens from "./tokens.ts"
@@ -33,7 +34,7 @@ export const compacted = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   context: PromptContext,
   system: string | null,
   { keep = 2, summarize, target = 0.5, trigger = 0.9 }: Compaction<R>
-): Effect.fn.Return<ReadonlyArray<Message> | undefined, ContextWindowExceeded, R> {
+): Effect.fn.Return<Pick<Prompt, "messages" | "spent"> | undefined, ContextWindowExceeded, R> {
   const { agent, counter, model, redactor, state } = context
   const contextWindow = agent.contextWindow ?? model.contextWindow
   if (contextWindow === undefined) return undefined
@@ -41,6 +42,7 @@ export const compacted = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   const limit = contextWindow - agent.reservedOutputTokens - beside
   const now = yield* Tokens.ofMessages(state.prompt, counter)
   if (now <= limit * trigger) return undefined
+  let spent: Expense | undefined
   const shorter = compact(state.prompt, {
     limit,
     target: Math.floor(limit * target),
@@ -51,15 +53,21 @@ export const compacted = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
       summarize &&
       ((messages) =>
         summarize(redactor === undefined ? messages : deep(messages, redactor.text), context).pipe(
+          Effect.map((said) => {
+            if (typeof said === "string") return said
+            spent = said.spent
+            return said.text
+          }),
           Effect.catchCause((cause) => Effect.as(Effect.logWarning("a conversation was not summarized", cause), ""))
         ))
   })
   // Between the trigger and the limit nothing has to happen yet.
   const patient = now <= limit ? Effect.catchTag(shorter, "ContextWindowExceeded", () => Effect.undefined) : shorter
-  return yield* Effect.mapError(
+  const messages = yield* Effect.mapError(
     patient,
     ({ estimated }) => new ContextWindowExceeded({ estimated: estimated + beside, limit: limit + beside })
   )
+  return { ...(messages === undefined ? {} : { messages }), ...(spent === undefined ? {} : { spent }) }
 })
 
 /** The end of the prompt, and where the last one ended: what is before either will be asked again. */

@@ -70,7 +70,8 @@ export const journals: ReadonlyArray<Check> = [
             dialect: "tools",
             prompt: { base: 1, append: [{ role: "user", content: [Contents.text("more")] }], system: "Be brief." },
             tools: ["send"],
-            args: { generation: { temperature: 0.5 }, cacheBreakpoints: [0] }
+            args: { generation: { temperature: 0.5 }, cacheBreakpoints: [0] },
+            spent: { usage: { inputTokens: 9, cachedTokens: 0, outputTokens: 3, reasoningTokens: 1 }, costUsd: 0.5 }
           }
         ]),
         run.commit("phase", [{ type: "model_started", attempt: 1 }]),
