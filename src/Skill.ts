@@ -14,13 +14,12 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import * as Blocks from "./Block.ts"
+import { assemble, contexts } from "./internal/assembleSkill.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
 import { faultOf } from "./internal/skillFault.ts"
 import * as Input from "./internal/skillInput.ts"
 import * as Outputs from "./internal/skillOutput.ts"
 import * as Settings from "./internal/skillSettings.ts"
-import { visible } from "./internal/visible.ts"
 import { CredentialMissing, InvalidArguments, SkillResultInvalid, SkillSettingInvalid } from "./KernelError.ts"
 import type { Kind, Media } from "./Media.ts"
 import type { Capability } from "./Model.ts"
@@ -349,67 +348,4 @@ export const layerCredentials = (values: Settings.SettingRecord<Redacted.Redacte
 export const layerConfig = (values: Settings.SettingRecord<string>): Layer.Layer<never> => {
   const find = Settings.lookUp(values, (value): value is string => typeof value === "string")
   return Layer.succeed(Settings.ConfigResolver, { resolve: (skill, key) => Effect.sync(() => find(skill, key)) })
-}
-
-/** Adds the settings a skill may ask for to where it runs. */
-const contexts = (name: string, options: Options): ((scope: CallScope) => SkillContext) => {
-  const settings = Settings.make(name, options.config, options.credentials)
-  return (scope) => ({ ...scope, ...settings() })
-}
-
-const assemble = <Name extends string, I, A, R>(
-  name: Name,
-  options: Options,
-  input: Input.Input,
-  call: AnySkill<R>["call"],
-  normalize?: AnySkill<R>["normalize"]
-): Made<Name, I, A, R> => {
-  const listing = Input.lazy(() => entry(name, options, input))
-  const effects = options.effects ?? "write"
-  return {
-    "~kernai/Skill": { _Input: (_) => _, _Output: (_) => _ },
-    name,
-    description: options.description,
-    effects,
-    annotations: {
-      readonly: effects === "read",
-      destructive: effects === "write",
-      idempotent: effects !== "write",
-      openWorld: true,
-      ...options.annotations
-    },
-    requires: options.requires ?? [],
-    produces: options.produces ?? [],
-    source: options.source ?? "native",
-    ...(options.timeLimit === undefined ? {} : { timeLimit: options.timeLimit }),
-    get inputSchema() {
-      return input.schema()
-    },
-    get listing() {
-      return listing()
-    },
-    parameters: input.parameters,
-    ...(normalize === undefined ? {} : { normalize }),
-    call
-  }
-}
-
-/** The entry of a skill in the listing: names, types and defaults, never resolved values (BP-94). */
-const entry = (name: string, options: Options, input: Input.Input): string => {
-  const names = input.names()
-  const config = Object.entries(options.config ?? {}).map(
-    ([key, spec]) => `${key} (${spec.type ?? "string"})${spec.default == null ? "" : ` default: ${spec.default}`}`
-  )
-  const credentials = Object.entries(options.credentials ?? {}).map(([key, spec]) =>
-    spec.required === true ? `${key} (required)` : key
-  )
-  return [
-    // A foreign source describes its tools as it likes: nothing it says may look like a block (BP-76).
-    options.description === "" ? `- ${name}` : `- ${name}: ${Blocks.escape(options.description)}`,
-    ...(names.length === 0
-      ? []
-      : [`Inputs: ${Blocks.escape(visible(Input.summary(input)))}`, `Usage: ${Input.usage(name, names)}`]),
-    ...(config.length === 0 ? [] : [`Config: ${config.join(", ")}`]),
-    ...(credentials.length === 0 ? [] : [`Credentials: ${credentials.join(", ")}`])
-  ].join("\n  ")
 }

@@ -23,13 +23,11 @@ import type { Approval, RunRecord, RunState } from "../../RunState.ts"
 import * as RunStore from "../../RunStore.ts"
 import type { AnySkill, Effects } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
-import { effectsOf } from "../../internal/dispatch.ts"
 import { drive, inOrder, type Machine, type Order, World } from "../../internal/machine.ts"
-import { questionsBelow } from "../../internal/offer.ts"
 import type { Ground } from "../../internal/run.ts"
-import { storedTasks } from "../../internal/stored.ts"
+import { decide } from "./operator.ts"
 import * as Verdict from "./verdict.ts"
-import { type Cut, type Fact, type Interruption, keyOf, type Place, type Said, watch, type Witness } from "./watch.ts"
+import { type Cut, type Fact, type Interruption, keyOf, type Said, watch, type Witness } from "./watch.ts"
 
 /** The run to put through a crash matrix, and who answers for it. */
 export interface Subject<Output = unknown, S extends AnySkill<unknown> = AnySkill<unknown>, R = never> {
@@ -258,7 +256,8 @@ interface Process {
   readonly own: () => Own | undefined
 }
 
-type Own = Pick<Ground, "hooks" | "protocols" | "skills">
+/** What a process has of its subject that tells what a call does. */
+export type Own = Pick<Ground, "hooks" | "protocols" | "skills">
 
 /** Starts a process that begins the run, or takes it up as told. */
 const boot = <Output, S extends AnySkill<unknown>, R, E>(
@@ -311,91 +310,3 @@ const endOf = (process: Process | undefined): string => {
   if (exit === undefined) return "the last one was cut off"
   return exit._tag === "Success" ? "the last one succeeded" : (Cause.pretty(exit.cause).split("\n")[0] ?? "")
 }
-
-// ---------------------------------------------------------------- the operator
-
-interface Decision {
-  readonly options: Kernel.ResumeOptions
-  /** Whether the outcome of a call was told. */
-  readonly told: boolean
-  readonly findings: ReadonlyArray<Verdict.Finding>
-}
-
-/** What the one who takes a run up knows and says: answers to questions, verdicts on calls in flight. */
-const decide = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R>(
-  subject: Subject<Output, S, R>,
-  store: RunStore.Shape,
-  state: RunState,
-  facts: Array<Fact>,
-  before: Life | undefined,
-  sleepers: ReadonlySet<string>,
-  own: Own | undefined
-): Effect.fn.Return<Decision, RunStore.StoreError> {
-  const options =
-    state.status.type === "paused" ? (subject.answer ?? approve)(state, yield* questionsBelow(store, state)) : {}
-  const replay: { [toolCallId: string]: Kernel.Verdict } = {}
-  const findings: Array<Verdict.Finding> = []
-  let told = false
-  for (const { call, place } of yield* inFlight(store, state)) {
-    const is = (type: Fact["type"]) => facts.some((fact) => fact.type === type && "callId" in fact && isAt(fact, place))
-    // A process that is only stopped will run what it launched as soon as it wakes.
-    const isHeld = facts.some(
-      (fact) =>
-        fact.type === "stored" &&
-        sleepers.has(fact.machine) &&
-        fact.record.runId === place.runId &&
-        fact.record.delta.launched?.includes(place.callId) === true
-    )
-    const result = is("ended") || isHeld ? before?.results.get(keyOf(place)) : undefined
-    const effects = own === undefined ? "write" : effectsOf(own, call)
-    const verdict =
-      options.replay?.[place.callId] ??
-      (subject.verdict ?? truth)(call, { effects, entered: is("started") || isHeld, result })
-    if (verdict === undefined) continue
-    replay[place.callId] = verdict
-    told ||= typeof verdict === "object"
-    if (verdict !== "retry") continue
-    facts.push({ type: "allowed", ...place })
-    if (effects === "write" && result !== undefined) {
-      const detail = `the verdict lets ${place.callId} run again, though what came of it is known`
-      findings.push({ rule: "R-2", detail })
-    }
-  }
-  return { options: { ...options, replay: { ...options.replay, ...replay } }, told, findings }
-})
-
-/** A call whose outcome no store knows. */
-export interface Open {
-  readonly call: Call
-  readonly place: Place
-}
-
-const isAt = (a: Place, b: Place): boolean => a.runId === b.runId && a.step === b.step && a.callId === b.callId
-
-/** The calls in flight of a run and of its children. */
-export const inFlight = (
-  store: RunStore.Shape,
-  state: RunState
-): Effect.Effect<ReadonlyArray<Open>, RunStore.StoreError> => {
-  const { currentTurn, runId } = state
-  const own = (currentTurn?.inFlight ?? []).flatMap((call) =>
-    call.kind === "task"
-      ? []
-      : [{ call, place: { runId, step: (currentTurn?.turn ?? 1) - 1, callId: call.toolCallId } }]
-  )
-  const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
-    Effect.forEach(tasks.values(), (task) => inFlight(store, task))
-  )
-  return Effect.map(below, (below) => [...own, ...below.flat()])
-}
-
-const truth: NonNullable<Subject["verdict"]> = (_, { effects, result }) => {
-  // It runs again by itself, here as anywhere (DR-17).
-  if (effects !== "write") return undefined
-  if (result?.output !== undefined) return { resolve: { output: result.output } }
-  return result?.error === undefined ? "retry" : { resolve: { error: result.error } }
-}
-
-const approve: NonNullable<Subject["answer"]> = (_, questions) => ({
-  approvals: questions.map(({ toolCallId }) => ({ toolCallId, approved: true, by: "operator" }))
-})

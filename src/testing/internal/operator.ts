@@ -1,0 +1,103 @@
+/**
+ * The one who takes up what a crash left: what is answered to questions, and what is said about calls in flight.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type { Call } from "../../Call.ts"
+import type * as Kernel from "../../Kernel.ts"
+import type { RunState } from "../../RunState.ts"
+import type * as RunStore from "../../RunStore.ts"
+import type { AnySkill } from "../../Skill.ts"
+import { effectsOf } from "../../internal/dispatch.ts"
+import { questionsBelow } from "../../internal/offer.ts"
+import { storedTasks } from "../../internal/stored.ts"
+import type { Life, Own, Subject } from "./life.ts"
+import type * as Verdict from "./verdict.ts"
+import { type Fact, keyOf, type Place } from "./watch.ts"
+
+interface Decision {
+  readonly options: Kernel.ResumeOptions
+  /** Whether the outcome of a call was told. */
+  readonly told: boolean
+  readonly findings: ReadonlyArray<Verdict.Finding>
+}
+
+/** What the one who takes a run up knows and says: answers to questions, verdicts on calls in flight. */
+export const decide = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R>(
+  subject: Subject<Output, S, R>,
+  store: RunStore.Shape,
+  state: RunState,
+  facts: Array<Fact>,
+  before: Life | undefined,
+  sleepers: ReadonlySet<string>,
+  own: Own | undefined
+): Effect.fn.Return<Decision, RunStore.StoreError> {
+  const options =
+    state.status.type === "paused" ? (subject.answer ?? approve)(state, yield* questionsBelow(store, state)) : {}
+  const replay: { [toolCallId: string]: Kernel.Verdict } = {}
+  const findings: Array<Verdict.Finding> = []
+  let told = false
+  for (const { call, place } of yield* inFlight(store, state)) {
+    const is = (type: Fact["type"]) => facts.some((fact) => fact.type === type && "callId" in fact && isAt(fact, place))
+    // A process that is only stopped will run what it launched as soon as it wakes.
+    const isHeld = facts.some(
+      (fact) =>
+        fact.type === "stored" &&
+        sleepers.has(fact.machine) &&
+        fact.record.runId === place.runId &&
+        fact.record.delta.launched?.includes(place.callId) === true
+    )
+    const result = is("ended") || isHeld ? before?.results.get(keyOf(place)) : undefined
+    const effects = own === undefined ? "write" : effectsOf(own, call)
+    const verdict =
+      options.replay?.[place.callId] ??
+      (subject.verdict ?? truth)(call, { effects, entered: is("started") || isHeld, result })
+    if (verdict === undefined) continue
+    replay[place.callId] = verdict
+    told ||= typeof verdict === "object"
+    if (verdict !== "retry") continue
+    facts.push({ type: "allowed", ...place })
+    if (effects === "write" && result !== undefined) {
+      const detail = `the verdict lets ${place.callId} run again, though what came of it is known`
+      findings.push({ rule: "R-2", detail })
+    }
+  }
+  return { options: { ...options, replay: { ...options.replay, ...replay } }, told, findings }
+})
+
+/** A call whose outcome no store knows. */
+export interface Open {
+  readonly call: Call
+  readonly place: Place
+}
+
+const isAt = (a: Place, b: Place): boolean => a.runId === b.runId && a.step === b.step && a.callId === b.callId
+
+/** The calls in flight of a run and of its children. */
+export const inFlight = (
+  store: RunStore.Shape,
+  state: RunState
+): Effect.Effect<ReadonlyArray<Open>, RunStore.StoreError> => {
+  const { currentTurn, runId } = state
+  const own = (currentTurn?.inFlight ?? []).flatMap((call) =>
+    call.kind === "task"
+      ? []
+      : [{ call, place: { runId, step: (currentTurn?.turn ?? 1) - 1, callId: call.toolCallId } }]
+  )
+  const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
+    Effect.forEach(tasks.values(), (task) => inFlight(store, task))
+  )
+  return Effect.map(below, (below) => [...own, ...below.flat()])
+}
+
+const truth: NonNullable<Subject["verdict"]> = (_, { effects, result }) => {
+  // It runs again by itself, here as anywhere (DR-17).
+  if (effects !== "write") return undefined
+  if (result?.output !== undefined) return { resolve: { output: result.output } }
+  return result?.error === undefined ? "retry" : { resolve: { error: result.error } }
+}
+
+const approve: NonNullable<Subject["answer"]> = (_, questions) => ({
+  approvals: questions.map(({ toolCallId }) => ({ toolCallId, approved: true, by: "operator" }))
+})
