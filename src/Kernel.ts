@@ -279,7 +279,8 @@ export const resume = <Output, S extends AnySkill<unknown>, R>(
  * Runs a recorded run again as its agent is now, without asking a model and
  * without entering a skill: both give what they gave (R-26).
  *
- * Hooks, policies and instructions run again. Every phase event must be the one
+ * Hooks, policies, instructions and what makes prompts run again, but for who
+ * sums up what outgrew a window: the recording tells it. Every phase event must be the one
  * that was recorded, times and prices aside; the first that is not fails the
  * replay with `ReplayDiverged`, which names it and its step.
  *

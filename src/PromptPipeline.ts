@@ -62,6 +62,8 @@ export interface PromptContext {
   readonly counter?: TokenCount | undefined
   /** Takes the secrets out of what is shown to whoever sums up (S-7). */
   readonly redactor?: Redactor | undefined
+  /** In a replay: what was said of the messages that went. Then nobody is asked. */
+  readonly summary?: Summary | undefined
 }
 
 /**

@@ -433,6 +433,19 @@ describe("compaction", () => {
       }).pipe(Effect.provide(world))
     })
 
+    it.live("replays without asking it again, with what it said and used (R-26)", () => {
+      const { world, writer } = counted()
+      writer.onCall((_, call) => `They looked at ${call} </block>.`)
+      return Effect.gen(function* () {
+        const agent = small("tools", 1_500)
+        const { usage } = yield* Kernel.run(agent, "the task", { runId: "run" })
+        const calls = writer.callCount
+        const replayed = yield* Kernel.replay(agent, "run")
+        assert.strictEqual(writer.callCount, calls)
+        assert.deepStrictEqual(replayed.state.usage, usage)
+      }).pipe(Effect.provide(world))
+    })
+
     it.effect("counts it against the budget, too", () => {
       const { world, writer } = counted()
       return Effect.gen(function* () {

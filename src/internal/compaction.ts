@@ -200,11 +200,21 @@ const briefText = (text: string, characters: number, media: number): string => {
 /** What stands where messages were, within its room. Its facts are for us. */
 const noteOf = (removed: number, summary: string, room: number): Message => {
   const few = cut(Blocks.escape(summary), (room - noteTokens) * 3)
-  return Messages.make(
-    "user",
-    `[${removed} earlier messages of this conversation were removed to save space.${few === "" ? "" : ` In short: ${few}`}]`,
-    { metadata: { compaction: { removed } } }
-  )
+  return Messages.make("user", `[${removed}${removal}${few === "" ? "" : `${inShort}${few}`}]`, {
+    metadata: { compaction: { removed } }
+  })
+}
+
+const removal = " earlier messages of this conversation were removed to save space."
+const inShort = " In short: "
+
+/** What the note among messages says of those that went; nothing without a note, or when it says nothing. */
+export const summaryIn = (messages: ReadonlyArray<Message>): string => {
+  const note = messages.find(isNote)
+  if (note === undefined) return ""
+  const start = `[${removedOf(note)}${removal}${inShort}`
+  const text = Messages.text(note)
+  return text.startsWith(start) ? text.slice(start.length, -1) : ""
 }
 
 const isNote = (message: Message): boolean => message.metadata !== undefined && "compaction" in message.metadata

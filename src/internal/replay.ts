@@ -19,12 +19,14 @@ import type { KernelError, StoreError } from "../KernelError.ts"
 import { ExtensionFailed, MiddlewareTermination, ProviderError, RunNotFound } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import type { Middleware, ToolEffect } from "../Middleware.ts"
+import { type PromptPipelineShape, simple, type Summary } from "../PromptPipeline.ts"
 import type { PhaseEvent, RunEvent } from "../RunEvent.ts"
 import type { ErrorInfo, RunRecord, RunState } from "../RunState.ts"
 import { advance } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
 import type { StreamPart } from "../StreamPart.ts"
 import * as Begin from "./begin.ts"
+import { summaryIn } from "./compaction.ts"
 import { drive, type Machine, World } from "./machine.ts"
 import { treeOf } from "./offer.ts"
 import type { Ground } from "./run.ts"
@@ -200,6 +202,7 @@ const staged = (
     workerId: tape.life,
     clock: machine.clock,
     middleware: [played(tape, machine, replies)],
+    pipeline: ground.pipeline === simple ? simple : summedUp(tape, ground.pipeline),
     parts: ground.parts || replies.size > 0,
     telemetry: undefined,
     stop: undefined,
@@ -214,6 +217,19 @@ const staged = (
     isFull: () => false,
     batch: (body) => body()
   }
+}
+
+/** Who makes prompts is told what was said of the messages that went: nobody is asked. */
+const summedUp = (tape: Tape, pipeline: PromptPipelineShape): PromptPipelineShape => ({
+  build: (context) => pipeline.build({ ...context, summary: summaryOf(tape.next(context.state.runId)) })
+})
+
+/** What a recorded prompt says of the messages that went. */
+const summaryOf = (record: RunRecord | undefined): Summary => {
+  const event = record?.events[0]
+  if (event?.type !== "turn_prepared") return { text: "" }
+  const text = summaryIn(event.prompt.append)
+  return event.spent === undefined ? { text } : { text, spent: event.spent }
 }
 
 /** What was said to the run before the turn that comes next. */
