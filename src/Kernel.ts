@@ -279,9 +279,9 @@ export const resume = <Output, S extends AnySkill<unknown>, R>(
  * Runs a recorded run again as its agent is now, without asking a model and
  * without entering a skill: both give what they gave (R-26).
  *
- * Hooks, policies, instructions and what makes prompts run again, but for who
- * sums up what outgrew a window: the recording tells it. Every phase event must be the one
- * that was recorded, times and prices aside; the first that is not fails the
+ * Hooks, policies, instructions and what makes prompts run again; what was
+ * remembered, and the summary of what outgrew a window, come from the recording.
+ * Every phase event must be the one that was recorded, times and prices aside; the first that is not fails the
  * replay with `ReplayDiverged`, which names it and its step.
  *
  * @category running

@@ -334,7 +334,7 @@ const openingOf = (filter: JsonObject | undefined): string =>
 /**
  * What fits the user's message, as a section of the prompt (AC-10).
  *
- * It is looked up once per run and stays as it is, so that the prefix of the
+ * It is looked up once per run, never in a replay (R-26), and stays as it is, so that the prefix of the
  * prompt stays the same for the provider's cache. A memory that fails is logged
  * and left out. A prompt may have several, each with a `filter` of its own: by it
  * they are told apart, so two with the same one would become one.
@@ -346,11 +346,12 @@ export const section = (
   options?: Omit<Query, "query">
 ): ((context: PromptContext) => Effect.Effect<string, never, Memory>) => {
   const opening = openingOf(options?.filter)
-  return ({ state }) => {
-    // Its first turn wrote the section, if there was anything to write.
-    if (state.system !== null) {
-      const at = state.system.lastIndexOf(opening)
-      return Effect.succeed(at === -1 ? "" : state.system.slice(at, state.system.indexOf(closing, at) + closing.length))
+  return ({ recorded, state }) => {
+    // Its first turn wrote the section, if there was anything to write; of a replay, that of its recording.
+    const system = state.system ?? (recorded === undefined ? undefined : (recorded.system ?? ""))
+    if (system !== undefined) {
+      const at = system.lastIndexOf(opening)
+      return Effect.succeed(at === -1 ? "" : system.slice(at, system.indexOf(closing, at) + closing.length))
     }
     const message = state.input.at(-1)
     if (message === undefined) return Effect.succeed("")

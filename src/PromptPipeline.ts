@@ -62,8 +62,21 @@ export interface PromptContext {
   readonly counter?: TokenCount | undefined
   /** Takes the secrets out of what is shown to whoever sums up (S-7). */
   readonly redactor?: Redactor | undefined
-  /** In a replay: what was said of the messages that went. Then nobody is asked. */
-  readonly summary?: Summary | undefined
+  /** In a replay: what the prompt of this turn was made of. What it tells is asked of nobody. */
+  readonly recorded?: Recorded | undefined
+}
+
+/**
+ * What a recorded prompt tells of what it was made of.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Recorded {
+  /** The system text; absent where it was that of the turn before. */
+  readonly system?: string | null
+  /** What was said of the messages that went; an empty text where nothing was. */
+  readonly summary: Summary
 }
 
 /**

@@ -203,6 +203,33 @@ describe("PromptPipeline.layer", () => {
     }).pipe(Effect.provide(Layer.provideMerge(world(mock), pipeline)))
   })
 
+  it.live("replays with what was remembered then, and looks nothing up (R-26)", () => {
+    const agent = Agent.make({ instructions: "", model, skills: "all" })
+    return Effect.gen(function* () {
+      const memory = yield* Memory.makeMemory
+      let searches = 0
+      const counted = {
+        ...memory,
+        search: (query: Memory.Query) => Effect.suspend(() => (searches++, memory.search(query)))
+      }
+      const pipeline = PromptPipeline.layer({ sections: [Memory.section()] }).pipe(
+        Layer.provide(Layer.succeed(Memory.Memory, counted))
+      )
+      for (const [runId, content] of [
+        ["nothing", "tea is green"],
+        ["something", "more tea"]
+      ] as const) {
+        yield* Effect.provide(Kernel.run(agent, "tea?", { runId }), pipeline)
+        yield* memory.store({ content })
+        const before = searches
+        const { state } = yield* Effect.provide(Kernel.replay(agent, runId), pipeline)
+        assert.strictEqual(searches, before)
+        assert.strictEqual((state.system ?? "").includes("tea is green"), runId === "something")
+      }
+      assert.strictEqual(searches, 2)
+    }).pipe(Effect.provide(world(MockProvider.make(looks({}), done, looks({}), done))))
+  })
+
   it.effect("tells what several sections remember, each by its filter, and the same during the whole run", () => {
     const mock = MockProvider.make(looks({}), looks({}), done)
     const agent = Agent.make({ instructions: "", model, skills: "all" })

@@ -19,7 +19,7 @@ import type { KernelError, StoreError } from "../KernelError.ts"
 import { ExtensionFailed, MiddlewareTermination, ProviderError, RunNotFound } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import type { Middleware, ToolEffect } from "../Middleware.ts"
-import { type PromptPipelineShape, simple, type Summary } from "../PromptPipeline.ts"
+import { type PromptPipelineShape, type Recorded, simple } from "../PromptPipeline.ts"
 import type { PhaseEvent, RunEvent } from "../RunEvent.ts"
 import type { ErrorInfo, RunRecord, RunState } from "../RunState.ts"
 import { advance } from "../RunState.ts"
@@ -202,7 +202,7 @@ const staged = (
     workerId: tape.life,
     clock: machine.clock,
     middleware: [played(tape, machine, replies)],
-    pipeline: ground.pipeline === simple ? simple : summedUp(tape, ground.pipeline),
+    pipeline: ground.pipeline === simple ? simple : remembering(tape, ground.pipeline),
     parts: ground.parts || replies.size > 0,
     telemetry: undefined,
     stop: undefined,
@@ -219,17 +219,20 @@ const staged = (
   }
 }
 
-/** Who makes prompts is told what was said of the messages that went: nobody is asked. */
-const summedUp = (tape: Tape, pipeline: PromptPipelineShape): PromptPipelineShape => ({
-  build: (context) => pipeline.build({ ...context, summary: summaryOf(tape.next(context.state.runId)) })
+/** Who makes prompts is told what they were made of: nobody is asked. */
+const remembering = (tape: Tape, pipeline: PromptPipelineShape): PromptPipelineShape => ({
+  build: (context) => pipeline.build({ ...context, recorded: recordedIn(tape.next(context.state.runId)) })
 })
 
-/** What a recorded prompt says of the messages that went. */
-const summaryOf = (record: RunRecord | undefined): Summary => {
+const recordedIn = (record: RunRecord | undefined): Recorded => {
   const event = record?.events[0]
-  if (event?.type !== "turn_prepared") return { text: "" }
-  const text = summaryIn(event.prompt.append)
-  return event.spent === undefined ? { text } : { text, spent: event.spent }
+  if (event?.type !== "turn_prepared") return { summary: { text: "" } }
+  const { prompt, spent } = event
+  const text = summaryIn(prompt.append)
+  return {
+    ...(prompt.system === undefined ? {} : { system: prompt.system }),
+    summary: spent === undefined ? { text } : { text, spent }
+  }
 }
 
 /** What was said to the run before the turn that comes next. */

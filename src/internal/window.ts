@@ -35,7 +35,7 @@ export const compacted = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   system: string | null,
   { keep = 2, summarize, target = 0.5, trigger = 0.9 }: Compaction<R>
 ): Effect.fn.Return<Pick<Prompt, "messages" | "spent"> | undefined, ContextWindowExceeded, R> {
-  const { agent, counter, model, redactor, state, summary } = context
+  const { agent, counter, model, recorded, redactor, state } = context
   const contextWindow = agent.contextWindow ?? model.contextWindow
   if (contextWindow === undefined) return undefined
   const beside = yield* around(context, system)
@@ -52,9 +52,9 @@ export const compacted = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     summarize:
       summarize &&
       ((messages) =>
-        (summary === undefined
+        (recorded === undefined
           ? summarize(redactor === undefined ? messages : deep(messages, redactor.text), context)
-          : Effect.succeed(summary)
+          : Effect.succeed(recorded.summary)
         ).pipe(
           Effect.map((said) => {
             if (typeof said === "string") return said
