@@ -35,6 +35,7 @@ import type { Media } from "./Media.ts"
 import { isMedia } from "./Media.ts"
 import * as MediaStore from "./MediaStore.ts"
 import * as Memory from "./Memory.ts"
+import type { Message } from "./Message.ts"
 import * as Messages from "./Message.ts"
 import * as PromptPipeline from "./PromptPipeline.ts"
 import type { RunEvent } from "./RunEvent.ts"
@@ -217,17 +218,18 @@ const told = <Output, S extends AnySkill<unknown>, R>(
  * Adds the user's message and gives what else was said. Added by an earlier try, it is there already, maybe with a
  * conversation behind it: it is taken out, for the run says it itself.
  */
-const begin = /*#__PURE__*/ Effect.fnUntraced(function* ({ history, media, runId }: Turn, input: Input) {
+const begin = /*#__PURE__*/ Effect.fnUntraced(function* (turn: Turn, input: Input) {
+  const { history, media, runId } = turn
   const before = yield* history.toArray
   const parts = yield* Effect.forEach(listOf(input), (part) =>
     isMedia(part) ? contentOf(part, media) : Effect.succeed(part)
   )
   const message = Messages.user(parts)
   yield* history.append(message, runId)
-  if ((yield* history.size) !== before.length) return before
+  if ((yield* history.size) !== before.length) return yield* shelve(turn, before)
   const same = before.findLastIndex((other) => Equal.equals(other, message))
   const at = same === -1 ? before.findLastIndex((other) => other.role === "user") : same
-  return at === -1 ? before : before.toSpliced(at, 1)
+  return yield* shelve(turn, at === -1 ? before : before.toSpliced(at, 1))
 })
 
 /** Adds what the run said. Its first message is the user's, which is there. */
@@ -243,13 +245,15 @@ const end = /*#__PURE__*/ Effect.fnUntraced(function* (
 
 // ---------------------------------------------------------------- its media
 
-/** Gives a run that goes on the media of what was said again: a store in memory let go of them when it stopped. */
-const lend = ({ history, media }: Turn): Effect.Effect<unknown, StoreError> =>
+/** Gives a run the media of what was said before: it finds them by their ids (W-21). */
+const shelve = ({ media }: Turn, messages: ReadonlyArray<Message>): Effect.Effect<ReadonlyArray<Message>> =>
   media === undefined
-    ? Effect.void
-    : Effect.flatMap(history.toArray, (messages) =>
-        Effect.flatMap(Limits, (limits) => shelved(messages, media, limits))
-      )
+    ? Effect.succeed(messages)
+    : Effect.flatMap(Limits, (limits) => shelved(messages, media, limits, 0))
+
+/** Gives them once more to a run that goes on: a store in memory let go of them when it stopped. */
+const lend = (turn: Turn): Effect.Effect<unknown, StoreError> =>
+  Effect.flatMap(turn.history.toArray, (messages) => shelve(turn, messages))
 
 /** A medium of the user as a history keeps it: whole, since those of a run end with it. */
 const contentOf = (medium: Media, store: MediaStore.Shape | undefined): Effect.Effect<Content> =>

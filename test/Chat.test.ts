@@ -193,6 +193,9 @@ describe("Chat (AC-24)", () => {
       yield* Chat.chat(seeing, ["What is it?", Media.fromBytes(new Uint8Array([1, 2]), "image/png")], { provider })
       yield* Chat.chat(seeing, "Sure?", { provider })
       assert.deepStrictEqual(seen, [new Uint8Array([1, 2])])
+      // However small, it is found by the id its first run gave it (W-21).
+      const [image] = (provider.messagesAt(1) ?? []).flatMap(({ content }) => mediaOf(content))
+      assert.match(image?.fileId ?? "", /^media_[0-9a-f]{12}$/)
     }).pipe(Effect.provide(chatting()))
   )
 

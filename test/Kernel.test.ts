@@ -883,23 +883,35 @@ describe("media", () => {
 
   it.effect("of what was said before leave half of the room to what the run makes", () =>
     Effect.gen(function* () {
-      const image = (fill: number) => Content.image({ data: new Uint8Array(40).fill(fill), mediaType: "image/png" })
+      const image = (fill: number) => Content.image({ data: new Uint8Array(80_000).fill(fill), mediaType: "image/png" })
       const history = [1, 2, 3].map((fill) => Message.make("user", [image(fill)]))
       const provider = MockProvider.make(final("seen"))
       yield* Kernel.run({ ...agent, model: seeing }, "Sure?", { provider, history, runId: "r" })
       const { prompt } = Option.getOrThrow(yield* RunStore.RunStore.use(({ load }) => load("r")))
       const inside = prompt.slice(0, 3).map(({ content }) => content.some((part) => Content.isMedia(part) && part.data))
       assert.deepStrictEqual(inside, [false, true, true])
-    }).pipe(Effect.provide(kernel()), Effect.provideService(Limits.Limits, { ...Limits.defaults, mediaBytes: 100 }))
+    }).pipe(Effect.provide(kernel()), Effect.provideService(Limits.Limits, { ...Limits.defaults, mediaBytes: 200_000 }))
   )
 
-  it.effect("of what was said before are stored and named by id, and stay inside when they cannot be (CP-11)", () =>
+  it.effect("of what was said before stay where they are when they are small (BP-34)", () =>
     Effect.gen(function* () {
-      const large = new Uint8Array(200).fill(7)
+      const history = [Message.user(["Look:", Content.image({ data: new Uint8Array(65_536), mediaType: "image/png" })])]
+      const mock = MockProvider.make(final("a picture"))
+      const store = yield* MediaStore.MediaStore
+      const held = yield* store.run("r")
+      yield* Kernel.run({ ...agent, model: seeing }, "Sure?", { provider: mock, history, runId: "r" })
+      assert.deepStrictEqual(yield* held.list, [])
+      assert.strictEqual(mock.messagesAt(0)?.[1]?.content[1], history[0]?.content[1])
+    }).pipe(Effect.scoped, Effect.provide(kernel()))
+  )
+
+  it.effect("of what was said before are stored and named by id when they are large and there is room (CP-11)", () =>
+    Effect.gen(function* () {
+      const image = (bytes: number) => Content.image({ data: new Uint8Array(bytes).fill(7), mediaType: "image/png" })
       const history = [
-        Message.make("user", ["Look:", Content.image({ data: png, mediaType: "image/png" })], { name: "ada" }),
+        Message.make("user", ["Look:", image(65_537)], { name: "ada" }),
         Message.assistant([Content.toolUse("c", "draw")]),
-        Message.tool([Content.toolResult("c", [Content.image({ data: large, mediaType: "image/png" })])]),
+        Message.tool([Content.toolResult("c", [image(80_000)])]),
         Message.tool([Content.toolResult("d", "plain")])
       ]
       const mock = MockProvider.make(final("a picture"))
@@ -908,9 +920,9 @@ describe("media", () => {
       const [first, ...rest] = prompt
       assert.strictEqual(first?.name, "ada")
       assert.match(JSON.stringify(first?.content[1]), /media_[0-9a-f]{12}/)
-      // The image of 200 bytes is too large for the store, so it is told as it was; what has no media is not touched.
+      // The second image is too large for the store, so it is told as it was; what has no media is not touched.
       for (const [index, message] of rest.slice(0, 3).entries()) assert.strictEqual(message, history[index + 1])
-    }).pipe(Effect.provide(kernel()), Effect.provideService(Limits.Limits, { ...Limits.defaults, mediaBytes: 100 }))
+    }).pipe(Effect.provide(kernel()), Effect.provideService(Limits.Limits, { ...Limits.defaults, mediaBytes: 150_000 }))
   )
 
   it.effect("made by a skill are seen on the next turn and found by the id the model names (BP-72, W-21)", () =>

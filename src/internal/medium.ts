@@ -47,39 +47,49 @@ export const withMedia = (
     content === message.content ? message : freeze({ ...message, content })
   )
 
+/** Bytes of a medium that a message may hold inside (CP-11). */
+export const inline = 65_536
+
 /**
- * Messages with their bytes in the store of a run: what names them holds none itself (CP-11). What the store does not
- * take stays inside, and so does what is beyond half of its room: the rest is for what the run makes.
+ * Messages whose media of more than so many bytes are in the store of a run: what names them holds none itself (CP-11).
+ * What the store does not take stays inside, and so does what is beyond half of its room: the rest is for what the run
+ * makes.
  */
 export const shelved = (
   messages: ReadonlyArray<Message>,
   store: MediaStore,
-  { mediaBytes }: Limits
+  { mediaBytes }: Limits,
+  above: number
 ): Effect.Effect<ReadonlyArray<Message>> => {
   let room = mediaBytes / 2
   return Effect.forEach(messages, (message) => {
-    const held = heldIn(message.content)
+    const held = heldIn(message.content, above)
     // Most say something and hold nothing.
     if (held === 0 || held > room) return Effect.succeed(message)
     room -= held
     return withMedia(message, (part) =>
-      Effect.catch(
-        Effect.map(store.admit([part]), ([stored = part]) => stored),
-        () => Effect.succeed(part)
-      )
+      bytesIn(part, above) === 0
+        ? Effect.succeed(part)
+        : Effect.catch(
+            Effect.map(store.admit([part]), ([stored = part]) => stored),
+            () => Effect.succeed(part)
+          )
     )
   })
 }
 
-/** How many bytes a content holds inside. */
-const heldIn = (parts: ReadonlyArray<Content.Content>): number => {
+/** How many bytes a content holds inside, in media of more than so many. */
+const heldIn = (parts: ReadonlyArray<Content.Content>, above: number): number => {
   let held = 0
   for (const part of parts) {
-    if (part.type === "tool_result") held += heldIn(part.content)
-    else if (Content.isMedia(part)) held += part.data?.byteLength ?? 0
+    if (part.type === "tool_result") held += heldIn(part.content, above)
+    else if (Content.isMedia(part)) held += bytesIn(part, above)
   }
   return held
 }
+
+const bytesIn = ({ data }: MediaContent, above: number): number =>
+  data === undefined || data.byteLength <= above ? 0 : data.byteLength
 
 const changed = (
   parts: ReadonlyArray<Content.Content>,
