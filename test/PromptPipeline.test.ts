@@ -3,6 +3,7 @@ import { Effect, Layer, Option, Redacted, Schema, Stream } from "effect"
 import { Tokenizer } from "effect/ai"
 import {
   Agent,
+  Chat,
   ChatHistory,
   InstructionBuilder,
   Kernel,
@@ -382,6 +383,21 @@ describe("compaction", () => {
       assert.strictEqual(error._tag, "ContextWindowExceeded")
       assert.strictEqual(mock.callCount, 0)
     }).pipe(Effect.provide(world(mock, compacting())))
+  })
+
+  it.effect("lets what nobody answered go, so that a chat outlives a message that was too long for it", () => {
+    const mock = MockProvider.make("Hello.", "Well.")
+    const agent = small("tools")
+    return Effect.gen(function* () {
+      const first = yield* Effect.flip(Chat.chat(agent, "long ".repeat(5_000)))
+      assert.strictEqual(first._tag, "ContextWindowExceeded")
+      assert.strictEqual((yield* Chat.chat(agent, "hi")).text, "Hello.")
+      const second = yield* Effect.flip(Chat.chat(agent, "long ".repeat(5_000)))
+      assert.strictEqual(second._tag, "ContextWindowExceeded")
+      assert.strictEqual((yield* Chat.chat(agent, "and now?")).text, "Well.")
+      assert.match(said(mock, 1)[0] ?? "", /earlier messages/)
+      assert.strictEqual(said(mock, 1).at(-1), "and now?")
+    }).pipe(Effect.provide(Layer.merge(world(mock, compacting()), ChatHistory.layerMemory)))
   })
 
   it.effect("takes the window of the model where the agent has none", () => {

@@ -4,8 +4,9 @@
  * A conversation is taken apart where the model spoke: what it said and all it
  * was told before it spoke again stay together or go together, so a call is
  * never without its result. Old results are shortened first, then the oldest
- * parts go and a note says so, then newer results are shortened. What comes out
- * is smaller and fits, or nothing comes out.
+ * parts go and a note says so, then newer results are shortened, and at last what
+ * stands unanswered before the message the run is about goes. What comes out is
+ * smaller and fits, or nothing comes out.
  *
  * @since 0.1.0
  */
@@ -70,6 +71,8 @@ export const compact = /*#__PURE__*/ Effect.fnUntraced(function* <R = never>(
   for (const characters of [8_000, 2_000, stub]) {
     for (let part = 0; part < draft.parts.length; part++) yield* draft.shorten(part, characters, limit - room)
   }
+  draft.drop(1, limit - room)
+  draft.isolate()
   draft.drop(1, limit - room)
 
   const { gone } = draft
@@ -143,6 +146,13 @@ class Draft {
         }
       }
     }
+  }
+
+  /** Parts the message the run is about from what stands before it: messages nobody answered, which may go, too. */
+  isolate(): void {
+    const part = this.parts[0] ?? []
+    const at = part.findIndex(({ message }) => message === this.#settings.pinned)
+    if (at > 0) this.parts.splice(0, 1, part.slice(0, at), part.slice(at))
   }
 }
 
