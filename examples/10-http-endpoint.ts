@@ -16,7 +16,7 @@ import {
   HttpServerRequest,
   HttpServerResponse
 } from "effect/http"
-import { Agent, Kernel, Skill, SkillRegistry } from "kernai"
+import { Agent, Kernel, RunEvent, Skill, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
 
 // A skill that takes its time, and tells when nobody waits for it any more.
@@ -37,7 +37,7 @@ const Runs = HttpRouter.use(
     const answer = Effect.gen(function* () {
       const { question } = yield* HttpServerRequest.schemaBodyJson(Schema.Struct({ question: Schema.String }))
       const events = kernel.stream(agent, question).pipe(
-        Stream.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`),
+        Stream.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(RunEvent.toJson(event))}\n\n`),
         // The head of the response is sent by now: what goes wrong is told as one more event.
         Stream.catch((error) => Stream.make(`event: failure\ndata: ${JSON.stringify(error.message)}\n\n`)),
         Stream.encodeText

@@ -10,6 +10,7 @@
  */
 import type { Block } from "./Block.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
+import { plain } from "./internal/plain.ts"
 import type { PhaseEvent, RunScope } from "./internal/phaseEvents.ts"
 import type { ProviderReason } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
@@ -135,7 +136,10 @@ export type SkillEvents<S extends AnySkill<unknown>> = S extends unknown
           readonly type: "skill_execute"
           readonly skill: SkillTypes.Name<S>
           readonly callId: string
-          /** Parameters as the model gave them, before defaults (BP-67). */
+          /**
+           * Parameters as the model gave them, before defaults, and before the schema has read or refused them (BP-67):
+           * what it makes of a text, such as a `Date`, is a text here.
+           */
           readonly input: SkillTypes.Input<S>
         })
       | (RunScope & {
@@ -180,3 +184,13 @@ const streamed: ReadonlySet<Type> = new Set<Type>(["text_chunk", "block_content"
  * @since 0.1.0
  */
 export const isStreamed = (event: RunEvent): boolean => streamed.has(event.type)
+
+/**
+ * An event as JSON, for a page, a log or a queue: whole, but for bytes, which are told by their number.
+ *
+ * An event may hold what a skill returned, a picture among it; `JSON.stringify` writes each of its bytes as a member.
+ *
+ * @category codecs
+ * @since 0.1.0
+ */
+export const toJson = (event: RunEvent): Json => plain(event)
