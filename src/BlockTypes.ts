@@ -5,6 +5,9 @@
  * what the schema read. So data stored before the registration reads as the new
  * type after it, and data stored with it can be read without.
  *
+ * They are for the application: a model is told `[UnknownBlock: type]` in the
+ * place of one, so a skill says beside it, as text, what the model is to know.
+ *
  * @since 0.1.0
  */
 import * as Context from "effect/Context"

@@ -37,8 +37,10 @@ export interface Subject<Output = unknown, S extends AnySkill<unknown> = AnySkil
   readonly options?: Omit<Kernel.RunOptions, "runId">
   /**
    * Skills and the provider, and whatever else the run stands on: protocols,
-   * hooks, policies, limits. Every process builds it anew. Skills and providers
-   * wait by the Clock only: time is virtual.
+   * hooks, policies, limits. Every process builds it anew, and a `MockProvider` with
+   * it, which begins its replies again: `Scenario.scripted` reads from the
+   * conversation which one is next. Skills and providers wait by the Clock only:
+   * time is virtual.
    */
   readonly layer: Layer.Layer<SkillRegistry | R, unknown>
   /**
