@@ -131,22 +131,28 @@ export const retry = (options: RetryOptions = {}): Middleware => ({
  *
  * A model that has no key here counts as failed. The prompt is the same for
  * all: each adapter leaves out thinking of other models and media its model
- * does not take. The retry options are for each model.
+ * does not take. The retry options are for each model. Only names need the
+ * ModelRegistry: models with their providers stand for themselves.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const fallback = (
+export function fallback(
+  candidates: ReadonlyArray<Exclude<Candidate, string>>,
+  options?: FallbackOptions
+): Effect.Effect<Middleware>
+export function fallback(
+  candidates: ReadonlyArray<Candidate>,
+  options?: FallbackOptions
+): Effect.Effect<Middleware, InvalidModel | UnsupportedProvider, ModelRegistry>
+export function fallback(
   candidates: ReadonlyArray<Candidate>,
   options: FallbackOptions = {}
-): Effect.Effect<Middleware, InvalidModel | UnsupportedProvider, ModelRegistry> =>
-  Effect.gen(function* () {
-    const registry = yield* ModelRegistry
+): Effect.Effect<Middleware, InvalidModel | UnsupportedProvider, ModelRegistry> {
+  return Effect.gen(function* () {
     const targets: ReadonlyArray<Target["Service"]> = yield* Effect.forEach(candidates, (candidate) =>
       typeof candidate === "string"
-        ? Effect.as(known(registry, candidate), (call: ModelCall) =>
-            Effect.map(registry.resolve(candidate), (found) => elsewhere(call, found))
-          )
+        ? named(candidate)
         : Effect.succeed((call: ModelCall) => Effect.succeed(elsewhere(call, candidate)))
     )
     const first = { provide: Context.make(Target, (call: ModelCall) => Effect.succeed(call)) }
@@ -170,6 +176,7 @@ export const fallback = (
       }
     }
   })
+}
 
 /**
  * Keeps calls within a rate, and lets them wait when the vendor asked for it.
@@ -349,8 +356,11 @@ const elsewhere = (
 })
 
 /** A name that means something; whether its provider can be used is asked when it is needed (DR-25). */
-const known = (registry: ModelRegistry["Service"], name: string) =>
-  Effect.catchTag(Effect.asVoid(registry.resolve(name)), "ProviderUnavailable", () => Effect.void)
+const named = /*#__PURE__*/ Effect.fnUntraced(function* (name: string) {
+  const registry = yield* ModelRegistry
+  yield* Effect.catchTag(Effect.asVoid(registry.resolve(name)), "ProviderUnavailable", () => Effect.void)
+  return (call: ModelCall) => Effect.map(registry.resolve(name), (found) => elsewhere(call, found))
+})
 
 const unavailable = (call: ModelCall, error: { readonly message: string }) =>
   new ProviderError({ provider: call.provider.name, reason: "not_configured", detail: error.message })

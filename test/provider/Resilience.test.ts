@@ -198,6 +198,23 @@ describe("Resilience.fallback", () => {
     )
   )
 
+  it.effect("needs no registry for models that bring their providers", () =>
+    Effect.gen(function* () {
+      const run = yield* told(agent, "hi", { provider: MockProvider.make("never").failOnStep(0) })
+      assert.strictEqual(run.text, "from second")
+    }).pipe(
+      Effect.provide(
+        kernel().pipe(
+          Layer.provideMerge(
+            Resilience.layer(
+              Resilience.fallback([{ provider: MockProvider.named("second", "from second"), model: Model.make("b") }])
+            )
+          )
+        )
+      )
+    )
+  )
+
   it.effect("refuses the name of a provider nobody knows when the layer is built", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(Resilience.fallback(["nobody/x"]))
