@@ -247,6 +247,28 @@ describe("OpenAiProvider, reading", () => {
       "whole, after its pieces",
       fragments(["x", "a", "", 0], [undefined, undefined, '{"p":1}', 0], ["x", "a", '{"p":1}', 0])
     ],
+    [
+      "in another spelling",
+      fragments(
+        ["x", "a", '{ "p": ', 0],
+        [undefined, undefined, "1 }", 0],
+        ["x", "a", '{"p":1}', 0],
+        ["x", "a", '{"p": 1}\n', 0]
+      )
+    ],
+    [
+      "without its name",
+      fragments(
+        ["x", "a", '{"p":', 0],
+        [undefined, undefined, "1}", 0],
+        [undefined, undefined, '{"p":1}', 0],
+        ["x", undefined, '{"p":1}', 0]
+      )
+    ],
+    [
+      "where every call has index 0",
+      fragments(["x", "a", '{"p":1}', 0], ["y", "b", "{}", 0], ["x", "a", '{"p":1}', 0], ["y", "b", "{}", 0])
+    ],
     ["in the same chunk sent twice", fragments(["x", "a", '{"p":1}', 0], ["x", "a", '{"p":1}', 0])],
     ["without an index", fragments(["x", "a", '{"p":1}'], ["y", "b", "{}"], ["x", "a", '{"p":1}'], ["y", "b", "{}"])],
     [
@@ -274,6 +296,7 @@ describe("OpenAiProvider, reading", () => {
         const { parts } = yield* reading(
           ...fragments(
             ["x", "a", "{}", index],
+            [undefined, undefined, " ", index],
             [undefined, undefined, '{"p"', index],
             [undefined, undefined, ":1}", index]
           ),
@@ -286,6 +309,22 @@ describe("OpenAiProvider, reading", () => {
             ["x", "a", { p: 1 }],
             ["y", "b", {}]
           ]
+        )
+      })
+    )
+  }
+
+  for (const [what, chunks, params] of [
+    ["a brace too many", fragments(["x", "a", '{"p":1}', 0], [undefined, undefined, "}", 0]), '{"p":1}}'],
+    ["the end of a fence", fragments(["x", "a", '{"p":1}'], [undefined, undefined, "\n```"]), '{"p":1}\n```'],
+    ["the rest of a list", fragments(["x", "a", '[{"p":1}', 0], [undefined, undefined, ",2]", 0]), [{ p: 1 }, 2]]
+  ] as const) {
+    it.effect(`reads ${what} after an object as part of the arguments, which begins no other call (R-24)`, () =>
+      Effect.gen(function* () {
+        const { parts } = yield* reading(...chunks, delta({}, "tool_calls"))
+        assert.deepStrictEqual(
+          callsOf(parts).map(({ id, params }) => [id, params]),
+          [["x", params]]
         )
       })
     )

@@ -17,7 +17,7 @@ import { type Fault, saysTooLong, statusReason } from "./fault.ts"
 import type { Decoder } from "./frames.ts"
 import { type MediaPiece, type Piece, shortId, standIn, spoken, textOf } from "./pieces.ts"
 import { count, type Fields, fields, firstAnswer, isFields, list, string, sum, text } from "./read.ts"
-import { noParams, type Reply } from "./reply.ts"
+import type { Reply } from "./reply.ts"
 import { promptTokens } from "./usage.ts"
 
 /**
@@ -314,22 +314,27 @@ const knownCall = (reply: Reply, keys: Map<number, string>, index: number | unde
   return id === undefined ? reply.lastCall() : reply.keyOfId(id)
 }
 
-/** Whether a piece is a whole call, told once more. */
-const isAgain = (reply: Reply, key: string, { id, name, params }: Head): boolean =>
-  id !== undefined &&
-  id === reply.callId(key) &&
-  name !== undefined &&
-  name === reply.callName(key) &&
-  reply.isWhole(key) &&
-  reply.hasParams(key, params)
+/** Whether a piece is a whole call, told once more: with its id and name, or with no name at all. */
+const isAgain = (reply: Reply, known: string, { id, name, params }: Head): boolean => {
+  // Where every call has the same index, the one that is meant may be an earlier one.
+  const key = (id === undefined ? undefined : reply.keyOfId(id)) ?? known
+  const isNamed = id === undefined ? name === undefined : id === reply.callId(key)
+  return (
+    isNamed &&
+    (name === undefined || name === reply.callName(key)) &&
+    reply.isWhole(key) &&
+    reply.hasParams(key, params)
+  )
+}
 
 /**
  * Whether a piece begins another call than the one it would belong to: one with another id or name, or with
- * arguments for a call that has all of its own. Some servers give every call index 0, or one id.
+ * arguments for a call that has all of its own. Some servers give every call index 0, or one id. What begins no
+ * arguments is no call: it spoils those it follows.
  */
 const isOther = (reply: Reply, key: string, index: number | undefined, { id, name, params }: Head): boolean => {
-  const hasMore = isFields(params) || (typeof params === "string" && params.trim() !== "")
-  if (hasMore && reply.isWhole(key) && (name !== undefined || !reply.hasParams(key, noParams))) return true
+  const hasMore = isFields(params) || (typeof params === "string" && /^\s*[{[]/.test(params))
+  if (hasMore && reply.isWhole(key) && (name !== undefined || !reply.hasNoParams(key))) return true
   if (name === undefined) return false
   if (id === undefined ? index === undefined : id !== reply.callId(key)) return true
   const known = reply.callName(key)

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+import * as Equal from "effect/Equal"
 import * as Result from "effect/Result"
 import * as Snapshot from "../../internal/snapshot.ts"
 import type * as StreamPart from "../../StreamPart.ts"
@@ -42,9 +43,11 @@ export interface Reply {
   readonly callName: (key: string) => string | undefined
   /** The key of the call last begun under a vendor's id. */
   readonly keyOfId: (given: string) => string | undefined
-  /** Whether the parameters of a call are a whole object: what follows belongs to another. */
+  /** Whether the parameters of a call are a whole object, or a list: what follows belongs to another. */
   readonly isWhole: (key: string) => boolean
-  /** Whether the parameters of a call are exactly these, as text or as a JSON value. */
+  /** Whether they are an empty object: where more follows, no more than a beginning, which some gateways write. */
+  readonly hasNoParams: (key: string) => boolean
+  /** Whether the parameters of a call are these, as text, however it is spelled, or as a JSON value. */
   readonly hasParams: (key: string, params: unknown) => boolean
   readonly params: (key: string, fragment: string) => void
   /** The parameters of a call as a JSON value. */
@@ -180,14 +183,19 @@ export const make = (limits: Limits): Reply => {
     callName: (key) => calls.get(key)?.name,
     keyOfId: (given) => keys.get(given),
     isWhole: (key) => calls.get(key)?.braces.areClosed === true,
-    hasParams: (key, params) =>
-      calls.get(key)?.params ===
-      (typeof params === "string" || isDeeper(params, limits.jsonDepth) ? params : textOf(params, limits)),
+    hasNoParams: (key) => isNone(calls.get(key)?.params ?? ""),
+    hasParams: (key, params) => {
+      const known = calls.get(key)?.params
+      const told = typeof params === "string" || isDeeper(params, limits.jsonDepth) ? params : textOf(params, limits)
+      if (known === undefined || typeof told !== "string" || told === known) return told === known
+      // A value told again may be spelled in another way; a piece of one is not read.
+      return told.trimEnd().endsWith("}") && Equal.equals(read(told), read(known))
+    },
     params: (key, fragment) => {
       const call = calls.get(key)
       if (call === undefined || !call.isOpen || fragment === "") return
       size += fragment.length
-      if (call.params === noParams && fragment.trim() !== "") {
+      if (isNone(call.params) && fragment.trim() !== "") {
         call.params = ""
         call.braces = new Braces()
       }
@@ -216,10 +224,9 @@ export const make = (limits: Limits): Reply => {
   return reply
 }
 
-/** Where more follows, an empty object was no more than a beginning: some gateways write one. */
-export const noParams = "{}"
+const isNone = (params: string): boolean => /^\s*\{\s*\}\s*$/.test(params)
 
-/** The braces of an object that comes in pieces; each character is looked at once. */
+/** The braces of an object that comes in pieces, or the brackets of a list; each character is looked at once. */
 class Braces {
   #depth = 0
   #hasBegun = false
@@ -237,8 +244,8 @@ class Braces {
       else if (character === "\\") this.#isEscaped = true
       else if (character === '"') this.#isText = !this.#isText
       else if (this.#isText) continue
-      else if (character === "}") this.#depth--
-      else if (character === "{") {
+      else if (character === "}" || character === "]") this.#depth--
+      else if (character === "{" || character === "[") {
         this.#depth++
         this.#hasBegun = true
       }
