@@ -27,7 +27,7 @@ import * as Contents from "./Content.ts"
 import { newRunId } from "./internal/ground.ts"
 import { listOf } from "./internal/host.ts"
 import { partsOf } from "./internal/kernelParts.ts"
-import { type Lasting, mediumOf, shelved, withMedia, withSource } from "./internal/medium.ts"
+import { type Lasting, mediumOf, roomBefore, shelved, withMedia, withSource } from "./internal/medium.ts"
 import { Kernel, type Input, type ResumeOptions, type RunOptions } from "./Kernel.ts"
 import type { KernelError, StoreError } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
@@ -226,6 +226,8 @@ const begin = /*#__PURE__*/ Effect.fnUntraced(function* (turn: Turn, input: Inpu
   )
   const message = Messages.user(parts)
   yield* history.append(message, runId)
+  // What the run is asked comes first, as where no chat is: it fails there when there is no room.
+  if (media !== undefined) yield* Effect.ignore(media.admit(listOf(input)))
   if ((yield* history.size) !== before.length) return yield* shelve(turn, before)
   const same = before.findLastIndex((other) => Equal.equals(other, message))
   const at = same === -1 ? before.findLastIndex((other) => other.role === "user") : same
@@ -249,11 +251,20 @@ const end = /*#__PURE__*/ Effect.fnUntraced(function* (
 const shelve = ({ media }: Turn, messages: ReadonlyArray<Message>): Effect.Effect<ReadonlyArray<Message>> =>
   media === undefined
     ? Effect.succeed(messages)
-    : Effect.flatMap(Limits, (limits) => shelved(messages, media, limits, 0))
+    : Effect.flatMap(Limits, (limits) => shelved(messages, media, roomBefore(limits), 0))
 
-/** Gives them once more to a run that goes on: a store in memory let go of them when it stopped. */
-const lend = (turn: Turn): Effect.Effect<unknown, StoreError> =>
-  Effect.flatMap(turn.history.toArray, (messages) => shelve(turn, messages))
+/**
+ * Gives them once more to a run that goes on: a store in memory let go of them when it stopped. Those of the last message
+ * come first, which is the run's own unless another has overtaken it: it named them, whatever their size.
+ */
+const lend = /*#__PURE__*/ Effect.fnUntraced(function* (turn: Turn): Effect.fn.Return<void, StoreError> {
+  const messages = yield* turn.history.toArray
+  const last = messages.findLast(({ role }) => role === "user")
+  if (turn.media !== undefined && last !== undefined) {
+    yield* shelved([last], turn.media, (yield* Limits).mediaBytes, 0)
+  }
+  yield* shelve(turn, messages)
+})
 
 /** A medium of the user as a history keeps it: whole, since those of a run end with it. */
 const contentOf = (medium: Media, store: MediaStore.Shape | undefined): Effect.Effect<Content> =>

@@ -8,6 +8,7 @@ import {
   ChatHistory,
   Content,
   Kernel,
+  Limits,
   Media,
   Memory,
   Message,
@@ -198,6 +199,38 @@ describe("Chat (AC-24)", () => {
       assert.match(image?.fileId ?? "", /^media_[0-9a-f]{12}$/)
     }).pipe(Effect.provide(chatting()))
   )
+
+  it.effect("shows a run that goes on the media of its own message, whatever was said before (CP-11)", () => {
+    const send = Skill.make("send", {
+      description: "Sends",
+      input: Schema.Struct({}),
+      execute: () => Effect.succeed("sent")
+    })
+    return Effect.gen(function* () {
+      const image = (fill: number) => Media.fromBytes(new Uint8Array(40).fill(fill), "image/png")
+      const seen: Array<ReadonlyArray<Uint8Array | string>> = []
+      const replies = ["One.", "Two.", { calls: [{ id: "c", name: "send" }] }, "Sent."]
+      const provider = MockProvider.make().onCall((request, call) =>
+        Effect.map(shown(request), (media) => (seen.push(media), replies[call] ?? ""))
+      )
+      const model = { id: "m", capabilities: ["text", "vision"] } as const
+      const able = Agent.make({ instructions: "", model, skills: "all", dialect: "tools" })
+      yield* Chat.chat(able, ["One?", image(1)], { provider })
+      yield* Chat.chat(able, ["Two?", image(2)], { provider })
+      yield* Effect.flip(Chat.chat(able, ["Send it.", image(3)], { provider, runId: "a" }))
+      yield* Chat.resume(able, "a", { provider, approvals: [{ toolCallId: "c", approved: true }] })
+      const all = [1, 2, 3].map((fill) => new Uint8Array(40).fill(fill))
+      assert.deepStrictEqual(seen.slice(2), [all, all])
+    }).pipe(
+      Effect.provide(
+        Layer.merge(
+          chatting(send),
+          Policy.layer(() => Effect.succeed(Policy.confirm("sure?")))
+        )
+      ),
+      Effect.provideService(Limits.Limits, { ...Limits.defaults, mediaBytes: 100 })
+    )
+  })
 
   it.effect("keeps what a skill made and what a file held as well, from a stream and after a pause too (CP-11)", () => {
     const drawn = new Uint8Array([1, 2])

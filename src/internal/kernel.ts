@@ -22,7 +22,7 @@ import * as Forks from "./fork.ts"
 import { type Built, onGround } from "./ground.ts"
 import { events, listOf, silent, type Sink, steeringOf } from "./host.ts"
 import { remember } from "./kernelParts.ts"
-import { inline, shelved } from "./medium.ts"
+import { inline, roomBefore, shelved } from "./medium.ts"
 import type { Input, ResumeOptions, RunOptions } from "./options.ts"
 import * as Replays from "./replay.ts"
 import type { Ground } from "./run.ts"
@@ -52,7 +52,7 @@ export const make = (built: Built): Shape => {
             parentRunId: undefined,
             depth: 0,
             taskId: undefined,
-            history: yield* shelved(options.history ?? [], media, ground.limits, inline),
+            history: yield* shelved(options.history ?? [], media, roomBefore(ground.limits), inline),
             input: parts,
             context: options.context ?? {}
           }

@@ -50,23 +50,25 @@ export const withMedia = (
 /** Bytes of a medium that a message may hold inside (CP-11). */
 export const inline = 65_536
 
+/** How many bytes of a store are for what was said before a run: the rest is for what the run is asked and makes. */
+export const roomBefore = ({ mediaBytes }: Limits): number => mediaBytes / 2
+
 /**
- * Messages whose media of more than so many bytes are in the store of a run: what names them holds none itself (CP-11).
- * What the store does not take stays inside, and so does what is beyond half of its room: the rest is for what the run
- * makes.
+ * Messages whose media of more than `above` bytes are in the store of a run: what names them holds none itself (CP-11).
+ * What the store does not take stays inside, and so does what is beyond `room` bytes.
  */
 export const shelved = (
   messages: ReadonlyArray<Message>,
   store: MediaStore,
-  { mediaBytes }: Limits,
+  room: number,
   above: number
 ): Effect.Effect<ReadonlyArray<Message>> => {
-  let room = mediaBytes / 2
+  let left = room
   return Effect.forEach(messages, (message) => {
     const held = heldIn(message.content, above)
     // Most say something and hold nothing.
-    if (held === 0 || held > room) return Effect.succeed(message)
-    room -= held
+    if (held === 0 || held > left) return Effect.succeed(message)
+    left -= held
     return withMedia(message, (part) =>
       bytesIn(part, above) === 0
         ? Effect.succeed(part)
