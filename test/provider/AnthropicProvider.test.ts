@@ -208,6 +208,25 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
+  it.effect("lays settings of its own for thinking over those of every vendor, of which a model takes one kind", () =>
+    Effect.gen(function* () {
+      const thinking = (model: string, own: Content.Json) =>
+        Effect.map(
+          bodyFor(model, { thinking: { budget: 2048, effort: "low" }, extra: { anthropic: { thinking: own } } }),
+          (body) => (body as { thinking: unknown }).thinking
+        )
+      const [older, newer] = ["claude-sonnet-4-5", "claude-opus-4-7"] as const
+      assert.deepStrictEqual(yield* thinking(older, { display: "omitted" }), {
+        type: "enabled",
+        budget_tokens: 2048,
+        display: "omitted"
+      })
+      assert.deepStrictEqual(yield* thinking(newer, { display: "omitted" }), { type: "adaptive", display: "omitted" })
+      assert.deepStrictEqual(yield* thinking(older, { type: "disabled" }), { type: "disabled" })
+      assert.isNull(yield* thinking(older, null))
+    })
+  )
+
   it.effect("takes extras only under its own name", () =>
     Effect.gen(function* () {
       const body = yield* bodyFor("m", { extra: { top_k: 1, anthropic: { service_tier: "auto" }, openai: { n: 2 } } })

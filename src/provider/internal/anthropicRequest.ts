@@ -9,7 +9,7 @@
 import type { Json, JsonObject } from "../../internal/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
-import { assemble, extras, laidOver } from "./body.ts"
+import { assemble, extras, laidOver, type Settings } from "./body.ts"
 import { type Piece, standIn, spoken, textOf } from "./pieces.ts"
 import { isFields, text } from "./read.ts"
 
@@ -98,13 +98,6 @@ export const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): 
       temperature: samples ? generation.temperature : undefined,
       top_p: samples && (known.bothSamplings || generation.temperature === undefined) ? generation.topP : undefined,
       stop_sequences: generation.stopSequences,
-      thinking: known.adaptive
-        ? thinks
-          ? { type: "adaptive", display: "summarized" }
-          : undefined
-        : budget === undefined
-          ? undefined
-          : { type: "enabled", budget_tokens: budget },
       tools:
         request.tools.length === 0
           ? undefined
@@ -114,11 +107,23 @@ export const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): 
               input_schema: tool.inputSchema
             })),
       ...own,
+      thinking: thinkingOf(thinks && known.adaptive, budget, own["thinking"]),
       output_config: laidOver(known.effort ? { effort: generation.thinking?.effort } : {}, own["output_config"])
     },
     "messages",
     toMessages(messages, marks)
   )
+}
+
+const thinkingOf = (isAdaptive: boolean, budget: number | undefined, own: Json | undefined): Json | undefined => {
+  const ours: Settings = isAdaptive
+    ? { type: "adaptive", display: "summarized" }
+    : budget === undefined
+      ? {}
+      : { type: "enabled", budget_tokens: budget }
+  // What one kind of thinking is told, another is refused with.
+  const kind = isFields(own) ? own["type"] : undefined
+  return laidOver(kind === undefined || kind === ours["type"] ? ours : {}, own)
 }
 
 // The last system message wins (BP-106); a mark on any of them marks it.
