@@ -277,43 +277,53 @@ describe("a run under rules", () => {
     }
   )
 
-  it.effect("waits no longer for the arguments of a call to be read than for the call itself (R-15)", () => {
-    const looked: Array<string> = []
-    const stuck = Skill.make("stuck", {
-      description: "Looks its input up",
-      timeLimit: 50,
-      input: Schema.Struct({
-        id: Schema.String.pipe(
-          Schema.decode({
-            decode: SchemaGetter.transformEffect((id: string) =>
-              Effect.andThen(
-                Effect.sync(() => looked.push(id)),
-                Effect.never
-              )
-            ),
-            encode: SchemaGetter.passthrough()
-          })
+  for (const [how, hung] of [
+    ["hangs", Effect.never],
+    ["cannot be interrupted", Effect.uninterruptible(Effect.never)]
+  ] as const) {
+    it.effect(
+      `waits no longer for the arguments of a call to be read than for the call itself: what ${how} is left (R-15)`,
+      () => {
+        const looked: Array<string> = []
+        const stuck = Skill.make("stuck", {
+          description: "Looks its input up",
+          timeLimit: 50,
+          input: Schema.Struct({
+            id: Schema.String.pipe(
+              Schema.decode({
+                decode: SchemaGetter.transformEffect((id: string) =>
+                  Effect.andThen(
+                    Effect.sync(() => looked.push(id)),
+                    hung
+                  )
+                ),
+                encode: SchemaGetter.passthrough()
+              })
+            )
+          }),
+          execute: () => Effect.succeed("found")
+        })
+        const calls = ["a", "secret"].map(
+          (id) => `<block type="command" name="stuck">${JSON.stringify({ id })}</block>`
         )
-      }),
-      execute: () => Effect.succeed("found")
-    })
-    const calls = ["a", "secret"].map((id) => `<block type="command" name="stuck">${JSON.stringify({ id })}</block>`)
-    const mock = MockProvider.make(...calls, answers)
-    const guard = Policy.layerRules({ deny: [{ tool: "stuck", where: { id: "secret" }, reason: "not that one" }] })
-    const layer = Kernel.layer.pipe(
-      Layer.provide(guard),
-      Layer.provideMerge(Layer.merge(MockProvider.layerOf(mock), ports(stuck)))
+        const mock = MockProvider.make(...calls, answers)
+        const guard = Policy.layerRules({ deny: [{ tool: "stuck", where: { id: "secret" }, reason: "not that one" }] })
+        const layer = Kernel.layer.pipe(
+          Layer.provide(guard),
+          Layer.provideMerge(Layer.merge(MockProvider.layerOf(mock), ports(stuck)))
+        )
+        return Effect.gen(function* () {
+          const fiber = yield* Effect.forkChild(Kernel.run(agent, "go"))
+          yield* TestClock.adjust("1 second")
+          assert.strictEqual((yield* Fiber.join(fiber)).text, "done")
+          assert.include(JSON.stringify(mock.messagesAt(1)?.at(-1)), "could not be read in time")
+          assert.include(JSON.stringify(mock.messagesAt(2)?.at(-1)), "not that one")
+          // What is denied as it was written is not even read.
+          assert.deepStrictEqual(looked, ["a"])
+        }).pipe(Effect.provide(layer))
+      }
     )
-    return Effect.gen(function* () {
-      const fiber = yield* Effect.forkChild(Kernel.run(agent, "go"))
-      yield* TestClock.adjust("1 second")
-      assert.strictEqual((yield* Fiber.join(fiber)).text, "done")
-      assert.include(JSON.stringify(mock.messagesAt(1)?.at(-1)), "could not be read in time")
-      assert.include(JSON.stringify(mock.messagesAt(2)?.at(-1)), "not that one")
-      // What is denied as it was written is not even read.
-      assert.deepStrictEqual(looked, ["a"])
-    }).pipe(Effect.provide(layer))
-  })
+  }
 
   it.effect("asks again about arguments a hook changed (AC-19)", () => {
     const hooks = Hooks.layer({

@@ -8,11 +8,11 @@
  */
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
-import * as Option from "effect/Option"
 import type { Limits } from "../Limits.ts"
 import * as Policy from "../Policy.ts"
 import type { AnySkill } from "../Skill.ts"
 import { askPolicy, decided } from "./askPolicy.ts"
+import { inTime } from "./inTime.ts"
 import { paramsOf } from "./skillInput.ts"
 
 /**
@@ -29,19 +29,17 @@ export const askAboutSkill = (
     const { normalize, timeLimit } = skill
     if (normalize === undefined || written._tag === "Denied") return Effect.succeed(written)
     const { arguments: given, name } = call
-    const read = Effect.timeoutOption(normalize(paramsOf(skill, given)), timeLimit ?? skillMs)
+    const read = inTime(normalize(paramsOf(skill, given)), timeLimit ?? skillMs, () => Effect.undefined)
     return decided(
       Effect.matchEffect(read, {
         onFailure: ({ message }) => Effect.succeed(written._tag === "Confirm" ? Policy.denied(message) : written),
         onSuccess: (run) => {
-          if (Option.isNone(run)) {
+          if (run === undefined) {
             return Effect.succeed(Policy.denied(`The arguments of skill '${name}' could not be read in time.`))
           }
-          return Equal.equals(run.value, given)
+          return Equal.equals(run, given)
             ? Effect.succeed(written)
-            : Effect.map(askPolicy(policy, { ...call, arguments: run.value }), (other) =>
-                Policy.stricter(written, other)
-              )
+            : Effect.map(askPolicy(policy, { ...call, arguments: run }), (other) => Policy.stricter(written, other))
         }
       })
     )

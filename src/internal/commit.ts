@@ -12,7 +12,6 @@
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { ConcurrentAppendError, StoreError } from "../KernelError.ts"
@@ -21,6 +20,7 @@ import type { Delta, RunRecord, RunState } from "../RunState.ts"
 import { answer as answerOf, result as resultOf } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import { advance } from "./advance.ts"
+import * as InTime from "./inTime.ts"
 import type { JsonObject } from "./json.ts"
 import { isHiccup } from "./passing.ts"
 import { redact } from "./redact.ts"
@@ -239,25 +239,11 @@ export const patiently = <E>(
     return Effect.andThen(again, stillLast(ground.store, last))
   })
 
-/**
- * What is given up when it takes too long: nothing interrupts a run that commits, so a store that
- * hangs would hold it for ever. It has a fiber of its own, for one that cannot be interrupted is left behind.
- */
+/** Nothing interrupts a run that commits, so a store that hangs would hold it for ever. */
 const inTime = <A, E>(asked: Effect.Effect<A, E>, limit: number): Effect.Effect<A, E | StoreError> =>
-  Effect.flatMap(Effect.forkDetach(Effect.interruptible(sound(asked)), { startImmediately: true }), (fiber) => {
-    // Most are done by now: a clock is set only for those that are not.
-    const exit = fiber.pollUnsafe()
-    if (exit !== undefined) return exit
-    return Effect.timeoutOrElse(Fiber.join(fiber), {
-      duration: limit,
-      orElse: () => {
-        fiber.interruptUnsafe()
-        return Effect.fail(
-          new StoreError({ operation: "commit", reason: "timeout", detail: `it took longer than ${limit} ms` })
-        )
-      }
-    })
-  })
+  InTime.inTime(sound(asked), limit, () =>
+    Effect.fail(new StoreError({ operation: "commit", reason: "timeout", detail: `it took longer than ${limit} ms` }))
+  )
 
 /** A bug of a store is a failure of it, after which nothing more is tried: what it holds by now is unknown. */
 const sound = <A, E>(asked: Effect.Effect<A, E>): Effect.Effect<A, E | StoreError> =>
