@@ -308,18 +308,20 @@ const toAll = (...all: ReadonlyArray<Sink>): Sink["record"] => {
   return (event) => sinks.forEach((sink) => sink.record(event))
 }
 
-/** A sink that answers as this one does, and records otherwise. An object of a class keeps what is its own. */
-const recording = <S extends Sink>(sink: S, record: Sink["record"]): S =>
-  Object.getPrototypeOf(sink) === Object.prototype ? { ...sink, record } : proxied(sink, record)
-
-const proxied = <S extends Sink>(sink: S, record: Sink["record"]): S =>
-  new Proxy<S>(Object.create(sink), {
+/**
+ * A sink that answers as this one does, and records otherwise. An object of a class keeps what is its own, and a plain
+ * one has keys that can be spread.
+ */
+const recording = <S extends Sink>(sink: S, record: Sink["record"]): S => {
+  const isPlain = Object.getPrototypeOf(sink) === Object.prototype
+  return new Proxy<S>(isPlain ? { ...sink, record } : Object.create(sink), {
     get: (_, key): unknown => {
       if (key === "record") return record
       const value: unknown = Reflect.get(sink, key)
       return typeof value === "function" ? value.bind(sink) : value
     }
   })
+}
 
 const entryOf = (event: RunEvent, base: number, options: Options | undefined): Entry | undefined => {
   const data = Entries.dataOf(event, base) ?? (options?.phases === true ? Entries.phaseOf(event) : undefined)

@@ -384,6 +384,22 @@ describe("Recorder.composite", () => {
     const both = Recorder.composite(first, Recorder.memory())
     assert.strictEqual(typeof { ...both }.record, "function")
     assert.deepStrictEqual(Object.keys(both), ["record", "name"])
+    assert.strictEqual(Object.getPrototypeOf(both), Object.prototype)
+  })
+
+  it("answers as the first does now, when that counts in a plain object", () => {
+    const first: Recorder.Sink & { count: number; readonly isEmpty: boolean } = {
+      count: 0,
+      record() {
+        this.count++
+      },
+      get isEmpty() {
+        return this.count === 0
+      }
+    }
+    const both = Recorder.composite(first, Recorder.memory())
+    both.record(event({ type: "plan", content: "x" }))
+    assert.deepStrictEqual([both.count, both.isEmpty], [1, false])
   })
 
   it("answers as the first does, when that is an object of a class, too (BP-101)", () => {
