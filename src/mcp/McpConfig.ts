@@ -115,6 +115,8 @@ export interface HttpServer extends CommonSettings {
   readonly url: string
   /** The address with its variables not replaced, when it has any. */
   readonly written?: Pick<HttpServer, "url"> | undefined
+  /** What the variables of the address hold. */
+  readonly variables?: ReadonlyArray<Redacted.Redacted<string>> | undefined
   readonly headers: ReadonlyMap<string, Redacted.Redacted<string>>
   readonly oauth: OAuthSettings
 }
@@ -368,7 +370,9 @@ const decodeHttp = /*#__PURE__*/ Effect.fnUntraced(function* (
     transport,
     inferred,
     url,
-    ...(address.secret ? { written: { url: address.written } } : {}),
+    ...(address.secret
+      ? { written: { url: address.written }, variables: address.values.map((value) => Redacted.make(value)) }
+      : {}),
     headers: yield* read.secrets("headers"),
     oauth: {
       clientId: (yield* oauth.text("clientId"))?.value,

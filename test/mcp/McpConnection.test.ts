@@ -285,6 +285,24 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
+    it.effect("tells nothing of a variable in an address that a server repeats, alone or as it was sent (S-7)", () =>
+      Effect.gen(function* () {
+        for (const [address, secret, told] of [
+          ["/bot${TOKEN}/mcp", "0123456789:SECRET", "/<redacted>/mcp says <redacted>"],
+          ["/mcp/${TOKEN}.json", "0123456789 SECRET%", "/mcp/<redacted> says <redacted>"],
+          ["/mcp?key=${TOKEN}", "0123%2F456789%2BSECRET", "/mcp?key=<redacted> says <redacted>"]
+        ] as const) {
+          const server = yield* Http.serve((request, response) => {
+            const message = `${request.path} says ${secret}`
+            return Http.json(response, 403, { jsonrpc: "2.0", id: null, error: { code: -32000, message } })
+          })
+          const connection = yield* Support.connect({ url: server.url(address) }, { env: { TOKEN: secret } })
+          const error = yield* Effect.flip(connection.info)
+          assert.strictEqual(error.message, `MCP server 'it' answered with HTTP status 403: ${told}`)
+        }
+      })
+    )
+
     it.effect("tells each request where its own answer led", () =>
       Effect.gen(function* () {
         const mcp = Http.mcp(new Http.Notebook())

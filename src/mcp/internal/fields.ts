@@ -26,6 +26,8 @@ export interface Expanded {
   readonly value: string
   readonly written: string
   readonly secret: boolean
+  /** What its variables hold. */
+  readonly values: ReadonlyArray<string>
 }
 
 /** Replaces the variables of a text, which stands at a path of the config. */
@@ -55,7 +57,7 @@ export const expander = /*#__PURE__*/ Effect.fnUntraced(function* (
       : Effect.succeed(Object.hasOwn(env, name) ? env[name] : undefined)
   const expander: Expander = Effect.fnUntraced(function* (text, path) {
     const names = variables(text)
-    if (names.length === 0) return { value: text, written: text, secret: false }
+    if (names.length === 0) return { value: text, written: text, secret: false, values: [] }
     const values = new Map<string, string>()
     for (const name of names) {
       const value = yield* lookup(name)
@@ -64,7 +66,7 @@ export const expander = /*#__PURE__*/ Effect.fnUntraced(function* (
       }
       values.set(name, value)
     }
-    return { value: expand(text, values), written: text, secret: true }
+    return { value: expand(text, values), written: text, secret: true, values: [...values.values()] }
   })
   return expander
 })

@@ -166,12 +166,26 @@ const secretsOf = (server: McpServer): ReadonlyArray<string> =>
     .flatMap((value) => [value, ...value.split(/\s+/)])
     .filter((value) => value.length >= 8)
 
-/** What an address may hold of keys: the values of its query, and what variables made of its path. */
-const addressSecrets = ({ url, written }: HttpServer): ReadonlyArray<string> => {
-  const { pathname, searchParams } = new URL(url)
+/**
+ * What an address may hold of keys: the values of its query, and what variables made of its path, alone and with what
+ * stands around them, as they are and as they are sent. Where the server is, is no secret.
+ */
+const addressSecrets = ({ url, variables = [], written }: HttpServer): ReadonlyArray<string> => {
+  const { origin, pathname, search, searchParams } = new URL(url)
   const known = new Set(written?.url.split(/[/?#]/))
   const segments = written === undefined ? [] : pathname.split("/").filter((segment) => !known.has(segment))
-  return [...searchParams.values(), ...segments, ...segments.map(decoded)]
+  const values = variables.flatMap((value) => Redacted.value(value).split(/[/?#]/))
+  const queries = search
+    .slice(1)
+    .split("&")
+    .map((pair) => pair.slice(pair.indexOf("=") + 1))
+  return [
+    ...searchParams.values(),
+    ...queries,
+    ...segments,
+    ...segments.map(decoded),
+    ...values.filter((value) => !origin.includes(value))
+  ]
 }
 
 // A value may hold a percent sign that stands for nothing.
