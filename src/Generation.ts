@@ -22,8 +22,8 @@ export interface Generation {
   readonly stopSequences?: ReadonlyArray<string>
   readonly seed?: number
   /**
-   * `budget` in tokens where the vendor counts them (Anthropic, Gemini), `effort` as the vendor words it (`low`,
-   * `medium`, `high`). Ollama is told neither (BP-106): `extra: { ollama: { think: true } }`.
+   * `budget` in tokens where the vendor counts them (Anthropic, Gemini, which thinks as much as it likes at -1), `effort`
+   * as the vendor words it (`low`, `medium`, `high`). Ollama is told neither (BP-106): `extra: { ollama: { think: true } }`.
    */
   readonly thinking?: { readonly budget?: number; readonly effort?: string }
   /**

@@ -150,6 +150,14 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.isUndefined(Agent.problem(open))
   })
 
+  it("write an open limit as none, which says the same (AC-23)", () => {
+    const budget = { maxTokens: Infinity, maxTurns: Infinity, maxCostUsd: Infinity, deadlineMs: Infinity }
+    const open = Agent.make({ instructions: "", model: "m", budget: { ...budget, maxTurns: 3 } })
+    const config = Result.getOrThrow(Agent.toConfig(open))
+    assert.deepStrictEqual(config["budget"], { max_turns: 3 })
+    assert.deepStrictEqual(Result.getOrThrow(Agent.fromConfig(config)).budget, { maxTurns: 3 })
+  })
+
   it("keep keys they do not know inside others too, where they were (AC-23)", () => {
     const config = JSON.parse(`{
       "version": 1,

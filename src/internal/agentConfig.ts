@@ -294,13 +294,18 @@ const schemaOf = (agent: Anyone): Result.Result<unknown, AgentConfigInvalid> =>
         catch: () => new AgentConfigInvalid({ path: "output", reason: "its schema cannot be written as JSON Schema" })
       })
 
-const writeBudget = ({ deadlineMs, maxCostUsd, maxTokens, maxTurns }: ExecutionBudget): JsonObject =>
-  present<JsonObject>({
+// JSON has no number for an open limit, and needs none: it is none.
+const writeBudget = ({ deadlineMs = Infinity, maxCostUsd, maxTokens, maxTurns }: ExecutionBudget): JsonObject => {
+  const limits = {
     max_tokens: maxTokens,
     max_cost_usd: maxCostUsd,
     max_turns: maxTurns,
-    deadline_s: deadlineMs === undefined ? undefined : deadlineMs / 1000
-  })
+    deadline_s: deadlineMs / 1000
+  }
+  return present<JsonObject>(
+    Object.fromEntries(Object.entries(limits).map(([key, limit]) => [key, limit === Infinity ? undefined : limit]))
+  )
+}
 
 const writeModel = ({ capabilities, contextWindow, id, maxOutputTokens, price, provider }: Model): JsonObject =>
   present<JsonObject>({
