@@ -379,6 +379,23 @@ describe("a run under telemetry", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("is a span for each of its lives, also one that is refused, but for what ended before", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make("", final("ok")).failOnStep(0)
+      const ends = (effect: Effect.Effect<unknown, unknown, Kernel.Kernel>) =>
+        Effect.map(observed(Effect.exit(effect).pipe(under({}))), ({ spans }) =>
+          spans
+            .filter(({ name }) => name === "invoke_agent helper")
+            .map((span) => attributesOf(span)["error.type"] ?? "ended")
+        )
+      assert.deepStrictEqual(yield* ends(Kernel.run(agent, "go", { provider, runId: "r" })), ["server_error"])
+      const unasked = { provider, approvals: [{ toolCallId: "none", approved: true }] }
+      assert.deepStrictEqual(yield* ends(Kernel.resume(agent, "r", unasked)), ["ApprovalNotFound"])
+      assert.deepStrictEqual(yield* ends(Kernel.resume(agent, "r", { provider })), ["ended"])
+      assert.deepStrictEqual(yield* ends(Kernel.resume(agent, "r", { provider })), [])
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("is a span with its ids, and each of its tasks is one within it", () =>
     Effect.gen(function* () {
       const provider = Scenario.scripted({ root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } })
