@@ -224,7 +224,8 @@ export const make = (limits: Limits): Reply => {
   return reply
 }
 
-const isNone = (params: string): boolean => /^\s*\{\s*\}\s*$/.test(params)
+// It is asked before every fragment: a long text is none without a look at it.
+const isNone = (params: string): boolean => params.length < 16 && /^\s*\{\s*\}\s*$/.test(params)
 
 /** The braces of an object that comes in pieces, or the brackets of a list; each character is looked at once. */
 class Braces {
