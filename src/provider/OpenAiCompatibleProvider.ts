@@ -14,7 +14,8 @@ import * as Redacted from "effect/Redacted"
 import { ProviderUnavailable } from "../KernelError.ts"
 import { Provider, type ProviderShape } from "../Provider.ts"
 import { endpoint } from "./internal/body.ts"
-import * as Chat from "./internal/chat.ts"
+import * as ChatReply from "./internal/chatReply.ts"
+import * as ChatRequest from "./internal/chatRequest.ts"
 import { findKey, findText, fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
 import { offer } from "./internal/offer.ts"
@@ -33,12 +34,12 @@ export interface Habits {
    * How the server takes a grammar (see `Agent.grammar`): `gbnf` as llama.cpp does, `structured_outputs` or
    * `structural_tag` as vLLM does, `json_schema` as hosted services do. Not at all unless said.
    */
-  readonly grammar?: Chat.GrammarForm | undefined
+  readonly grammar?: ChatRequest.GrammarForm | undefined
   /**
    * The field in which a thinking model is given its own thinking back beside its calls; default `reasoning_content`,
    * and `false` for a server that refuses it.
    */
-  readonly returnsThinking?: Chat.ThinkingField | false | undefined
+  readonly returnsThinking?: ChatRequest.ThinkingField | false | undefined
   /**
    * Whether the server may load a model before it answers, as one on this machine does: it is then given five minutes to
    * begin, or `Limits.headersMs` where that is more; default no.
@@ -160,7 +161,7 @@ export const locals: ReadonlyMap<string, Host> = new Map<string, Host>([
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
   Effect.map(HttpClient.HttpClient, (client) => {
     const { apiKey, name } = options
-    const dialect: Chat.Dialect = {
+    const dialect: ChatRequest.Dialect = {
       name,
       alwaysLists: false,
       usageOption: options.usageOption ?? true,
@@ -173,7 +174,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
     }
     const encode = encoder(
       { provider: name, media: ["image"], urls: options.imageUrls ?? true },
-      Chat.toMessages(dialect)
+      ChatRequest.toMessages(dialect)
     )
     const keyHeaders = (): { readonly [name: string]: string } => {
       if (apiKey === undefined) return {}
@@ -184,7 +185,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       name,
       secrets: apiKey === undefined ? [] : [apiKey],
       headers: () => ({ ...options.headers, ...keyHeaders() }),
-      fault: Chat.fault
+      fault: ChatReply.fault
     }
     return {
       name,
@@ -194,8 +195,8 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
         framing: "sse",
         startsSlowly: options.startsSlowly,
         url: () => endpoint(options.baseUrl, "", "/chat/completions"),
-        body: (request) => Effect.map(encode(request), (messages) => Chat.toBody(dialect, request, messages)),
-        decoder: Chat.decoder
+        body: (request) => Effect.map(encode(request), (messages) => ChatRequest.toBody(dialect, request, messages)),
+        decoder: ChatReply.decoder
       })
     }
   })

@@ -13,7 +13,8 @@ import * as Redacted from "effect/Redacted"
 import type { ProviderUnavailable } from "../KernelError.ts"
 import { Provider, type ProviderShape } from "../Provider.ts"
 import { endpoint } from "./internal/body.ts"
-import * as Chat from "./internal/chat.ts"
+import * as ChatReply from "./internal/chatReply.ts"
+import * as ChatRequest from "./internal/chatRequest.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
 import { offer } from "./internal/offer.ts"
@@ -41,13 +42,13 @@ export interface Options {
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
   Effect.map(HttpClient.HttpClient, (client) => {
-    const encode = encoder({ provider: dialect.name, media: ["image"], urls: true }, Chat.toMessages(dialect))
+    const encode = encoder({ provider: dialect.name, media: ["image"], urls: true }, ChatRequest.toMessages(dialect))
     const baseUrl = options.baseUrl ?? "https://api.openai.com"
     const service: Exchange.Service = {
       name: dialect.name,
       secrets: [options.apiKey],
       headers: () => ({ ...options.headers, authorization: `Bearer ${Redacted.value(options.apiKey)}` }),
-      fault: Chat.fault
+      fault: ChatReply.fault
     }
     return {
       name: dialect.name,
@@ -56,8 +57,8 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
         ...service,
         framing: "sse",
         url: () => endpoint(baseUrl, "/v1", "/chat/completions"),
-        body: (request) => Effect.map(encode(request), (messages) => Chat.toBody(dialect, request, messages)),
-        decoder: Chat.decoder
+        body: (request) => Effect.map(encode(request), (messages) => ChatRequest.toBody(dialect, request, messages)),
+        decoder: ChatReply.decoder
       })
     }
   })
@@ -96,7 +97,7 @@ export const layerConfig: (
   options: Config.Wrap<Options>
 ) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = /*#__PURE__*/ layerOf<Options>(make)
 
-const dialect: Chat.Dialect = {
+const dialect: ChatRequest.Dialect = {
   name: "openai",
   alwaysLists: true,
   usageOption: true,

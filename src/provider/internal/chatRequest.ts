@@ -1,0 +1,187 @@
+/**
+ * Requests in the Chat Completions format, spoken by OpenAI and by most others.
+ *
+ * Servers differ in small ways: each has a dialect that says how it wants them.
+ *
+ * @since 0.1.0
+ */
+import * as Grammar from "../../Grammar.ts"
+import type { Json, JsonObject } from "../../internal/json.ts"
+import type { Message } from "../../Message.ts"
+import type { Request } from "../../Provider.ts"
+import { assemble, extras, functions, laidOver, type Settings } from "./body.ts"
+import { type MediaPiece, type Piece, shortId, standIn, spoken, textOf } from "./pieces.ts"
+
+/**
+ * How a server takes a grammar: GBNF as `grammar` (llama.cpp) or in `structured_outputs` (vLLM), structural tags
+ * (vLLM), or a JSON Schema as `response_format` (OpenAI and most others).
+ */
+export type GrammarForm = "gbnf" | "structured_outputs" | "structural_tag" | "json_schema"
+
+/** The names under which servers tell thinking and take it back. */
+export type ThinkingField = "reasoning_content" | "reasoning"
+
+/** How one server wants its requests. */
+export interface Dialect {
+  readonly name: string
+  /** Content is always a list of parts (OpenAI); else text alone is a string. */
+  readonly alwaysLists: boolean
+  /** Takes `stream_options`. */
+  readonly usageOption: boolean
+  /** How it takes a grammar, if it does. */
+  readonly grammar: GrammarForm | undefined
+  /** Where it gets its own thinking back next to its calls, if it takes it. */
+  readonly returnsThinking: ThinkingField | false
+  /** Wants roles to alternate: neighbouring messages of one role are sent as one. */
+  readonly alternates: boolean
+  readonly seedName: string
+  /** Takes only ids of calls of nine letters and digits (Mistral). */
+  readonly shortIds: boolean
+  /** Has OpenAI's models, of which reasoners take another limit and no sampling options. */
+  readonly reasoners: boolean
+}
+
+/** A message as JSON text; what is `open` may be joined with neighbours of its role. */
+export interface Written {
+  readonly json: string
+  readonly open: Open | undefined
+}
+
+interface Open {
+  readonly role: Json
+  readonly content: Json
+}
+
+/** What a message becomes: one message, or one for each native result. */
+export const toMessages =
+  (dialect: Dialect) =>
+  (message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArray<Written> => {
+    const written: Array<JsonObject> = []
+    const seen: Array<Piece> = []
+    const rest: Array<Piece> = []
+    for (const piece of pieces) {
+      if (piece.kind !== "result") {
+        rest.push(piece)
+        continue
+      }
+      written.push({ role: "tool", tool_call_id: idOf(dialect, piece), content: textOf(piece.pieces, "\n") })
+      // A result takes text only: what it shows follows in a message of the user.
+      seen.push(...piece.pieces.filter((inner) => inner.kind === "media"))
+    }
+    const said = [...seen, ...rest]
+    if (said.length > 0 || written.length === 0) {
+      const spokenMessage = toMessage(dialect, message, spoken(said))
+      if (spokenMessage !== undefined) written.push(spokenMessage)
+    }
+    return written.map((item) => ({ json: JSON.stringify(item), open: dialect.alternates ? opened(item) : undefined }))
+  }
+
+const opened = ({ content, role, tool_calls }: JsonObject): Open | undefined =>
+  role === undefined || role === "tool" || tool_calls !== undefined || content === undefined
+    ? undefined
+    : { role, content }
+
+// The text of a message that stands alone is never written anew.
+const joined = (messages: ReadonlyArray<Written>): ReadonlyArray<string> => {
+  const runs: Array<[Written, ...Array<Written>]> = []
+  for (const message of messages) {
+    const run = runs.at(-1)
+    if (message.open !== undefined && message.open.role === run?.[0].open?.role) run.push(message)
+    else runs.push([message])
+  }
+  return runs.map((run) => {
+    const [first, second] = run
+    if (second === undefined) return first.json
+    const contents = run.flatMap(({ open }) => (open === undefined || open.content === "" ? [] : [open.content]))
+    const content = contents.every((content) => typeof content === "string")
+      ? contents.join("\n\n")
+      : contents.flatMap((content) => (typeof content === "string" ? [{ type: "text", text: content }] : content))
+    return JSON.stringify({ role: first.open?.role, content })
+  })
+}
+
+const toMessage = (dialect: Dialect, message: Message, pieces: ReadonlyArray<Piece>): JsonObject | undefined => {
+  const content = toContent(dialect, pieces)
+  if (message.role !== "assistant") {
+    return { role: message.role === "system" ? "system" : "user", content }
+  }
+  const calls: Array<Json> = []
+  const thoughts: Array<string> = []
+  for (const piece of pieces) {
+    if (piece.kind === "thought") thoughts.push(piece.text)
+    if (piece.kind === "call") {
+      calls.push({
+        id: idOf(dialect, piece),
+        type: "function",
+        function: { name: piece.name, arguments: JSON.stringify(piece.input) }
+      })
+    }
+  }
+  const isEmpty = textOf(pieces) === "" && !pieces.some((piece) => piece.kind === "media")
+  if (calls.length === 0) return isEmpty ? undefined : { role: "assistant", content }
+  return {
+    role: "assistant",
+    content: isEmpty ? null : content,
+    tool_calls: calls,
+    ...(dialect.returnsThinking !== false && thoughts.length > 0
+      ? { [dialect.returnsThinking]: thoughts.join("") }
+      : {})
+  }
+}
+
+const idOf = (dialect: Dialect, { id }: { readonly id: string }): string => (dialect.shortIds ? shortId(id) : id)
+
+const toContent = (dialect: Dialect, pieces: ReadonlyArray<Piece>): Json => {
+  if (!dialect.alwaysLists && pieces.every((piece) => piece.kind !== "media")) return textOf(pieces)
+  const parts: Array<Json> = []
+  for (const piece of pieces) {
+    if (piece.kind === "text") parts.push({ type: "text", text: piece.text })
+    if (piece.kind === "media") parts.push(toPart(piece))
+  }
+  return parts
+}
+
+const toPart = (piece: MediaPiece): Json => {
+  if (piece.type !== "image") return { type: "text", text: textOf([standIn(piece)]) }
+  const url = "url" in piece.source ? piece.source.url : `data:${piece.mediaType};base64,${piece.source.data}`
+  return { type: "image_url", image_url: { url } }
+}
+
+/** The JSON text of a request. */
+export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArray<ReadonlyArray<Written>>): string => {
+  const { generation, model } = request
+  const own = extras(request, dialect.name)
+  const isReasoner = dialect.reasoners && /^(o\d|gpt-[5-9])/.test(model.id) && !model.id.includes("chat")
+  return assemble(
+    {
+      model: model.id,
+      stream: true,
+      temperature: isReasoner ? undefined : generation.temperature,
+      top_p: isReasoner ? undefined : generation.topP,
+      max_tokens: isReasoner ? undefined : generation.maxTokens,
+      max_completion_tokens: isReasoner ? generation.maxTokens : undefined,
+      stop: isReasoner ? undefined : generation.stopSequences,
+      [dialect.seedName]: generation.seed,
+      reasoning_effort: generation.thinking?.effort,
+      tools: functions(request),
+      ...constraint(dialect, request),
+      ...own,
+      stream_options: laidOver(dialect.usageOption ? { include_usage: true } : {}, own["stream_options"])
+    },
+    "messages",
+    joined(messages.flat())
+  )
+}
+
+const constraint = ({ grammar: form }: Dialect, { grammar }: Request): Settings => {
+  if (form === undefined || grammar === undefined) return {}
+  if (form === "gbnf") return { grammar: Grammar.gbnfOf(grammar) }
+  if (form === "structured_outputs") return { structured_outputs: { grammar: Grammar.gbnfOf(grammar) } }
+  const tag = form === "structural_tag" ? Grammar.structuralTagOf(grammar) : undefined
+  if (tag !== undefined) return { response_format: tag }
+  const schema = Grammar.jsonSchemaOf(grammar)
+  // A hosted service takes objects only.
+  return schema === undefined || (form === "json_schema" && schema["type"] !== "object")
+    ? {}
+    : { response_format: { type: "json_schema", json_schema: { name: "reply", schema } } }
+}
