@@ -281,8 +281,9 @@ export const resume = <Output, S extends AnySkill<unknown>, R>(
  *
  * Hooks, policies, instructions and what makes prompts run again; what was
  * remembered, and the summary of what outgrew a window, come from the recording.
- * Every phase event must be the one that was recorded, times and prices aside; the first that is not fails the
- * replay with `ReplayDiverged`, which names it and its step.
+ * Every phase event must be the one that was recorded, times and prices aside;
+ * the first that is not fails the replay with `ReplayDiverged`, which names it
+ * and its step.
  *
  * @category running
  * @since 0.1.0

@@ -294,18 +294,16 @@ const schemaOf = (agent: Anyone): Result.Result<unknown, AgentConfigInvalid> =>
         catch: () => new AgentConfigInvalid({ path: "output", reason: "its schema cannot be written as JSON Schema" })
       })
 
-// JSON has no number for an open limit, and needs none: it is none.
-const writeBudget = ({ deadlineMs = Infinity, maxCostUsd, maxTokens, maxTurns }: ExecutionBudget): JsonObject => {
-  const limits = {
-    max_tokens: maxTokens,
-    max_cost_usd: maxCostUsd,
-    max_turns: maxTurns,
-    deadline_s: deadlineMs / 1000
-  }
-  return present<JsonObject>(
-    Object.fromEntries(Object.entries(limits).map(([key, limit]) => [key, limit === Infinity ? undefined : limit]))
-  )
-}
+const writeBudget = ({ deadlineMs = Infinity, maxCostUsd, maxTokens, maxTurns }: ExecutionBudget): JsonObject =>
+  present<JsonObject>({
+    max_tokens: closed(maxTokens),
+    max_cost_usd: closed(maxCostUsd),
+    max_turns: closed(maxTurns),
+    deadline_s: closed(deadlineMs / 1000)
+  })
+
+/** JSON has no number for an open limit, and needs none: it is none. */
+const closed = (limit: number | undefined): number | undefined => (limit === Infinity ? undefined : limit)
 
 const writeModel = ({ capabilities, contextWindow, id, maxOutputTokens, price, provider }: Model): JsonObject =>
   present<JsonObject>({
