@@ -29,12 +29,19 @@ export interface Row {
   readonly at: number
 }
 
+// A body that must not be there is none, which its column refuses: values are dearer to read from a query that looks
+// at the table it fills, because SQLite copies all of it first.
 const appendTo = (where: string) => `
-INSERT INTO kernai_journal (entry, body, turns, detail, at)
-SELECT (run << 32) + ?1, ?2, ?3, ?5, ?6 FROM kernai_runs
-WHERE id = ?7 AND format <= ?8 ${where}
-  AND (?1 = 1 OR EXISTS (SELECT 1 FROM kernai_journal WHERE entry = (run << 32) + ?1 - 1))
-ON CONFLICT DO NOTHING`
+INSERT OR IGNORE INTO kernai_journal (entry, body, turns, detail, at)
+VALUES (
+  ((SELECT run FROM kernai_runs WHERE id = ?7) << 32) + ?1,
+  (
+    SELECT ?2 FROM kernai_runs
+    WHERE id = ?7 AND format <= ?8 ${where}
+      AND (?1 = 1 OR EXISTS (SELECT 1 FROM kernai_journal WHERE entry = (run << 32) + ?1 - 1))
+  ),
+  ?3, ?5, ?6
+)`
 
 /**
  * Appends a record, if the one before it is there, its own place is free, and the run keeps its status; changes
