@@ -96,6 +96,8 @@ export interface CallScope {
   readonly taskId: string | undefined
   /** The host's own state of the run (BP-153). */
   readonly runContext: Json
+  /** How the model told the call: a misfit shows it in this form. `blocks` unless told. */
+  readonly dialect?: "blocks" | "tools"
 }
 
 /**
@@ -241,13 +243,14 @@ export const make = <const Name extends string, S extends Schema.Constraint, A, 
 ): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"]> => {
   const input = Input.fromSchema(options.input)
   const contextOf = contexts(name, options)
-  const decode = (params: JsonObject) =>
-    Effect.mapError(input.decode(params), (issue) => faultOf({ skill: name, input, params, issue }))
+  const decode = (params: JsonObject, dialect?: CallScope["dialect"]) =>
+    Effect.mapError(input.decode(params), (issue) => faultOf({ skill: name, input, params, issue, dialect }))
   return assemble(
     name,
     options,
     input,
-    (params, scope) => Effect.flatMap(decode(params), (value) => options.execute(value, contextOf(scope))),
+    (params, scope) =>
+      Effect.flatMap(decode(params, scope.dialect), (value) => options.execute(value, contextOf(scope))),
     // What cannot be written back stays as it came.
     (params) => Effect.flatMap(decode(params), (value) => Effect.orElseSucceed(input.encode(value), () => params))
   )

@@ -10,8 +10,8 @@ const skillOf = <S extends Schema.Constraint>(input: S) =>
   Skill.make("probe", { description: "Probe", input, execute: (value) => Effect.succeed(value) })
 
 /** What the model is told when a call does not fit. */
-const misfit = (skill: Skill.AnySkill, params: Content.JsonObject) =>
-  Effect.map(Effect.flip(skill.call(params, scope)), (error) => {
+const misfit = (skill: Skill.AnySkill, params: Content.JsonObject, where: Skill.CallScope = scope) =>
+  Effect.map(Effect.flip(skill.call(params, where)), (error) => {
     if (!(error instanceof Skill.InvalidArguments)) throw error
     return error
   })
@@ -341,6 +341,17 @@ describe("Skill misfits (BP-87)", () => {
       assert.include(broken.message, "\n\nHint: the content was read as text, for it is not JSON: ")
       const right = yield* misfit(count, { n: true })
       assert.notInclude(right.message, "Hint")
+    })
+  )
+
+  it.effect("shows arguments, and no block, to a model that calls natively: it would write the block as text", () =>
+    Effect.gen(function* () {
+      const native = { ...scope, dialect: "tools" } as const
+      const missing = yield* misfit(skillOf(Schema.Struct({ path: Schema.String })), {}, native)
+      assert.isTrue(missing.message.endsWith(`Usage:           {"path": "..."}`))
+      const text = yield* misfit(skillOf(Schema.Struct({ n: Schema.Int })), { n: "5" }, native)
+      assert.isTrue(text.message.endsWith(`Hint: write it as JSON: {"n": 1}`))
+      assert.notInclude(missing.message + text.message, "<block")
     })
   )
 

@@ -202,7 +202,8 @@ const scopeOf = (run: Run, call: Call): CallScope => {
     step: stepOf(run.state),
     depth,
     taskId,
-    runContext: context
+    runContext: context,
+    dialect: currentTurn?.dialect ?? run.agent.dialect
   }
 }
 

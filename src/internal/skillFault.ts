@@ -11,6 +11,7 @@ import * as Result from "effect/Result"
 import * as SchemaIssue from "effect/SchemaIssue"
 import { InvalidArguments } from "../KernelError.ts"
 import { defaults } from "../Limits.ts"
+import type { CallScope } from "../Skill.ts"
 import { shorten } from "./cut.ts"
 import type { JsonObject } from "./json.ts"
 import { at, typeNames } from "./jsonSchema.ts"
@@ -25,6 +26,8 @@ export interface Misfit {
   readonly input: Input
   readonly params: JsonObject
   readonly issue: SchemaIssue.Issue
+  /** The form the call came in. `blocks` unless told. */
+  readonly dialect?: CallScope["dialect"]
 }
 
 interface Fault {
@@ -84,12 +87,12 @@ const reminder = (misfit: Misfit): string => {
   return [
     `Got params:      ${received === "" ? "(none)" : shorten(received, 500)}`,
     `Expected params: ${names.join(", ")}`,
-    `Usage:           ${usage(misfit.skill, names)}`
+    `Usage:           ${usage(misfit.skill, names, misfit.dialect)}`
   ].join("\n")
 }
 
 /** Tells a model that wrote text where JSON was needed how to write it (W-36). */
-const hint = ({ input, params, skill }: Misfit): ReadonlyArray<string> => {
+const hint = ({ dialect, input, params, skill }: Misfit): ReadonlyArray<string> => {
   const [name, ...others] = Object.keys(params)
   const text = name === undefined || others.length > 0 ? undefined : params[name]
   if (name === undefined || typeof text !== "string") return []
@@ -103,7 +106,7 @@ const hint = ({ input, params, skill }: Misfit): ReadonlyArray<string> => {
     names.length === 1 && names[0] === name ? at(root, [name]).flatMap((part) => typeNames(part, root))[0] : undefined
   const example = type === undefined ? undefined : examples.get(type)
   if (example === undefined) return []
-  return [`Hint: write it as JSON: ${command(skill, `{${JSON.stringify(name)}: ${example}}`)}`]
+  return [`Hint: write it as JSON: ${command(skill, `{${JSON.stringify(name)}: ${example}}`, dialect)}`]
 }
 
 const examples: ReadonlyMap<string, string> = new Map([

@@ -16,6 +16,7 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import { escape } from "../Block.ts"
 import { defaults } from "../Limits.ts"
+import type { CallScope } from "../Skill.ts"
 import type { Json, JsonObject } from "./json.ts"
 import { isJsonObject, jsonObject } from "./json.ts"
 import { properties, required, resolve, typeName, withDefinitions } from "./jsonSchema.ts"
@@ -69,16 +70,19 @@ export const fromSchema = <S extends Schema.Constraint>(
 export const paramsOf = ({ parameters }: Pick<Input, "parameters">, given: Json): JsonObject =>
   isJsonObject(given) ? given : parameters(typeof given === "string" ? given : "")
 
-/** The command block a model would write (BP-87). */
-export const usage = (skill: string, names: ReadonlyArray<string>): string =>
+/** What a model would write to call a skill (BP-87). */
+export const usage = (skill: string, names: ReadonlyArray<string>, dialect?: CallScope["dialect"]): string =>
   command(
     skill,
-    names.length === 1 ? `${names[0]} value` : `{${names.map((name) => `${JSON.stringify(name)}: "..."`).join(", ")}}`
+    names.length === 1 && dialect !== "tools"
+      ? `${names[0]} value`
+      : `{${names.map((name) => `${JSON.stringify(name)}: "..."`).join(", ")}}`,
+    dialect
   )
 
-/** A command block. */
-export const command = (skill: string, content: string): string =>
-  `<block type="command" name="${skill}">${escape(visible(content))}</block>`
+/** A command block; of a native call only its arguments, for the rest is the vendor's. */
+export const command = (skill: string, content: string, dialect?: CallScope["dialect"]): string =>
+  dialect === "tools" ? visible(content) : `<block type="command" name="${skill}">${escape(visible(content))}</block>`
 
 /** The inputs in one line: names, types, defaults (BP-94). */
 export const summary = (input: Input): string => {

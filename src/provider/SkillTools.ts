@@ -257,7 +257,8 @@ const scopeOf = (callId: string): Skill.CallScope => ({
   step: 0,
   depth: 0,
   taskId: undefined,
-  runContext: {}
+  runContext: {},
+  dialect: "tools"
 })
 
 /** What a model may read of a failure, as an agent's skills tell it (W-14). */

@@ -64,6 +64,7 @@ const works = Effect.fnUntraced(function* (client: Client) {
   const misfit = yield* call("greet", { name: 7 })
   assert.isTrue(misfit.isError)
   assert.match(JSON.stringify(misfit.content), /name/)
+  assert.notMatch(JSON.stringify(misfit.content), /<block/)
   const failure = yield* call("fail")
   assert.deepStrictEqual(failure, {
     isError: true,

@@ -22,6 +22,28 @@ const outputs = (run: Told) =>
     (event.result.output ?? []).map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("")
   )
 
+describe("a native call that does not fit its skill", () => {
+  it.effect("is told how to call it natively, and not in a block (BP-87)", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make({ calls: [{ name: "find", params: {} }] }, "done")
+      const run = yield* told(agent, "?", { provider })
+      const error = of(run.events, "tool_call_completed")[0]?.result.error
+      assert.strictEqual(error?.name, "InvalidArguments")
+      assert.isTrue(error?.message.endsWith(`Usage:           {"name": "..."}`))
+    }).pipe(
+      Effect.provide(
+        kernel(
+          Skill.make("find", {
+            description: "Finds somebody",
+            input: Schema.Struct({ name: Schema.String }),
+            execute: () => Effect.succeed("found")
+          })
+        )
+      )
+    )
+  )
+})
+
 describe("a result that is too long", () => {
   it.effect("is cut between characters, with its size in the metadata, when nothing can read on (AC-14)", () =>
     Effect.gen(function* () {

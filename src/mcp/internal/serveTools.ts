@@ -147,7 +147,8 @@ const call = /*#__PURE__*/ Effect.fnUntraced(function* (
       idempotencyKey: callId,
       step: 0,
       taskId: undefined,
-      runContext: null
+      runContext: null,
+      dialect: "tools"
     })
     const output = yield* Effect.fromResult(Skills.toOutput(value))
     return { output, content: yield* media.admit([...output.content, ...output.media]) }
