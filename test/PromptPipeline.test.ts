@@ -400,6 +400,19 @@ describe("compaction", () => {
     }).pipe(Effect.provide(Layer.merge(world(mock, compacting()), ChatHistory.layerMemory)))
   })
 
+  it.effect("lets nothing go that nobody answered while the prompt fits", () => {
+    const mock = MockProvider.make("ok", "ok")
+    const agent = Agent.make({ instructions: "", model, contextWindow: 1_000, reservedOutputTokens: 0 })
+    const document = Message.user("d".repeat(3_824))
+    const asked = [Message.user("hi"), Message.assistant("Paste the log.")]
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, "what does it say?", { history: [document] })
+      assert.deepStrictEqual(said(mock, 0), [Message.text(document), "what does it say?"])
+      yield* Kernel.run(agent, "L".repeat(3_820), { history: asked })
+      assert.deepStrictEqual(said(mock, 1), ["hi", "Paste the log.", "L".repeat(3_820)])
+    }).pipe(Effect.provide(world(mock, compacting())))
+  })
+
   it.effect("takes the window of the model where the agent has none", () => {
     const mock = bulky(20, 1_000)
     const agent = Agent.make({
@@ -486,6 +499,21 @@ describe("compaction", () => {
         const replayed = yield* Kernel.replay(agent, "run")
         assert.strictEqual(writer.callCount, calls)
         assert.deepStrictEqual(replayed.state.usage, usage)
+      }).pipe(Effect.provide(world))
+    })
+
+    it.live("asks nobody for one about a conversation that is too long, or no shorter, with it (R-26)", () => {
+      const { world, writer } = counted()
+      const agent = Agent.make({ instructions: "", model, contextWindow: 1_000, reservedOutputTokens: 0 })
+      const history = [Message.user("t".repeat(380)), Message.assistant("e".repeat(3_230))]
+      return Effect.gen(function* () {
+        const long = "question".repeat(600)
+        const error = yield* Effect.flip(Kernel.run(agent, long, { history, runId: "too long" }))
+        assert.strictEqual(error._tag, "ContextWindowExceeded")
+        assert.strictEqual((yield* Kernel.replay(agent, "too long")).state.status.type, "failed")
+        yield* Kernel.run(agent, "question", { history, runId: "no shorter" })
+        assert.strictEqual((yield* Kernel.replay(agent, "no shorter")).state.status.type, "completed")
+        assert.strictEqual(writer.callCount, 0)
       }).pipe(Effect.provide(world))
     })
 

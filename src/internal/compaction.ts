@@ -4,8 +4,8 @@
  * A conversation is taken apart where the model spoke: what it said and all it
  * was told before it spoke again stay together or go together, so a call is
  * never without its result. Old results are shortened first, then the oldest
- * parts go and a note says so, then newer results are shortened, and at last what
- * stands unanswered before the message the run is about goes. What comes out is
+ * parts go and a note says so, then newer results are shortened, and at last, in
+ * one that does not fit, what stands unanswered before the message the run is about. What comes out is
  * smaller and fits, or nothing comes out.
  *
  * @since 0.1.0
@@ -72,19 +72,24 @@ export const compact = /*#__PURE__*/ Effect.fnUntraced(function* <R = never>(
     for (let part = 0; part < draft.parts.length; part++) yield* draft.shorten(part, characters, limit - room)
   }
   draft.drop(1, limit - room)
-  draft.isolate()
-  draft.drop(1, limit - room)
+  const before = sum(all.map(({ tokens }) => tokens))
+  if (before > limit) {
+    draft.isolate()
+    draft.drop(1, limit - room)
+  }
 
   const { gone } = draft
   const told = note === undefined ? gone : [note, ...gone]
-  const summary = gone.length === 0 || summarize === undefined ? "" : yield* summarize(told)
+  // Nobody is paid for words about a conversation that is too long, or no shorter, whatever they are.
+  const isWorthIt = gone.length > 0 && draft.tokens + room <= limit && draft.tokens + room < before
+  const summary = isWorthIt && summarize !== undefined ? yield* summarize(told) : ""
   const head =
     gone.length === 0 ? note : noteOf((note === undefined ? 0 : removedOf(note)) + gone.length, summary, room)
   const kept = head === undefined ? draft.messages : [head, ...draft.messages]
   const after = yield* Effect.forEach(kept, count)
   // A conversation that only seems shorter would be compacted for ever.
   const estimated = sum(after)
-  if (estimated >= sum(all.map(({ tokens }) => tokens)) || estimated > limit) {
+  if (estimated >= before || estimated > limit) {
     return yield* new ContextWindowExceeded({ estimated, limit })
   }
   return kept
@@ -110,6 +115,10 @@ class Draft {
     this.#settings = settings
     this.#tokens = sum(messages.map(({ tokens }) => tokens))
     this.parts = partsOf(messages)
+  }
+
+  get tokens(): number {
+    return this.#tokens
   }
 
   get messages(): ReadonlyArray<Message> {
