@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Content from "../../src/Content.ts"
 import * as Grammar from "../../src/Grammar.ts"
@@ -289,6 +289,22 @@ describe("OpenAiProvider, reading", () => {
       })
     )
   }
+
+  it.effect("reads long arguments a few times, however often something follows them (S-12)", () =>
+    Effect.gen(function* () {
+      const long = JSON.stringify({ a: "x".repeat(100_000) })
+      let readings = 0
+      const { parse } = JSON
+      const spy = vi.spyOn(JSON, "parse").mockImplementation((text, reviver) => {
+        if (text.startsWith(long)) readings++
+        return parse(text, reviver)
+      })
+      yield* Effect.addFinalizer(() => Effect.sync(() => spy.mockRestore()))
+      const pieces = Array.from({ length: 100 }, () => [undefined, undefined, "x{}", 0] as const)
+      yield* reading(...fragments(["x", "a", long, 0], ...pieces), delta({}, "tool_calls"))
+      assert.isAtMost(readings, 4)
+    })
+  )
 
   for (const index of [0, undefined]) {
     it.effect(`reads an empty object before the arguments of a call as their beginning, index ${index}`, () =>

@@ -62,6 +62,8 @@ interface Call {
   braces: Braces
   name: string | undefined
   params: string
+  /** Its arguments as they were read last; text where they are whole and no JSON, which they stay. */
+  value: unknown
   isOpen: boolean
 }
 
@@ -166,7 +168,15 @@ export const make = (limits: Limits): Reply => {
     call: (key, given, name) => {
       close()
       const id = uniqueId(given)
-      const call: Call = { id, given, braces: new Braces(), name: undefined, params: "", isOpen: true }
+      const call: Call = {
+        id,
+        given,
+        braces: new Braces(),
+        name: undefined,
+        params: "",
+        value: undefined,
+        isOpen: true
+      }
       calls.set(key, call)
       if (given !== undefined) keys.set(given, key)
       last = key
@@ -185,11 +195,12 @@ export const make = (limits: Limits): Reply => {
     isWhole: (key) => calls.get(key)?.braces.areClosed === true,
     hasNoParams: (key) => isNone(calls.get(key)?.params ?? ""),
     hasParams: (key, params) => {
-      const known = calls.get(key)?.params
+      const call = calls.get(key)
       const told = typeof params === "string" || isDeeper(params, limits.jsonDepth) ? params : textOf(params, limits)
-      if (known === undefined || typeof told !== "string" || told === known) return told === known
-      // A value told again may be spelled in another way; a piece of one is not read.
-      return told.trimEnd().endsWith("}") && Equal.equals(read(told), read(known))
+      if (call === undefined || typeof told !== "string" || told === call.params) return told === call?.params
+      // A value told again may be spelled in another way; neither a piece of one nor what goes on is read.
+      if (!call.braces.areClosed || typeof call.value === "string" || !told.trimEnd().endsWith("}")) return false
+      return Equal.equals(read(told), (call.value ??= read(call.params)))
     },
     params: (key, fragment) => {
       const call = calls.get(key)
@@ -201,6 +212,7 @@ export const make = (limits: Limits): Reply => {
       }
       call.params += fragment
       call.braces.push(fragment)
+      if (typeof call.value !== "string") call.value = undefined
       if (call.name !== undefined) reply.out.push({ type: "tool-params-delta", id: call.id, delta: fragment })
     },
     input: (key, value) => {
