@@ -188,7 +188,7 @@ const inTurn = <A, R>(
   runId: string | undefined,
   body: (turn: Turn) => Effect.Effect<A, KernelError, R>
 ): Effect.Effect<A, KernelError, Kernel | ChatHistory | R> =>
-  Effect.scoped(Effect.flatMap(turnOf(runId), (turn) => remembering(turn.kernel, body(turn))))
+  Effect.scoped(Effect.flatMap(turnOf(runId), (turn) => remembering(turn.kernel, limited(turn.kernel, body(turn)))))
 
 const told = <Output, S extends AnySkill<unknown>, R>(
   runId: string | undefined,
@@ -202,7 +202,7 @@ const told = <Output, S extends AnySkill<unknown>, R>(
     > {
       const turn = yield* turnOf(runId)
       const pipeline = yield* pipelineOf(turn.kernel)
-      const events = yield* body(turn)
+      const events = yield* limited(turn.kernel, body(turn))
       const kept = Stream.tap(events, (event) =>
         event.type === "run_completed" && event.depth === 0 && event.result !== undefined
           ? end(turn, event.result)
@@ -312,6 +312,15 @@ const remembering = <A, E, R>(kernel: Kernel["Service"], effect: Effect.Effect<A
   Effect.flatMap(pipelineOf(kernel), (pipeline) =>
     pipeline === undefined ? effect : Effect.provideService(effect, PromptPipeline.PromptPipeline, pipeline)
   )
+
+/** Under the limits of the kernel, where nobody chose others. */
+const limited = <A, E, R>(kernel: Kernel["Service"], effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.contextWith((here: Context.Context<R>) => {
+    const built = partsOf(kernel)
+    return built === undefined || here.mapUnsafe.has(Limits.key)
+      ? effect
+      : Effect.provideService(effect, Limits, Context.get(built, Limits))
+  })
 
 /** A pipeline that looks into the memory, where there is one and nobody chose a pipeline. */
 const pipelineOf = (kernel: Kernel["Service"]): Effect.Effect<PromptPipeline.PromptPipelineShape | undefined> =>

@@ -232,6 +232,44 @@ describe("Chat (AC-24)", () => {
     )
   })
 
+  for (const bounds of ["the program", "the kernel alone"] as const) {
+    it.effect(`gives what was said before half of the room, once: under limits of ${bounds} (CP-11)`, () => {
+      const limits = Layer.succeed(Limits.Limits, { ...Limits.defaults, mediaBytes: 200_000 })
+      const image = (fill: number, size: number) => Media.fromBytes(new Uint8Array(size).fill(fill), "image/png")
+      const draw = Skill.make("draw", {
+        description: "Draws",
+        input: Schema.Struct({}),
+        effects: "read",
+        execute: () => Effect.succeed(image(9, 90_000))
+      })
+      const kernel = chatting(draw)
+      return Effect.gen(function* () {
+        const said = [1, 2].map((fill) => {
+          const { source } = image(fill, 80_000)
+          const data = source._tag === "Bytes" ? source.bytes : new Uint8Array()
+          return Message.make("user", [Content.image({ data, mediaType: "image/png" })])
+        })
+        yield* ChatHistory.ChatHistory.use((history) => history.append(said, "before"))
+        const model = { id: "m", capabilities: ["text", "vision"] } as const
+        const able = Agent.make({ instructions: "", model, skills: "all", dialect: "tools" })
+        const provider = MockProvider.make({ calls: [{ id: "c", name: "draw" }] }, "Drawn.")
+        const { toolCallsMade } = yield* Chat.chat(able, "Draw.", { provider })
+        assert.deepStrictEqual(
+          toolCallsMade.map(({ error }) => error),
+          [undefined]
+        )
+        const all = (provider.messagesAt(0) ?? []).flatMap(({ content }) => mediaOf(content))
+        assert.deepStrictEqual(
+          all.map((part) => [part.fileId !== undefined, part.data !== undefined]),
+          [
+            [true, false],
+            [false, true]
+          ]
+        )
+      }).pipe(Effect.provide(bounds === "the program" ? Layer.merge(kernel, limits) : Layer.provide(kernel, limits)))
+    })
+  }
+
   it.effect("keeps what a skill made and what a file held as well, from a stream and after a pause too (CP-11)", () => {
     const drawn = new Uint8Array([1, 2])
     const draw = Skill.make("draw", {

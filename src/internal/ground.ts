@@ -97,7 +97,12 @@ export const onGround = <Output, S extends AnySkill<unknown>, R, A>(
         spawn,
         onTaskComplete: options.onTaskComplete
       }
-      const whole = body(ground, () => newRunId(random))
+      // Stores and summaries look for the limits where they run: these are the run's, wherever they were given.
+      const whole = Effect.provideService(
+        body(ground, () => newRunId(random)),
+        Limits,
+        ground.limits
+      )
       const absent = unregistered(agent, ground.skills)
       if (absent.length === 0) return whole
       const names = absent.map((name) => `'${name}'`).join(", ")

@@ -56,6 +56,7 @@ export const roomBefore = ({ mediaBytes }: Limits): number => mediaBytes / 2
 /**
  * Messages whose media of more than `above` bytes are in the store of a run: what names them holds none itself (CP-11).
  * What the store does not take stays inside, and so does what is beyond `room` bytes.
+ * A list this gave is done: its media had their room.
  */
 export const shelved = (
   messages: ReadonlyArray<Message>,
@@ -63,8 +64,9 @@ export const shelved = (
   room: number,
   above: number
 ): Effect.Effect<ReadonlyArray<Message>> => {
+  if (done.has(messages)) return Effect.succeed(messages)
   let left = room
-  return Effect.forEach(messages, (message) => {
+  const shelving = Effect.forEach(messages, (message) => {
     const held = heldIn(message.content, above)
     // Most say something and hold nothing.
     if (held === 0 || held > left) return Effect.succeed(message)
@@ -78,7 +80,10 @@ export const shelved = (
           )
     )
   })
+  return Effect.tap(shelving, (shelved) => Effect.sync(() => done.add(shelved)))
 }
+
+const done = new WeakSet<ReadonlyArray<Message>>()
 
 /** How many bytes a content holds inside, in media of more than so many. */
 const heldIn = (parts: ReadonlyArray<Content.Content>, above: number): number => {
