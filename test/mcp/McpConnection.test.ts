@@ -259,7 +259,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
         for (const [secret, told] of [
           ["sk-SECRET-0123456789", "<redacted>"],
           ["sk-SECRET 0123456789%", "<redacted>"],
-          ["tenants/sk-SECRET-0123456789", "tenants/<redacted>"]
+          ["tenants/sk-SECRET-0123456789", "<redacted>"]
         ] as const) {
           const server = yield* Http.serve((request, response) =>
             response.writeHead(307, { location: `${request.path}/` }).end()
@@ -290,7 +290,9 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
         for (const [address, secret, told] of [
           ["/bot${TOKEN}/mcp", "0123456789:SECRET", "/<redacted>/mcp says <redacted>"],
           ["/mcp/${TOKEN}.json", "0123456789 SECRET%", "/mcp/<redacted> says <redacted>"],
-          ["/mcp?key=${TOKEN}", "0123%2F456789%2BSECRET", "/mcp?key=<redacted> says <redacted>"]
+          ["/mcp?key=${TOKEN}", "0123%2F456789%2BSECRET", "/mcp?key=<redacted> says <redacted>"],
+          ["/mcp/${TOKEN}", "team1/k3y9/0a9z/77bd", "/mcp/<redacted> says <redacted>"],
+          ["/mcp?key=${TOKEN}", "p@ss#w0rd&long=1", "/mcp?key=p@ss says <redacted>"]
         ] as const) {
           const server = yield* Http.serve((request, response) => {
             const message = `${request.path} says ${secret}`

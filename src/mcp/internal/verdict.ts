@@ -171,10 +171,14 @@ const secretsOf = (server: McpServer): ReadonlyArray<string> =>
  * stands around them, as they are and as they are sent. Where the server is, is no secret.
  */
 const addressSecrets = ({ url, variables = [], written }: HttpServer): ReadonlyArray<string> => {
-  const { origin, pathname, search, searchParams } = new URL(url)
+  const { host, origin, pathname, search, searchParams } = new URL(url)
   const known = new Set(written?.url.split(/[/?#]/))
   const segments = written === undefined ? [] : pathname.split("/").filter((segment) => !known.has(segment))
-  const values = variables.flatMap((value) => Redacted.value(value).split(/[/?#]/))
+  const values = variables.map(Redacted.value).flatMap((value) => [
+    // A key may hold what parts an address. What names the server is an address, of which only parts are keys.
+    ...(value.includes(host) ? [] : [value]),
+    ...value.split(/[/?#]/)
+  ])
   const queries = search
     .slice(1)
     .split("&")
