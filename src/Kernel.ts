@@ -281,6 +281,8 @@ export const resume = <Output, S extends AnySkill<unknown>, R>(
  *
  * Hooks, policies, instructions and what makes prompts run again; what was
  * remembered, and the summary of what outgrew a window, come from the recording.
+ * A run of a chat with a memory had a pipeline of the chat's making: it is replayed
+ * under `PromptPipeline.layer({ sections: [Memory.section()] })`.
  * Every phase event must be the one that was recorded, times and prices aside;
  * the first that is not fails the replay with `ReplayDiverged`, which names it
  * and its step.

@@ -231,6 +231,22 @@ describe("PromptPipeline.layer", () => {
     }).pipe(Effect.provide(world(MockProvider.make(looks({}), done, looks({}), done))))
   })
 
+  it.live("replays a run that what was remembered made too long, whatever is remembered now (R-26)", () => {
+    const agent = Agent.make({ instructions: "", model, contextWindow: 1_000, reservedOutputTokens: 0 })
+    return Effect.gen(function* () {
+      const memory = yield* Memory.makeMemory
+      const { id } = yield* memory.store({ content: `tea ${"is green ".repeat(600)}` })
+      const pipeline = PromptPipeline.layer({ sections: [Memory.section()] }).pipe(
+        Layer.provide(Layer.succeed(Memory.Memory, memory))
+      )
+      const error = yield* Effect.flip(Effect.provide(Kernel.run(agent, "tea?", { runId: "run" }), pipeline))
+      assert.strictEqual(error._tag, "ContextWindowExceeded")
+      yield* memory.forget(id)
+      const { state } = yield* Effect.provide(Kernel.replay(agent, "run"), pipeline)
+      assert.strictEqual(state.status.type, "failed")
+    }).pipe(Effect.provide(world(MockProvider.make())))
+  })
+
   it.effect("tells what several sections remember, each by its filter, and the same during the whole run", () => {
     const mock = MockProvider.make(looks({}), looks({}), done)
     const agent = Agent.make({ instructions: "", model, skills: "all" })

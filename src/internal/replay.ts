@@ -16,7 +16,13 @@ import type { Spent } from "../Budget.ts"
 import type { CallResult } from "../Call.ts"
 import type { Content } from "../Content.ts"
 import type { KernelError, StoreError } from "../KernelError.ts"
-import { ExtensionFailed, MiddlewareTermination, ProviderError, RunNotFound } from "../KernelError.ts"
+import {
+  ContextWindowExceeded,
+  ExtensionFailed,
+  MiddlewareTermination,
+  ProviderError,
+  RunNotFound
+} from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import type { Middleware, ToolEffect } from "../Middleware.ts"
 import { type PromptPipelineShape, type Recorded, simple } from "../PromptPipeline.ts"
@@ -221,8 +227,20 @@ const staged = (
 
 /** Who makes prompts is told what they were made of: nobody is asked. */
 const remembering = (tape: Tape, pipeline: PromptPipelineShape): PromptPipelineShape => ({
-  build: (context) => pipeline.build({ ...context, recorded: recordedIn(tape.next(context.state.runId)) })
+  build: (context) => {
+    const record = tape.next(context.state.runId)
+    const event = record?.events[0]
+    // What made that prompt too long was recorded nowhere.
+    const tooLong = event?.type === "run_failed" ? decodeTooLong(wire(event.error)) : Option.none()
+    return Option.isSome(tooLong)
+      ? Effect.fail(tooLong.value)
+      : pipeline.build({ ...context, recorded: recordedIn(record) })
+  }
 })
+
+const decodeTooLong = /*#__PURE__*/ Schema.decodeUnknownOption(ContextWindowExceeded)
+
+const wire = ({ fields, tag }: ErrorInfo) => ({ _tag: tag, ...fields })
 
 const recordedIn = (record: RunRecord | undefined): Recorded => {
   const event = record?.events[0]
@@ -281,10 +299,10 @@ const ModelFailure = /*#__PURE__*/ Schema.Union([ProviderError, ExtensionFailed,
 
 const decodeFailure = /*#__PURE__*/ Schema.decodeUnknownOption(ModelFailure)
 
-const failureOf = ({ fields, message, tag }: ErrorInfo): typeof ModelFailure.Type =>
+const failureOf = (error: ErrorInfo): typeof ModelFailure.Type =>
   Option.getOrElse(
-    decodeFailure({ _tag: tag, ...fields }),
-    () => new ProviderError({ provider: "replay", reason: "unknown", detail: message })
+    decodeFailure(wire(error)),
+    () => new ProviderError({ provider: "replay", reason: "unknown", detail: error.message })
   )
 
 /** The parts of replies that were heard to their end, by run and step. */
