@@ -14,6 +14,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -28,6 +29,7 @@ import { offer } from "./internal/offer.ts"
 import { isPassing, patience, tasksOf } from "./internal/patience.ts"
 import { Kernel, type ResumeOptions } from "./Kernel.ts"
 import { AgentCrashError, CancellationError, type KernelError } from "./KernelError.ts"
+import { Limits } from "./Limits.ts"
 import { type RunHead, RunStore, type StoreError } from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 
@@ -72,7 +74,10 @@ export interface Options<R = never> {
    * 10 minutes unless told.
    */
   readonly orphanAfter?: Duration.Input
-  /** How long a run may take to the end of its step when the worker is told to stop: 4 seconds unless told. */
+  /**
+   * How long a run may take to the end of its step when the worker is told to stop: 4 seconds unless told. What does not
+   * end then is interrupted, and left behind after `Limits.cleanUpMs`.
+   */
   readonly drain?: Duration.Input
   /** How a run is taken up: verdicts on calls in flight, for instance, or the skills that are allowed. */
   readonly resume?: (
@@ -162,6 +167,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   const kernel = yield* Kernel
   const store = yield* RunStore
   const services = yield* Effect.context<R>()
+  const { cleanUpMs } = yield* Limits
   const workerId = options.workerId ?? `worker-${(yield* Random.nextInt) >>> 0}`
   const agents = new Map(options.agents.map((agent) => [agent.name, agent]))
   const leaseMs = Duration.toMillis(options.lease ?? "30 seconds")
@@ -235,19 +241,40 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
       ? Effect.succeed(true)
       : Effect.map(tasksOf(store, head), (tasks) => tasks.some((task) => task.updatedAt > since))
 
-  /** Holds the run and works on it, unless another was first. */
+  /** Holds the run and works on it, unless another was first. Whoever looks waits for what the store says, and no longer. */
   const claim = Effect.fnUntraced(function* (head: RunHead, agent: Runnable<R>) {
+    const { runId } = head
     const now = yield* Clock.currentTimeMillis
     const lease: Held = { expiresAt: now + leaseMs, lost: false }
-    const held = yield* Effect.exit(store.acquire(head.runId, { workerId, expiresAt: lease.expiresAt }, now))
-    if (Exit.isFailure(held)) return
-    taken++
-    const fiber = yield* Effect.forkDetach(Effect.provideContext(work(head, agent, lease), services))
-    active.set(head.runId, fiber)
-    fiber.addObserver(() => active.delete(head.runId))
-  }, Effect.uninterruptible)
+    const answered = Deferred.makeUnsafe<void>()
+    const answer = () => Deferred.doneUnsafe(answered, Exit.void)
+    const held = Effect.exit(store.acquire(runId, { workerId, expiresAt: lease.expiresAt }, now))
+    const claimed = Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(held, (exit) => {
+        if (Exit.isFailure(exit)) return Effect.void
+        taken++
+        answer()
+        return work(head, agent, lease, restore)
+      })
+    )
+    const begun = Effect.map(Effect.forkDetach(Effect.provideContext(claimed, services)), (fiber) => {
+      active.set(runId, fiber)
+      fiber.addObserver(() => {
+        active.delete(runId)
+        answer()
+      })
+    })
+    yield* Effect.uninterruptible(begun)
+    yield* Deferred.await(answered)
+  })
 
-  const work = (head: RunHead, agent: Runnable<R>, lease: Held): Effect.Effect<void, never, R> => {
+  /** Works on a run that is held, and gives it back, whatever came of it. */
+  const work = (
+    head: RunHead,
+    agent: Runnable<R>,
+    lease: Held,
+    restore: typeof Effect.interruptible
+  ): Effect.Effect<void, never, R> => {
     const { runId } = head
     const lost = () => new AgentCrashError({ runId, agentId: agent.name })
     const resumed = Effect.flatMap(Clock.clockWith(Effect.succeed), (clock) =>
@@ -270,12 +297,10 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
         Effect.suspend(() => Effect.fail(lost()))
       )
     )
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(Effect.exit(restore(owned)), (exit) =>
-        Effect.andThen(
-          lease.lost ? Effect.void : Effect.ignore(giveBack(runId)),
-          onRun === undefined ? tell(runId, exit) : Effect.flatMap(stands(head), (now) => onRun(now, exit))
-        )
+    return Effect.flatMap(Effect.exit(restore(owned)), (exit) =>
+      Effect.andThen(
+        lease.lost ? Effect.void : Effect.ignore(giveBack(runId)),
+        onRun === undefined ? tell(runId, exit) : Effect.flatMap(stands(head), (now) => onRun(now, exit))
       )
     )
   }
@@ -312,9 +337,11 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
 
   const drain = Effect.suspend(() => {
     draining = true
+    const cut = Effect.suspend(() => Fiber.interruptAll(active.values()))
     return Effect.andThen(
       Effect.timeoutOption(settled, options.drain ?? "4 seconds"),
-      Effect.suspend(() => Fiber.interruptAll(active.values()))
+      // A store that hangs, or who is told of a run and never ends, is left behind.
+      Effect.timeoutOption(cut, cleanUpMs)
     )
   })
 

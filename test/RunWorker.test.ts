@@ -340,6 +340,38 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect(
+    "told to stop, it waits neither for a store that hangs nor for who is told of a run and never ends (R-17)",
+    () =>
+      Effect.gen(function* () {
+        const stops = Effect.fnUntraced(function* (store: RunStore.Shape, onRun: RunWorker.Options["onRun"]) {
+          const worker = RunWorker.run({ agents: [agent], ...(onRun === undefined ? {} : { onRun }) })
+          const working = yield* Effect.forkChild(Effect.provide(worker, process(store)))
+          yield* TestClock.adjust("1 second")
+          const stopping = yield* Effect.forkChild(Fiber.interrupt(working), { startImmediately: true })
+          yield* TestClock.adjust("10 seconds")
+          assert.isDefined(stopping.pollUnsafe())
+        })
+        const { layer, store, submit } = yield* crowded
+        yield* submit(agent, "r")
+        let asked = 0
+        const hanging = Effect.uninterruptible(
+          Effect.andThen(
+            Effect.sync(() => asked++),
+            Effect.never
+          )
+        )
+        yield* stops({ ...store, acquire: () => hanging }, undefined)
+        assert.isAbove(asked, 0)
+        yield* stops({ ...store, release: () => hanging }, undefined)
+        assert.strictEqual(yield* statusOf(store, "r"), "completed")
+        yield* Effect.provide(Kernel.submit(agent, "pay ida", { runId: "s" }), layer)
+        yield* stops(store, () => hanging)
+        assert.strictEqual(yield* statusOf(store, "s"), "completed")
+        assert.isAbove(asked, 2)
+      })
+  )
+
   it.effect("takes up a run that crashes again and again by its schedule, and gives up at its end", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
