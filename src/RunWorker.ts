@@ -25,6 +25,7 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import type { Agent } from "./Agent.ts"
 import { isOverdue } from "./internal/deadline.ts"
+import { inTime } from "./internal/inTime.ts"
 import { offer } from "./internal/offer.ts"
 import { isPassing, patience, tasksOf } from "./internal/patience.ts"
 import { Kernel, type ResumeOptions } from "./Kernel.ts"
@@ -326,10 +327,12 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
       yield* Effect.sleep(leaseMs / 3)
       const now = yield* Clock.currentTimeMillis
       const expiresAt = now + leaseMs
-      const renewed = yield* Effect.exit(store.acquire(runId, { workerId, expiresAt }, now))
-      if (Exit.isSuccess(renewed)) lease.expiresAt = expiresAt
-      // A store that does not answer is asked again until the lease is over.
-      else lease.lost = now >= lease.expiresAt || isTaken(renewed.cause)
+      const asked = Effect.as(store.acquire(runId, { workerId, expiresAt }, now), true)
+      const left = Math.max(lease.expiresAt - now, leaseMs / 3)
+      const renewed = yield* Effect.exit(inTime(asked, left, () => Effect.succeed(false)))
+      if (Exit.isSuccess(renewed) && renewed.value) lease.expiresAt = expiresAt
+      // A store that fails is asked again until the lease is over, one that does not answer is waited for until then.
+      else lease.lost = Exit.isSuccess(renewed) || now >= lease.expiresAt || isTaken(renewed.cause)
     }
   })
 

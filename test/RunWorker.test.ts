@@ -298,6 +298,32 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("stops when its lease has ended and the store never said whether it is renewed (R-5, CP-16)", () =>
+    Effect.gen(function* () {
+      const { store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      let isFirst = true
+      const hanging: RunStore.Shape = {
+        ...store,
+        acquire: (runId, lease, now) => {
+          if (!isFirst) return Effect.never
+          isFirst = false
+          return store.acquire(runId, lease, now)
+        }
+      }
+      const ends: Array<string> = []
+      const worker = RunWorker.run({
+        agents: [agent],
+        onRun: (_, exit) => Effect.sync(() => void ends.push(String(exit)))
+      })
+      yield* Effect.forkDetach(Effect.provide(worker, process(hanging, Effect.never)))
+      yield* TestClock.adjust("29 seconds")
+      assert.deepStrictEqual(ends, [])
+      yield* TestClock.adjust("2 seconds")
+      assert.include(ends[0] ?? "", "AgentCrashError")
+    })
+  )
+
   it.effect("told to stop, it starts nothing new, ends the step it is in, and gives its lease back (R-17)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
