@@ -70,14 +70,13 @@ export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   const before = yield* store.head(runId)
   yield* Effect.uninterruptible(
     Effect.acquireUseRelease(
-      store.acquire(runId, { workerId, expiresAt: held }, now),
+      patiently(writer, root, store.acquire(runId, { workerId, expiresAt: held }, now)),
       () => Effect.andThen(tasks, record(writer, root, own)),
       (_, exit) => {
         // It is offered if it was: who could not answer it does not take it from somebody who took it up meanwhile.
         const isOffered = Exit.isSuccess(exit) || Option.exists(before, ({ lease }) => lease !== undefined)
-        return Effect.ignore(
-          isOffered ? store.acquire(runId, { workerId, expiresAt: now }, now) : store.release(runId, workerId)
-        )
+        const givenBack = isOffered ? offer(store, runId, workerId) : store.release(runId, workerId)
+        return Effect.ignore(patiently(writer, root, givenBack))
       }
     )
   )

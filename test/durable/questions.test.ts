@@ -171,6 +171,26 @@ describe("Kernel.answer", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
+  it.effect("fails when the store does not say whether the run is held, and does not hold whoever answered (R-6)", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
+      yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
+      const store = yield* RunStore.RunStore
+      const answering = Effect.provideService(
+        Kernel.answer("r", [{ toolCallId: "r:t1.0", approved: true }]),
+        RunStore.RunStore,
+        { ...store, acquire: () => Effect.never }
+      )
+      const failing = yield* Effect.forkDetach(Effect.flip(answering))
+      yield* TestClock.adjust("2 minutes")
+      const exit = failing.pollUnsafe()
+      assert.isDefined(exit)
+      const error = yield* exit ?? Effect.die("unknown")
+      assert.strictEqual(error._tag === "StoreError" ? error.reason : error._tag, "timeout")
+      assert.strictEqual((yield* Kernel.questions("r")).length, 1)
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
   it.effect("offers nothing where somebody else went on with the run first (DR-6)", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
