@@ -78,7 +78,7 @@ const spans = (
 /** Hermes and Qwen: `<tool_call>{"name": …, "arguments": …}</tool_call>`, or a function in place of the JSON. */
 const toolCall: Reader = (text, depth) =>
   spans(text, "<tool_call>", "</tool_call>", (inner) => {
-    const fromJson = callsOf(json(inner, depth))
+    const fromJson = callsOf(json(inner, depth), depth)
     return fromJson.length > 0 ? fromJson : (functionTag(inner, depth)?.asked ?? [])
   })
 
@@ -142,7 +142,7 @@ const bracket: Reader = (text, depth) => {
   const [before = "", ...said] = text.split(mark, maxSpans)
   const asked = said.flatMap((part): ReadonlyArray<Asked> => {
     const args = part.indexOf("[ARGS]")
-    if (args === -1) return callsOf(json(part, depth))
+    if (args === -1) return callsOf(json(part, depth), depth)
     return [{ name: Blocks.strip(part.slice(0, args)), params: params(Blocks.strip(part.slice(args + 6)), depth) }]
   })
   return said.length === 0 ? undefined : { asked, blocks: [], rest: before }
@@ -152,7 +152,7 @@ const bracket: Reader = (text, depth) => {
 const fenced: Reader = (text, depth) =>
   spans(text, "```", "```", (inner) => {
     const line = inner.indexOf("\n")
-    return line === -1 ? [] : callsOf(json(inner.slice(line + 1), depth))
+    return line === -1 ? [] : callsOf(json(inner.slice(line + 1), depth), depth)
   })
 
 /** A reply that is JSON and nothing else: calls, or `{"blocks": […]}` of the language's own JSON form. */
@@ -160,7 +160,7 @@ const whole: Reader = (text, depth) => {
   const value = json(text, depth)
   const listed = isRecord(value) ? own(value, "blocks") : undefined
   if (!Array.isArray(listed)) {
-    const asked = callsOf(value)
+    const asked = callsOf(value, depth)
     return asked.length === 0 ? undefined : { asked, blocks: [], rest: "" }
   }
   const blocks: Array<Block> = []
@@ -197,23 +197,23 @@ const names = ["name", "tool", "tool_name", "function", "action"]
 const inputs = ["arguments", "parameters", "params", "input", "args", "action_input"]
 
 /** The calls a JSON value is: an object with a name and arguments, or a list of them. */
-const callsOf = (value: unknown): ReadonlyArray<Asked> => {
+const callsOf = (value: unknown, depth: number): ReadonlyArray<Asked> => {
   if (Array.isArray(value)) {
-    const calls = value.flatMap((item) => callOf(item) ?? [])
+    const calls = value.flatMap((item) => callOf(item, depth) ?? [])
     return calls.length === value.length ? calls : []
   }
-  const call = callOf(value)
+  const call = callOf(value, depth)
   return call === undefined ? [] : [call]
 }
 
-const callOf = (value: unknown): Asked | undefined => {
+const callOf = (value: unknown, depth: number): Asked | undefined => {
   if (!isRecord(value)) return undefined
   const inner = own(value, "function")
   // OpenAI's own wrapping.
-  if (isRecord(inner)) return callOf(inner)
+  if (isRecord(inner)) return callOf(inner, depth)
   const name = names.map((key) => own(value, key)).find((found) => typeof found === "string" && found !== "")
   const key = inputs.find((key) => Object.hasOwn(value, key))
   if (typeof name !== "string" || key === undefined) return undefined
   const input = own(value, key)
-  return { name, params: typeof input === "string" ? params(input, 32) : (input ?? {}) }
+  return { name, params: typeof input === "string" ? params(input, depth) : (input ?? {}) }
 }
