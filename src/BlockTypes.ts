@@ -22,6 +22,7 @@ import type { Content, Custom, Json } from "./Content.ts"
 import * as Codec from "./internal/contentCodec.ts"
 import * as Shape from "./internal/contentShape.ts"
 import * as Fault from "./internal/fault.ts"
+import { isJsonObject } from "./internal/json.ts"
 import * as Snapshot from "./internal/snapshot.ts"
 import { BlockTypeConflict, BlockValidationError, DefinitionInvalid } from "./KernelError.ts"
 
@@ -70,7 +71,7 @@ export const custom = <A>(schema: TypeSchema<A>, value: A): Result.Result<Custom
     Result.mapError(Fault.ofSchema),
     Result.flatMap((wire) => Snapshot.take(wire)),
     Result.flatMap((raw) =>
-      Codec.isObject(raw)
+      isJsonObject(raw)
         ? Result.succeed(Object.freeze<Custom>({ type: "custom", wireType: String(raw["type"]), raw, value }))
         : Result.fail({ path: "", reason: "expected an object" })
     ),

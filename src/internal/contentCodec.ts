@@ -18,7 +18,7 @@ import { defineBytes } from "./bytes.ts"
 import * as Shape from "./contentShape.ts"
 import type { Custom, Unknown } from "./contentType.ts"
 import * as Fault from "./fault.ts"
-import type { Json, JsonObject } from "./json.ts"
+import { isJsonObject, type Json, type JsonObject } from "./json.ts"
 import * as Snapshot from "./snapshot.ts"
 
 /** Reads a registered type, or knows nothing of it. */
@@ -34,7 +34,7 @@ export const decode = (
   const jsonDepth = limits.jsonDepth + 2 * limits.blockDepth
   return Snapshot.take(input, { ...limits, jsonDepth }).pipe(
     Result.flatMap((raw) => read(raw, "", { depth: limits.blockDepth, lookup })),
-    Result.mapError((fault) => new BlockValidationError({ path: fault.path, reason: fault.reason }))
+    Result.mapError((fault) => new BlockValidationError(fault))
   )
 }
 
@@ -92,7 +92,7 @@ interface Reading {
 }
 
 const read = (raw: Json, path: string, reading: Reading): Decoded => {
-  if (!isObject(raw)) return fault(path, "expected an object")
+  if (!isJsonObject(raw)) return fault(path, "expected an object")
   if (reading.depth < 0) return fault(path, "contents nest too deeply")
   const type = Object.hasOwn(raw, "type") ? raw["type"] : undefined
   if (typeof type !== "string" || type === "") return fault(`${path}/type`, "expected a non-empty string")
@@ -154,10 +154,6 @@ const fault = (path: string, reason: string): Result.Result<never, Fault.Fault> 
 const within =
   (path: string) =>
   (inner: Fault.Fault): Fault.Fault => ({ ...inner, path: path + inner.path })
-
-/** Is this a JSON object? */
-export const isObject = (json: Json): json is JsonObject =>
-  typeof json === "object" && json !== null && !Array.isArray(json)
 
 // Contents hold JSON, bytes and contents, and nothing else: their constructors and the decoder saw to it.
 const isJson = (value: unknown): value is Json => value !== undefined && typeof value !== "function"

@@ -11,7 +11,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as Fault from "./fault.ts"
-import type { JsonObject } from "./json.ts"
+import { isJsonObject, type JsonObject } from "./json.ts"
 
 /** One known type. */
 export interface Shape {
@@ -107,10 +107,7 @@ const withDefault = <S extends Schema.Constraint>(schema: S, value: S["Encoded"]
   Schema.withDecodingDefaultKey<S>(Effect.succeed(value))(schema)
 
 // What is read here is JSON already: the codec takes a snapshot first.
-const JsonObjectShape = /*#__PURE__*/ Schema.declare(
-  (value): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value),
-  { expected: "an object" }
-)
+const JsonObjectShape = /*#__PURE__*/ Schema.declare(isJsonObject, { expected: "an object" })
 
 // Base64 that would be written back as it was read: padded, without line breaks, unused bits zero.
 const isCanonical = (text: string): boolean =>

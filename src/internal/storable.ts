@@ -65,8 +65,7 @@ export const Json: Schema.Codec<json.Json> = /*#__PURE__*/ Schema.declare(
 
 /** A JSON object. */
 export const JsonObject: Schema.Codec<json.JsonObject> = /*#__PURE__*/ Schema.declare(
-  (value): value is json.JsonObject =>
-    typeof value === "object" && !Array.isArray(value) && value !== null && grade(value) > 0,
+  (value): value is json.JsonObject => json.isJsonObject(value) && grade(value) > 0,
   { expected: "a JSON object" }
 )
 
