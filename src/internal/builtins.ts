@@ -12,6 +12,7 @@ import * as Calls from "../Call.ts"
 import * as InstructionBuilder from "../InstructionBuilder.ts"
 import * as Plan from "../Plan.ts"
 import type { Turn } from "../RunState.ts"
+import * as SkillRegistry from "../SkillRegistry.ts"
 import type { Run } from "./run.ts"
 import { visibleProtocols, visibleSkills } from "./view.ts"
 
@@ -27,9 +28,7 @@ export interface Answer {
 export const builtin = (run: Run, call: Call): Effect.Effect<Answer> => {
   switch (call.toolName) {
     case "/skills":
-      return Effect.map(visibleSkills(run), (skills) => ({
-        text: skills.length === 0 ? "No skills available." : skills.map((skill) => skill.listing).join("\n")
-      }))
+      return Effect.map(visibleSkills(run), (skills) => ({ text: SkillRegistry.listing(skills) }))
     case "/protocols":
       return Effect.map(visibleProtocols(run), (protocols) => ({
         text: JSON.stringify(protocols.map(({ documentation, name }) => ({ name, documentation })))
