@@ -27,6 +27,7 @@ import {
   ToolNotFound
 } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
+import * as Messages from "../Message.ts"
 import type { ToolEffect, ToolRun } from "../Middleware.ts"
 import type { AnyProtocol, SkillRequest } from "../Protocol.ts"
 import type { Redactor } from "../Redaction.ts"
@@ -79,7 +80,8 @@ export const effectsOf = (run: Pick<Run, "skills" | "protocols">, call: Call): E
 }
 
 const perform = (run: Run, call: Call): Effect.Effect<CallResult> => {
-  if (call.fault !== undefined) return Effect.sync(() => faulty(run, call, call.fault))
+  const { fault } = call
+  if (fault !== undefined) return Effect.sync(() => faulty(run, call, fault))
   switch (call.kind) {
     case "builtin":
       return Effect.map(builtin(run, call), (answer) => {
@@ -114,11 +116,7 @@ const traced = <A, E, R>(
 const shown = ({ redactor }: Run, value: unknown): unknown =>
   redactor === undefined ? value : plain(value, redactor.text)
 
-const faulty = (
-  run: Run,
-  call: Call,
-  fault: CallError = Calls.error("Fault", "the call cannot be run")
-): CallResult => {
+const faulty = (run: Run, call: Call, fault: CallError): CallResult => {
   const error = call.toolName === null ? "no skill name in command block" : fault.message
   tell(run, { type: "skill_error", skill: call.toolName, callId: call.toolCallId, error })
   return Calls.failed(call, fault)
@@ -309,14 +307,9 @@ const protocolFailed = (run: Run, call: Call, error: CallError, durationMs?: num
 
 /** What only looks like a message is an answer: a journal that held it could not be read again. */
 const isWholeMessage = (value: unknown): value is Message =>
-  typeof value === "object" &&
-  value !== null &&
-  "role" in value &&
-  (value.role === "user" || value.role === "assistant" || value.role === "system" || value.role === "tool") &&
-  "content" in value &&
-  Array.isArray(value.content) &&
+  Messages.isMessage(value) &&
   value.content.every(isWhole) &&
-  (!("name" in value) || value.name === undefined || typeof value.name === "string") &&
-  (!("metadata" in value) || value.metadata === undefined || isJson(value.metadata))
+  (value.name === undefined || typeof value.name === "string") &&
+  (value.metadata === undefined || isJson(value.metadata))
 
 const isJson = (value: unknown): boolean => isJsonObject(value) && Result.isSuccess(Contents.json(value))
