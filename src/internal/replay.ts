@@ -31,6 +31,7 @@ import type { ErrorInfo, RunRecord, RunState } from "../RunState.ts"
 import { advance } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
 import type { StreamPart } from "../StreamPart.ts"
+import * as StreamParts from "../StreamPart.ts"
 import * as Begin from "./begin.ts"
 import { summaryIn } from "./compaction.ts"
 import { drive, type Machine, World } from "./machine.ts"
@@ -340,17 +341,15 @@ const partsOf = (event: Extract<PhaseEvent, { type: "model_completed" }>): Reado
   const { usage } = event
   return [
     ...event.message.content.flatMap((part, index) => partsOfContent(part, String(index), provider, faulty)),
-    {
-      type: "finish",
-      reason: event.finishReason,
-      usage:
-        usage === null
-          ? { inputTokens: {}, outputTokens: {} }
-          : {
-              inputTokens: { total: usage.inputTokens, cacheRead: usage.cachedTokens },
-              outputTokens: { total: usage.outputTokens, reasoning: usage.reasoningTokens }
-            }
-    }
+    StreamParts.finish(
+      event.finishReason,
+      usage === null
+        ? StreamParts.unreported
+        : {
+            inputTokens: { total: usage.inputTokens, cacheRead: usage.cachedTokens },
+            outputTokens: { total: usage.outputTokens, reasoning: usage.reasoningTokens }
+          }
+    )
   ]
 }
 
@@ -367,14 +366,16 @@ const partsOfContent = (
         { type: "text-delta", id, delta: part.text },
         { type: "text-end", id }
       ]
-    case "thinking": {
-      const signature = "signature" in part && part.signature !== undefined ? { [provider]: part.signature } : undefined
+    case "thinking":
       return [
         { type: "reasoning-start", id },
         { type: "reasoning-delta", id, delta: part.content },
-        { type: "reasoning-end", id, ...(signature === undefined ? {} : { metadata: signature }) }
+        {
+          type: "reasoning-end",
+          id,
+          ...(part.signature === undefined ? {} : { metadata: { [provider]: part.signature } })
+        }
       ]
-    }
     case "tool_use":
       // Arguments that were no object are kept as none: they are faulty again.
       return [
