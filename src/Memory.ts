@@ -146,17 +146,18 @@ export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.gen(functio
   const kept = new Map<string, Kept>()
   const keys = new Map<string, string>()
 
-  const known = (key: string | undefined): MemoryEntry | undefined => kept.get(keys.get(key ?? "") ?? "")?.entry
+  const known = (key: string | undefined): MemoryEntry | undefined =>
+    key === undefined ? undefined : kept.get(keys.get(key) ?? "")?.entry
 
   const store = Effect.fnUntraced(function* (memory: NewMemory) {
     const { content, key, metadata = {} } = memory
     yield* admit(memory)
-    const before = key === undefined ? undefined : known(key)
+    const before = known(key)
     if (before !== undefined) return before
     const vector = yield* embed(content)
     const entry = yield* entryOf(content, metadata)
     // Another may have stored under this key while the text was embedded.
-    const meanwhile = key === undefined ? undefined : known(key)
+    const meanwhile = known(key)
     if (meanwhile !== undefined) return meanwhile
     kept.set(entry.id, { entry, key, words: new Set(wordsOf(content)), vector })
     if (key !== undefined) keys.set(key, entry.id)
