@@ -192,16 +192,18 @@ export const unanswered = (said: Message, told: ReadonlyArray<Message>): Readonl
 /**
  * A message by which the kernel corrects the model (BP-41, BP-43).
  *
+ * The text stands in its block as it is, since it may show blocks on purpose: escape what it quotes.
+ *
  * @category constructors
  * @since 0.1.0
  */
 export const corrective = (text: string): Message => ({
   role: "user",
-  content: [Contents.text(`<block type="error">${text}</block>`)]
+  content: [Contents.text(frame("error", null, text))]
 })
 
 /**
- * The text of a result as one string: its text parts, or its error.
+ * The text of a result as one string: its parts in their text form, media left out, or its error.
  *
  * @category getters
  * @since 0.1.0
@@ -212,8 +214,7 @@ export const textOf = (result: CallResult): string =>
 const textOfParts = (parts: ReadonlyArray<Content>): string => {
   if (parts.length === 1 && parts[0]?.type === "text") return parts[0].text
   let text = ""
-  for (const part of parts)
-    if (!Contents.isMedia(part)) text += part.type === "text" ? part.text : Contents.toText(part)
+  for (const part of parts) if (!Contents.isMedia(part)) text += Contents.toText(part)
   return text
 }
 
