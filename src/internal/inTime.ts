@@ -6,25 +6,25 @@
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 
-/** Waits so long for work. It has a fiber of its own, for one that cannot be interrupted is left behind. */
+/**
+ * Waits so long for work. It has a fiber of its own, which can be interrupted wherever this is run: one that cannot be
+ * all the same is left behind.
+ */
 export const inTime = <A, E, B, E2>(
   work: Effect.Effect<A, E>,
   limitMs: number,
   orElse: () => Effect.Effect<B, E2>
 ): Effect.Effect<A | B, E | E2> =>
-  Effect.flatMap(
-    Effect.forkDetach(Effect.interruptible(work), { startImmediately: true }),
-    (fiber): Effect.Effect<A | B, E | E2> => {
-      // Most is done by now: a clock is set only for what is not.
-      const exit = fiber.pollUnsafe()
-      if (exit !== undefined) return exit
-      const leave = Effect.sync(() => fiber.interruptUnsafe())
-      return Effect.timeoutOrElse(
-        Effect.onInterrupt(Fiber.join(fiber), () => leave),
-        {
-          duration: limitMs,
-          orElse
-        }
-      )
-    }
-  )
+  Effect.flatMap(Effect.forkDetach(work, { startImmediately: true }), (fiber): Effect.Effect<A | B, E | E2> => {
+    // Most is done by now: a clock is set only for what is not.
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) return exit
+    const leave = Effect.sync(() => fiber.interruptUnsafe())
+    return Effect.timeoutOrElse(
+      Effect.onInterrupt(Fiber.join(fiber), () => leave),
+      {
+        duration: limitMs,
+        orElse
+      }
+    )
+  })

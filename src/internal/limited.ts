@@ -31,7 +31,7 @@ export const limited = <A, E>(
   effect: Effect.Effect<A, E>
 ): Effect.Effect<Exit.Exit<A, E | TimedOut>> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(Effect.forkDetach(restoreIn(effect), { startImmediately: true }), (fiber) => {
+    Effect.flatMap(Effect.forkDetach(effect, { startImmediately: true }), (fiber) => {
       const done = fiber.pollUnsafe()
       if (done !== undefined) return Effect.succeed(done)
       const stop = Effect.flatMap(
@@ -52,5 +52,3 @@ export const limited = <A, E>(
       )
     })
   )
-
-const restoreIn = Effect.interruptible
