@@ -10,7 +10,7 @@
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
-import { type Node, parse, parseGlob, type Range } from "./patternSyntax.ts"
+import { type Node, parse, parseGlob, type Range, words } from "./patternSyntax.ts"
 
 /** Tells whether a text matches. */
 export type Matcher = (text: string) => boolean
@@ -115,13 +115,6 @@ interface Alphabet {
   readonly isWord: (index: number) => boolean
 }
 
-const wordRanges: ReadonlyArray<Range> = [
-  [0x30, 0x39],
-  [0x41, 0x5a],
-  [0x5f, 0x5f],
-  [0x61, 0x7a]
-]
-
 const alphabetOf = (node: Node): Alphabet => {
   const cuts = new Set<number>([0])
   const cut = (ranges: ReadonlyArray<Range>) => {
@@ -130,15 +123,15 @@ const alphabetOf = (node: Node): Alphabet => {
       cuts.add(to + 1)
     }
   }
-  let words = false
+  let asksForWords = false
   const visit = (node: Node): void => {
     if (node.kind === "chars") cut(node.ranges)
-    else if (node.kind === "assert") words ||= node.what === "word" || node.what === "inside"
+    else if (node.kind === "assert") asksForWords ||= node.what === "word" || node.what === "inside"
     else if (node.kind === "repeat") visit(node.item)
     else node.items.forEach(visit)
   }
   visit(node)
-  if (words) cut(wordRanges)
+  if (asksForWords) cut(words)
   const starts = [...cuts].filter((start) => start <= 0xffff).toSorted((a, b) => a - b)
   // Where each class begins; the classes are the stretches between the cuts.
   const table = new Uint16Array(128)
@@ -158,7 +151,7 @@ const alphabetOf = (node: Node): Alphabet => {
     classOf: (code) => (code < 128 ? (table[code] ?? 0) : find(code)),
     classesOf: (ranges) =>
       new Set(starts.flatMap((start, index) => (ranges.some(([a, b]) => a <= start && start <= b) ? [index] : []))),
-    isWord: (index) => wordRanges.some(([a, b]) => a <= (starts[index] ?? 0) && (starts[index] ?? 0) <= b)
+    isWord: (index) => words.some(([a, b]) => a <= (starts[index] ?? 0) && (starts[index] ?? 0) <= b)
   }
 }
 

@@ -46,7 +46,8 @@ const except = (ranges: ReadonlyArray<Range>): ReadonlyArray<Range> => {
 }
 
 const digits: ReadonlyArray<Range> = [[0x30, 0x39]]
-const words: ReadonlyArray<Range> = [
+/** Letters, digits and `_`: what a word is made of. */
+export const words: ReadonlyArray<Range> = [
   [0x30, 0x39],
   [0x41, 0x5a],
   [0x5f, 0x5f],
