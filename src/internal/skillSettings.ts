@@ -12,6 +12,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { CredentialMissing, SkillSettingInvalid } from "../KernelError.ts"
+import { isRecord, own } from "./untrusted.ts"
 
 /** What a configuration key can hold. */
 export type SettingValue = string | number | boolean | null
@@ -51,7 +52,7 @@ export interface Settings {
 export type SettingRecord<A> = { readonly [key: string]: A | { readonly [key: string]: A } }
 
 /** The environment variable of a key: `KERNAI_SKILL_<SKILL>_<KEY>`, with `_` for what a shell cannot name. */
-export const variable = (skill: string, key: string): string =>
+const variable = (skill: string, key: string): string =>
   `KERNAI_SKILL_${skill}_${key}`.toUpperCase().replace(/[^A-Z0-9_]/g, "_")
 
 // The text as it stands: a `Config` would bring its decoders into every bundle, for nothing to decode.
@@ -81,12 +82,10 @@ export const ConfigResolver: Context.Reference<ConfigResolver> = /*#__PURE__*/ C
 
 /** Looks a key up among given values: under the skill first, then flat. */
 export const lookUp = <A>(values: SettingRecord<A>, isValue: (value: unknown) => value is A) => {
-  const own = (record: { readonly [key: string]: unknown }, key: string): unknown =>
-    Object.hasOwn(record, key) ? record[key] : undefined
   return (skill: string, key: string): A | null => {
     const group = own(values, skill)
-    if (typeof group === "object" && group !== null && !isValue(group)) {
-      const nested = own({ ...group }, key)
+    if (isRecord(group) && !isValue(group)) {
+      const nested = own(group, key)
       if (isValue(nested)) return nested
     }
     const flat = own(values, key)
