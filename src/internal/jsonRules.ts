@@ -198,14 +198,14 @@ class SchemaRules {
     const comma = sequence(text(","), space)
     const other = others.length === 0 ? never : this.#rules.add(`${name}-member`, choice(...others))
     const min = Math.max((count(schema, "minProperties") ?? 0) - declared.length, 0)
-    const rest = repeat(sequence(comma, other), within(Math.max(min, 0)), undefined)
+    const rest = repeat(sequence(comma, other), within(min))
     let later: Node = other === never ? empty : rest
     let begin: Node =
       other === never
         ? empty
         : min > 0
-          ? sequence(other, repeat(sequence(comma, other), within(min - 1), undefined))
-          : optional(sequence(other, repeat(sequence(comma, other), 0, undefined)))
+          ? sequence(other, repeat(sequence(comma, other), within(min - 1)))
+          : optional(sequence(other, repeat(sequence(comma, other), 0)))
     // From the end, each member twice: as the first one written, and behind another.
     for (let index = declared.length - 1; index >= 0; index--) {
       const [key, part] = declared[index] ?? ["", {}]

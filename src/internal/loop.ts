@@ -114,7 +114,7 @@ const failed = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, error: Error
 })
 
 /** A failure as the journal keeps it; a bug keeps its stack for the log. */
-export const infoOf = (error: KernelError | undefined, cause: Cause.Cause<unknown>): ErrorInfo => {
+const infoOf = (error: KernelError | undefined, cause: Cause.Cause<unknown>): ErrorInfo => {
   if (error === undefined) {
     const defect = cause.reasons.find(Cause.isDieReason)?.defect
     return { tag: "Defect", message: redact(defect instanceof Error ? defect.message : String(defect)) }

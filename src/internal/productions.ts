@@ -68,10 +68,6 @@ export const optional = (item: Node): Node => repeat(item, 0, 1)
 export const chars = (...ranges: ReadonlyArray<Range>): Node =>
   ranges.length === 0 ? never : { kind: "chars", ranges: merged(ranges) }
 
-/** Every character of a text, as a set. */
-export const oneOf = (letters: string): Node =>
-  chars(...Array.from(letters, (letter): Range => [letter.codePointAt(0) ?? 0, letter.codePointAt(0) ?? 0]))
-
 /** Every scalar value that is in none of the ranges. */
 export const except = (...ranges: ReadonlyArray<Range>): ReadonlyArray<Range> => {
   const rest: Array<Range> = []

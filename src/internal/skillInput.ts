@@ -25,7 +25,7 @@ import { parseJson, strip } from "./untrusted.ts"
 import { visible } from "./visible.ts"
 
 /** The name of the only input of a skill whose schema is no object, and of text nobody claimed (BP-68). */
-export const fallback = "input"
+const fallback = "input"
 
 /** How a skill's input looks from outside. */
 export interface Input {

@@ -238,7 +238,7 @@ const approved = (name: string, listing: Listing): Effect.Effect<Listing, SkillP
 // ---------------------------------------------------------------- files
 
 /** Why a path is refused as text, if it is (AC-17). */
-export const refusal = (path: string): string | undefined => {
+const refusal = (path: string): string | undefined => {
   const segments = path.split("/", 9)
   const [top] = segments
   if (!tops.some((known) => known === top)) return `it is not under ${tops.join("/, ")}/`

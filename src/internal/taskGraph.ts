@@ -80,8 +80,7 @@ export const circle = (graph: TaskGraph): ReadonlyArray<number> => {
 }
 
 /** The list of one task. */
-export const list = ({ starts, positions }: Links, of: number): Int32Array =>
-  positions.subarray(starts[of], starts[of + 1])
+const list = ({ starts, positions }: Links, of: number): Int32Array => positions.subarray(starts[of], starts[of + 1])
 
 // Positions index arrays made for them, so every `!` states what holds by construction.
 
