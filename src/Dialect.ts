@@ -9,6 +9,7 @@
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
+import type { DialectName } from "./Agent.ts"
 import type { Block } from "./Block.ts"
 import * as Blocks from "./Block.ts"
 import type * as BlockParser from "./BlockParser.ts"
@@ -80,7 +81,7 @@ export interface Listener {
  * @since 0.1.0
  */
 export interface Dialect {
-  readonly name: "blocks" | "tools"
+  readonly name: DialectName
   /** Whether callables are sent to the provider as native tools. */
   readonly native: boolean
   readonly reader: (
@@ -139,7 +140,7 @@ export const markups: ReadonlyArray<Markups.Markup> = ["tool_call", "function", 
  * @category dialects
  * @since 0.1.0
  */
-export const of = (name: "blocks" | "tools", markups: ReadonlyArray<Markups.Markup> = none): Dialect => {
+export const of = (name: DialectName, markups: ReadonlyArray<Markups.Markup> = none): Dialect => {
   const dialect = name === "tools" ? tools : blocks
   if (markups.length === 0) return dialect
   return {

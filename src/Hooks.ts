@@ -17,7 +17,7 @@ import type { Call, CallError, CallResult } from "./Call.ts"
 import type { Content } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import type { Generation } from "./Generation.ts"
-import { closeOver } from "./internal/closeOver.ts"
+import { closeOver, type Needs } from "./internal/closeOver.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
 import type { ErrorInfo, RunSource, RunState, Turn } from "./RunState.ts"
 import type { Message } from "./Message.ts"
@@ -196,8 +196,6 @@ export const Hooks: Context.Reference<Hooks> = /*#__PURE__*/ Context.Reference<H
  * @since 0.1.0
  */
 export type Services<H> = { readonly [K in keyof H]-?: Needs<H[K]> }[keyof H]
-
-type Needs<F> = F extends (...args: never) => Effect.Effect<infer _A, infer _E, infer R> ? R : never
 
 /**
  * Closes hooks over the services they need. Any failure of a hook fails the run where it stands; that of an observer,

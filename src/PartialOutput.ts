@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import * as Stream from "effect/Stream"
+import type { DialectName } from "./Agent.ts"
 import { isJsonObject, type Json } from "./internal/json.ts"
 import { PartialJson } from "./internal/partialJson.ts"
 import type { RunEvent } from "./RunEvent.ts"
@@ -30,7 +31,7 @@ export interface PartialOutput {
  * @since 0.1.0
  */
 export const make = (): PartialOutput => {
-  let dialect: "blocks" | "tools" = "blocks"
+  let dialect: DialectName = "blocks"
   let json: PartialJson | undefined
   let isText = false
   const told = (value: Json | undefined) => (isText && dialect === "blocks" ? outside(value) : value)

@@ -18,6 +18,7 @@ import { closeOver } from "./internal/closeOver.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
 import { compile } from "./internal/rules.ts"
 import { ConfigInvalid } from "./KernelError.ts"
+import type { Effects } from "./Skill.ts"
 
 export {
   /**
@@ -87,7 +88,7 @@ export interface PolicyCall extends PolicyScope {
   readonly kind: CallKind
   readonly arguments: Json
   /** The skill's own word about its effects; `write` when unknown. */
-  readonly effects: "read" | "idempotent" | "write"
+  readonly effects: Effects
 }
 
 /**
@@ -144,7 +145,7 @@ export interface Rules {
    * What happens to calls no rule is about: `allow`, unless said. `effects` lets
    * reading calls run and asks about all others; a record says it word by word, `allow` where it is silent.
    */
-  readonly default?: Verdict | "effects" | { readonly [Effects in PolicyCall["effects"]]?: Verdict }
+  readonly default?: Verdict | "effects" | { readonly [E in Effects]?: Verdict }
   /** Globs of names that are not shown, and denied when guessed (AC-18). */
   readonly hide?: ReadonlyArray<string>
 }

@@ -14,7 +14,7 @@ import * as Layer from "effect/Layer"
 import type { Agent } from "./Agent.ts"
 import type { Generation } from "./Generation.ts"
 import type * as InstructionBuilder from "./InstructionBuilder.ts"
-import { closeOver } from "./internal/closeOver.ts"
+import { closeOver, type Needs } from "./internal/closeOver.ts"
 import type { JsonObject } from "./internal/json.ts"
 import { summarize } from "./internal/summary.ts"
 import { breakpoints, compacted, fitted } from "./internal/window.ts"
@@ -303,8 +303,6 @@ export type Services<O> =
   | (O extends { readonly template: infer F } ? Needs<F> : never)
   | (O extends { readonly sections: ReadonlyArray<infer F> } ? Needs<F> : never)
   | (O extends { readonly compaction: { readonly summarize: infer F } } ? Needs<F> : never)
-
-type Needs<F> = F extends (...args: never) => Effect.Effect<infer _A, infer _E, infer R> ? R : never
 
 /**
  * A pipeline of parts: the rendered instructions, the rules, the sections, and

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+import type { DialectName } from "./Agent.ts"
 import type { Call, CallResult } from "./Call.ts"
 import * as Fold from "./internal/advance.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
@@ -187,7 +188,7 @@ export interface Turn {
   readonly args?: ModelArgs
   /** The conversation before this turn's prompt was prepared, while it may still be prepared again (DR-19). */
   readonly before?: { readonly prompt: ReadonlyArray<Message>; readonly system: string | null }
-  readonly dialect: "blocks" | "tools"
+  readonly dialect: DialectName
   readonly tools: ReadonlyArray<string>
   readonly message?: Message
   readonly usage: Usage.Usage | null

@@ -18,6 +18,7 @@ import { plain } from "./internal/plain.ts"
 import type { Attributes } from "./internal/span.ts"
 import { measured } from "./internal/span.ts"
 import type { Message } from "./Message.ts"
+import type { Effects } from "./Skill.ts"
 import type { FinishReason } from "./StreamPart.ts"
 import type { Usage } from "./Usage.ts"
 
@@ -96,7 +97,7 @@ export interface ToolFacts {
   readonly name: string
   readonly kind: CallKind
   readonly callId: string
-  readonly effects?: "read" | "idempotent" | "write"
+  readonly effects?: Effects
   /** Asked only when contents are captured. */
   readonly input?: () => unknown
 }

@@ -6,6 +6,9 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 
+/** The services a function of an effect needs. */
+export type Needs<F> = F extends (...args: never) => Effect.Effect<infer _A, infer _E, infer R> ? R : never
+
 /**
  * Provides captured services; what the running fiber has itself wins, so spans,
  * clock, loggers and references stay the run's.

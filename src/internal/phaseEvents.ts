@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type { DialectName } from "../Agent.ts"
 import type { Call, CallResult } from "../Call.ts"
 import type { Message } from "../Message.ts"
 import type {
@@ -78,7 +79,7 @@ export interface TurnStarted extends Phase<"turn_started"> {
  */
 export interface TurnPrepared extends Phase<"turn_prepared"> {
   readonly model: string
-  readonly dialect: "blocks" | "tools"
+  readonly dialect: DialectName
   readonly prompt: PromptDelta
   readonly tools: ReadonlyArray<string>
   /** What differs from the agent's own model and generation for this turn. */

@@ -10,6 +10,7 @@
 import * as Result from "effect/Result"
 import { ConfigInvalid } from "../KernelError.ts"
 import type { Decision, PolicyCall, PolicyShape, Rule, Rules, Verdict } from "../Policy.ts"
+import type { Effects } from "../Skill.ts"
 import type { Json } from "./json.ts"
 import { isJsonObject } from "./json.ts"
 import * as Pattern from "./pattern.ts"
@@ -90,7 +91,7 @@ const named = <A>(path: string, result: Result.Result<A, string>): Result.Result
 
 // ---------------------------------------------------------------- deciding
 
-type Verdicts = { readonly [Effects in PolicyCall["effects"]]: Verdict }
+type Verdicts = { readonly [E in Effects]: Verdict }
 
 const defaults = (word: NonNullable<Rules["default"]>): Verdicts => {
   if (typeof word !== "string") return { read: "allow", idempotent: "allow", write: "allow", ...word }
