@@ -24,7 +24,7 @@ import type { Agent } from "./Agent.ts"
 import * as Histories from "./ChatHistory.ts"
 import type { Content, MediaContent } from "./Content.ts"
 import * as Contents from "./Content.ts"
-import { newRunId } from "./internal/ground.ts"
+import { newRunId, reference, service } from "./internal/ground.ts"
 import { listOf } from "./internal/host.ts"
 import { partsOf } from "./internal/kernelParts.ts"
 import { type Lasting, mediumOf, roomBefore, shelved, withMedia, withSource } from "./internal/medium.ts"
@@ -326,16 +326,9 @@ const limited = <A, E, R>(kernel: Kernel["Service"], effect: Effect.Effect<A, E,
 const pipelineOf = (kernel: Kernel["Service"]): Effect.Effect<PromptPipeline.PromptPipelineShape | undefined> =>
   Effect.gen(function* () {
     const here = yield* Effect.context<never>()
-    const built = partsOf(kernel)
-    const memory = Option.orElse(Context.getOption(here, Memory.Memory), () =>
-      built === undefined ? Option.none() : Context.getOption(built, Memory.Memory)
-    )
-    const own = here.mapUnsafe.has(PromptPipeline.PromptPipeline.key) || built === undefined ? here : built
-    if (Option.isNone(memory) || Context.get(own, PromptPipeline.PromptPipeline) !== PromptPipeline.simple)
-      return undefined
-    return yield* Effect.provideService(
-      PromptPipeline.make({ sections: [Memory.section()] }),
-      Memory.Memory,
-      memory.value
-    )
+    const built = partsOf(kernel) ?? here
+    const memory = service(built, here, Memory.Memory)
+    const chosen = reference(built, here, PromptPipeline.PromptPipeline)
+    if (memory === undefined || chosen !== PromptPipeline.simple) return undefined
+    return yield* Effect.provideService(PromptPipeline.make({ sections: [Memory.section()] }), Memory.Memory, memory)
   })

@@ -180,7 +180,8 @@ const modelFor = (named: Model | string, provider: ProviderShape): Model => {
   return modelByName(provider.name, named.startsWith(own) ? named.slice(own.length) : named)
 }
 
-const service = <I, S>(
+/** A service of the running fiber, else of what the layer was built with. */
+export const service = <I, S>(
   built: Context.Context<never>,
   current: Context.Context<never>,
   key: Context.Key<I, S>
@@ -188,8 +189,11 @@ const service = <I, S>(
   Option.getOrUndefined(Option.orElse(Context.getOption(current, key), () => Context.getOption(built, key)))
 
 /** A reference as the running fiber has it, else as the layer was built with. */
-const reference = <A>(built: Context.Context<never>, current: Context.Context<never>, key: Context.Reference<A>): A =>
-  Context.get(current.mapUnsafe.has(key.key) ? current : built, key)
+export const reference = <A>(
+  built: Context.Context<never>,
+  current: Context.Context<never>,
+  key: Context.Reference<A>
+): A => Context.get(current.mapUnsafe.has(key.key) ? current : built, key)
 
 /** Everyone who hears of events: the same ones in the same order for all. */
 const listeners = (built: Context.Context<never>, current: Context.Context<never>, agent: string, sink: Sink) => {
