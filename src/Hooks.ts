@@ -3,10 +3,11 @@
  *
  * A hook sees the state at its phase and may answer with a change of the run's
  * context, a value the phase asks for, or a control: pause, finish, continue.
- * Hooks whose name ends in a finished effect run after its commit, so that no
- * hook can lose a result; the others gate their phase and are asked again after
- * a pause. Observers (`onStreamPart`, `onModelRestarted`, `onPause`) change
- * nothing.
+ * `onTurnPrepared`, `onToolCallsStarted` and `onToolCallStarted` are asked before
+ * the commit of their phase, and again after a pause; `onRunCompleted` and
+ * `onRunFailed` before the run ends. The others are asked after it, so that no
+ * hook can lose a result. Observers (`onStreamPart`, `onModelRestarted`,
+ * `onPause`) change nothing.
  *
  * @since 0.1.0
  */
@@ -98,27 +99,39 @@ type Observer<Args, E, R> = (args: HookArgs & Args) => Effect.Effect<void, E, R>
  * @since 0.1.0
  */
 export interface Given<out E, out R> {
+  /** The run is stored, and nothing was asked yet. */
   readonly onRunStarted?: Hook<object, never, E, R>
+  /** A turn is open, and its prompt not made yet. */
   readonly onTurnStarted?: Hook<object, never, E, R>
+  /** The prompt of the turn is made; the model is asked with the value instead, if there is one. */
   readonly onTurnPrepared?: Hook<{ readonly prepared: Prepared }, Prepared, E, R>
   /**
-   * Not asked again when the process dies before what it said is stored: the model is asked again, and
-   * `onModelRestarted` is told (DR-15). What must stop a run before its model after a crash, too, is said by
-   * `onTurnPrepared`.
+   * The model is about to be asked. The hook is not asked again when the process dies before what it said is stored: the
+   * model is asked again, and `onModelRestarted` is told (DR-15). What must stop a run before its model after a crash,
+   * too, is said by `onTurnPrepared`.
    */
   readonly onModelStarted?: Hook<object, never, E, R>
   /** Told in place of `onModelStarted` when a run goes on that stopped, or was cut off, as its model was asked. */
   readonly onModelRestarted?: Observer<object, E, R>
+  /** A part of the reply, as it comes in. */
   readonly onStreamPart?: (part: StreamPart) => Effect.Effect<void, E, R>
-  /** `raw` are the provider's parts of this reply; they are never stored (DR-27). */
+  /** The reply is stored. `raw` are the provider's parts of it; they are never stored (DR-27). */
   readonly onModelCompleted?: Hook<{ readonly raw: ReadonlyArray<StreamPart> }, never, E, R>
+  /** The calls of the reply, before their review; the value is these calls rewritten, some of them, or another order (DR-11). */
   readonly onToolCallsStarted?: Hook<{ readonly calls: ReadonlyArray<Call> }, ReadonlyArray<Call>, E, R>
+  /** One call at its review; none is run before all were reviewed (DR-11). See `rewrite` and `skip`. */
   readonly onToolCallStarted?: Hook<{ readonly call: Call }, Review, E, R>
+  /** A call was run and has its result. */
   readonly onToolCallCompleted?: Hook<{ readonly result: CallResult }, never, E, R>
+  /** Every call of the turn has its result. */
   readonly onToolCallsCompleted?: Hook<object, never, E, R>
+  /** The turn is over; `continue` asks for another one. */
   readonly onTurnCompleted?: Hook<object, never, E, R>
+  /** The run is about to end, and may only be paused before it does: then it ends when it is resumed (DR-10). */
   readonly onRunCompleted?: Hook<{ readonly source: RunSource; readonly reason: string | undefined }, never, E, R>
+  /** The run waits. */
   readonly onPause?: Observer<{ readonly reason: string; readonly metadata: Json }, E, R>
+  /** The run is about to fail; only its context can be changed. */
   readonly onRunFailed?: Hook<{ readonly error: ErrorInfo }, never, E, R>
 }
 
