@@ -120,11 +120,13 @@ type Result<Output, R> = Effect.Effect<RunResult<Output>, KernelError, R>
  * @since 0.1.0
  */
 export interface Shape {
+  /** A new run, told as it happens. */
   readonly stream: <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,
     input: Input,
     options?: RunOptions
   ) => Events<Output, S, R>
+  /** A new run, to its result. */
   readonly run: <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,
     input: Input,
@@ -136,11 +138,13 @@ export interface Shape {
     input: Input,
     options?: SubmitOptions
   ) => Effect.Effect<string, KernelError, R>
+  /** A stored run from where it stands, told as it happens. */
   readonly resumeStream: <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,
     runId: string,
     options?: ResumeOptions
   ) => Events<Output, S, R>
+  /** A stored run from where it stands, to its result. */
   readonly resume: <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,
     runId: string,

@@ -63,7 +63,7 @@ export interface Limits {
   readonly resultBytes: number
   /** Blocks dispatched from one reply. */
   readonly blocksPerReply: number
-  /** How deep contents may nest (CP-6). */
+  /** How deep blocks may nest in a reply (BP-26), and contents in each other (CP-6). */
   readonly blockDepth: number
   /** How deep any other JSON may nest. */
   readonly jsonDepth: number

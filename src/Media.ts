@@ -156,7 +156,7 @@ export const toJson = (media: Media): JsonObject => ({
 })
 
 /**
- * Tells a medium from any other value, contents among them.
+ * Tells a medium from any other value, contents among them, by its having a kind, a MIME type and a source.
  *
  * @category guards
  * @since 0.1.0

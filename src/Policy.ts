@@ -46,6 +46,7 @@ export type Decision =
  * @since 0.1.0
  */
 export const allowed: Decision = { _tag: "Allowed" }
+
 /**
  * The call does not run, and the model is told why.
  *
@@ -53,6 +54,7 @@ export const allowed: Decision = { _tag: "Allowed" }
  * @since 0.1.0
  */
 export const denied = (reason: string): Decision => ({ _tag: "Denied", reason })
+
 /**
  * The run pauses until a person answers (DR-22).
  *
@@ -193,7 +195,8 @@ const rank = { Allowed: 0, Confirm: 1, Denied: 2 }
 export const stricter = (a: Decision, b: Decision): Decision => (rank[b._tag] > rank[a._tag] ? b : a)
 
 /**
- * Asks both and takes the stricter answer.
+ * Both policies as one: what either hides is hidden, and of two decisions the stricter holds. The second is not asked
+ * about what the first denies.
  *
  * @category combinators
  * @since 0.1.0

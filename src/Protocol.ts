@@ -88,7 +88,7 @@ export const make = <A, E, R = never>(
   options: {
     readonly documentation?: string | null
     readonly effects?: Effects
-    /** Milliseconds one call may take. */
+    /** Milliseconds one call may take: `Limits.skillMs` unless told. */
     readonly timeLimit?: number
     readonly handle: (block: Block, scope: ProtocolScope) => Effect.Effect<A, E, R>
     readonly skillOf?: (block: Block) => SkillRequest | undefined

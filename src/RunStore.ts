@@ -146,11 +146,13 @@ export interface Shape {
   ) => Effect.Effect<void, ConcurrentAppendError | StoreError>
   /** The state at the last commit, if the run is known. */
   readonly load: (runId: string) => Effect.Effect<Option.Option<RunState>, StoreError>
+  /** What is told of a run without its journal, if the run is known. */
   readonly head: (runId: string) => Effect.Effect<Option.Option<RunHead>, StoreError>
   /** The records after `fromRevision`, in order. */
   readonly read: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
-  /** The records after `fromRevision`, then those to come: no gap, no repeat. Ends never. */
+  /** The records after `fromRevision`, then those to come: no gap, no repeat. It does not end by itself. */
   readonly tail: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
+  /** The runs that pass a filter, in its order: all of them, the newest first, without one. */
   readonly list: (filter?: RunFilter) => Effect.Effect<ReadonlyArray<RunHead>, StoreError>
   /** Takes or renews the lease of a run for its worker; fails while another's is live at `now`. */
   readonly acquire: (
@@ -220,7 +222,9 @@ export {
  * @since 0.1.0
  */
 export const prune = /*#__PURE__*/ Effect.fnUntraced(function* (options: {
+  /** Milliseconds since the epoch. */
   readonly updatedBefore: number
+  /** What counts as ended: `completed`, unless told. */
   readonly status?: ReadonlyArray<Status["type"]>
   /** Only trees whose root is of this agent. */
   readonly agent?: string

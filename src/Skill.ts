@@ -180,14 +180,20 @@ export declare namespace SkillTypes {
  */
 export interface Options {
   readonly description: string
+  /** `write` unless told. */
   readonly effects?: Effects
+  /** What is not told follows from `effects`; `openWorld` is true. */
   readonly annotations?: Partial<Annotations>
+  /** What the model must be able to take: nothing, unless told. */
   readonly requires?: ReadonlyArray<Capability>
   readonly produces?: ReadonlyArray<Kind>
+  /** What `SkillContext.config` may be asked for. */
   readonly config?: { readonly [key: string]: Settings.ConfigSpec }
+  /** What `SkillContext.credential` may be asked for. */
   readonly credentials?: { readonly [key: string]: Settings.CredentialSpec }
-  /** Milliseconds one call may take. */
+  /** Milliseconds one call may take: `Limits.skillMs` unless told. */
   readonly timeLimit?: number
+  /** `native` unless told. */
   readonly source?: Source
 }
 

@@ -1,5 +1,5 @@
 /**
- * Media as content, by their kind (CP-4).
+ * Media in messages: as content of their kind, from another source, and in the store of a run (CP-11).
  *
  * @since 0.1.0
  */

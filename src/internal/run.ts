@@ -121,7 +121,7 @@ export interface Run extends Ground {
   raw: ReadonlyArray<StreamPart>
   /** The stop a hook asked for while other calls were under way: the next commit keeps it. */
   deferred: Stop | undefined
-  /** The ids of calls of earlier turns: no later call is known by one of them. */
+  /** The ids of calls of earlier turns: no later call is known by one of them. */
   readonly used: UsedIds
   /** What waits for the next barrier. */
   outbox: Outbox
