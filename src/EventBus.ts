@@ -66,6 +66,7 @@ export interface Shape {
   /**
    * Follows a topic from the moment the stream is run until its scope closes. It does not end by itself.
    *
+   * There is something to hear of `TopicId.progress` and `TopicId.stream`, of other topics only the end of the bus.
    * Of more than `Limits.liveEvents` that wait, the oldest stream parts are dropped; phase events never are.
    */
   readonly subscribe: (topic: TopicId) => Stream.Stream<RunEvent>
@@ -108,9 +109,10 @@ export const agentIdOf = (name: string, namespace = "default"): AgentId =>
  * @since 0.1.0
  */
 export const make: Effect.Effect<Shape, never, Scope.Scope> = /*#__PURE__*/ Effect.gen(function* () {
-  const topics = new Map<string, Followers>()
-  const progress = followersOf(topics, "agent.progress")
-  const streams = followersOf(topics, "agent.stream")
+  const progress: Followers = new Map()
+  const streams: Followers = new Map()
+  // Nothing is published about other topics: who follows one hears the end.
+  const others: Followers = new Map()
   const handlers = new Map<string, Handler>()
   let isClosed = false
 
@@ -122,16 +124,17 @@ export const make: Effect.Effect<Shape, never, Scope.Scope> = /*#__PURE__*/ Effe
   }
 
   const subscribe = (topic: TopicId): Stream.Stream<RunEvent> => {
+    const followers = topic.type === "agent.progress" ? progress : topic.type === "agent.stream" ? streams : others
     const name = key(topic.namespace, topic.source)
     const subscription = Effect.flatMap(Limits.Limits, ({ liveEvents }) =>
       Effect.acquireRelease(
         Effect.sync(() => {
           const mailbox = Mailboxes.make<RunEvent>({ limit: liveEvents, keep: isKept })
           if (isClosed) mailbox.end()
-          else follow(followersOf(topics, topic.type), name, mailbox)
+          else follow(followers, name, mailbox)
           return mailbox
         }),
-        (mailbox) => Effect.sync(() => leave(followersOf(topics, topic.type), name, mailbox))
+        (mailbox) => Effect.sync(() => leave(followers, name, mailbox))
       )
     )
     return Stream.unwrap(Effect.map(subscription, (mailbox) => mailbox.stream))
@@ -164,7 +167,7 @@ export const make: Effect.Effect<Shape, never, Scope.Scope> = /*#__PURE__*/ Effe
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       isClosed = true
-      for (const followers of topics.values()) {
+      for (const followers of [progress, streams, others]) {
         for (const mailboxes of followers.values()) for (const mailbox of mailboxes) mailbox.end()
         followers.clear()
       }
@@ -185,14 +188,6 @@ export const layerMemory: Layer.Layer<EventBus> = /*#__PURE__*/ Layer.effect(Eve
 
 /** Who follows the topics of one type. */
 type Followers = Map<string, Set<Mailbox<RunEvent>>>
-
-const followersOf = (topics: Map<string, Followers>, type: string): Followers => {
-  const known = topics.get(type)
-  if (known !== undefined) return known
-  const followers: Followers = new Map()
-  topics.set(type, followers)
-  return followers
-}
 
 // No address segment holds a control character, so no two addresses share a key. The usual namespace costs no new string.
 const key = (namespace = "default", source: string): string =>
