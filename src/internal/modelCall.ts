@@ -20,7 +20,7 @@ import type { ModelCall, ModelStream } from "../Middleware.ts"
 import type { ReplyGrammar, Request, ToolDefinition } from "../Provider.ts"
 import type { Redactor } from "../Redaction.ts"
 import type { Turn } from "../RunState.ts"
-import type { StreamPart } from "../StreamPart.ts"
+import type { Finish, StreamPart } from "../StreamPart.ts"
 import * as Usage from "../Usage.ts"
 import { promptLog } from "./state.ts"
 import { tell } from "./commit.ts"
@@ -104,6 +104,10 @@ class Origin {
   }
 }
 
+/** What a reply used; null when it was cut, or its provider reported nothing. */
+export const usageOf = (finish: Finish | undefined): Usage.Usage | null =>
+  finish === undefined ? null : (Usage.fromAi(finish.usage) ?? null)
+
 /** The span of a model call, where somebody watches. */
 const traced = (
   run: Run,
@@ -127,7 +131,7 @@ const traced = (
   const started = now(run)
   return run.telemetry.chat(reading, facts, () => {
     const { content, finish } = reader.end()
-    const usage = finish === undefined ? null : (Usage.fromAi(finish.usage) ?? null)
+    const usage = usageOf(finish)
     const answered = heard.call.request.model
     return {
       usage,

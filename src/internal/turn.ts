@@ -24,7 +24,7 @@ import { commit, flush, isKept, tell } from "./commit.ts"
 import { goOn } from "./goOn.ts"
 import * as Guard from "./guard.ts"
 import { intent, type Intent, messageOf } from "./intent.ts"
-import { type Heard, hear } from "./modelCall.ts"
+import { type Heard, hear, usageOf } from "./modelCall.ts"
 import { commonPrefix } from "./prefix.ts"
 import { openTurn, type Run } from "./run.ts"
 import { ask, complete, hookArgs, obey, settle } from "./settle.ts"
@@ -190,7 +190,7 @@ const askWith = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): Ef
 /** Reads what the reply means and commits it. */
 const answer = (run: Run, heard: Heard): Effect.Effect<void, KernelError> => {
   const { call, reply } = heard
-  const usage = reply.finish === undefined ? null : (Usage.fromAi(reply.finish.usage) ?? null)
+  const usage = usageOf(reply.finish)
   const costUsd = Tree.costOf(usage, call.request.model.price)
   if (Tree.isBounded(run.tree))
     Tree.settle(run.tree, run.state.depth, { tokens: Usage.total(usage ?? Usage.zero), costUsd })
