@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import type * as Calls from "../Call.ts"
 import type { Generation } from "../Generation.ts"
-import type { Model, Price } from "../Model.ts"
+import { Capability, type Model, type Price } from "../Model.ts"
 import * as Plan from "../Plan.ts"
 import type * as Run from "../RunState.ts"
 import * as Usage from "../Usage.ts"
@@ -169,9 +169,7 @@ export const make = () => {
 
   const model = exactly<Model>()({
     id: Schema.String,
-    capabilities: Schema.Array(
-      Schema.Literals(["text", "vision", "audio_in", "video_in", "document_in", "image_gen", "audio_out"])
-    ),
+    capabilities: Schema.Array(Capability),
     provider: Schema.optionalKey(Schema.String),
     contextWindow: Schema.optionalKey(Schema.Finite),
     maxOutputTokens: Schema.optionalKey(Schema.Finite),

@@ -12,7 +12,7 @@
 import * as Schema from "effect/Schema"
 import type * as Calls from "../Call.ts"
 import type { Content } from "../Content.ts"
-import type { Message } from "../Message.ts"
+import { type Message, Role } from "../Message.ts"
 import type * as Events from "../RunEvent.ts"
 import type * as Run from "../RunState.ts"
 import { absent, exactly, type FieldsOf, type Takes } from "./runLeaves.ts"
@@ -76,7 +76,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
   const { answer, approval, call, callError, completing, dialect, errorInfo, finishReason, kind, modelArgs } = leaf
   const { forkedFrom, outcome, range, scope, source, status, stop, strings, usage } = leaf
   const message = exactly<Message>()({
-    role: Schema.Literals(["system", "user", "assistant", "tool"]),
+    role: Role,
     content: Schema.Array(content),
     name: Schema.optionalKey(Schema.String),
     metadata: Schema.optionalKey(Storable.JsonObject)
