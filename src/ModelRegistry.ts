@@ -127,17 +127,16 @@ export const layer = <R = never>(
     ModelRegistry,
     Effect.map(Effect.context<R>(), (context) => {
       const provide = closeOver(context)
-      const registered = new Map<string, Adapter<R>>()
-      for (const [key, adapter] of Object.entries(adapters)) registered.set(canonical(key), adapter)
+      const registered = new Map<string, { readonly adapter: Adapter<R>; readonly building: Semaphore.Semaphore }>()
+      for (const [key, adapter] of Object.entries(adapters)) {
+        registered.set(canonical(key), { adapter, building: Semaphore.makeUnsafe(1) })
+      }
       const keys = [...new Set([...known.keys(), ...registered.keys()])]
       const built = new Map<string, ProviderShape>()
-      const building = Semaphore.makeUnsafe(1)
 
-      const build = Effect.fnUntraced(function* (key: string) {
+      const build = Effect.fnUntraced(function* (key: string, adapter: Adapter<R>) {
         const ready = built.get(key)
         if (ready !== undefined) return ready
-        const adapter = registered.get(key)
-        if (adapter === undefined) return yield* missing(key, keys)
         const provider = "stream" in adapter ? adapter : yield* provide(adapter)
         built.set(key, provider)
         return provider
@@ -145,10 +144,14 @@ export const layer = <R = never>(
 
       // Those who ask for a provider at the same moment are given the same one: its limits are shared.
       const provider = (given: string) =>
-        Effect.suspend(() => {
+        Effect.suspend((): Effect.Effect<ProviderShape, UnsupportedProvider | ProviderUnavailable> => {
           const key = canonical(given)
           const ready = built.get(key)
-          return ready === undefined ? building.withPermits(1)(build(key)) : Effect.succeed(ready)
+          if (ready !== undefined) return Effect.succeed(ready)
+          const own = registered.get(key)
+          return own === undefined
+            ? Effect.fail(missing(key, keys))
+            : own.building.withPermits(1)(build(key, own.adapter))
         })
 
       const resolve = Effect.fnUntraced(function* (name: string) {

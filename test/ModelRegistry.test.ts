@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Result } from "effect"
+import { Context, Effect, Fiber, Layer, Result } from "effect"
+import { TestClock } from "effect/testing"
 import * as Model from "../src/Model.ts"
 import * as ModelRegistry from "../src/ModelRegistry.ts"
 import { ProviderUnavailable } from "../src/ModelRegistry.ts"
@@ -85,6 +86,22 @@ describe("ModelRegistry.layer", () => {
         resolved.map(({ provider }) => provider.name),
         ["mine 1", "mine 1", "mine 1"]
       )
+    })
+  )
+
+  it.effect("lets nobody wait for a provider of another key", () =>
+    Effect.gen(function* () {
+      const slow = Effect.as(Effect.sleep("1 minute"), MockProvider.named("slow"))
+      const quick = Effect.as(Effect.yieldNow, MockProvider.named("quick"))
+      yield* Effect.gen(function* () {
+        const waiting = yield* Effect.forkChild(resolve("slow/a"), { startImmediately: true })
+        const other = yield* Effect.forkChild(resolve("quick/a"), { startImmediately: true })
+        yield* TestClock.adjust("1 second")
+        assert.isUndefined(waiting.pollUnsafe())
+        assert.isDefined(other.pollUnsafe())
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual((yield* Fiber.join(waiting)).provider.name, "slow")
+      }).pipe(Effect.provide(ModelRegistry.layer({ slow, quick })))
     })
   )
 
