@@ -13,6 +13,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
+import { randomId } from "./internal/randomId.ts"
 import { InvalidAddress } from "./KernelError.ts"
 
 export {
@@ -56,8 +57,10 @@ export class AgentId
 
   /** A new address of a type, drawn from `Random`. */
   static readonly generate = (type: string, namespace?: string): Effect.Effect<AgentId, InvalidAddress> =>
-    Effect.flatMap(randomKey, (key) =>
-      Effect.fromResult(AgentId.of({ type, key, ...(namespace === undefined ? {} : { namespace }) }))
+    Effect.flatMap(Random.Random, (random) =>
+      Effect.fromResult(
+        AgentId.of({ type, key: randomId(random, 4), ...(namespace === undefined ? {} : { namespace }) })
+      )
     )
 
   /** Prints the address. */
@@ -188,8 +191,3 @@ function fromString<A extends { readonly toString: () => string }, E>(
     })
   )
 }
-
-const randomKey = Effect.map(
-  Effect.all(Array.from({ length: 4 }, () => Random.nextIntBetween(0, 0xffff_ffff))),
-  (words) => words.map((word) => word.toString(16).padStart(8, "0")).join("")
-)

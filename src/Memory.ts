@@ -18,6 +18,7 @@ import * as Schema from "effect/Schema"
 import { entities } from "./internal/entities.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
 import * as Memories from "./internal/memories.ts"
+import { randomId } from "./internal/randomId.ts"
 import * as Ranking from "./internal/ranking.ts"
 import { wordsOf } from "./internal/words.ts"
 import { LimitExceeded, StoreError } from "./KernelError.ts"
@@ -199,9 +200,8 @@ export const entryOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   content: string,
   metadata: JsonObject
 ): Effect.fn.Return<MemoryEntry> {
-  const random = yield* Random.Random
-  const part = () => (random.nextIntUnsafe() >>> 0).toString(16).padStart(8, "0")
-  return { id: `mem_${part()}${part()}`, content, metadata, createdAt: yield* Clock.currentTimeMillis }
+  const id = `mem_${randomId(yield* Random.Random, 2)}`
+  return { id, content, metadata, createdAt: yield* Clock.currentTimeMillis }
 })
 
 /**

@@ -28,6 +28,7 @@ import { isOverdue } from "./internal/deadline.ts"
 import { inTime } from "./internal/inTime.ts"
 import { offer } from "./internal/offer.ts"
 import { isPassing, patience, tasksOf } from "./internal/patience.ts"
+import { randomId } from "./internal/randomId.ts"
 import { Kernel, type ResumeOptions } from "./Kernel.ts"
 import { AgentCrashError, CancellationError, type KernelError } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
@@ -169,7 +170,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   const store = yield* RunStore
   const services = yield* Effect.context<R>()
   const { cleanUpMs } = yield* Limits
-  const workerId = options.workerId ?? `worker-${(yield* Random.nextInt) >>> 0}`
+  const workerId = options.workerId ?? `worker-${randomId(yield* Random.Random)}`
   const agents = new Map(options.agents.map((agent) => [agent.name, agent]))
   const leaseMs = Duration.toMillis(options.lease ?? "30 seconds")
   const orphanMs = Duration.toMillis(options.orphanAfter ?? "10 minutes")

@@ -36,6 +36,7 @@ import { Telemetry } from "../Telemetry.ts"
 import { spawn } from "./begin.ts"
 import { type Sink, silent } from "./host.ts"
 import type { CommonOptions } from "./options.ts"
+import { randomId } from "./randomId.ts"
 import { deep } from "./redact.ts"
 import type { AnyAgent, Ground } from "./run.ts"
 import * as Tree from "./tree.ts"
@@ -85,7 +86,7 @@ export const onGround = <Output, S extends AnySkill<unknown>, R, A>(
         clock: Context.get(current, Clock.Clock),
         holder,
         // Two lives of a run must never write the same record, not even by one worker at one instant (R-5, R-6).
-        workerId: `${holder}#${hex(random)}`,
+        workerId: `${holder}#${randomId(random)}`,
         allowed: options.allowedSkills,
         parts: options.parts ?? false,
         tree: Tree.make(agent.budget, agent.spawn ?? spawnDefaults, Tree.spentOf(state)),
@@ -218,6 +219,4 @@ const cleaned = (sink: EventSink, redactor: Redactor | undefined): EventSink =>
   redactor === undefined ? sink : { record: (event) => sink.record(deep(event, redactor.text)) }
 
 /** The id of a run that was given none. */
-export const newRunId = (random: Random.Random): string => `run_${hex(random)}${hex(random)}${hex(random)}`
-
-const hex = (random: Random.Random): string => (random.nextIntUnsafe() >>> 0).toString(16).padStart(8, "0")
+export const newRunId = (random: Random.Random): string => `run_${randomId(random, 3)}`

@@ -16,6 +16,7 @@ import { advance } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import { type CommitError, patiently } from "./commit.ts"
 import type { AnswerOptions } from "./options.ts"
+import { randomId } from "./randomId.ts"
 import type { Ground } from "./run.ts"
 import { stored, storedAt, storedTasks } from "./stored.ts"
 import { unanswered } from "./turnFold.ts"
@@ -55,7 +56,7 @@ export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   options: AnswerOptions
 ): Effect.fn.Return<void, ApprovalNotFound | CommitError | RunBusy | RunNotFound> {
   const now = yield* Clock.currentTimeMillis
-  const workerId = `${options.workerId ?? "local"}#${yield* Random.nextInt}`
+  const workerId = `${options.workerId ?? "local"}#${randomId(yield* Random.Random)}`
   const writer: Writer = { store, limits: yield* Limits, workerId, now }
   const root = yield* storedAt(store, runId, options.revision)
   const tree = yield* treeOf(store, root)

@@ -1,0 +1,10 @@
+/**
+ * Ids drawn from `Random`, so that tests repeat them.
+ *
+ * @since 0.1.0
+ */
+import type * as Random from "effect/Random"
+
+/** So many times 32 random bits, in hexadecimal. */
+export const randomId = (random: Random.Random, words = 1): string =>
+  Array.from({ length: words }, () => (random.nextIntUnsafe() >>> 0).toString(16).padStart(8, "0")).join("")
