@@ -14,7 +14,7 @@ export const withinDeadline = <A>(run: Run, work: Effect.Effect<A, KernelError>)
   const deadline = run.state.depth === 0 ? run.agent.budget.deadlineMs : undefined
   if (deadline === undefined) return work
   const late = Effect.suspend(() => Effect.fail(new CancellationError({ reason: "deadline" })))
-  return Effect.flatMap(spent(run.store, run.state, now(run)), (spent) =>
+  return Effect.flatMap(workedFor(run.store, run.state, now(run)), (spent) =>
     spent < deadline ? Effect.timeoutOrElse(work, { duration: deadline - spent, orElse: () => late }) : late
   )
 }
@@ -27,10 +27,10 @@ export const isOverdue = (
 ): Effect.Effect<boolean, StoreError> =>
   head.updatedAt - head.createdAt < deadline
     ? Effect.succeed(false)
-    : Effect.map(spent(store, head, head.updatedAt), (spent) => spent >= deadline)
+    : Effect.map(workedFor(store, head, head.updatedAt), (spent) => spent >= deadline)
 
-/** How long a run was at work until then: from its first commit after it was submitted or forked, without what it was paused. */
-const spent = /*#__PURE__*/ Effect.fnUntraced(function* (
+/** How many milliseconds a run was at work until then: from its first commit after it was submitted or forked, without what it was paused. */
+const workedFor = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore.Shape,
   { revision, runId }: Pick<RunStore.RunHead, "revision" | "runId">,
   until: number
