@@ -84,7 +84,7 @@ export interface Limits {
 }
 
 /**
- * The defaults.
+ * The bounds that hold where no layer sets others.
  *
  * @category models
  * @since 0.1.0

@@ -41,7 +41,7 @@ export type Source =
   | { readonly _tag: "Url"; readonly url: string }
 
 /**
- * A medium.
+ * A medium: what it is, and where its bytes are.
  *
  * @category models
  * @since 0.1.0

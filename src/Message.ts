@@ -105,7 +105,7 @@ export const make = (
 ): Message => freeze({ role, content: partsOf(content), ...options })
 
 /**
- * What the rules are.
+ * What a model is told before all else: its instructions and the rules.
  *
  * @category constructors
  * @since 0.1.0

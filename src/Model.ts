@@ -46,7 +46,7 @@ export interface Price {
 }
 
 /**
- * A model.
+ * What is known of a model. Only its id goes to its provider; the rest decides what it is sent, and what that costs.
  *
  * @category models
  * @since 0.1.0

@@ -295,7 +295,7 @@ export interface Delta {
   readonly rewind?: boolean
   readonly completing?: { readonly source: RunSource; readonly reason?: string; readonly metadata?: Json }
   readonly deferred?: Stop
-  /** A larger turn or budget limit is the agent's; this tells that the run was taken up again. */
+  /** The run was taken up again. What its agent allows it now, such as more turns, is the agent's and not kept. */
   readonly resumed?: boolean
 }
 

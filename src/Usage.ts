@@ -66,7 +66,7 @@ export interface Encoded {
 }
 
 /**
- * The codec.
+ * The codec. Counts are natural numbers, cached and reasoning tokens a part of theirs; else it fails with the field's path.
  *
  * @category schemas
  * @since 0.1.0

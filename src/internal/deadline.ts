@@ -29,7 +29,10 @@ export const isOverdue = (
     ? Effect.succeed(false)
     : Effect.map(workedFor(store, head, head.updatedAt), (spent) => spent >= deadline)
 
-/** How many milliseconds a run was at work until then: from its first commit after it was submitted or forked, without what it was paused. */
+/**
+ * How many milliseconds a run was at work until then: from its first commit after it was submitted or forked, without
+ * what it was paused.
+ */
 const workedFor = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore.Shape,
   { revision, runId }: Pick<RunStore.RunHead, "revision" | "runId">,
