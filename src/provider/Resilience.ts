@@ -190,6 +190,7 @@ export const rateLimit = (options: RateLimitOptions): Effect.Effect<Middleware, 
   Effect.map(RateLimiter.RateLimiter, (limiter) => {
     const keyOf = options.key ?? nameOf
     const rests = new Map<string, number>()
+    const restOf = (key: string, now: number) => (rests.get(key) ?? 0) - now
 
     // Keys are the host's, perhaps one for each user: those that have rested are forgotten.
     const rest = (key: string, until: number, now: number) => {
@@ -199,13 +200,13 @@ export const rateLimit = (options: RateLimitOptions): Effect.Effect<Middleware, 
 
     const enter = Effect.fnUntraced(function* (call: ModelCall) {
       const key = keyOf(call)
-      const now = yield* Clock.currentTimeMillis
-      const rest = (rests.get(key) ?? 0) - now
-      if (rest > 0) {
+      let now = yield* Clock.currentTimeMillis
+      // While one waits, the vendor may tell another call to wait longer: that is for all of them.
+      for (let rest = restOf(key, now); rest > 0; rest = restOf(key, now)) {
         if (options.onExceeded === "fail") return yield* limited(call, now + rest)
         yield* Effect.sleep(rest)
+        now = yield* Clock.currentTimeMillis
       }
-      rests.delete(key)
       const consumed = yield* limiter
         .consume({
           key,
