@@ -39,7 +39,7 @@ export class ToolPins extends Context.Service<
   ToolPins,
   {
     readonly load: (server: string) => Effect.Effect<Pins>
-    /** Puts these pins in the place of the server's. What cannot be written is logged. */
+    /** Puts these pins in the place of the server's. What cannot be written is logged, and holds in this process. */
     readonly save: (server: string, pins: Pins) => Effect.Effect<void>
   }
 >()("kernai/mcp/ToolPins") {}
@@ -83,21 +83,24 @@ export const layerFile = (file: string): Layer.Layer<ToolPins, ConfigInvalid, Fi
         read,
         () => new ConfigInvalid({ path: file, reason: `'${file}' holds no tool pins that can be read` })
       )
+      // What could not be written: a change of it is to be noticed as long as this process lives.
+      const unwritten = new Map<string, Pins>()
       // Somebody may have approved in another process; a file that broke meanwhile changes nothing.
       const current = Effect.map(
         Effect.orElseSucceed(read, () => known),
-        (servers) => (known = servers)
+        (servers) => (known = new Map([...servers, ...unwritten]))
       )
 
       const save = Effect.fnUntraced(
         function* (server: string, pins: Pins) {
-          known = new Map(yield* current).set(server, pins)
+          unwritten.set(server, pins)
           const text = yield* encode({
             version: 1,
-            servers: Array.from(known, ([server, tools]) => ({ server, tools: [...tools] }))
+            servers: Array.from(yield* current, ([server, tools]) => ({ server, tools: [...tools] }))
           })
           yield* fs.makeDirectory(path.dirname(file), { recursive: true })
           yield* replaceFile(file, `${text}\n`)
+          unwritten.clear()
         },
         one.withPermits(1),
         Effect.provideService(FileSystem.FileSystem, fs),
