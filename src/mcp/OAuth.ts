@@ -56,7 +56,7 @@ export interface OAuth {
     show: (url: string) => Effect.Effect<unknown, E, R>,
     options?: { readonly timeout?: Duration.Input | undefined }
   ) => Effect.Effect<void, McpError | E, R>
-  /** Forgets the tokens. */
+  /** Forgets the tokens, once a refresh that is under way has ended. */
   readonly signOut: Effect.Effect<void>
 }
 
@@ -185,7 +185,8 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
     credentials: { accessToken, renew },
     state: Effect.map(current, (grant) => (grant === undefined ? "needs-sign-in" : "signed-in")),
     signIn,
-    signOut: forget
+    // A refresh that is under way would keep what it is given.
+    signOut: gate.withPermits(1)(forget)
   }
 })
 

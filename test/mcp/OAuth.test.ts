@@ -1,7 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer, Option, Redacted } from "effect"
-import { FetchHttpClient } from "effect/http"
+import { FetchHttpClient, HttpClient } from "effect/http"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { inspect } from "node:util"
@@ -100,6 +100,34 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       for (const token of refreshTokens) guard.refreshTokens.add(token)
       guard.changes.clear()
       assert.isAbove((yield* connection.tools).length, 0)
+    })
+  )
+
+  it.effect("stays signed out when a refresh was under way", () =>
+    Effect.gen(function* () {
+      const guard = new Authorization.Guard()
+      guard.expiresIn = 10
+      const server = yield* Authorization.serve(guard)
+      const [asked, answered] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      let isSlow = false
+      const slow = HttpClient.transform(yield* HttpClient.HttpClient, (response, request) =>
+        isSlow && request.url.endsWith("/token")
+          ? Effect.andThen(response, (answer) =>
+              Deferred.succeed(asked, undefined).pipe(Effect.andThen(Deferred.await(answered)), Effect.as(answer))
+            )
+          : response
+      )
+      const { auth } = yield* Effect.provideService(prepare(server.url()), HttpClient.HttpClient, slow)
+      yield* auth.signIn(Authorization.browse)
+      isSlow = true
+      const renewing = yield* Effect.forkChild(auth.credentials.accessToken)
+      yield* Deferred.await(asked)
+      const leaving = yield* Effect.forkChild(auth.signOut, { startImmediately: true })
+      yield* Deferred.succeed(answered, undefined)
+      yield* Fiber.join(renewing)
+      yield* Fiber.join(leaving)
+      assert.strictEqual(guard.refreshed, 1)
+      assert.strictEqual(yield* auth.state, "needs-sign-in")
     })
   )
 
