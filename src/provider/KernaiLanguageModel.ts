@@ -57,14 +57,17 @@ export interface Options {
  */
 export const fromProvider = (provider: ProviderShape, options: Options): Effect.Effect<LanguageModel.LanguageModel> => {
   const model = typeof options.model === "string" ? modelOf(provider.name, options.model) : options.model
-  const ask = (asked: LanguageModel.ProviderOptions, method: string) =>
-    Stream.suspend(() => provider.stream(toRequest(provider, model, options.generation ?? {}, asked))).pipe(
-      Stream.catch((error) => Stream.fromEffect(Effect.flatMap(toAiError(provider, error, method), Effect.fail)))
+  const ask = (asked: LanguageModel.ProviderOptions, method: Method) => {
+    const parts = Stream.suspend(() => provider.stream(toRequest(provider, model, options.generation ?? {}, asked)))
+    const failing = Stream.catch(parts, (error) =>
+      Stream.fromEffect(Effect.flatMap(toAiError(provider, error, method), Effect.fail))
     )
+    return checked(failing, asked, provider, method)
+  }
   return LanguageModel.make({
-    streamText: (asked) => checked(ask(asked, "streamText"), asked, provider),
+    streamText: (asked) => ask(asked, "streamText"),
     generateText: (asked) =>
-      Effect.map(collected(checked(ask(asked, "generateText"), asked, provider), provider), (parts) =>
+      Effect.map(collected(ask(asked, "generateText"), provider), (parts) =>
         whole(parts, asked.responseFormat.type === "json")
       )
   })
@@ -184,10 +187,14 @@ const toResult = (part: Prompt.ToolResultPart): Content => {
 // ---------------------------------------------------------------- the reply
 
 /** Fails when the reply makes no call though one was required. */
+/** What of a `LanguageModel` was asked, as its errors tell it. */
+type Method = "generateText" | "streamText"
+
 const checked = (
   parts: Stream.Stream<StreamPart, AiError.AiError>,
   { toolChoice }: LanguageModel.ProviderOptions,
-  provider: ProviderShape
+  provider: ProviderShape,
+  method: Method
 ): Stream.Stream<StreamPart, AiError.AiError> => {
   const isRequired =
     toolChoice === "required" ||
@@ -196,7 +203,7 @@ const checked = (
   let called = false
   const silent = AiError.make({
     module: provider.name,
-    method: "generateText",
+    method,
     reason: new AiError.InvalidOutputError({ description: "the model called no tool though one was required" })
   })
   return Stream.mapEffect(parts, (part) => {
@@ -279,7 +286,7 @@ const unfenced = (text: string): string => {
 const toAiError = /*#__PURE__*/ Effect.fnUntraced(function* (
   provider: ProviderShape,
   error: ProviderError,
-  method: string
+  method: Method
 ) {
   const now = yield* Clock.currentTimeMillis
   const description = error.message

@@ -179,9 +179,7 @@ describe("KernaiLanguageModel", () => {
   it.effect("fails when a required call is not made", () => {
     const mock = MockProvider.make("I would rather talk.")
     return Effect.gen(function* () {
-      const error = yield* Effect.flip(
-        LanguageModel.generateText({ prompt: "hi", toolkit, toolChoice: "required", disableToolCallResolution: true })
-      )
+      const error = yield* Effect.flip(LanguageModel.generateText(options))
       assert.strictEqual(error.reason._tag, "InvalidOutputError")
     }).pipe(Effect.provide(over(mock)))
   })
@@ -190,11 +188,15 @@ describe("KernaiLanguageModel", () => {
     Effect.gen(function* () {
       const cassette = yield* Cassette.parse(
         fs.readFileSync(new URL("../fixtures/cassettes/anthropic_final_block.json", import.meta.url), "utf8")
+    const options = { prompt: "hi", toolkit, toolChoice: "required", disableToolCallResolution: true } as const
       )
       const provider = yield* ReplayProvider.make(
         cassette,
         AnthropicProvider.make({ apiKey: Redacted.make("sk-none") }),
         { compare: false }
+      assert.strictEqual(error.method, "generateText")
+      const streamed = yield* Effect.flip(Stream.runDrain(LanguageModel.streamText(options)))
+      assert.strictEqual(streamed._tag === "AiError" && streamed.method, "streamText")
       )
       const model = yield* KernaiLanguageModel.fromProvider(provider, { model: cassette.model })
       const response = yield* LanguageModel.generateText({ prompt: "hi" }).pipe(
