@@ -16,9 +16,7 @@ import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import * as Tool from "effect/ai/Tool"
-import * as Base64 from "effect/encoding/Base64"
 import * as Layer from "effect/Layer"
-import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
@@ -36,6 +34,8 @@ import { modelOf } from "../ModelRegistry.ts"
 import type { ProviderShape, Request, ToolDefinition } from "../Provider.ts"
 import { Provider } from "../Provider.ts"
 import type { StreamPart } from "../StreamPart.ts"
+import { bytesOf } from "./internal/foreign.ts"
+import { madeOf } from "./internal/pieces.ts"
 
 /**
  * Which model is asked, and how.
@@ -154,18 +154,19 @@ const toMessage = (message: Prompt.Message, provider: ProviderShape, model: Mode
 
 const toContent = (part: Prompt.TextPart | Prompt.FilePart): Content => {
   if (part.type === "text") return Contents.text(part.text)
-  const { data, mediaType } = part
-  const source =
-    data instanceof URL
-      ? { url: data.href, mediaType }
-      : {
-          data: typeof data === "string" ? Result.getOrElse(Base64.decode(data), () => new Uint8Array()) : data,
-          mediaType
-        }
+  const { mediaType } = part
+  const source = sourceOf(part)
+  if (source === undefined) return Contents.text(madeOf(mediaType))
   const kind = Media.kindOf(mediaType)
   return kind === "document" && part.fileName !== undefined
     ? Contents.document({ ...source, filename: part.fileName })
     : mediumOf(kind, source)
+}
+
+const sourceOf = ({ data, mediaType }: Prompt.FilePart) => {
+  if (data instanceof URL) return { url: data.href, mediaType }
+  const bytes = bytesOf(data)
+  return bytes === undefined ? undefined : { data: bytes, mediaType }
 }
 
 /** Thinking goes back to the provider that signed it, and to no other (CP-9). */
@@ -186,10 +187,10 @@ const toResult = (part: Prompt.ToolResultPart): Content => {
 
 // ---------------------------------------------------------------- the reply
 
-/** Fails when the reply makes no call though one was required. */
 /** What of a `LanguageModel` was asked, as its errors tell it. */
 type Method = "generateText" | "streamText"
 
+/** Fails when the reply makes no call though one was required. */
 const checked = (
   parts: Stream.Stream<StreamPart, AiError.AiError>,
   { toolChoice }: LanguageModel.ProviderOptions,

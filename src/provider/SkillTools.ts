@@ -15,9 +15,7 @@ import * as AiError from "effect/ai/AiError"
 import * as Prompt from "effect/ai/Prompt"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
-import * as Base64 from "effect/encoding/Base64"
 import * as Option from "effect/Option"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Content } from "../Content.ts"
@@ -29,6 +27,8 @@ import { InvalidArguments } from "../KernelError.ts"
 import * as Media from "../Media.ts"
 import * as Policy from "../Policy.ts"
 import * as Skill from "../Skill.ts"
+import { bytesOf } from "./internal/foreign.ts"
+import { madeOf } from "./internal/pieces.ts"
 import { isFields, text } from "./internal/read.ts"
 
 // ---------------------------------------------------------------- tools as skills
@@ -219,8 +219,8 @@ const shown = (part: Prompt.ToolModelOutputPart): string | Media.Media => {
   if (part.type === "text") return part.text
   const { data, mediaType } = part
   if (data instanceof URL) return Media.fromUrl(data.href, { mimeType: mediaType })
-  const bytes = typeof data === "string" ? Result.getOrElse(Base64.decode(data), () => new Uint8Array()) : data
-  return Media.fromBytes(bytes, mediaType)
+  const bytes = bytesOf(data)
+  return bytes === undefined ? madeOf(mediaType) : Media.fromBytes(bytes, mediaType)
 }
 
 /** A failure as a skill fails: what the toolkit says about arguments is told like our own misfits (AC-14). */

@@ -125,6 +125,18 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock, { id: "m", capabilities: ["text", "vision", "audio_in", "video_in"] })))
   })
 
+  it.effect("says of a file whose text is no base64 that it is unavailable, instead of sending an empty one", () => {
+    const mock = MockProvider.make("seen")
+    const content = ["iVBORw0K", "no base64!"].map((data) => Prompt.filePart({ mediaType: "image/png", data }))
+    return Effect.gen(function* () {
+      yield* LanguageModel.generateText({ prompt: [{ role: "user", content }] })
+      assert.deepStrictEqual(mock.lastCall?.messages[0]?.content, [
+        Content.image({ data: new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a]), mediaType: "image/png" }),
+        Content.text("[image unavailable: image/png]")
+      ])
+    }).pipe(Effect.provide(over(mock, { id: "m", capabilities: ["text", "vision"] })))
+  })
+
   it.effect("gives thinking back only to the provider that signed it (CP-9)", () => {
     const signed: ReadonlyArray<StreamPart.StreamPart> = [
       { type: "reasoning-start", id: "t" },
@@ -178,9 +190,13 @@ describe("KernaiLanguageModel", () => {
 
   it.effect("fails when a required call is not made", () => {
     const mock = MockProvider.make("I would rather talk.")
+    const options = { prompt: "hi", toolkit, toolChoice: "required", disableToolCallResolution: true } as const
     return Effect.gen(function* () {
       const error = yield* Effect.flip(LanguageModel.generateText(options))
       assert.strictEqual(error.reason._tag, "InvalidOutputError")
+      assert.strictEqual(error.method, "generateText")
+      const streamed = yield* Effect.flip(Stream.runDrain(LanguageModel.streamText(options)))
+      assert.strictEqual(streamed._tag === "AiError" && streamed.method, "streamText")
     }).pipe(Effect.provide(over(mock)))
   })
 
@@ -188,15 +204,11 @@ describe("KernaiLanguageModel", () => {
     Effect.gen(function* () {
       const cassette = yield* Cassette.parse(
         fs.readFileSync(new URL("../fixtures/cassettes/anthropic_final_block.json", import.meta.url), "utf8")
-    const options = { prompt: "hi", toolkit, toolChoice: "required", disableToolCallResolution: true } as const
       )
       const provider = yield* ReplayProvider.make(
         cassette,
         AnthropicProvider.make({ apiKey: Redacted.make("sk-none") }),
         { compare: false }
-      assert.strictEqual(error.method, "generateText")
-      const streamed = yield* Effect.flip(Stream.runDrain(LanguageModel.streamText(options)))
-      assert.strictEqual(streamed._tag === "AiError" && streamed.method, "streamText")
       )
       const model = yield* KernaiLanguageModel.fromProvider(provider, { model: cassette.model })
       const response = yield* LanguageModel.generateText({ prompt: "hi" }).pipe(

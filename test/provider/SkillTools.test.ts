@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Schema } from "effect"
 import { LanguageModel, Tool, Toolkit } from "effect/ai"
-import { Agent, Media, Policy, Skill } from "kernai"
+import { Agent, Content, Media, Policy, Skill } from "kernai"
 import { KernaiLanguageModel, SkillTools } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
 import { Kernel, MediaStore, ProtocolRegistry, RunStore, SkillRegistry } from "../../src/index.ts"
@@ -100,6 +100,29 @@ describe("SkillTools.fromToolkit", () => {
       )
     }).pipe(Effect.provide(kernel))
   )
+
+  it.effect("says of a file whose text is no base64 that it is unavailable, instead of showing an empty one", () => {
+    const blank = Tool.make("blank", {
+      success: Schema.String,
+      toModelOutput: () => [{ ...filePart(), data: "no base64!" }]
+    })
+    const tools = Toolkit.make(blank)
+    const skills = SkillRegistry.layer(...SkillTools.fromToolkit(tools)).pipe(
+      Layer.provide(tools.toLayer({ blank: () => Effect.succeed("") }))
+    )
+    return Effect.gen(function* () {
+      const provider = MockProvider.make(call("blank", {}), "done")
+      const run = yield* told(agent, "draw", { provider })
+      const output = of(run.events, "tool_call_completed")[0]?.result.output
+      assert.deepStrictEqual(output, [Content.text("[image unavailable: image/png]")])
+    }).pipe(
+      Effect.provide(
+        Kernel.layer.pipe(
+          Layer.provide([skills, ProtocolRegistry.layer(), MediaStore.layerMemory, RunStore.layerMemory])
+        )
+      )
+    )
+  })
 
   it("reads effects and hints from the annotations (AC-15)", () => {
     const [first, second] = SkillTools.fromToolkit(toolkit)

@@ -92,7 +92,7 @@ export const standIn = (media: Pick<MediaPiece, "type" | "mediaType">): Piece =>
   text: `[${media.type} unavailable: ${media.mediaType}]`
 })
 
-/** What is said in the place of a medium a model made: a reply is text and calls (BP-105). */
+/** What is said in the place of a medium that cannot be shown, such as one a model made: a reply is text and calls (BP-105). */
 export const madeOf = (mediaType = unknownType): string => textOf([standIn({ type: kindOf(mediaType), mediaType })])
 
 /** Without empty texts, unless nothing else is left. */
