@@ -363,8 +363,13 @@ const named = /*#__PURE__*/ Effect.fnUntraced(function* (name: string) {
   return (call: ModelCall) => Effect.map(registry.resolve(name), (found) => elsewhere(call, found))
 })
 
-const unavailable = (call: ModelCall, error: { readonly message: string }) =>
-  new ProviderError({ provider: call.provider.name, reason: "not_configured", detail: error.message })
+/** A model that cannot be asked, as a failure of its own provider. */
+const unavailable = (call: ModelCall, error: InvalidModel | UnsupportedProvider | ProviderUnavailable) =>
+  new ProviderError({
+    provider: error._tag === "InvalidModel" ? call.provider.name : error.provider,
+    reason: "not_configured",
+    detail: error.message
+  })
 
 const nameOf = (call: ModelCall): string => `${call.provider.name}/${call.request.model.id}`
 

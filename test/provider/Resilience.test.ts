@@ -179,6 +179,26 @@ describe("Resilience.fallback", () => {
     )
   )
 
+  it.effect("names the provider that cannot be used, not the one that was asked before it (DR-25)", () =>
+    Effect.gen(function* () {
+      const failing = MockProvider.named("first").onCall(() => Effect.fail(error("server_error")))
+      const { failure } = yield* told(agent, "hi", { provider: failing })
+      assert.strictEqual(failure?._tag === "ProviderError" && failure.provider, "second")
+      assert.include(failure?.message, "SECOND_KEY")
+    }).pipe(
+      Effect.provide(
+        kernel().pipe(
+          Layer.provideMerge(Resilience.layer(Resilience.fallback(["second/small"]))),
+          Layer.provideMerge(
+            ModelRegistry.layer({
+              second: Effect.fail(new KernelError.ProviderUnavailable({ provider: "second", variable: "SECOND_KEY" }))
+            })
+          )
+        )
+      )
+    )
+  )
+
   it.effect("does not go on when it is told not to", () =>
     Effect.gen(function* () {
       const failing = MockProvider.make().onCall(() => Effect.fail(error("content_filter")))
