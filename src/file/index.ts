@@ -1,5 +1,5 @@
 /**
- * Files: recordings, skill files and packs, stores.
+ * Files: agents, policies and templates, skill files and packs, recordings, stores of runs and media.
  *
  * @since 0.1.0
  */

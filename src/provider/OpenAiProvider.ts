@@ -28,7 +28,7 @@ import { encoder } from "./internal/pieces.ts"
  */
 export interface Options {
   readonly apiKey: Redacted.Redacted
-  /** Default `https://api.openai.com/v1`. */
+  /** Default `https://api.openai.com`; whether `/v1` stands at its end makes no difference. */
   readonly baseUrl?: string | undefined
   /** Further headers, `openai-organization` for instance. */
   readonly headers?: { readonly [name: string]: string } | undefined

@@ -2,8 +2,8 @@
  * One live connection to a server: its transport, the revision agreed on, and
  * effect's client over both.
  *
- * Revisions are offered newest first, each over a fresh transport, until the
- * server takes one. An address whose transport was guessed is tried with the
+ * Revisions are offered one by one (`Handshake.offers`), each over a fresh
+ * transport, until the server takes one. An address whose transport was guessed is tried with the
  * older HTTP transport when it knows nothing of the newer one.
  *
  * @since 0.1.0

@@ -140,7 +140,7 @@ const describe = (
 
 const after = (description: string | undefined) => (description === undefined ? "" : `: ${description}`)
 
-// Both say that the session is gone: the first is what the protocol asks for, the second what servers do.
+// The protocol wants 404 for a session that is gone, which comes as a closed one; some servers say 400.
 const isUnknownSession = (error: { readonly status: number; readonly description?: string | undefined }): boolean =>
   error.status === 400 && /\bsession\b/i.test(error.description ?? "")
 
