@@ -121,8 +121,8 @@ const pair = Effect.fnUntraced(function* (cell: Cell, options: Options) {
   const args = ["scenario", "run", cell.file, "--model", cell.model, "--log", options.log, "--json"]
   const ended = yield* speak(args).pipe(
     Effect.timeoutOption(options.timeoutMs),
-    Effect.map((said) => (said._tag === "None" ? { code: -1, out: "", error: "it took too long" } : said.value)),
-    Effect.catch((error) => Effect.succeed({ code: -1, out: "", error: error.message }))
+    Effect.map((said) => (said._tag === "None" ? { out: "", error: "it took too long" } : said.value)),
+    Effect.catch((error) => Effect.succeed({ out: "", error: error.message }))
   )
   const durationMs = (yield* Clock.currentTimeMillis) - from
   const report = reportOf(ended.out)
@@ -143,11 +143,11 @@ const speak = (args: ReadonlyArray<string>) =>
         })
       )
       const { frameBytes } = yield* Limits.Limits
-      const [out, error, code] = yield* Effect.all(
+      const [out, error] = yield* Effect.all(
         [tail(child.stdout, frameBytes), tail(child.stderr, frameBytes), child.exitCode],
         { concurrency: "unbounded" }
       )
-      return { code, out, error }
+      return { out, error }
     })
   )
 

@@ -119,7 +119,7 @@ export const lost = (description: string, cause?: unknown) =>
   new McpClientError({ reason: new TransportError({ description, cause }) })
 
 /** Nothing was sent: the line was closed before. */
-export const notSent = new McpClientError({ reason: new ClosedError({ sessionExpired: true }) })
+const notSent = new McpClientError({ reason: new ClosedError({ sessionExpired: true }) })
 
 /** A message is larger than a frame may be. */
 export const tooLarge = (limit: number) =>

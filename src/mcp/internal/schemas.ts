@@ -22,7 +22,7 @@ export const usableTools = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /** Does a JSON Schema refer only to itself? Not when it is too large to tell. */
-export const isSelfContained = (schema: unknown): boolean => {
+const isSelfContained = (schema: unknown): boolean => {
   const waiting = [schema]
   for (let seen = 0; waiting.length > 0; seen++) {
     if (seen > maxNodes) return false

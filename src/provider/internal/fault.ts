@@ -111,7 +111,7 @@ const codeShape = /^(?=.{2,48}$)(?:[a-z]+(?:_[a-z]+)*|[A-Z]+(?:_[A-Z]+)*)$/
  * A code is compared with the secrets in both directions: a hostile answer
  * could put the key, or a piece of it, where a code belongs.
  */
-export const safeCode = (code: string | undefined, secrets: ReadonlyArray<string>): string | undefined =>
+const safeCode = (code: string | undefined, secrets: ReadonlyArray<string>): string | undefined =>
   code !== undefined &&
   codeShape.test(code) &&
   !secrets.some((secret) => secret !== "" && (secret.includes(code) || code.includes(secret)))
