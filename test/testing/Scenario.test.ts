@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Path, Schema } from "effect"
+import { Effect, Fiber, FileSystem, Option, Path, Schema } from "effect"
 import { Limits, Provider, Skill } from "kernai"
 import { Scenario } from "kernai/testing"
 import { final } from "../support/blocks.ts"
@@ -219,6 +219,20 @@ describe("Scenario.save", () => {
       assert.notProperty(manifest[0], "recording")
       const left = (yield* fs.readDirectory(directory)).filter((name) => name.startsWith("manifest"))
       assert.deepStrictEqual(left, ["manifest.json"])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("stops waiting for a manifest that another process writes when it is interrupted (R-15)", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      yield* fs.makeDirectory(path.join(directory, "manifest.json.lock"))
+      const saving = yield* Effect.forkChild(Scenario.save(yield* Scenario.run(simple()), directory))
+      yield* Effect.sleep("100 millis")
+      const stopped = yield* Effect.timeoutOption(Fiber.interrupt(saving), "2 seconds")
+      assert.isTrue(Option.isSome(stopped))
+      assert.isTrue(yield* fs.exists(path.join(directory, "manifest.json.lock")))
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

@@ -119,6 +119,7 @@ const lock = /*#__PURE__*/ Effect.fnUntraced(function* (
       yield* Effect.ignore(fs.remove(directory, { recursive: true }))
       waited = 0
     }
-    yield* Effect.sleep(pause)
+    // What is acquired is acquired whole; the wait for it is not.
+    yield* Effect.interruptible(Effect.sleep(pause))
   }
 })
