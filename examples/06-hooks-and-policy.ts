@@ -27,12 +27,15 @@ const refund = Skill.make("refund", {
 
 const agent = Agent.make({ instructions: "You help customers.", model: "scripted", skills: "all" })
 
-// Reading is free, everything else is asked for, and large sums are never paid.
-const PolicyLive = Policy.layer((call) => {
-  if (call.effects === "read") return Effect.succeed(Policy.allowed)
-  const { euros = 0 } = call.arguments as { readonly euros?: number }
-  return Effect.succeed(euros > 100 ? Policy.denied("more than 100 euros") : Policy.confirm("money leaves the house"))
-})
+// Reading is free, everything else is asked for, and large sums are never paid. A policy that fails denies.
+const Payment = Schema.Struct({ euros: Schema.Finite })
+const PolicyLive = Policy.layer(
+  Effect.fnUntraced(function* (call) {
+    if (call.effects === "read") return Policy.allowed
+    const { euros } = yield* Schema.decodeUnknownEffect(Payment)(call.arguments)
+    return euros > 100 ? Policy.denied("more than 100 euros") : Policy.confirm("money leaves the house")
+  })
+)
 
 // Whoever is logged in is the customer, whatever the model wrote.
 const HooksLive = Hooks.layer({
