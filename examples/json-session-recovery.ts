@@ -13,7 +13,7 @@
  * The files are in the folder that SESSIONS names, else in .kernai/sessions.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Console, Effect, Layer, Option } from "effect"
+import { Clock, Console, Effect, Layer, Option } from "effect"
 import {
   Agent,
   Hooks,
@@ -62,7 +62,7 @@ const print = Effect.fn("print")(function* (id: string) {
 })
 
 const begin = Effect.gen(function* () {
-  const id = `session-${Date.now().toString(36)}`
+  const id = `session-${(yield* Clock.currentTimeMillis).toString(36)}`
   yield* Effect.catch(Kernel.run(agent, "What is a fiber?", { runId: id }), (error) =>
     Console.log(`failed: ${error.message}`)
   )
