@@ -415,6 +415,26 @@ describe("models on offer", () => {
       assert.strictEqual(error.reason, "authentication")
     })
   )
+
+  it.effect("a list that is too long, or that stops coming, fails with the limit that says so", () =>
+    Effect.gen(function* () {
+      const long = JSON.stringify({ data: [{ id: "m".repeat(200) }] })
+      const silent = () =>
+        new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode('{"data":')) })
+      const http = stub((_, call) => Effect.sync(() => new Response(call === 0 ? long : silent())))
+      const provider = yield* Effect.provide(vendor("openai")({}), http.layer)
+      const tooLong = yield* Effect.flip(listed(provider))
+      assert.strictEqual(tooLong.reason, "limit_exceeded")
+      assert.include(tooLong.message, "fetchedBytes is 100")
+      const listing = yield* Effect.forkChild(Effect.flip(listed(provider)))
+      // The body is real, so its first read takes a turn of the event loop.
+      yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 20)))
+      yield* TestClock.adjust("61 seconds")
+      const late = yield* Fiber.join(listing)
+      assert.strictEqual(late.reason, "timeout")
+      assert.include(late.message, "idleMs is 60000")
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, fetchedBytes: 100 }))
+  )
 })
 
 describe("time", () => {

@@ -69,7 +69,7 @@ export const document = /*#__PURE__*/ Effect.fnUntraced(
     const get = HttpClientRequest.get(url, { headers: { accept: "application/json", ...service.headers() } })
     const response = yield* send(client, get, limits, 0)
     if (!isOk(response)) return yield* refused(service, response, limits)
-    const value = parse(yield* excerpt(response, limits, limits.fetchedBytes))
+    const value = parse(yield* bodyOf(response, limits))
     return isFields(value) ? value : yield* Effect.fail<Fault>({ reason: "invalid_response", note: "no JSON object" })
   },
   (effect, _client, service) =>
@@ -296,7 +296,7 @@ const refused = /*#__PURE__*/ Effect.fnUntraced(function* (
   const status = response.status
   const reason = statusReason(status)
   const now = yield* Clock.currentTimeMillis
-  const document = reason === "redirect" ? undefined : parse(yield* excerpt(response, limits, excerptBytes))
+  const document = reason === "redirect" ? undefined : parse(yield* excerpt(response, limits))
   const told: Told = reason === "redirect" ? { reason } : refusal(vendor.fault(document, status), status)
   return yield* Effect.fail<Fault>({
     ...told,
@@ -309,11 +309,7 @@ const refused = /*#__PURE__*/ Effect.fnUntraced(function* (
 const excerptBytes = 64 * 1024
 
 /** The beginning of a body; whatever goes wrong on the way, the status is what counts. */
-const excerpt = (
-  response: HttpClientResponse.HttpClientResponse,
-  limits: Limits,
-  most: number
-): Effect.Effect<string> =>
+const excerpt = (response: HttpClientResponse.HttpClientResponse, limits: Limits): Effect.Effect<string> =>
   response.stream.pipe(
     Stream.scan(
       () => ({ bytes: 0, text: "", utf8: new TextDecoder() }),
@@ -323,9 +319,25 @@ const excerpt = (
         utf8: read.utf8
       })
     ),
-    Stream.takeUntil((read) => read.bytes >= most),
+    Stream.takeUntil((read) => read.bytes >= excerptBytes),
     Stream.runLast,
     Effect.timeoutOption(Math.min(limits.idleMs, 5_000)),
     Effect.map((last) => Option.match(Option.flatten(last), { onNone: () => "", onSome: (read) => read.text })),
     Effect.orElseSucceed(() => "")
+  )
+
+/** The whole of a body, which is there within `idleMs`. */
+const bodyOf = (
+  response: HttpClientResponse.HttpClientResponse,
+  { fetchedBytes, idleMs }: Limits
+): Effect.Effect<string, Fault> =>
+  response.stream.pipe(
+    Stream.mapError((error): Fault => ({ reason: "disconnected", code: errorCode(error) })),
+    Stream.limitBytes(fetchedBytes, () => Stream.fail(limitFault("fetchedBytes", fetchedBytes))),
+    Stream.mkUint8Array,
+    Effect.map((bytes) => new TextDecoder().decode(bytes)),
+    Effect.timeoutOrElse({
+      duration: idleMs,
+      orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleMs is ${idleMs}` })
+    })
   )
