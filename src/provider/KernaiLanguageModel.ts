@@ -243,6 +243,10 @@ const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<Respons
     if (text !== "") found.push({ type: "text", text: isJson ? unfenced(text) : text })
     text = ""
   }
+  const endThinking = (last: StreamPart["metadata"]) => {
+    found.push({ type: "reasoning", text: thinking?.text ?? "", metadata: { ...thinking?.metadata, ...last } })
+    thinking = undefined
+  }
   for (const part of parts) {
     switch (part.type) {
       case "text-delta":
@@ -256,15 +260,14 @@ const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<Respons
         thinking ??= { text: "", metadata: undefined }
         thinking.text += part.delta
         break
-      case "reasoning-end": {
-        const metadata = { ...thinking?.metadata, ...part.metadata }
-        found.push({ type: "reasoning", text: thinking?.text ?? "", metadata })
-        thinking = undefined
+      case "reasoning-end":
+        endThinking(part.metadata)
         break
-      }
       case "tool-call":
       case "response-metadata":
       case "finish":
+        // A provider need not say where its thinking ends.
+        if (part.type === "finish" && thinking !== undefined) endThinking(undefined)
         endText()
         found.push(part)
     }

@@ -30,6 +30,19 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock)))
   })
 
+  it.effect("gives thinking that its provider never ends, as an agent is given it", () => {
+    const mock = MockProvider.make([
+      { type: "reasoning-delta", id: "t", delta: "hm" },
+      StreamPart.text("Hello"),
+      StreamPart.finish()
+    ])
+    return Effect.gen(function* () {
+      const response = yield* LanguageModel.generateText({ prompt: "hi" })
+      assert.strictEqual(response.reasoningText, "hm")
+      assert.strictEqual(response.text, "Hello")
+    }).pipe(Effect.provide(over(mock)))
+  })
+
   it.effect("streams the same parts it is given", () => {
     const mock = MockProvider.make("Hello").withChunking(2)
     return Effect.gen(function* () {
