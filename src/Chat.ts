@@ -306,7 +306,7 @@ const sourceOf = (medium: Media, store: MediaStore.Shape | undefined): Effect.Ef
   }
 }
 
-// ---------------------------------------------------------------- the memory
+// ---------------------------------------------------------------- what its kernel has
 
 const remembering = <A, E, R>(kernel: Kernel["Service"], effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.flatMap(pipelineOf(kernel), (pipeline) =>
@@ -315,12 +315,9 @@ const remembering = <A, E, R>(kernel: Kernel["Service"], effect: Effect.Effect<A
 
 /** Under the limits of the kernel, where nobody chose others. */
 const limited = <A, E, R>(kernel: Kernel["Service"], effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.contextWith((here: Context.Context<R>) => {
-    const built = partsOf(kernel)
-    return built === undefined || here.mapUnsafe.has(Limits.key)
-      ? effect
-      : Effect.provideService(effect, Limits, Context.get(built, Limits))
-  })
+  Effect.contextWith((here: Context.Context<R>) =>
+    Effect.provideService(effect, Limits, reference(partsOf(kernel) ?? here, here, Limits))
+  )
 
 /** A pipeline that looks into the memory, where there is one and nobody chose a pipeline. */
 const pipelineOf = (kernel: Kernel["Service"]): Effect.Effect<PromptPipeline.PromptPipelineShape | undefined> =>
