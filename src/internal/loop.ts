@@ -15,7 +15,7 @@ import { commit, flush } from "./commit.ts"
 import { withinDeadline } from "./deadline.ts"
 import type { Json } from "./json.ts"
 import { isJsonObject } from "./json.ts"
-import { redact } from "./redact.ts"
+import { deep, redact } from "./redact.ts"
 import type { Run } from "./run.ts"
 import { ask, hookArgs, settle } from "./settle.ts"
 import { afterCalls, afterModel, afterTurn, prepare, restartModel, startModel, startTurn } from "./turn.ts"
@@ -113,7 +113,7 @@ const failed = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, error: Error
   yield* commit(run, "phase", [{ type: "run_failed", error }])
 })
 
-/** A failure as the journal keeps it; a bug keeps its stack for the log. */
+/** A failure as the journal keeps it, without what looks like a key (S-7); a bug keeps its stack for the log. */
 const infoOf = (error: KernelError | undefined, cause: Cause.Cause<unknown>): ErrorInfo => {
   if (error === undefined) {
     const defect = cause.reasons.find(Cause.isDieReason)?.defect
@@ -121,7 +121,7 @@ const infoOf = (error: KernelError | undefined, cause: Cause.Cause<unknown>): Er
   }
   const fields: { [key: string]: Json } = {}
   for (const [key, value] of Object.entries(error)) {
-    if (key !== "_tag" && key !== "cause" && key !== "message" && isPlain(value)) fields[key] = value
+    if (key !== "_tag" && key !== "cause" && key !== "message" && isPlain(value)) fields[key] = deep(value, redact)
   }
   return { tag: error._tag, message: redact(error.message), ...(Object.keys(fields).length === 0 ? {} : { fields }) }
 }

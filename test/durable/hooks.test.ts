@@ -1,6 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Stream } from "effect"
-import { Agent, Hooks, Kernel, MediaStore, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"
+import { Effect, Exit, Layer, Option, Stream } from "effect"
+import {
+  Agent,
+  Hooks,
+  Kernel,
+  KernelError,
+  MediaStore,
+  PromptPipeline,
+  ProtocolRegistry,
+  RunStore,
+  Skill,
+  SkillRegistry
+} from "kernai"
 import { MockProvider } from "kernai/testing"
 
 const agent = Agent.make({ name: "agent", instructions: "", model: "scripted", skills: "all", dialect: "tools" })
@@ -132,5 +143,44 @@ describe("what a hook is given", () => {
       const result = yield* runWith({})
       assert.deepStrictEqual(result.toolCallsMade[0]?.input, { at: { x: 1 } })
     }).pipe(Effect.provide(layer))
+  )
+})
+
+describe("what a run keeps of its failure", () => {
+  const failing = (error: KernelError.KernelError) =>
+    Effect.gen(function* () {
+      const pipeline = { build: () => Effect.fail(error) }
+      assert.strictEqual(
+        yield* Effect.flip(Effect.provideService(runWith({}), PromptPipeline.PromptPipeline, pipeline)),
+        error
+      )
+      const state = yield* RunStore.RunStore.use((store) => store.load("run"))
+      const { status } = Option.getOrThrow(state)
+      return status.type === "failed" ? status.error : undefined
+    }).pipe(Effect.provide(stored))
+
+  it.effect("is its tag, its sentence and its fields, as JSON takes them (DR-18, R-8)", () =>
+    Effect.gen(function* () {
+      const limited = { provider: "p", reason: "rate_limited", detail: "", retryAt: 5 } as const
+      assert.deepStrictEqual(yield* failing(new KernelError.ProviderError(limited)), {
+        tag: "ProviderError",
+        message: "p: rate_limited",
+        fields: limited
+      })
+      const tasks = ["a", "b"]
+      assert.deepInclude(yield* failing(new KernelError.DeadlockError({ tasks })), { fields: { tasks } })
+    })
+  )
+
+  it.effect("holds nothing that looks like a key, in its sentence or its fields (S-7)", () =>
+    Effect.gen(function* () {
+      const detail = "invalid key Bearer sk-SECRET-0123456789abcdef"
+      const error = new KernelError.ProviderError({ provider: "p", reason: "authentication", detail })
+      const clean = "invalid key Bearer <redacted>"
+      assert.deepInclude(yield* failing(error), {
+        message: `p: ${clean}`,
+        fields: { provider: "p", reason: "authentication", detail: clean }
+      })
+    })
   )
 })
