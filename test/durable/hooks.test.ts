@@ -1,11 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Option, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Option, Stream } from "effect"
 import {
   Agent,
   Hooks,
   Kernel,
   KernelError,
   MediaStore,
+  Message,
+  Model,
+  Policy,
   PromptPipeline,
   ProtocolRegistry,
   RunStore,
@@ -101,6 +104,23 @@ describe("what a hook is given", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.effect("the context a hook gives is copied: what it does to its own later reaches no run (DR-2)", () =>
+    Effect.gen(function* () {
+      const given = { list: [1] }
+      yield* runWith({
+        onRunStarted: () => Effect.succeed({ context: given }),
+        onTurnPrepared: ({ context }) =>
+          Effect.sync(() => {
+            given.list.push(2)
+            assert.deepStrictEqual(context, { list: [1] })
+          })
+      })
+      assert.deepStrictEqual(given.list, [1, 2, 2])
+      const state = yield* Effect.flatMap(RunStore.RunStore, (store) => store.load("run"))
+      assert.deepStrictEqual(Option.getOrThrow(state).context, { list: [1] })
+    }).pipe(Effect.provide(stored))
+  )
+
   it.effect("commitKey names the run and the revision the hook stands at (DR-8)", () =>
     Effect.gen(function* () {
       const keys: Array<string> = []
@@ -119,6 +139,53 @@ describe("what a hook is given", () => {
       const provider = MockProvider.make("done")
       yield* Effect.provide(Kernel.resume(agent, "run", { provider }), Hooks.layer({ onTurnPrepared: cut }))
       assert.deepStrictEqual(keys, ["run:2", "run:2"])
+    }).pipe(Effect.provide(stored))
+  )
+
+  it.effect("what a pipeline and onTurnPrepared set for the call is stored with the prompt (DR-4, DR-15)", () =>
+    Effect.gen(function* () {
+      const pipeline: PromptPipeline.PromptPipelineShape = {
+        build: (context) =>
+          Effect.map(PromptPipeline.simple.build(context), (built) => ({ ...built, generation: { seed: 7 } }))
+      }
+      const dying = { onModelStarted: () => Effect.interrupt }
+      yield* Effect.exit(Effect.provideService(runWith(dying), PromptPipeline.PromptPipeline, pipeline))
+      const other = Model.make("other")
+      const changing = runWith(
+        {
+          ...dying,
+          onTurnPrepared: ({ prepared }) => {
+            const generation = { ...prepared.generation, temperature: 0 }
+            return Effect.succeed({ value: { ...prepared, model: other, generation } })
+          }
+        },
+        { runId: "changed" }
+      )
+      yield* Effect.exit(Effect.provideService(changing, PromptPipeline.PromptPipeline, pipeline))
+      const provider = MockProvider.make("done")
+      yield* Kernel.resume(agent, "run", { provider })
+      yield* Kernel.resume(agent, "changed", { provider })
+      assert.deepStrictEqual(
+        provider.calls.map(({ generation, model }) => [model.id, generation]),
+        [
+          ["scripted", { seed: 7 }],
+          ["other", { seed: 7, temperature: 0 }]
+        ]
+      )
+    }).pipe(Effect.provide(stored))
+  )
+
+  it.effect("what onTurnPrepared makes of a prompt is made of the first one when the turn is rewound (DR-19)", () =>
+    Effect.gen(function* () {
+      const hooks: Hooks.Hooks = {
+        onTurnPrepared: ({ prepared }) =>
+          Effect.succeed({ value: { ...prepared, messages: [...prepared.messages, Message.user("Be brief.")] } })
+      }
+      yield* Effect.exit(runWith({ ...hooks, onModelStarted: () => Effect.fail("not now") }))
+      const provider = MockProvider.make("done")
+      const resumed = Kernel.resume(agent, "run", { provider, rewind: true })
+      yield* Effect.provide(resumed, Hooks.layer(hooks))
+      assert.deepStrictEqual(provider.messagesAt(0)?.map(Message.text), ["go", "Be brief."])
     }).pipe(Effect.provide(stored))
   )
 
@@ -143,6 +210,88 @@ describe("what a hook is given", () => {
       const result = yield* runWith({})
       assert.deepStrictEqual(result.toolCallsMade[0]?.input, { at: { x: 1 } })
     }).pipe(Effect.provide(layer))
+  )
+})
+
+describe("an observer", () => {
+  const journalNow = Effect.map(
+    RunStore.RunStore.use((store) => Stream.runCollect(Stream.orDie(store.read("run")))),
+    (records) => records.at(-1)?.events.at(-1)?.type
+  )
+
+  const asking: Policy.PolicyShape = { authorize: () => Effect.succeed(Policy.confirm("sure?")) }
+  const pauses: ReadonlyArray<
+    readonly [title: string, reason: string, hooks: Hooks.Hooks, policy?: Policy.PolicyShape]
+  > = [
+    ["a hook", "later", { onTurnStarted: () => Effect.succeed(Hooks.pause("later", { at: 1 })) }],
+    ["a policy that asks", "approval_required", {}, asking],
+    ["the hook of the end", "not yet", { onRunCompleted: () => Effect.succeed(Hooks.pause("not yet")) }]
+  ]
+  for (const [title, reason, hooks, policy] of pauses) {
+    for (const [end, broken] of [
+      ["fails", Effect.fail("broken")],
+      ["dies", Effect.die("broken")]
+    ] as const) {
+      it.effect(`is told of a pause of ${title} once it is stored, and changes nothing when it ${end} (DR-8)`, () =>
+        Effect.gen(function* () {
+          const told: Array<unknown> = []
+          const services = yield* Effect.context<RunStore.RunStore>()
+          const onPause: Hooks.Hooks["onPause"] = ({ reason, state }) =>
+            Effect.flatMap(Effect.provideContext(journalNow, services), (stored) => {
+              told.push([reason, state.status.type, stored])
+              return broken
+            })
+          const paused = yield* Effect.flip(
+            Effect.provideService(runWith({ ...hooks, onPause }), Policy.Policy, policy)
+          )
+          assert.deepInclude(paused, { _tag: "RunPaused", reason })
+          assert.deepStrictEqual(told, [[reason, "paused", "paused"]])
+        }).pipe(Effect.provide(stored))
+      )
+    }
+  }
+
+  it.effect("is told of a model that is asked again once that is stored, and changes nothing (DR-8, DR-24)", () =>
+    Effect.gen(function* () {
+      yield* Effect.exit(runWith({ onModelStarted: () => Effect.interrupt }))
+      assert.strictEqual(yield* journalNow, "model_started")
+      const told: Array<unknown> = []
+      const services = yield* Effect.context<RunStore.RunStore>()
+      const hooks = Hooks.layer({
+        onModelRestarted: ({ turn }) =>
+          Effect.flatMap(Effect.provideContext(journalNow, services), (stored) => {
+            told.push([stored, turn?.attempt])
+            return Effect.fail("broken")
+          })
+      })
+      const resumed = Kernel.resume(agent, "run", { provider: MockProvider.make("done") })
+      assert.strictEqual((yield* Effect.provide(resumed, hooks)).text, "done")
+      assert.deepStrictEqual(told, [["model_restarted", 2]])
+    }).pipe(Effect.provide(stored))
+  )
+})
+
+describe("a hook of calls that run at once", () => {
+  it.effect("that never answers is let go of when the run is interrupted (R-15)", () =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      const hooks = Hooks.layer({
+        onToolCallCompleted: () => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never)
+      })
+      const calls = ["call-a", "call-b"].map((id) => ({ id, name: "look", params: {} }))
+      const provider = MockProvider.make({ calls }, "done")
+      const fiber = yield* Kernel.run({ ...agent, concurrency: 2 }, "go", { runId: "run", provider }).pipe(
+        Effect.provide(hooks),
+        Effect.forkChild
+      )
+      yield* Deferred.await(asked)
+      yield* Fiber.interrupt(fiber)
+      const result = yield* Kernel.resume(agent, "run", { provider, replay: { "call-b": "retry" } })
+      assert.deepStrictEqual(
+        result.toolCallsMade.map(({ toolCallId }) => toolCallId),
+        ["call-a", "call-b"]
+      )
+    }).pipe(Effect.provide(stored))
   )
 })
 

@@ -200,6 +200,17 @@ tests("rewind (DR-19)", [
     ],
     { context: { reply: "now" }, modelCalls: 2 }
   ),
+  scenario("after a crash in the model: its start is not told again either", plain, [
+    { do: "run", crash: { duringModel: true }, expect: {} },
+    {
+      do: "resume",
+      with: { rewind: true },
+      expect: {
+        hooks: ["onTurnPrepared", "onModelStarted", "onModelCompleted", "onTurnCompleted", "onRunCompleted"],
+        status: completed
+      }
+    }
+  ]),
   scenario("from turn_started: its hook runs if it has not, and only then", plain, [
     { do: "run", crash: { afterRevision: 2 }, expect: {} },
     {
