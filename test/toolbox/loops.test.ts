@@ -64,6 +64,9 @@ describe("maxRepeats", () => {
       assert.lengthOf(ran, 3)
       const state = yield* RunStore.RunStore.use((store) => store.load("r"))
       assert.strictEqual(state._tag === "Some" && state.value.status.type, "failed")
+      const again = yield* Effect.flip(Kernel.resume(agent, "r", { provider }))
+      assert.deepInclude(again, { _tag: "LoopDetected", repeats: 6 })
+      assert.lengthOf(ran, 3)
       const result = yield* Kernel.resume(agent, "r", { provider: MockProvider.make(done) })
       assert.strictEqual(result.text, "done")
     }).pipe(Effect.provide(layer))
@@ -96,13 +99,26 @@ describe("maxRepeats", () => {
     }).pipe(Effect.provide(layer))
   })
 
+  it.effect("takes no step for a circle that is not the next one in it", () => {
+    const { layer } = counting()
+    return Effect.gen(function* () {
+      const [a, b] = [ask("search", "a"), ask("search", "b")]
+      const provider = MockProvider.make(a, b, a, b, a, b, b, done)
+      const run = yield* told(agent, "?", { provider })
+      assert.strictEqual(run.text, "done")
+      assert.deepStrictEqual(of(run.events, "loop_detected"), [])
+    }).pipe(Effect.provide(layer))
+  })
+
   it.effect("stops a model that answers every corrective with the same useless reply", () => {
     const { layer } = counting()
     return Effect.gen(function* () {
-      const provider = MockProvider.make("I am on it!")
-      const run = yield* told(agent, "?", { provider })
-      assert.strictEqual(run.failure?._tag, "LoopDetected")
-      assert.strictEqual(provider.callCount, 4)
+      for (const before of [[], [ask("search", "a"), ask("search", "b")]]) {
+        const provider = MockProvider.make(...before, "I am on it!")
+        const run = yield* told(agent, "?", { provider })
+        assert.strictEqual(run.failure?._tag, "LoopDetected")
+        assert.strictEqual(provider.callCount, before.length + 4)
+      }
     }).pipe(Effect.provide(layer))
   })
 
