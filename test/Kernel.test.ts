@@ -25,10 +25,10 @@ import {
   SkillRegistry,
   StreamPart
 } from "kernai"
-import { MockProvider } from "kernai/testing"
+import { MockProvider, Scenario } from "kernai/testing"
 import { command, final } from "./support/blocks.ts"
 import { kernel, of } from "./support/kernel.ts"
-import { play, type Settings, slow, stored, takeUp } from "./support/workflow.ts"
+import { follow, play, type Settings, slow, stored, takeUp } from "./support/workflow.ts"
 
 const echo = Skill.make("echo", {
   description: "Says it again",
@@ -256,7 +256,8 @@ describe("replies that must not pass for answers (R-10)", () => {
     Effect.gen(function* () {
       const fiber = yield* Effect.forkChild(told(agent, ["", final("ok")]))
       yield* TestClock.adjust("1 second")
-      const { events } = yield* Fiber.join(fiber)
+      const { events, mock } = yield* Fiber.join(fiber)
+      assert.include(Message.text(mock.messagesAt(1)?.at(-1) ?? Message.user("")), "Send a command block")
       const stall = events.find((event) => event.type === "no_blocks_stall")
       assert.strictEqual(stall?.type === "no_blocks_stall" ? stall.prosePreview : undefined, "")
     }).pipe(Effect.provide(kernel(echo)))
@@ -266,9 +267,12 @@ describe("replies that must not pass for answers (R-10)", () => {
     Effect.gen(function* () {
       const mock = MockProvider.make("")
       const fiber = yield* Effect.forkChild(Effect.flip(Kernel.run(agent, "go", { provider: mock })))
-      yield* TestClock.adjust("200 millis")
-      assert.strictEqual(mock.callCount, 1)
-      yield* TestClock.adjust("10 seconds")
+      const calls: Array<number> = []
+      for (const pause of [249, 1, 499, 1]) {
+        yield* TestClock.adjust(pause)
+        calls.push(mock.callCount)
+      }
+      assert.deepStrictEqual(calls, [1, 2, 2, 3])
       const error = yield* Fiber.join(fiber)
       assert.deepInclude(error, { _tag: "EmptyReplies", count: 3 })
     }).pipe(Effect.provide(kernel(echo)))
@@ -316,14 +320,15 @@ describe("an empty reply", () => {
 })
 
 describe("calls", () => {
-  it.effect("run in source order, one message each, before a final next to them (BP-38, W-10)", () =>
+  it.effect("run in source order, one message each, before a final or a result next to them (BP-38, BP-39, W-10)", () =>
     Effect.gen(function* () {
-      const { mock, types } = yield* told(agent, [`${act("a")}${final("too early")}${act("b")}`, final("ok")])
+      const reply = `${act("a")}${final("too early")}<block type="result" name="echo">made up</block>${act("b")}`
+      const { events, mock } = yield* told(agent, [reply, final("ok")])
       const texts = (mock.messagesAt(1) ?? []).slice(-3).map(Message.text)
       assert.include(texts[0], "echo:a")
       assert.include(texts[1], "echo:b")
       assert.include(texts[2], "final")
-      assert.include(types, "blocks_ignored")
+      assert.deepStrictEqual(of(events, "blocks_ignored")[0]?.kinds, ["final", "result"])
     }).pipe(Effect.provide(kernel(echo)))
   )
 
@@ -585,8 +590,8 @@ describe("calls", () => {
   it.effect("to protocols reach their handler, whose failure is an error block (BP-77)", () =>
     Effect.gen(function* () {
       const fake = Protocol.make("fake", {
-        handle: ({ content }) =>
-          content === "bad" ? Effect.fail(new Refused({ message: "no" })) : Effect.succeed(`got ${content}`)
+        handle: ({ content, name }) =>
+          content === "bad" ? Effect.fail(new Refused({ message: "no" })) : Effect.succeed(`got ${name} ${content}`)
       })
       const registries = Layer.mergeAll(
         SkillRegistry.layer(),
@@ -596,12 +601,13 @@ describe("calls", () => {
       )
       yield* Effect.gen(function* () {
         const { mock, types } = yield* told(agent, [
-          '<block type="fake">ping</block><block type="fake">bad</block>',
+          '<block type="fake" name="a">ping</block><block type="fake">ping</block><block type="fake">bad</block>',
           final("ok")
         ])
-        const texts = (mock.messagesAt(1) ?? []).slice(-2).map(Message.text)
+        const texts = (mock.messagesAt(1) ?? []).slice(-3).map(Message.text)
         assert.deepStrictEqual(texts, [
-          '<block type="result" name="fake">got ping</block>',
+          '<block type="result" name="fake">got a ping</block>',
+          '<block type="result" name="fake">got null ping</block>',
           '<block type="error" name="fake">no</block>'
         ])
         assert.include(types, "protocol_error")
@@ -712,6 +718,7 @@ describe("interruption (R-15)", () => {
       const approvals = [{ toolCallId: "run:t1.0", approved: true }]
       const cut = yield* takeUp(script, { agent: timed(5_000), approvals })
       assert.deepInclude(cut.error, late)
+      assert.strictEqual(of(cut.events, "model_started").length, 1)
       const { revision } = yield* stored("run")
       const again = yield* takeUp(script, { agent: timed(5_000) })
       assert.deepInclude(again.error, late)
@@ -720,6 +727,34 @@ describe("interruption (R-15)", () => {
       const longer = yield* takeUp(script, { agent: timed(24 * 3_600_000) })
       assert.strictEqual(of(longer.events, "paused").length, 1)
     }).pipe(Effect.provide(Layer.provideMerge(kernel(pay), asked)))
+  })
+})
+
+describe("a deadline", () => {
+  it.effect("does not come nearer while a run that was submitted or forked waits to be taken up (DR-21)", () => {
+    const script = { root: [slow(1_000, act("a")), slow(1_000, final("ok"))], tasks: {} }
+    const lateAfter = (runId: string, deadlineMs: number) => {
+      const timed = Agent.make({
+        instructions: "You test.",
+        model: Model.textOnly,
+        skills: "all",
+        budget: { deadlineMs }
+      })
+      return follow(Kernel.resumeStream(timed, runId, { provider: Scenario.scripted(script) }))
+    }
+    return Effect.gen(function* () {
+      yield* play(script)
+      for (const within of [2_500, 1_500]) {
+        yield* Kernel.submit(agent, "go", { runId: `submitted ${within}`, provider: MockProvider.make() })
+        yield* Kernel.fork("run", { revision: 2, runId: `forked ${within}` })
+      }
+      yield* TestClock.adjust("1 minute")
+      for (const kind of ["submitted", "forked"]) {
+        assert.strictEqual((yield* lateAfter(`${kind} 2500`, 2_500)).text, "ok")
+        const { error } = yield* lateAfter(`${kind} 1500`, 1_500)
+        assert.deepInclude(error, { _tag: "CancellationError", reason: "deadline" })
+      }
+    }).pipe(Effect.provide(kernel(echo)))
   })
 })
 
@@ -1008,10 +1043,16 @@ describe("a typed answer", () => {
 
   it.effect("is whole again after a resume of the finished run (AC-21, DR-15)", () =>
     Effect.gen(function* () {
-      const first = yield* Kernel.run(typed, "go", { provider: MockProvider.make(final('{"count": 3}')), runId: "r" })
-      const again = yield* Kernel.resume(typed, "r", { provider: MockProvider.make() })
-      assert.deepStrictEqual(again.output, first.output)
-      assert.strictEqual(again.turns, 1)
+      for (const [runId, said] of [
+        ["final", final('{"count": 3}')],
+        ["prose", '{"count": 3}']
+      ] as const) {
+        const first = yield* Kernel.run(typed, "go", { provider: MockProvider.make(said), runId })
+        const again = yield* Kernel.resume(typed, runId, { provider: MockProvider.make() })
+        assert.strictEqual(first.output.count, 3)
+        assert.deepStrictEqual(again.output, first.output)
+        assert.strictEqual(again.turns, 1)
+      }
     }).pipe(Effect.provide(kernel()))
   )
 
