@@ -615,6 +615,86 @@ describe("calls", () => {
     })
   )
 
+  const speaking = (...protocols: ReadonlyArray<Protocol.AnyProtocol>) =>
+    Kernel.layer.pipe(
+      Layer.provide([
+        SkillRegistry.layer(
+          echo,
+          Skill.dynamic("other", { description: "", inputSchema: {}, execute: () => Effect.succeed("no") })
+        ),
+        ProtocolRegistry.layer(...protocols),
+        MediaStore.layerMemory,
+        RunStore.layerMemory
+      ])
+    )
+
+  it.effect("to protocols may ask which skills the agent may call through them (S-15)", () =>
+    Effect.gen(function* () {
+      const asks = Protocol.make("asks", {
+        handle: (_, { refusal }) =>
+          Effect.succeed(["echo", "other", "nobody"].map((name) => refusal(name) ?? "may").join("; "))
+      })
+      const listing = Agent.make({ instructions: "You test.", model: Model.textOnly, skills: ["echo"] })
+      const { events } = yield* told(listing, ['<block type="asks"></block>', final("ok")]).pipe(
+        Effect.provide(speaking(asks))
+      )
+      assert.deepStrictEqual(
+        of(events, "protocol_result").map(({ result }) => result),
+        ["may; is not allowed; is not available"]
+      )
+    })
+  )
+
+  it.effect("to protocols that answer with a message give the model that message as it is (BP-77)", () =>
+    Effect.gen(function* () {
+      const said = Message.make("user", [Content.text("<b>as it is</b>"), Content.text("and this")])
+      const speaks = Protocol.make("speaks", { handle: () => Effect.succeed(said) })
+      const { events, mock } = yield* told(agent, ['<block type="speaks"></block>', final("ok")]).pipe(
+        Effect.provide(speaking(speaks))
+      )
+      assert.deepStrictEqual(mock.messagesAt(1)?.at(-1), said)
+      assert.deepStrictEqual(
+        of(events, "protocol_result").map(({ result }) => result),
+        ["<b>as it is</b>"]
+      )
+    })
+  )
+
+  it.effect("to protocols are native tools, too, which take the block's content as their request (BP-78)", () =>
+    Effect.gen(function* () {
+      const heard: Array<string> = []
+      const hears = (name: string) =>
+        Protocol.make(name, { handle: ({ content }) => Effect.sync(() => (heard.push(`${name} ${content}`), "heard")) })
+      const native = Agent.make({ instructions: "", model: Model.textOnly, dialect: "tools", protocols: ["near"] })
+      const provider = MockProvider.make(
+        { calls: ["near", "far"].map((name) => ({ name, params: { request: "come" } })) },
+        "done"
+      )
+      yield* Effect.provide(Kernel.run(native, "go", { provider }), speaking(hears("near"), hears("far")))
+      assert.deepStrictEqual(
+        provider.lastCall?.tools.map(({ description, name }) => [name, description]),
+        [["near", "Sends a request to near."]]
+      )
+      assert.deepStrictEqual(heard, ["near come"])
+    })
+  )
+
+  it.effect("that cannot be made are told as what is wrong with them (BP-62)", () =>
+    Effect.gen(function* () {
+      const { events } = yield* told(agent, ['<block type="command">x</block>', final("ok")])
+      const native = { ...agent, dialect: "tools" as const }
+      const mock = MockProvider.make({ calls: [{ name: "echo", params: "x" }] }, "ok")
+      const faulty = yield* Stream.runCollect(Kernel.stream(native, "go", { provider: mock }))
+      assert.deepStrictEqual(
+        [...of(events, "skill_error"), ...of(faulty, "skill_error")].map(({ error, skill }) => [skill, error]),
+        [
+          [null, "no skill name in command block"],
+          ["echo", "The arguments of 'echo' are not a JSON object."]
+        ]
+      )
+    }).pipe(Effect.provide(kernel(echo)))
+  )
+
   for (const [name, value, text] of [
     ["nothing", null, ""],
     ["a number", 5, "5"],
@@ -622,6 +702,11 @@ describe("calls", () => {
     ["a list", [1, "a", null], '[1,"a",null]'],
     ["an empty list", [], "[]"],
     ["what only looks like a message", { role: "user", content: ["hi"] }, '{"role":"user","content":["hi"]}'],
+    [
+      "what is a message but for one part",
+      { role: "user", content: [{ type: "text", text: "hi" }, "hi"] },
+      '{"role":"user","content":[{"type":"text","text":"hi"},"hi"]}'
+    ],
     ["what a message cannot be named", { role: "user", content: [], name: 5 }, '{"role":"user","content":[],"name":5}']
   ] as const) {
     it.effect(`to a protocol that answers with ${name} tell it as it is, and the model its text (BP-77, BP-79)`, () =>

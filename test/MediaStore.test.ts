@@ -83,18 +83,22 @@ describe("MediaStore", () => {
     Effect.gen(function* () {
       const media = yield* store
       const text = Content.text("t")
+      const data = Content.data({ data: "x" })
       const inline = Content.document({ data: bytes("pdf"), mediaType: "application/pdf", filename: "a.pdf" })
       const parts = yield* media.admit([
         "hi",
         png("a"),
         text,
+        data,
         Content.toolResult("c", [inline, text], { isError: true })
       ])
       const [pdf] = (yield* media.list).filter(({ kind }) => kind === "document")
+      assert.strictEqual(pdf?.mimeType, "application/pdf")
       assert.deepStrictEqual(parts, [
         Content.text("hi"),
         Content.image({ fileId: "media_86f7e437faa5", mediaType: "image/png" }),
         text,
+        data,
         Content.toolResult(
           "c",
           [Content.document({ fileId: pdf?.id ?? "", mediaType: "application/pdf", filename: "a.pdf" }), text],
@@ -102,7 +106,9 @@ describe("MediaStore", () => {
         )
       ])
       assert.isTrue(parts.every(Object.isFrozen))
-      assert.notInclude(JSON.stringify(parts.map(Content.encode)), '"data"')
+      assert.notInclude(JSON.stringify(parts.map(Content.encode)), btoa("pdf"))
+      yield* media.admit([Content.image({ data: bytes("nameless") })])
+      assert.strictEqual((yield* media.list).at(-1)?.mimeType, "application/octet-stream")
       assert.deepStrictEqual(yield* media.bytes(pdf?.id ?? ""), bytes("pdf"))
     }).pipe(Effect.provide(MediaStore.layerMemory))
   )

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { Agent, Grammar, Skill } from "kernai"
+import { Agent, Grammar, Skill, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
 import * as Gbnf from "../support/gbnf.ts"
 import { kernel } from "../support/kernel.ts"
@@ -35,6 +35,22 @@ describe("an agent held to a grammar", () => {
       assert.include(JSON.stringify(Grammar.jsonSchemaOf(first)), '"enum":["add"]')
       assert.include(JSON.stringify(Grammar.structuralTagOf(first)), 'name=\\"add\\"')
     }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("may call a skill that was registered since it was made", () =>
+    Effect.gen(function* () {
+      const agent = Agent.make({ ...options, skills: "all" })
+      const provider = MockProvider.make(final)
+      yield* told(agent, "?", { provider })
+      const late = Skill.make("late", { description: "", input: Schema.Struct({}), execute: () => Effect.succeed("") })
+      yield* SkillRegistry.SkillRegistry.use((registry) => registry.register(late))
+      yield* told(agent, "?", { provider })
+      const grammars = provider.calls.map(({ grammar }) => JSON.stringify(grammar && Grammar.structuralTagOf(grammar)))
+      assert.deepStrictEqual(
+        grammars.map((grammar) => grammar.includes('name=\\"late\\"')),
+        [false, true]
+      )
+    }).pipe(Effect.scoped, Effect.provide(layer))
   )
 
   it.effect("is understood in the JSON form that a server with schemas alone gives", () =>

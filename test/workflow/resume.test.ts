@@ -64,6 +64,7 @@ describe("a workflow cut off half-way", () => {
       assert.deepStrictEqual(entered, ["run:t1/work:t1.0", "run:t1/work:t1.0"])
       assert.strictEqual(left.length, 1)
       assert.strictEqual(of(events, "run_started").length, 1)
+      assert.deepStrictEqual(of(events, "workflow_start"), [])
     }).pipe(Effect.provide(kernel(skill)))
   })
 
