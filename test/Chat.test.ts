@@ -314,6 +314,17 @@ describe("Chat (AC-24)", () => {
   })
 })
 
+it.effect("a chat keeps a word in the place of a file it cannot read", () =>
+  Effect.gen(function* () {
+    const provider = MockProvider.make("Nothing there.")
+    yield* Chat.chat(agent, ["Look:", Media.fromPath("nowhere.png")], { provider })
+    assert.deepStrictEqual((yield* history)[0]?.content.map(Content.toText), [
+      "Look:",
+      "[image unavailable: image/png]"
+    ])
+  }).pipe(Effect.provide(chatting()))
+)
+
 describe("Chat with a Memory", () => {
   const remembered = Effect.gen(function* () {
     yield* Memory.Memory.use((memory) => memory.store({ content: "Ada likes tea." }))
@@ -328,6 +339,20 @@ describe("Chat with a Memory", () => {
       assert.match(system, /^Talk\.\n\n<relevant_context>/)
       assert.include(system, "Ada likes tea.")
     }).pipe(Effect.provide(Layer.merge(chatting(), Memory.layerMemory)))
+  )
+
+  it.effect("looks it up, too, where only the kernel was given it", () =>
+    Effect.gen(function* () {
+      const memory = yield* Memory.makeMemory
+      yield* memory.store({ content: "Ada likes tea." })
+      const provider = MockProvider.make("Tea?")
+      const knowing = Layer.provide(Layer.fresh(kernel()), Layer.succeed(Memory.Memory, memory))
+      yield* Effect.provide(
+        Chat.chat(agent, "What does Ada like?", { provider }),
+        Layer.merge(knowing, ChatHistory.layerMemory)
+      )
+      assert.include(Message.text(provider.messagesAt(0)?.[0] ?? Message.system("")), "Ada likes tea.")
+    })
   )
 
   it.effect("leaves a pipeline of the host alone, wherever it was given", () =>

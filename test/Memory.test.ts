@@ -22,6 +22,21 @@ describe("Memory.layerMemory", () => {
   )
 })
 
+describe("an Embedder", () => {
+  it.effect("that takes its time lets nothing be remembered twice under one key", () => {
+    const slowly: Memory.Embed = () => Effect.as(Effect.yieldNow, [1, 0])
+    return Effect.gen(function* () {
+      const memory = yield* Memory.Memory
+      const both = yield* Effect.all(
+        ["tea", "coffee"].map((content) => memory.store({ content, key: "drink" })),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(both[0], both[1])
+      assert.lengthOf(yield* memory.search({ query: "drinks" }), 1)
+    }).pipe(Effect.provide(Memory.layerMemory), Effect.provideService(Memory.Embedder, slowly))
+  })
+})
+
 describe("EmbeddingMemory", () => {
   it.effect("compares with the embedding model of the context", () => {
     const model = Layer.effect(
@@ -61,6 +76,7 @@ describe("Memory.skills", () => {
           assert.include(last, "Ann likes tea")
           return command("memory_forget", { id }) + command("memory_forget", { id: "mem_none" })
         default:
+          assert.include(JSON.stringify(request.messages), `Forgot ${id}.`)
           assert.include(last, "nothing with the id mem_none")
           return `<block type="final">done</block>`
       }

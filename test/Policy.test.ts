@@ -92,6 +92,27 @@ describe("Policy.combine", () => {
   const both = (a: Policy.Decision, b: Policy.Decision) =>
     Effect.runSync(Policy.combine(policy(a), policy(b))?.authorize(call("x")) ?? Effect.die("no policy"))
 
+  it.effect("shows what all of them show, wherever they come from (AC-18)", () =>
+    Effect.gen(function* () {
+      const showing = (...names: ReadonlyArray<string>) =>
+        Policy.layer(
+          () => Effect.succeed(Policy.allowed),
+          (name) => names.includes(name)
+        )
+      const shown = yield* Effect.provide(
+        Policy.Policy,
+        showing("a", "b").pipe(
+          Layer.provideMerge(showing("b", "c")),
+          Layer.provideMerge(Layer.succeed(Policy.Policy, policy(Policy.allowed)))
+        )
+      )
+      assert.deepStrictEqual(
+        ["a", "b", "c"].filter((name) => shown?.visible?.(name, call("x"))),
+        ["b"]
+      )
+    })
+  )
+
   it("takes the strictest of several, and the first reason of that kind (AC-19)", () => {
     assert.deepStrictEqual(both(Policy.confirm("one"), Policy.denied("two")), Policy.denied("two"))
     assert.deepStrictEqual(both(Policy.allowed, Policy.confirm("two")), Policy.confirm("two"))

@@ -11,6 +11,8 @@ import {
   Memory,
   Message,
   PromptPipeline,
+  Protocol,
+  ProtocolRegistry,
   type Provider,
   Redaction,
   RunStore,
@@ -130,6 +132,21 @@ describe("PromptPipeline.simple", () => {
 })
 
 describe("PromptPipeline.layer", () => {
+  it.effect("tells of a protocol that was registered since the last turn (BP-161)", () => {
+    const mock = MockProvider.make('<block type="final">ok</block>')
+    const agent = Agent.make({ instructions: "Talk.", model, skills: "all" })
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, "go")
+      const late = Protocol.make("late", { handle: () => Effect.succeed("") })
+      yield* ProtocolRegistry.ProtocolRegistry.use((registry) => registry.register(late))
+      yield* Kernel.run(agent, "go")
+      assert.deepStrictEqual(
+        [0, 1].map((call) => systemOf(mock, call).includes("late")),
+        [false, true]
+      )
+    }).pipe(Effect.scoped, Effect.provide(world(mock)))
+  })
+
   it.effect("writes instructions, rules and sections in this order, and nothing for an empty section", () => {
     const mock = MockProvider.make(done)
     const agent = Agent.make({ instructions: "Base {{user}}", model, skills: "all" })
@@ -475,6 +492,7 @@ describe("compaction", () => {
     return Effect.gen(function* () {
       yield* Kernel.run(small("tools", 1_500), "the task")
       assert.isTrue(writer.callCount > 0)
+      assert.strictEqual(writer.lastCall?.model, run.lastCall?.model)
       assert.include(said(writer, 0)[1] ?? "", "[ToolCall: look(c0)]")
       assert.include(said(run, 30)[0] ?? "", "In short: They looked around.")
     }).pipe(Effect.provide(world(run, pipeline)))

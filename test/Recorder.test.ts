@@ -261,6 +261,19 @@ describe("Recorder.memory", () => {
     )
   })
 
+  it("forgets the conversation that was quiet for longest when a thousand others go on", () => {
+    const memory = Recorder.memory()
+    const say = (runId: string) => memory.record(sent(0, [message("user", "hi")], runId))
+    for (let run = 0; run < 1_024; run++) say(`run ${run}`)
+    for (const runId of ["run 0", "run 1024", "run 0", "run 1"]) say(runId)
+    assert.deepStrictEqual(
+      appended(memory)
+        .slice(1_024)
+        .map((data) => data["base"]),
+      [1, 0, 1, 0]
+    )
+  })
+
   it("stays linear in the turns of a run", () => {
     const messages: Array<Message> = [message("user", "q")]
     const memory = Recorder.memory()

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Kernel, Media, MediaStore, Provider, Skill } from "kernai"
+import { Agent, Hooks, Kernel, Media, MediaStore, Provider, Skill } from "kernai"
 import { Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
@@ -226,6 +226,38 @@ describe("the tasks of a workflow", () => {
           )
         )
       )
+  )
+
+  it.effect("may be dropped or given other words by a hook: the rest goes on without what was dropped (DR-11)", () =>
+    Effect.gen(function* () {
+      const tasks = ["gone", { id: "after", depends_on: ["gone"] }, "other"]
+      const script = { root: [plan(tasks), final("ok")], tasks: answering(["after", "other"], 100) }
+      const hooks: Hooks.Hooks = {
+        onToolCallsStarted: ({ calls }) =>
+          Effect.succeed({ value: calls.filter(({ toolName }) => toolName !== "gone") }),
+        onToolCallStarted: ({ call }) =>
+          call.toolName === "other" ? Effect.succeed(Hooks.rewrite({ input: "now\n\ndo other" })) : Effect.void
+      }
+      const { events, text } = yield* Effect.provideService(play(script), Hooks.Hooks, hooks)
+      assert.strictEqual(text, "ok")
+      assert.deepStrictEqual(
+        of(events, "task_start").map(({ dependsOn, id, input }) => [id, input, dependsOn]),
+        [
+          ["after", "do after", []],
+          ["other", "now\n\ndo other", []]
+        ]
+      )
+      assert.strictEqual(told(events, "run:t1/other"), "now\n\ndo other")
+      assert.deepStrictEqual(
+        of(events, "workflow_complete").map(({ results }) => results),
+        [
+          [
+            ["after", "done after"],
+            ["other", "done other"]
+          ]
+        ]
+      )
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("answer in words, though the whole has to come to the agent's output (BP-61)", () =>
