@@ -208,7 +208,7 @@ tests("the review of one call (DR-11)", [
 const confirm = (...names: ReadonlyArray<string>) =>
   Object.fromEntries(names.map((name) => [name, { decision: "confirm", reason: `${name} writes` }]))
 
-const yes = (id: string, input?: { readonly [key: string]: number }) => ({
+const yes = (id: string, input?: { readonly [key: string]: number | string }) => ({
   toolCallId: `call-${id}`,
   approved: true,
   by: "eva",
@@ -333,6 +333,20 @@ tests("a person decides (DR-22, R-25)", [
       { do: "resume", with: { approvals: [yes("a")] }, expect: { status: completed } }
     ],
     { toolInputs: [{ toolCallId: "call-a", input: { command: "sudo ls" } }] }
+  ),
+  scenario(
+    "what a hook made of a call may be changed by who is asked about it: the call runs with that (DR-11, DR-22)",
+    {
+      ...command,
+      policy: confirm("A"),
+      hooks: [{ hook: "onToolCallStarted", decision: { value: { wrapCommand: "sudo" } } }]
+    },
+    [
+      { do: "run", expect: { status: waiting("a") } },
+      { do: "resume", with: { approvals: [yes("a")] }, expect: { status: waiting("a") } },
+      { do: "resume", with: { approvals: [yes("a", { command: "doas ls" })] }, expect: { status: completed } }
+    ],
+    { toolInputs: [{ toolCallId: "call-a", input: { command: "doas ls" } }] }
   ),
   scenario(
     "what the policy refuses is told to the model, asked of nobody, and does not stop the others",
