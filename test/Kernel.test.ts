@@ -1,5 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted, Ref, Schema, Stream } from "effect"
+import {
+  Cause,
+  Context,
+  Deferred,
+  Effect,
+  Exit,
+  Fiber,
+  Layer,
+  Logger,
+  Option,
+  Redacted,
+  Ref,
+  Schema,
+  Stream
+} from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
@@ -392,6 +406,7 @@ describe("calls", () => {
   it.effect("end in an error block when a skill dies, whose cause stays in the log (W-14, S-7)", () =>
     Effect.gen(function* () {
       const key = "sk-SECRET-0123456789abcdef"
+      const lines: Array<string> = []
       const bad = (name: string, execute: () => Effect.Effect<string, unknown>) =>
         Skill.make(name, { description: "", input: Schema.String, execute })
       const skills = [
@@ -408,7 +423,16 @@ describe("calls", () => {
         assert.notInclude(JSON.stringify(events), key)
         assert.notInclude(JSON.stringify(mock.messagesAt(3)), key)
         assert.include(JSON.stringify(mock.messagesAt(1)), "failed unexpectedly")
-      }).pipe(Effect.provide(kernel(...skills)))
+        const log = lines.join("\n")
+        assert.include(log, "Skill 'dies' failed unexpectedly")
+        assert.include(log, "invalid key Bearer <redacted>")
+        assert.notInclude(log, key)
+      }).pipe(
+        Effect.provide([
+          kernel(...skills),
+          Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
+        ])
+      )
     })
   )
 

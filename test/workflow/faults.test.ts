@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, Layer, Schema, Stream } from "effect"
+import { Cause, Effect, Exit, Fiber, Layer, Logger, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Hooks, Kernel, Limits, Provider, RunStore, Skill } from "kernai"
 import { Scenario } from "kernai/testing"
@@ -29,8 +29,9 @@ describe("a task that fails", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("has a result also when it gives up, or when its host has a bug", () =>
-    Effect.gen(function* () {
+  it.effect("has a result also when it gives up, or when its host has a bug, which the log tells (W-14)", () => {
+    const lines: Array<string> = []
+    return Effect.gen(function* () {
       const { events, text } = yield* play(
         {
           root: [plan(["endless", "bug"]), final("ok")],
@@ -59,8 +60,10 @@ describe("a task that fails", () => {
         ])
       )
       assert.notInclude(told(events), "secret")
-    }).pipe(Effect.provide(kernel()))
-  )
+      assert.include(lines.join("\n"), "Task 'bug' failed unexpectedly")
+      assert.include(lines.join("\n"), "<redacted> at /home/me")
+    }).pipe(Effect.provide([kernel(), Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])]))
+  })
 
   it.effect("is stopped at its time limit, and its siblings are not", () =>
     Effect.gen(function* () {

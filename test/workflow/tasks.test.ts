@@ -235,8 +235,10 @@ describe("the tasks of a workflow", () => {
       const hooks: Hooks.Hooks = {
         onToolCallsStarted: ({ calls }) =>
           Effect.succeed({ value: calls.filter(({ toolName }) => toolName !== "gone") }),
-        onToolCallStarted: ({ call }) =>
-          call.toolName === "other" ? Effect.succeed(Hooks.rewrite({ input: "now\n\ndo other" })) : Effect.void
+        onToolCallStarted: ({ call }) => {
+          const input = call.toolName === "other" ? { input: "now\n\ndo other" } : { note: "no words of a task" }
+          return Effect.succeed(Hooks.rewrite(input))
+        }
       }
       const { events, text } = yield* Effect.provideService(play(script), Hooks.Hooks, hooks)
       assert.strictEqual(text, "ok")
