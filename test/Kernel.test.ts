@@ -932,14 +932,15 @@ describe("references (Policy, Hooks, Middleware, PromptPipeline, Recorder)", () 
       const { add, ref } = yield* seen
       const named = (name: string): Middleware.Middleware => ({
         callTool: (run, next) => Effect.andThen(add(name), next(run)),
-        callModel: (call, next) => next(call)
+        callModel: (call, next) => Stream.unwrap(Effect.as(add(`${name} of ${call.step}`), next(call)))
       })
       const stop: Middleware.Middleware = {
         callModel: () => Stream.fail(new KernelError.MiddlewareTermination({ reason: "enough" }))
       }
       const two = kernel(echo).pipe(Layer.provide(Middleware.layer(named("outer"), named("inner"))))
       yield* told(agent, [act("x"), final("ok")]).pipe(Effect.provide(two))
-      assert.deepStrictEqual(yield* Ref.get(ref), ["outer", "inner"])
+      const asked = (step: number) => [`outer of ${step}`, `inner of ${step}`]
+      assert.deepStrictEqual(yield* Ref.get(ref), [...asked(0), "outer", "inner", ...asked(1)])
       const error = yield* Effect.flip(Kernel.run(agent, "go", { provider: MockProvider.make() })).pipe(
         Effect.provide(kernel(echo).pipe(Layer.provide(Middleware.layer(stop))))
       )

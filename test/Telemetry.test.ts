@@ -1,13 +1,29 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Metric, Option, Redacted, Schema, Tracer } from "effect"
+import {
+  Cause,
+  Context,
+  Deferred,
+  Effect,
+  Exit,
+  Fiber,
+  Layer,
+  Metric,
+  Option,
+  Redacted,
+  Schema,
+  Stream,
+  Tracer
+} from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
   Kernel,
   MediaStore,
+  Model,
   Protocol,
   ProtocolRegistry,
   Redaction,
+  type RunEvent,
   RunStore,
   Skill,
   SkillRegistry
@@ -16,7 +32,7 @@ import { MockProvider, Scenario } from "kernai/testing"
 import { ProviderError, RunPaused } from "../src/KernelError.ts"
 import * as Telemetry from "../src/Telemetry.ts"
 import { command, final } from "./support/blocks.ts"
-import { kernel } from "./support/kernel.ts"
+import { kernel, of } from "./support/kernel.ts"
 import { message } from "./support/runEvents.ts"
 import { plan } from "./support/workflow.ts"
 
@@ -394,6 +410,32 @@ describe("a run under telemetry", () => {
       assert.deepStrictEqual(yield* ends(Kernel.resume(agent, "r", { provider })), ["ended"])
       assert.deepStrictEqual(yield* ends(Kernel.resume(agent, "r", { provider })), [])
     }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("tells of its model calls what they used and cost, and how long they took (AC-6)", () =>
+    Effect.gen(function* () {
+      const model = Model.make("m", { price: { inputPerMillion: 1_000_000, outputPerMillion: 0 } })
+      const agent = Agent.make({ name: "a", instructions: "", model })
+      const provider = MockProvider.make("four words of answer")
+        .withTokenCounter(() => ({ input: 3, output: 4 }))
+        .withChunking(4)
+        .withDelay({ first: 100, between: 50 })
+      // Time is told from when the model was asked, not from the beginning of all time.
+      yield* TestClock.adjust(1_000)
+      const events: Array<RunEvent.RunEvent> = []
+      const { spans } = yield* observed(
+        Stream.runForEach(Kernel.stream(agent, "go", { provider }), (event) => Effect.sync(() => events.push(event)))
+      ).pipe(withTime(1_000))
+      const chat = attributesOf(spans.find(({ name }) => name === "chat m"))
+      assert.deepInclude(chat, {
+        "gen_ai.usage.input_tokens": 3,
+        "gen_ai.usage.output_tokens": 4,
+        "gen_ai.response.time_to_first_chunk": 0.1
+      })
+      const told = of(events, "llm_response").map(({ latencyMs }) => latencyMs)
+      const kept = of(events, "model_completed").map(({ costUsd, latencyMs }) => [latencyMs, costUsd])
+      assert.deepStrictEqual([told, kept], [[350], [[350, 3]]])
+    }).pipe(Effect.provide(Layer.merge(kernel(), Telemetry.layer())))
   )
 
   it.effect("is a span with its ids, and each of its tasks is one within it", () =>
