@@ -271,6 +271,27 @@ describe("an observer", () => {
   )
 })
 
+describe("a run that is taken up", () => {
+  it.effect("goes on in the dialect it began in, also from its first turn (DR-15)", () =>
+    Effect.gen(function* () {
+      yield* Effect.exit(runWith({ onModelStarted: () => Effect.interrupt }))
+      const provider = MockProvider.make({ calls: [{ id: "call-a", name: "look", params: {} }] }, "done")
+      const other = { ...agent, dialect: "blocks" as const }
+      const result = yield* Kernel.resume(other, "run", { provider })
+      assert.strictEqual(result.text, "done")
+      assert.deepStrictEqual(
+        provider.calls.map(({ tools }) => tools.map(({ name }) => name)),
+        [["look"], ["look"]]
+      )
+      const events = yield* Stream.runCollect(Kernel.resumeStream(agent, "run", { provider }))
+      assert.deepStrictEqual(
+        events.map(({ step, type }) => [type, step]),
+        [["run_completed", 1]]
+      )
+    }).pipe(Effect.provide(stored))
+  )
+})
+
 describe("a hook of calls that run at once", () => {
   it.effect("that never answers is let go of when the run is interrupted (R-15)", () =>
     Effect.gen(function* () {
