@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Option, Schema } from "effect"
+import { Clock, Effect, Fiber, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Kernel, KernelError, Message, Policy, RunStore, Skill } from "kernai"
 import { MockProvider, Scenario } from "kernai/testing"
@@ -155,6 +155,22 @@ describe("Kernel.answer", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
+  it.effect("keeps others from the run until all of it is recorded, however long the store takes (DR-6)", () =>
+    Effect.gen(function* () {
+      yield* play(script)
+      const store = yield* RunStore.RunStore
+      const taking = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        store.acquire("run", { workerId: "other", expiresAt: now + 1_000 }, now)
+      )
+      const answering = yield* Effect.forkChild(answerWith((commit) => Effect.delay(commit, 9_000)))
+      yield* TestClock.adjust(8_000)
+      assert.strictEqual((yield* Effect.flip(taking))._tag, "RunBusy")
+      yield* TestClock.adjust(1_000)
+      yield* Fiber.join(answering)
+      yield* taking
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
   it.effect("is taken once more, as it was, when it was cut in half after all (R-1, R-25)", () =>
     Effect.gen(function* () {
       yield* play(script)
@@ -204,6 +220,11 @@ describe("Kernel.answer", () => {
       )
       assert.deepStrictEqual(yield* Effect.flip(answering), late)
       assert.isUndefined(Option.getOrThrow(yield* store.head("r")).lease)
+      // What was offered before stays so: nobody would come for it else.
+      const now = yield* Clock.currentTimeMillis
+      yield* store.acquire("r", { workerId: "gone", expiresAt: now }, now)
+      assert.deepStrictEqual(yield* Effect.flip(answering), late)
+      assert.isDefined(Option.getOrThrow(yield* store.head("r")).lease)
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
