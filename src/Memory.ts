@@ -18,6 +18,7 @@ import * as Schema from "effect/Schema"
 import { entities } from "./internal/entities.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
 import * as Memories from "./internal/memories.ts"
+import { passedOver } from "./internal/passedOver.ts"
 import { randomId } from "./internal/randomId.ts"
 import * as Ranking from "./internal/ranking.ts"
 import { wordsOf } from "./internal/words.ts"
@@ -238,7 +239,7 @@ export const embedding: Effect.Effect<(text: string) => Effect.Effect<Float32Arr
         if (embed === undefined) return Effect.undefined
         return embed(text).pipe(
           Effect.map(Ranking.unit),
-          Effect.catchCause((cause) => Effect.as(Effect.logWarning("a text was not embedded", cause), undefined))
+          Effect.catchCause((cause) => Effect.as(passedOver("a text was not embedded")(cause), undefined))
         )
       })
   )
@@ -359,7 +360,7 @@ export const section = (
     if (message === undefined) return Effect.succeed("")
     return Memory.use((memory) => memory.search({ ...options, query: Messages.text(message).slice(0, 4_000) })).pipe(
       Effect.map((entries) => written(opening, entries)),
-      Effect.catchCause((cause) => Effect.as(Effect.logWarning("the memory was not asked", cause), ""))
+      Effect.catchCause((cause) => Effect.as(passedOver("the memory was not asked")(cause), ""))
     )
   }
 }

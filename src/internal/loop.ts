@@ -15,6 +15,7 @@ import { commit, flush } from "./commit.ts"
 import { withinDeadline } from "./deadline.ts"
 import type { Json } from "./json.ts"
 import { isJsonObject } from "./json.ts"
+import { passedOver } from "./passedOver.ts"
 import { deep, redact } from "./redact.ts"
 import type { Run } from "./run.ts"
 import { ask, hookArgs, settle } from "./settle.ts"
@@ -107,7 +108,7 @@ const failed = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, error: Error
     // A store that fails here ends the run itself; only what the hook does wrong is passed over.
     yield* flush(run)
     yield* ask(run, "onRunFailed", () => hook(hookArgs(run, { error }))).pipe(
-      Effect.catchCause((cause) => Effect.logWarning("onRunFailed failed", cause))
+      Effect.catchCause(passedOver("onRunFailed failed"))
     )
   }
   yield* commit(run, "phase", [{ type: "run_failed", error }])

@@ -24,6 +24,7 @@ import type { Finish, StreamPart } from "../StreamPart.ts"
 import * as Usage from "../Usage.ts"
 import { promptLog } from "./state.ts"
 import { tell } from "./commit.ts"
+import { passedOver } from "./passedOver.ts"
 import { deep, redact } from "./redact.ts"
 import { now, type Run, stepOf } from "./run.ts"
 import * as Streams from "./streams.ts"
@@ -159,7 +160,7 @@ const read = (run: Run, turn: Turn, reader: Dialects.Reader, heard: Hearing): Ef
     if (broken !== undefined) return Effect.fail(broken)
     if (observe !== undefined) {
       return Effect.forEach(parts, observe, { discard: true }).pipe(
-        Effect.catchCause((cause) => Effect.logWarning("onStreamPart failed", cause))
+        Effect.catchCause(passedOver("onStreamPart failed"))
       )
     }
     // A consumer that is there but has had no chance to read must not lose anything.

@@ -12,6 +12,7 @@ import { seal, turnLog, withContext } from "./state.ts"
 import { commit, type CommitError, flush } from "./commit.ts"
 import { extensionError } from "./extension.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
+import { passedOver } from "./passedOver.ts"
 import type { Run } from "./run.ts"
 import { freeze, take } from "./snapshot.ts"
 
@@ -112,9 +113,7 @@ export const observePause = (run: Run, reason: string, metadata: Json): Effect.E
   return hook === undefined
     ? Effect.void
     : Effect.flatMap(flush(run), () =>
-        Effect.catchCause(hook(hookArgs(run, { reason, metadata })), (cause) =>
-          Effect.logWarning("onPause failed", cause)
-        )
+        Effect.catchCause(hook(hookArgs(run, { reason, metadata })), passedOver("onPause failed"))
       )
 }
 

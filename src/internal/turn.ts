@@ -25,6 +25,7 @@ import { goOn } from "./goOn.ts"
 import * as Guard from "./guard.ts"
 import { intent, type Intent, messageOf } from "./intent.ts"
 import { type Heard, hear, usageOf } from "./modelCall.ts"
+import { passedOver } from "./passedOver.ts"
 import { commonPrefix } from "./prefix.ts"
 import { openTurn, type Run } from "./run.ts"
 import { ask, complete, hookArgs, obey, settle } from "./settle.ts"
@@ -152,9 +153,7 @@ export const restartModel = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run)
   const observer = run.hooks.onModelRestarted
   if (observer !== undefined) {
     yield* flush(run)
-    yield* observer(hookArgs(run, {})).pipe(
-      Effect.catchCause((cause) => Effect.logWarning("onModelRestarted failed", cause))
-    )
+    yield* observer(hookArgs(run, {})).pipe(Effect.catchCause(passedOver("onModelRestarted failed")))
   }
   yield* askModel(run)
 })

@@ -9,6 +9,7 @@ import type { Message } from "../Message.ts"
 import type { Compaction, Prompt, PromptContext } from "../PromptPipeline.ts"
 import type { Expense } from "../Usage.ts"
 import { compact } from "./compaction.ts"
+import { passedOver } from "./passedOver.ts"
 import { deep } from "./redact.ts"
 import * as Tokens from "./tokens.ts"
 
@@ -61,7 +62,7 @@ export const compacted = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
             spent = said.spent
             return said.text
           }),
-          Effect.catchCause((cause) => Effect.as(Effect.logWarning("a conversation was not summarized", cause), ""))
+          Effect.catchCause((cause) => Effect.as(passedOver("a conversation was not summarized")(cause), ""))
         ))
   })
   // Between the trigger and the limit nothing has to happen yet.

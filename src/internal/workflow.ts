@@ -23,6 +23,7 @@ import type { KernelError, RunPaused } from "../KernelError.ts"
 import * as Plan from "../Plan.ts"
 import * as TaskScheduler from "../TaskScheduler.ts"
 import { type Json, isJsonObject } from "./json.ts"
+import { passedOver } from "./passedOver.ts"
 import { redact } from "./redact.ts"
 import { tell } from "./commit.ts"
 import { now, openTurn, type Run } from "./run.ts"
@@ -287,4 +288,4 @@ const observe = (run: Run, task: Plan.Task, result: CallResult, durationMs: numb
           error: result.error?.message ?? null,
           durationMs
         })
-        .pipe(Effect.catchCause((cause) => Effect.logWarning("onTaskComplete failed", cause)))
+        .pipe(Effect.catchCause(passedOver("onTaskComplete failed")))

@@ -6,6 +6,7 @@
 import * as Tokenizer from "effect/ai/Tokenizer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { passedOver } from "../internal/passedOver.ts"
 import { ofText } from "../internal/tokens.ts"
 import { TokenCounter, type TokenCount } from "../PromptPipeline.ts"
 
@@ -24,7 +25,7 @@ export const layer: Layer.Layer<never, never, Tokenizer.Tokenizer> = /*#__PURE__
       (text) =>
         tokenizer.tokenize(text).pipe(
           Effect.map((tokens) => tokens.length),
-          Effect.catchCause((cause) => Effect.as(Effect.logWarning("a text was not tokenized", cause), ofText(text)))
+          Effect.catchCause((cause) => Effect.as(passedOver("a text was not tokenized")(cause), ofText(text)))
         )
   )
 )

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Option, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Stream } from "effect"
 import {
   Agent,
   Hooks,
@@ -269,6 +269,34 @@ describe("an observer", () => {
       assert.deepStrictEqual(told, [["model_restarted", 2]])
     }).pipe(Effect.provide(stored))
   )
+})
+
+describe("what an observer fails with", () => {
+  it.effect("is logged without what looks like a key (S-7)", () => {
+    const lines: Array<string> = []
+    const broken = Effect.die(new Error("401 Bearer sk-SECRET-0123456789abcdef"))
+    const hooks: Hooks.Hooks = {
+      onStreamPart: () => broken,
+      onPause: () => broken,
+      onModelRestarted: () => broken,
+      onRunFailed: () => broken
+    }
+    return Effect.gen(function* () {
+      yield* Effect.exit(runWith({ ...hooks, onModelStarted: () => Effect.succeed(Hooks.pause()) }))
+      const failing = { ...hooks, onModelCompleted: () => Effect.fail("no") }
+      const resumed = Kernel.resume(agent, "run", { provider: MockProvider.make("done") })
+      yield* Effect.exit(Effect.provideService(resumed, Hooks.Hooks, failing))
+      const log = lines.join("\n")
+      for (const name of Object.keys(hooks)) assert.include(log, `${name} failed`)
+      assert.include(log, "401 Bearer <redacted>")
+      assert.notInclude(log, "SECRET")
+    }).pipe(
+      Effect.provide([
+        stored,
+        Logger.layer([Logger.make(({ cause, message }) => void lines.push(`${message} ${Cause.pretty(cause)}`))])
+      ])
+    )
+  })
 })
 
 describe("a run that is taken up", () => {

@@ -1,0 +1,14 @@
+/**
+ * Failures of others' code that change nothing: whoever watches over the log hears of them.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import { redact } from "./redact.ts"
+
+/** Tells the log why something failed, without what looks like a key (S-7). */
+export const passedOver =
+  (what: string) =>
+  (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+    Effect.logWarning(what, redact(Cause.pretty(cause)))
