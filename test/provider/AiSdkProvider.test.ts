@@ -191,10 +191,11 @@ describe("AiSdkProvider", () => {
         const { asked, model } = scripted(version, [say("ok"), endings[version]])
         const provider = AiSdkProvider.fromModel(model)
         const image = Content.image({ data: new Uint8Array([1, 2, 3]), mediaType: "image/png" })
+        const sheet = Content.document({ data: new Uint8Array([1, 2, 3]), mediaType: "application/pdf" })
         yield* read(
           provider.stream(
             request({
-              model: Model.make("m", { capabilities: ["text", "vision"] }),
+              model: Model.make("m", { capabilities: ["text", "vision", "document_in"] }),
               messages: [
                 message(
                   "user",
@@ -203,7 +204,9 @@ describe("AiSdkProvider", () => {
                   Content.image({ url: "http://elsewhere.example/b.png", mediaType: "image/png" })
                 ),
                 message("assistant", Content.toolUse("c", "look", {})),
-                message("tool", Content.toolResult("c", [Content.text("seen"), image]))
+                message("tool", Content.toolResult("c", [Content.text("seen"), image, sheet])),
+                message("assistant", ""),
+                message("tool", Content.toolResult("c", [Content.text("gone")], { isError: true }))
               ],
               tools: [{ name: "look", description: "", inputSchema: { type: "object" } }]
             })
@@ -222,9 +225,15 @@ describe("AiSdkProvider", () => {
             { type: "text", text: "seen" },
             version === "v4"
               ? { type: "file", mediaType: "image/png", data }
-              : { type: version === "v2" ? "media" : "image-data", mediaType: "image/png", data: "AQID" }
+              : { type: version === "v2" ? "media" : "image-data", mediaType: "image/png", data: "AQID" },
+            version === "v4"
+              ? { type: "file", mediaType: "application/pdf", data }
+              : { type: version === "v2" ? "media" : "file-data", mediaType: "application/pdf", data: "AQID" }
           ]
         })
+        // A model that said nothing is left out.
+        assert.lengthOf(asked[0]?.prompt ?? [], 4)
+        assert.deepStrictEqual(asked[0]?.prompt[3]?.content[0]?.output, { type: "error-text", value: "gone" })
       })
     )
   }
@@ -371,6 +380,14 @@ describe("AiSdkProvider.adapters", () => {
     }).pipe(Effect.provide(withEnv({ COHERE_API_KEY: "k" })))
   )
 
+  it.effect("names the key where no package is known for it", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(AiSdkProvider.fromPackage("nobody"))
+      assert.deepInclude(error, { _tag: "ProviderUnavailable", provider: "nobody" })
+      assert.isUndefined(error.package)
+    }).pipe(Effect.provide(withEnv({})))
+  )
+
   const incomplete: ReadonlyArray<readonly [key: string, set: string, variable: string | undefined]> = [
     ["bedrock", "AWS_REGION", "AWS_BEARER_TOKEN_BEDROCK"],
     ["bedrock", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"],
@@ -394,7 +411,8 @@ describe("AiSdkProvider.adapters", () => {
   it.effect("makes a model string work by a package that is there, with its key", () => {
     const made: Array<unknown> = []
     vi.doMock("@ai-sdk/amazon-bedrock", () => ({
-      VERSION: "1",
+      VERSION: () => "1",
+      createdAt: "2026-01-01",
       createAmazonBedrock: (settings: unknown) => {
         made.push(settings)
         return (id: string) => {
@@ -410,6 +428,10 @@ describe("AiSdkProvider.adapters", () => {
       const { text } = yield* read(provider.stream(request({ model })))
       assert.strictEqual(text, "hello")
       assert.deepStrictEqual(made, [{ apiKey: "k", region: "eu-north-1" }, "anthropic.claude"])
+
+      const pair = { AWS_ACCESS_KEY_ID: "i", AWS_SECRET_ACCESS_KEY: "s", AWS_SESSION_TOKEN: "t", AWS_REGION: "r" }
+      yield* Effect.provide(AiSdkProvider.fromPackage("bedrock"), withEnv(pair))
+      assert.deepStrictEqual(made[2], { accessKeyId: "i", secretAccessKey: "s", sessionToken: "t", region: "r" })
     }).pipe(
       Effect.provide(
         HttpModelRegistry.layer.pipe(

@@ -186,6 +186,10 @@ describe("AnthropicProvider, asking", () => {
         output_config: { effort: "low" }
       })
       assert.notProperty(yield* bodyFor("claude-opus-4-8", options), "temperature")
+      assert.propertyVal(yield* bodyFor("claude-opus-4-8", options), "max_tokens", 4096)
+      for (const model of ["claude-opus-4-5", "claude-sonnet-4-6"]) {
+        assert.deepInclude(yield* bodyFor(model, options), { output_config: { effort: "low" } })
+      }
       assert.notProperty(yield* bodyFor("claude-sonnet-5", { topP: 0.5 }), "top_p")
 
       const older = yield* bodyFor("claude-sonnet-4-20250514", options)
@@ -259,17 +263,27 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
-  it.effect("leaves out a model's empty reply, and empty texts beside others (W-18)", () =>
-    Effect.gen(function* () {
-      const body = yield* bodyOf(
-        "anthropic",
-        request({ messages: [message("user", "a", ""), message("assistant", ""), message("user", "b")] })
-      )
-      assert.deepStrictEqual((body as { messages: unknown }).messages, [
-        { role: "user", content: [{ type: "text", text: "a" }] },
-        { role: "user", content: [{ type: "text", text: "b" }] }
-      ])
-    })
+  it.effect(
+    "leaves out a model's empty reply, a reply of another's thoughts, and empty texts beside others (W-18)",
+    () =>
+      Effect.gen(function* () {
+        const thought = Content.thinking("Hm.", { origin: { provider: "google", model: "m-text" }, signature: "s" })
+        const body = yield* bodyOf(
+          "anthropic",
+          request({
+            messages: [
+              message("user", "a", ""),
+              message("assistant", ""),
+              message("assistant", thought),
+              message("user", "b")
+            ]
+          })
+        )
+        assert.deepStrictEqual((body as { messages: unknown }).messages, [
+          { role: "user", content: [{ type: "text", text: "a" }] },
+          { role: "user", content: [{ type: "text", text: "b" }] }
+        ])
+      })
   )
 })
 
@@ -390,6 +404,22 @@ describe("AnthropicProvider, reading", () => {
       )
       assert.strictEqual(error.reason, "overloaded")
       assert.include(error.message, "overloaded_error")
+    })
+  )
+
+  it.effect("fails with an error whose type a gateway left out, and passes over deltas it does not know (BP-110)", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(
+        reading(
+          start,
+          { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "x" } },
+          { type: "content_block_delta", index: 0, delta: { type: "citations_delta", citation: {} } },
+          { type: "ping" },
+          {},
+          { error: { type: "overloaded_error", message: "Overloaded" } }
+        )
+      )
+      assert.strictEqual(error.reason, "overloaded")
     })
   )
 

@@ -57,11 +57,21 @@ describe("Resilience.retry", () => {
     )
   )
 
+  it.effect("asks three times unless told", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make().onCall(() => Effect.fail(error("overloaded")))
+      const fiber = yield* Effect.forkChild(told(agent, "hi", { provider }))
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(fiber)
+      assert.strictEqual(provider.callCount, 3)
+    }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(Resilience.layer(Resilience.retry())))))
+  )
+
   it.effect("waits for a Retry-After within the limit and fails at once beyond it (R-13)", () =>
     Effect.gen(function* () {
-      const near = MockProvider.make("", "later").failOnStep(0, error("rate_limited", { retryAt: 30_000 }))
+      const near = MockProvider.make("", "later").failOnStep(0, error("rate_limited", { retryAt: 60_000 }))
       const waiting = yield* Effect.forkChild(told(agent, "hi", { provider: near }))
-      yield* TestClock.adjust("29 seconds")
+      yield* TestClock.adjust("59 seconds")
       assert.strictEqual(near.callCount, 1)
       yield* TestClock.adjust("5 seconds")
       assert.strictEqual((yield* Fiber.join(waiting)).text, "later")

@@ -203,6 +203,22 @@ describe("how long it waits (R-13)", () => {
       }
     })
   )
+  it.effect("waits about half a second, then about a second, when nobody says how long", () =>
+    Effect.gen(function* () {
+      // No body is read, which would take turns of the event loop.
+      const { asked, provider } = yield* answering()
+      const fiber = yield* Effect.forkChild(Effect.ignore(read(provider.stream(request()))))
+      const askedBy: Array<number> = []
+      for (const wait of [374, 126, 624, 376]) {
+        yield* Effect.yieldNow
+        yield* TestClock.adjust(wait)
+        askedBy.push(asked.length)
+      }
+      assert.deepStrictEqual(askedBy, [1, 2, 2, 3])
+      yield* Fiber.join(fiber)
+    })
+  )
+
   it.effect("waits the milliseconds of retry-after-ms before those of retry-after", () =>
     waits({ "retry-after": "50", "retry-after-ms": "2500" }, 2_500)
   )
