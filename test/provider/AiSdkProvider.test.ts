@@ -1,8 +1,8 @@
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider"
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Deferred, Effect, Fiber, Layer, Schema } from "effect"
+import { ConfigProvider, Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Content, Model, ModelRegistry, Skill } from "kernai"
+import { Agent, Content, Limits, Model, ModelRegistry, Skill } from "kernai"
 import { AiSdkProvider, HttpModelRegistry } from "kernai/provider"
 import { vi } from "vitest"
 import { message, read, request, stub } from "../support/provider.ts"
@@ -134,9 +134,9 @@ describe("AiSdkProvider", () => {
         const { asked, model } = scripted(
           version,
           [
-            { type: "reasoning-start", id: "r" },
+            { type: "reasoning-start", id: "r", providerMetadata: { acme: { item: "i" }, seen: { a: 1 } } },
             { type: "reasoning-delta", id: "r", delta: "hm" },
-            { type: "reasoning-end", id: "r", providerMetadata: { acme: { signature: "s" } } },
+            { type: "reasoning-end", id: "r", providerMetadata: { acme: { signature: "s" }, seen: "b" } },
             { type: "tool-input-start", id: "a", toolName: "add" },
             { type: "tool-input-delta", id: "a", delta: '{"a":1,' },
             { type: "tool-input-delta", id: "a", delta: '"b":1}' },
@@ -163,7 +163,11 @@ describe("AiSdkProvider", () => {
           {
             role: "assistant",
             content: [
-              { type: "reasoning", text: "hm", providerOptions: { acme: { signature: "s" } } },
+              {
+                type: "reasoning",
+                text: "hm",
+                providerOptions: { acme: { item: "i", signature: "s" }, seen: "b" }
+              },
               {
                 type: "tool-call",
                 toolCallId: "a",
@@ -315,6 +319,21 @@ describe("AiSdkProvider", () => {
       assert.deepInclude(run.failure, { reason: "rate_limited", retryAt: 7_200_000 })
       assert.lengthOf(asked, 1)
     }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("delivers nothing of a read that exceeds the limit of a reply (R-20)", () =>
+    Effect.gen(function* () {
+      const { model } = scripted("v4", [say("far too long"), endings.v4])
+      const said: Array<string> = []
+      const error = yield* AiSdkProvider.fromModel(model)
+        .stream(request())
+        .pipe(
+          Stream.runForEach((part) => Effect.sync(() => said.push(part.type))),
+          Effect.flip
+        )
+      assert.strictEqual(error.reason, "limit_exceeded")
+      assert.deepStrictEqual(said, [])
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, replyBytes: 5 }))
   )
 
   it.effect("asks again while nothing was said (R-13)", () =>

@@ -483,7 +483,7 @@ describe("AnthropicProvider.layer", () => {
       assert.strictEqual(http.asked[0]?.headers["anthropic-version"], "2023-06-01")
     }).pipe(
       Effect.provide(
-        configured({ ANTHROPIC_API_KEY: "sk-env", ANTHROPIC_BASE_URL: "https://gateway.test/anthropic/?team=a" })
+        configured({ ANTHROPIC_API_KEY: "sk-env", ANTHROPIC_BASE_URL: " https://gateway.test/anthropic/?team=a " })
       )
     )
   )

@@ -370,6 +370,22 @@ describe("OpenAiProvider, reading", () => {
     )
   }
 
+  it.effect("gives arguments that come alone after whole ones the id and the name before them (R-24)", () =>
+    Effect.gen(function* () {
+      const { parts } = yield* reading(
+        ...fragments(["x", "a", '{"p":1}'], [undefined, undefined, '{"p":2}']),
+        delta({}, "tool_calls")
+      )
+      assert.deepStrictEqual(
+        callsOf(parts).map(({ id, name, params }) => [id, name, params]),
+        [
+          ["x", "a", { p: 1 }],
+          ["x#2", "a", { p: 2 }]
+        ]
+      )
+    })
+  )
+
   it.effect("reads every item of a whole reply as a call of its own, whatever its id (R-24)", () =>
     Effect.gen(function* () {
       const calls: ReadonlyArray<Fragment> = [
@@ -538,6 +554,10 @@ describe("OpenAiProvider, reading", () => {
     Effect.gen(function* () {
       const { parts } = yield* reading(delta({ content: "x" }), "[DONE]")
       assert.strictEqual(finishOf(parts)?.reason, "unknown")
+      const whole = JSON.stringify({ choices: [{ index: 0, message: { content: "x" } }] })
+      const http = stub(() => Effect.succeed(new Response(whole)))
+      const provider = yield* Effect.provide(vendor("openai")({}), http.layer)
+      assert.strictEqual(finishOf((yield* read(provider.stream(request()))).parts)?.reason, "unknown")
     })
   )
 
@@ -586,6 +606,39 @@ describe("OpenAiCompatibleProvider", () => {
         { role: "user", content: [{ type: "image_url", image_url: { url: "data:image/png;base64,AQID" } }] }
       ])
     })
+  )
+
+  it.effect(
+    "sends no address of a picture to a model that does not see, and no list of calls where there are none",
+    () =>
+      Effect.gen(function* () {
+        const picture = Content.image({ url: "https://x.test/a.png", mediaType: "image/png" })
+        const body = yield* bodyOf(
+          "compatible",
+          request({ messages: [message("user", picture), message("assistant", ""), message("assistant", "I see.")] })
+        )
+        assert.deepStrictEqual((body as { messages: unknown }).messages, [
+          { role: "user", content: "[image unavailable: image/png]" },
+          { role: "assistant", content: "I see." }
+        ])
+      })
+  )
+
+  it.effect(
+    "joins what a model said with no message of it that calls, for templates that want roles to alternate",
+    () =>
+      Effect.gen(function* () {
+        const http = stub(() => Effect.succeed(chunks(delta({ content: "x" }, "stop"))))
+        const options = { name: "local", baseUrl: "http://localhost:8080/v1", alternates: true }
+        const provider = yield* Effect.provide(OpenAiCompatibleProvider.make(options), http.layer)
+        const messages = [message("assistant", "Wait."), message("assistant", "So:", Content.toolUse("c", "add"))]
+        yield* read(provider.stream(request({ tools: [tool], messages })))
+        const call = { id: "c", type: "function", function: { name: "add", arguments: "{}" } }
+        assert.deepStrictEqual((http.asked[0]?.body as { messages: unknown }).messages, [
+          { role: "assistant", content: "Wait." },
+          { role: "assistant", content: "So:", tool_calls: [call] }
+        ])
+      })
   )
 
   it.effect("reads thinking under either name, and content in parts", () =>
@@ -666,6 +719,9 @@ describe("OpenAiCompatibleProvider", () => {
       assert.deepStrictEqual(yield* sent("structural_tag", json), { response_format: jsonFormat })
       assert.deepStrictEqual(yield* sent("gbnf", json), { grammar: Grammar.gbnfOf(json) })
       assert.deepStrictEqual(yield* sent("json_schema", { _tag: "Gbnf", text: "" }), {})
+      assert.deepStrictEqual(yield* sent("json_schema", grammar), {
+        response_format: { type: "json_schema", json_schema: { name: "reply", schema: Grammar.jsonSchemaOf(grammar) } }
+      })
       assert.deepStrictEqual(yield* sent("json_schema", { _tag: "Json", schema: { type: "array" } }), {})
       assert.deepStrictEqual(yield* sent(undefined, grammar), {})
     })

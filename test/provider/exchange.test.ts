@@ -326,6 +326,8 @@ describe("answers that are no replies", () => {
       assert.strictEqual((yield* Effect.fromResult(yield* outcome(google.provider))).text, "here")
       const refused = yield* answeringAs("google", () => sse(JSON.stringify([{ error: { code: 400 } }])))
       assert.strictEqual((yield* failure(refused.provider)).reason, "invalid_request")
+      const cut = yield* answeringAs("google", () => sse('[{"candidates":'))
+      assert.strictEqual((yield* failure(cut.provider)).reason, "incomplete")
       const document = JSON.stringify({ message: { content: "here" }, done: true }, null, 2)
       const ollama = yield* answeringAs("ollama", () => sse(document))
       assert.strictEqual((yield* Effect.fromResult(yield* outcome(ollama.provider))).text, "here")
@@ -340,14 +342,61 @@ describe("answers that are no replies", () => {
     })
   )
 
+  it.effect("hears the last event without a line end behind it", () =>
+    Effect.gen(function* () {
+      const { provider } = yield* answering(() => sse(whole("here").replace("data: [DONE]", "").trimEnd()))
+      assert.strictEqual((yield* Effect.fromResult(yield* outcome(provider))).text, "here")
+    })
+  )
+
+  it.effect("knows a document behind a first read of blanks", () =>
+    Effect.gen(function* () {
+      const document = JSON.stringify({ choices: [{ index: 0, message: { content: "here" }, finish_reason: "stop" }] })
+      const body = () =>
+        new ReadableStream({
+          start(controller) {
+            for (const piece of [" \n", document]) controller.enqueue(new TextEncoder().encode(piece))
+            controller.close()
+          }
+        })
+      const { provider } = yield* answering(() => new Response(body()))
+      assert.strictEqual((yield* Effect.fromResult(yield* outcome(provider))).text, "here")
+    })
+  )
+
+  it.effect("hears no error behind the end of a reply", () =>
+    Effect.gen(function* () {
+      const { provider } = yield* answering(() => sse(`${whole("here")}event: error\ndata: {}\n\n`))
+      assert.strictEqual((yield* Effect.fromResult(yield* outcome(provider))).text, "here")
+    })
+  )
+
+  it.effect("says that a reply was cut when its body ends inside a character", () =>
+    Effect.gen(function* () {
+      const cut = new TextEncoder().encode(`${chunk({ content: "x" })}: ü`).slice(0, -1)
+      const error = yield* failure((yield* answering(() => new Response(cut))).provider)
+      assert.deepInclude(error, { reason: "incomplete", detail: "the reply was cut" })
+    })
+  )
+
+  it.effect("means by a status what it says, though the body breaks off", () =>
+    Effect.gen(function* () {
+      const body = () => new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) })
+      const { provider } = yield* answering(() => new Response(body(), { status: 401 }))
+      assert.strictEqual((yield* failure(provider)).reason, "authentication")
+    })
+  )
+
   for (const [what, body, limits] of [
     ["one event", `data: ${"x".repeat(5_000)}`, { frameBytes: 1_000 }],
     ["all that is said", whole("x".repeat(5_000)), { replyBytes: 1_001 }],
-    ["all that is sent", ": keep-alive\n\n".repeat(10_000), { replyBytes: 1_002 }]
+    ["all that is sent", ": keep-alive\n\n".repeat(10_000), { replyBytes: 1_002 }],
+    ["white space before a reply", " ".repeat(5_000), { frameBytes: 1_003 }],
+    ["a line of JSON", `{"x":"${"x".repeat(5_000)}`, { frameBytes: 1_004 }]
   ] as const) {
     it.effect(`fails when ${what} exceeds its limit, naming it (R-20)`, () =>
       Effect.gen(function* () {
-        const { provider } = yield* answering(() => sse(body))
+        const { provider } = yield* answeringAs(what === "a line of JSON" ? "ollama" : "openai", () => sse(body))
         const error = yield* failure(provider).pipe(
           Effect.provideService(Limits.Limits, { ...Limits.defaults, ...limits })
         )
@@ -422,6 +471,14 @@ describe("models on offer", () => {
       })
     )
   }
+
+  it.effect("what is no JSON object is no list", () =>
+    Effect.gen(function* () {
+      const http = stub(() => Effect.succeed(new Response("[]")))
+      const provider = yield* Effect.provide(vendor("openai")({}), http.layer)
+      assert.strictEqual((yield* Effect.flip(listed(provider))).reason, "invalid_response")
+    })
+  )
 
   it.effect("a refusal is the same error as for a call", () =>
     Effect.gen(function* () {
