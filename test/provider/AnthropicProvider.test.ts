@@ -152,6 +152,26 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
+  it.effect("knows what a picture without a type is by its first bytes", () =>
+    Effect.gen(function* () {
+      const files: ReadonlyArray<readonly [type: string, bytes: ReadonlyArray<number>]> = [
+        ["image/png", [0x89, 0x50, 0x4e, 0x47]],
+        ["image/jpeg", [0xff, 0xd8, 0xff, 0xe0]],
+        ["image/gif", [0x47, 0x49, 0x46, 0x38]],
+        ["image/webp", [0x52, 0x49, 0x46, 0x46, 0, 0, 0, 0, 0x57, 0x45, 0x42, 0x50]],
+        ["application/octet-stream", [0x52, 0x49, 0x46, 0x46, 0, 0, 0, 0, 0x57, 0x41, 0x56, 0x45]]
+      ]
+      const pictures = files.map(([, bytes]) => Content.image({ data: new Uint8Array(bytes) }))
+      const model = Model.make("m", { capabilities: ["text", "vision"] })
+      const body = yield* bodyOf("anthropic", request({ model, messages: [message("user", ...pictures)] }))
+      const [asked] = (body as { messages: ReadonlyArray<{ content: ReadonlyArray<{ source: object }> }> }).messages
+      assert.deepStrictEqual(
+        asked?.content.map(({ source }) => ("media_type" in source ? source.media_type : undefined)),
+        files.map(([type]) => type)
+      )
+    })
+  )
+
   it.effect("asks nobody when the store of its media cannot be read, rather than send less than was said", () =>
     Effect.gen(function* () {
       const down = new StoreError({ operation: "read media", reason: "unavailable", detail: "the database is gone" })

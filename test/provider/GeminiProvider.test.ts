@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Content from "../../src/Content.ts"
 import * as Model from "../../src/Model.ts"
-import { bodyOf, finishOf, message, read, request, stub, vendor } from "../support/provider.ts"
+import { GeminiProvider } from "../../src/provider/index.ts"
+import { bodyOf, finishOf, key, message, read, request, stub, vendor } from "../support/provider.ts"
 
 const events = (...list: ReadonlyArray<object>) =>
   new Response(list.map((event) => `data: ${JSON.stringify(event)}\r\n\r\n`).join(""))
@@ -213,6 +214,16 @@ describe("GeminiProvider", () => {
       const http = stub(() => Effect.succeed(new Response(`: hi\n\n{"queued":1}\n\ndata: ${said}\n\n{"took":1}`)))
       const provider = yield* Effect.provide(vendor("google")({}), http.layer)
       assert.strictEqual((yield* read(provider.stream(request()))).text, "x")
+    })
+  )
+
+  it.effect("sends headers of its own beside its key", () =>
+    Effect.gen(function* () {
+      const http = stub(() => Effect.succeed(events({ candidates: [{ finishReason: "STOP" }] })))
+      const headers = { "x-team": "a", "x-goog-api-key": "other" }
+      const provider = yield* Effect.provide(GeminiProvider.make({ apiKey: key, headers }), http.layer)
+      yield* read(provider.stream(request()))
+      assert.deepInclude(http.asked[0]?.headers, { "x-team": "a", "x-goog-api-key": "sk-SECRET-0123456789abcdef" })
     })
   )
 

@@ -457,6 +457,19 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
+  it.effect("says nothing of what it cannot tell: a cache larger than its prompt, or a prompt nobody counted", () =>
+    Effect.gen(function* () {
+      for (const usage of [
+        { prompt_tokens: 3, prompt_tokens_details: { cached_tokens: 4 } },
+        { prompt_tokens_details: { cached_tokens: 4 } },
+        { prompt_tokens: 3 }
+      ]) {
+        const { parts } = yield* reading(delta({ content: "x" }, "stop"), { choices: [], usage })
+        assert.isUndefined(finishOf(parts)?.usage.inputTokens.uncached)
+      }
+    })
+  )
+
   it.effect("counts reasoning as output also where it is told beside the completion, as xAI does", () =>
     Effect.gen(function* () {
       const counted = (total_tokens: number) =>
