@@ -13,8 +13,11 @@ const shapes: ReadonlyArray<RegExp> = [
   /\bAIza[A-Za-z0-9_-]{20,}/g,
   /\bAKIA[A-Z0-9]{12,}/g,
   /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*/g,
-  /\b(?:[Bb]earer|[Bb]asic) [A-Za-z0-9._~+/=-]{8,}/g,
-  /(?<=\b(?:api[-_ ]?key|token|password|secret)["']?\s{0,2}[:=]\s{0,2}["']?)(?!<redacted>)(?:(?!<\/)[^\s"',;&]){6,}/gi
+  /\b[Bb]earer [A-Za-z0-9._~+/=-]{8,}/g,
+  // Many a word stands behind this one; what is encoded has hardly ever small letters only.
+  /\b[Bb]asic (?=[a-z._~+/-]*[A-Z0-9=])[A-Za-z0-9._~+/=-]{8,}/g,
+  // A token by any other name may be that of a page, which is needed to ask for the next.
+  /(?<=(?:api[-_ ]?key|(?:\b|(?:access|auth|id|refresh|session)[-_]?)token|password|secret(?:[-_]?access[-_]?key)?)["']?\s{0,2}[:=]\s{0,2}["']?)(?!<redacted>)(?:(?!<\/)[^\s"',;&]){6,}/gi
 ]
 
 /** The text with everything that looks like a key replaced. */
