@@ -23,7 +23,7 @@ import { offer } from "./internal/offer.ts"
 import type { Fault } from "./internal/fault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
-import { encoder, type Piece, spoken, textOf } from "./internal/pieces.ts"
+import { encoder, madeOf, type Piece, spoken, textOf } from "./internal/pieces.ts"
 import { count, type Fields, fields, isFields, list, string, text } from "./internal/read.ts"
 import type { Reply } from "./internal/reply.ts"
 
@@ -219,6 +219,7 @@ const failed = (told: Fields | undefined): Fault => Google.fault(told, 500)
 
 const decoder = (reply: Reply): Decoder => {
   const signatures = new Map<string, string>()
+  const media = new Map<string, string>()
   let usage: Fields | undefined
   let reason: FinishReason | undefined
 
@@ -245,7 +246,7 @@ const decoder = (reply: Reply): Decoder => {
       case "text":
         return reply.text(string(step, "text") ?? "")
       default:
-        list(step, "content").forEach((part) => reply.text(string(part, "text") ?? ""))
+        list(step, "content").forEach((part) => reply.text(string(part, "text") ?? made(part)))
     }
   }
 
@@ -260,6 +261,11 @@ const decoder = (reply: Reply): Decoder => {
       case "arguments_delta":
         return reply.params(key, string(delta, "arguments") ?? "")
     }
+    // A medium may come in pieces: it is told of once.
+    const medium = made(delta)
+    if (medium === "" || media.get(key) === medium) return
+    media.set(key, medium)
+    reply.text(medium)
   }
 
   const stepStop = (key: string) => {
@@ -320,6 +326,10 @@ const decoder = (reply: Reply): Decoder => {
     }
   }
 }
+
+/** What is said in the place of a medium the model made; nothing of what is none. */
+const made = (part: Fields | undefined): string =>
+  Google.media.some((kind) => kind === part?.["type"]) ? madeOf(text(part, "mime_type")) : ""
 
 const toUsage = (usage: Fields | undefined): ReportedUsage =>
   Google.toUsage({

@@ -217,6 +217,15 @@ describe("GeminiProvider", () => {
     })
   )
 
+  it.effect("keeps what it thought apart from what it said", () =>
+    Effect.gen(function* () {
+      const content = { parts: [{ text: "Hm.", thought: true }, { text: "So." }] }
+      const { parts, text } = yield* readingAs("google", { candidates: [{ content, finishReason: "STOP" }] })
+      assert.strictEqual(text, "So.")
+      assert.deepInclude(parts, { type: "reasoning-delta", id: "0", delta: "Hm." })
+    })
+  )
+
   it.effect("sends headers of its own beside its key", () =>
     Effect.gen(function* () {
       const http = stub(() => Effect.succeed(events({ candidates: [{ finishReason: "STOP" }] })))
@@ -275,7 +284,14 @@ describe("GeminiInteractionsProvider", () => {
             ),
             message("tool", Content.toolResult("a", "2"))
           ],
-          generation: { maxTokens: 5, thinking: { effort: "low" } }
+          generation: {
+            temperature: 0,
+            topP: 1,
+            maxTokens: 5,
+            stopSequences: ["x"],
+            seed: 2,
+            thinking: { effort: "low" }
+          }
         })
       )
       assert.deepStrictEqual(body, {
@@ -283,7 +299,15 @@ describe("GeminiInteractionsProvider", () => {
         stream: true,
         store: false,
         system_instruction: "S",
-        generation_config: { max_output_tokens: 5, thinking_level: "low", thinking_summaries: "auto" },
+        generation_config: {
+          temperature: 0,
+          top_p: 1,
+          max_output_tokens: 5,
+          stop_sequences: ["x"],
+          seed: 2,
+          thinking_level: "low",
+          thinking_summaries: "auto"
+        },
         tools: [{ type: "function", name: "add", description: "Adds", parameters: { type: "object" } }],
         input: [
           {
@@ -356,6 +380,27 @@ describe("GeminiInteractionsProvider", () => {
         const calls = parts.flatMap((part) => (part.type === "tool-call" ? [part.params] : []))
         assert.deepStrictEqual(calls, [{ a: 1 }])
       }
+    })
+  )
+
+  it.effect("says what stands in the place of a medium the model made, once however it comes (BP-105)", () =>
+    Effect.gen(function* () {
+      const png = { type: "image", mime_type: "image/png", data: "AQID" }
+      const wav = { type: "audio", mime_type: "audio/wav", data: "AQID" }
+      const end = { event_type: "interaction.completed", interaction: { status: "completed" } }
+      const streamed = yield* readingAs(
+        "google-interactions",
+        { event_type: "step.delta", index: 0, delta: { type: "text", text: "Here: " } },
+        { event_type: "step.delta", index: 0, delta: png },
+        { event_type: "step.delta", index: 1, delta: wav },
+        { event_type: "step.delta", index: 1, delta: wav },
+        { event_type: "step.delta", index: 1, delta: { type: "news", mime_type: "image/png" } },
+        end
+      )
+      assert.strictEqual(streamed.text, "Here: [image unavailable: image/png][audio unavailable: audio/wav]")
+      const step = { type: "model_output", content: [png, { type: "text", text: " and " }, png, { type: "news" }] }
+      const whole = yield* readingAs("google-interactions", { event_type: "step.start", index: 0, step }, end)
+      assert.strictEqual(whole.text, "[image unavailable: image/png] and [image unavailable: image/png]")
     })
   )
 
