@@ -306,6 +306,45 @@ describe("AiSdkProvider", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("reads reasons to end in either form, and vouches for none it does not know (AC-4)", () =>
+    Effect.gen(function* () {
+      for (const [given, expected] of [
+        ["length", "length"],
+        ["unknown", "unknown"],
+        ["tired", "other"],
+        [undefined, "other"]
+      ]) {
+        for (const finishReason of [given, { unified: given }]) {
+          const { model } = scripted("v2", [say("x"), { type: "finish", finishReason, usage: {} }])
+          const { parts } = yield* read(AiSdkProvider.fromModel(model).stream(request()))
+          assert.strictEqual(parts.find((part) => part.type === "finish")?.reason, expected)
+        }
+      }
+    })
+  )
+
+  it.effect("knows errors without a status by their names", () =>
+    Effect.gen(function* () {
+      for (const [name, reason] of [
+        ["AI_LoadSettingError", "not_configured"],
+        ["AI_NoSuchModelError", "not_found"],
+        ["AI_APICallError", "disconnected"],
+        ["TypeError", "disconnected"],
+        ["AI_JSONParseError", "invalid_response"],
+        ["AI_TypeValidationError", "invalid_response"],
+        ["AI_InvalidResponseDataError", "invalid_response"],
+        ["AI_EmptyResponseBodyError", "incomplete"],
+        ["AI_UnsupportedFunctionalityError", "invalid_request"],
+        ["AI_InvalidPromptError", "invalid_request"],
+        ["Error", "unknown"]
+      ] as const) {
+        const { model } = scripted("v4", Object.assign(new Error("no"), { name }))
+        const error = yield* Effect.flip(read(AiSdkProvider.fromModel(model).stream(request())))
+        assert.strictEqual(error.reason, reason)
+      }
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 }))
+  )
+
   it.effect("tells when to come back also by an error in the reply, and does not ask before (R-13)", () =>
     Effect.gen(function* () {
       yield* TestClock.adjust("1 hour")

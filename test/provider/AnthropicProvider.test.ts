@@ -152,7 +152,7 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
-  it.effect("knows what a picture without a type is by its first bytes", () =>
+  it.effect("knows what a picture without a type is by its first bytes, and leaves the reading of an address", () =>
     Effect.gen(function* () {
       const files: ReadonlyArray<readonly [type: string, bytes: ReadonlyArray<number>]> = [
         ["image/png", [0x89, 0x50, 0x4e, 0x47]],
@@ -161,14 +161,16 @@ describe("AnthropicProvider, asking", () => {
         ["image/webp", [0x52, 0x49, 0x46, 0x46, 0, 0, 0, 0, 0x57, 0x45, 0x42, 0x50]],
         ["application/octet-stream", [0x52, 0x49, 0x46, 0x46, 0, 0, 0, 0, 0x57, 0x41, 0x56, 0x45]]
       ]
-      const pictures = files.map(([, bytes]) => Content.image({ data: new Uint8Array(bytes) }))
+      const elsewhere = Content.image({ url: "https://x.test/a.png" })
+      const pictures = [...files.map(([, bytes]) => Content.image({ data: new Uint8Array(bytes) })), elsewhere]
       const model = Model.make("m", { capabilities: ["text", "vision"] })
       const body = yield* bodyOf("anthropic", request({ model, messages: [message("user", ...pictures)] }))
       const [asked] = (body as { messages: ReadonlyArray<{ content: ReadonlyArray<{ source: object }> }> }).messages
       assert.deepStrictEqual(
-        asked?.content.map(({ source }) => ("media_type" in source ? source.media_type : undefined)),
+        asked?.content.slice(0, -1).map(({ source }) => ("media_type" in source ? source.media_type : undefined)),
         files.map(([type]) => type)
       )
+      assert.deepStrictEqual(asked?.content.at(-1)?.source, { type: "url", url: "https://x.test/a.png" })
     })
   )
 

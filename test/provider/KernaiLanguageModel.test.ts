@@ -201,6 +201,21 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock)))
   })
 
+  it.effect("offers the tools that may be chosen: none, one, or all", () => {
+    const mock = MockProvider.make("fine")
+    const wind = Tool.make("wind", { description: "The wind", success: Schema.String })
+    return Effect.gen(function* () {
+      const options = { prompt: "hi", toolkit: Toolkit.make(weather, wind), disableToolCallResolution: true } as const
+      yield* LanguageModel.generateText({ ...options, toolChoice: "none" })
+      yield* Effect.flip(LanguageModel.generateText({ ...options, toolChoice: { tool: "wind" } }))
+      yield* LanguageModel.generateText(options)
+      assert.deepStrictEqual(
+        mock.calls.map(({ tools }) => tools.map(({ name }) => name)),
+        [[], ["wind"], ["weather", "wind"]]
+      )
+    }).pipe(Effect.provide(over(mock)))
+  })
+
   it.effect("fails when a required call is not made", () => {
     const mock = MockProvider.make("I would rather talk.")
     const options = { prompt: "hi", toolkit, toolChoice: "required", disableToolCallResolution: true } as const

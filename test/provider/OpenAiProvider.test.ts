@@ -647,7 +647,8 @@ describe("OpenAiCompatibleProvider", () => {
         const messages = [message("assistant", "Wait."), message("assistant", "So:", Content.toolUse("c", "add"))]
         yield* read(provider.stream(request({ tools: [tool], messages })))
         const call = { id: "c", type: "function", function: { name: "add", arguments: "{}" } }
-        assert.deepStrictEqual((http.asked[0]?.body as { messages: unknown }).messages, [
+        const body = http.asked[0]?.body as { readonly messages: unknown }
+        assert.deepStrictEqual(body.messages, [
           { role: "assistant", content: "Wait." },
           { role: "assistant", content: "So:", tool_calls: [call] }
         ])
