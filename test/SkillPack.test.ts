@@ -98,6 +98,10 @@ describe("SkillPack.list", () => {
         "two--dashes: invalid_name",
         "yaml: invalid_front_matter"
       ])
+      const described = (description: string) =>
+        list({ "a/SKILL.md": `---\nname: a\ndescription: ${description}\n---\n` })
+      assert.lengthOf((yield* described("\u{1f600}".repeat(1_024))).skills, 1)
+      assert.lengthOf((yield* described("x".repeat(1_025))).skills, 0)
       const names = ["a", "-a", "a-", "", "ab", "a b", "ä", "a".repeat(64), "a".repeat(65), "1", "a_b"]
       const good: Array<string> = []
       for (const name of names) {
@@ -345,6 +349,24 @@ describe("the three skills", () => {
       assert.include(last, "- scripts/x.sh")
       assert.notInclude(last, "</block></block><block")
     }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("say that instructions were cut, and which files there are, only where it is so", () => {
+    const { layer, mock } = kernel(
+      [
+        command("skills_load", { name: "s" }),
+        command("skills_load", { name: "t" }),
+        `<block type="final">done</block>`
+      ],
+      { "s/SKILL.md": manifest("s", "", "short"), "t/SKILL.md": manifest("t", "", "far too long") }
+    )
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, "go")
+      const [short, long] = [mock.messagesAt(1), mock.messagesAt(2)].map((messages) => JSON.stringify(messages?.at(-1)))
+      assert.include(short, "short")
+      assert.notMatch(short ?? "", /was cut|Files of/)
+      assert.include(long, "the rest of these instructions is too long and was cut")
+    }).pipe(Effect.provide(layer), Effect.provideService(Limits.Limits, { ...Limits.defaults, skillFileBytes: 5 }))
   })
 
   it.effect("tell the model what it did wrong", () => {

@@ -45,6 +45,23 @@ describe("HttpModelRegistry", () => {
     )
   }
 
+  it.effect("names what is missing of every vendor with an adapter of its own (DR-25)", () =>
+    Effect.gen(function* () {
+      for (const [name, variable] of [
+        ["anthropic", "ANTHROPIC_API_KEY"],
+        ["azure", "AZURE_API_KEY"],
+        ["google", "GEMINI_API_KEY"],
+        ["google-interactions", "GEMINI_API_KEY"],
+        ["bedrock", "AWS_BEARER_TOKEN_BEDROCK"],
+        ["vertex", "GOOGLE_VERTEX_PROJECT"]
+      ] as const) {
+        const layer = configured(HttpModelRegistry.layer, http(), {})
+        const error = yield* Effect.flip(Effect.provide(resolve(`${name}/m`), layer))
+        assert.deepInclude(error, { _tag: "ProviderUnavailable", provider: name, variable })
+      }
+    })
+  )
+
   it.effect("reaches OpenAI's models on Azure by resource name", () =>
     Effect.gen(function* () {
       const client = http()

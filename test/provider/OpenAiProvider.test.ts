@@ -75,6 +75,31 @@ describe("OpenAiProvider, asking", () => {
     })
   )
 
+  it.effect("sends the address of a picture, and no thinking back", () =>
+    Effect.gen(function* () {
+      const origin = { provider: "openai", model: "m" }
+      const body = yield* bodyOf(
+        "openai",
+        request({
+          model: vision,
+          tools: [tool],
+          messages: [
+            message("user", Content.image({ url: "https://x.test/a.png", mediaType: "image/png" })),
+            message("assistant", Content.thinking("Hm.", { origin }), Content.toolUse("a", "add"))
+          ]
+        })
+      )
+      assert.deepStrictEqual((body as { messages: unknown }).messages, [
+        { role: "user", content: [{ type: "image_url", image_url: { url: "https://x.test/a.png" } }] },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: "a", type: "function", function: { name: "add", arguments: "{}" } }]
+        }
+      ])
+    })
+  )
+
   it.effect("sends a reasoner its own limits and no sampling options (W-18)", () =>
     Effect.gen(function* () {
       const body = yield* bodyOf(

@@ -271,6 +271,34 @@ describe("Resilience.rateLimit", () => {
     }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(limit))))
   )
 
+  it.effect("fails a call beyond the rate where it is not to wait, and says when there is room again", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make("ok")
+      assert.strictEqual((yield* told(agent, "hi", { provider })).text, "ok")
+      yield* TestClock.adjust("20 seconds")
+      const { failure } = yield* told(agent, "hi", { provider })
+      assert.deepInclude(failure, { reason: "rate_limited", retryAt: 60_000 })
+      assert.strictEqual(provider.callCount, 1)
+      const asked = MockProvider.named("other", "").failOnStep(0, error("rate_limited", { retryAt: 90_000 }))
+      assert.deepInclude((yield* told(agent, "hi", { provider: asked })).failure, { retryAt: 90_000 })
+      assert.deepInclude((yield* told(agent, "hi", { provider: asked })).failure, {
+        reason: "rate_limited",
+        retryAt: 90_000
+      })
+      assert.strictEqual(asked.callCount, 1)
+    }).pipe(
+      Effect.provide(
+        kernel().pipe(
+          Layer.provideMerge(
+            Resilience.layer(Resilience.rateLimit({ limit: 1, window: "1 minute", onExceeded: "fail" })).pipe(
+              Layer.provide(Resilience.layerRateLimiter)
+            )
+          )
+        )
+      )
+    )
+  )
+
   it.effect("lets calls wait as long as the vendor asked the last one to", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("", "ok").failOnStep(0, error("rate_limited", { retryAt: 45_000 }))
@@ -338,6 +366,27 @@ describe("Resilience.circuitBreaker", () => {
               })
             )
           )
+        )
+      )
+    )
+  )
+
+  it.effect("leaves a service alone after five failures in a row, for half a minute, unless told", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make().onCall(() => Effect.fail(error("overloaded")))
+      for (let index = 0; index < 5; index++) yield* told(agent, "hi", { provider })
+      assert.strictEqual(provider.callCount, 5)
+      const { failure } = yield* told(agent, "hi", { provider })
+      assert.deepInclude(failure, { reason: "overloaded", retryAt: 30_000 })
+      assert.strictEqual(provider.callCount, 5)
+      yield* TestClock.adjust("30 seconds")
+      yield* told(agent, "hi", { provider })
+      assert.strictEqual(provider.callCount, 6)
+    }).pipe(
+      Effect.provide(
+        kernel().pipe(
+          Layer.provideMerge(Resilience.layer(Resilience.circuitBreaker())),
+          Layer.provideMerge(Resilience.layerCircuitBreaker())
         )
       )
     )
