@@ -3,8 +3,9 @@
  *
  * A run under a redactor shows the model no text with a secret in it, wherever
  * it came from: results of skills and protocols with their keys, errors, what
- * users and files said. Recorders and loggers are told the same. Without one,
- * only what looks like a key in an error is taken out.
+ * users and files said. Recorders, loggers and whoever calls a skill that is
+ * served are told the same. Without one, only what looks like a key in an error
+ * is taken out.
  *
  * @since 0.1.0
  */

@@ -30,7 +30,6 @@ import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
 import type { ToolEffect, ToolRun } from "../Middleware.ts"
 import type { AnyProtocol, SkillRequest } from "../Protocol.ts"
-import type { Redactor } from "../Redaction.ts"
 import type { AnySkill, CallScope, Effects, Output } from "../Skill.ts"
 import * as Skills from "../Skill.ts"
 import { builtin } from "./builtins.ts"
@@ -41,10 +40,9 @@ import { isJsonObject, type JsonObject } from "./json.ts"
 import { limited } from "./limited.ts"
 import { isLong, shorten, type Truncated } from "./longResult.ts"
 import { plain } from "./plain.ts"
-import { deep } from "./redact.ts"
 import { now, type Run, stepOf } from "./run.ts"
 import { paramsOf } from "./skillInput.ts"
-import { toAnswer } from "./skillOutput.ts"
+import { clean, toAnswer } from "./skillOutput.ts"
 import { maySpeak, refusalOf, refusalThrough } from "./view.ts"
 
 /** Runs a call through the middleware, first outermost (DR-23). */
@@ -227,8 +225,7 @@ const keep = (
 ): Effect.Effect<Kept, SkillResultInvalid | MediaConflict | LimitExceeded | StoreError> => {
   const output = read(value)
   if (Result.isFailure(output)) return Effect.fail(output.failure)
-  const { redactor } = run
-  const { content, media, ...rest } = redactor === undefined ? output.success : clean(output.success, redactor)
+  const { content, media, ...rest } = clean(output.success, run.redactor)
   const kept = (content: ReadonlyArray<Content>): Effect.Effect<Kept> =>
     isLong(content, run.limits.resultBytes)
       ? Effect.map(shorten(run, content), (short) => ({ ...short, ...rest }))
@@ -237,8 +234,6 @@ const keep = (
     ? kept(content)
     : Effect.flatMap(run.media.admit([...content, ...media]), kept)
 }
-
-const clean = ({ media, ...said }: Output, redactor: Redactor): Output => ({ ...deep(said, redactor.text), media })
 
 // ---------------------------------------------------------------- protocols
 

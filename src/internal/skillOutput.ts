@@ -13,11 +13,13 @@ import type { Content } from "../Content.ts"
 import { SkillResultInvalid } from "../KernelError.ts"
 import type { Media } from "../Media.ts"
 import { isMedia, Kind, toJson } from "../Media.ts"
+import type { Redactor } from "../Redaction.ts"
 import { isWhole } from "./contentNeeds.ts"
 import { toText } from "./contentText.ts"
 import type { Fault } from "./fault.ts"
 import type { Json, JsonObject } from "./json.ts"
 import { isJsonObject } from "./json.ts"
+import { deep } from "./redact.ts"
 import * as Snapshot from "./snapshot.ts"
 
 /** Text with media and metadata. */
@@ -34,6 +36,13 @@ export interface Output {
   readonly media: ReadonlyArray<Media>
   readonly metadata?: JsonObject
   readonly value: Json
+}
+
+/** An output without the secrets a redactor knows (S-7); media hold no text. */
+export const clean = (output: Output, redactor: Redactor | undefined): Output => {
+  if (redactor === undefined) return output
+  const { media, ...said } = output
+  return { ...deep(said, redactor.text), media }
 }
 
 /** Makes a result of text, media and metadata. */

@@ -4,7 +4,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Effect, Exit, Fiber, Layer, Redacted, Schema, Scope } from "effect"
-import { Agent, Kernel, Policy, Skill, SkillRegistry } from "kernai"
+import { Agent, Kernel, Policy, Redaction, Skill, SkillRegistry } from "kernai"
 import { McpServe } from "kernai/mcp"
 import { MockProvider } from "kernai/testing"
 import { spawn } from "node:child_process"
@@ -176,6 +176,24 @@ describe("McpServe", () => {
       ])
     )
   )
+
+  it.live("keeps what a redactor knows from whoever calls, in results as in failures (S-7)", () => {
+    const secret = "plain-hunter2"
+    const leak = Skill.make("leak", {
+      description: "Leaks",
+      input: Schema.Struct({ fails: Schema.Boolean }),
+      effects: "read",
+      execute: ({ fails }) => (fails ? Effect.fail(`no ${secret}`) : Effect.succeed({ [secret]: `is ${secret}` }))
+    })
+    return Effect.gen(function* () {
+      const client = yield* overHttp(yield* McpServe.http())
+      const call = (fails: boolean) => Effect.promise(() => client.callTool({ name: "leak", arguments: { fails } }))
+      const answer = yield* call(false)
+      assert.deepStrictEqual(answer.structuredContent, { "<redacted>": "is <redacted>" })
+      assert.deepStrictEqual(answer.content, [{ type: "text", text: '{"<redacted>":"is <redacted>"}' }])
+      assert.deepStrictEqual((yield* call(true)).content, [{ type: "text", text: "no <redacted>" }])
+    }).pipe(Effect.provide([SkillRegistry.layer(leak), Redaction.layer({ secrets: [Redacted.make(secret)] })]))
+  })
 
   it.live("offers an agent, which runs for each call", () =>
     Effect.gen(function* () {

@@ -22,6 +22,7 @@ import { shows } from "../../internal/askPolicy.ts"
 import { explain } from "../../internal/explain.ts"
 import { isJsonObject, type JsonObject, jsonObject } from "../../internal/json.ts"
 import { plain } from "../../internal/plain.ts"
+import { clean } from "../../internal/skillOutput.ts"
 import { McpError, ToolNotFound } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { MediaStore, type Shape as Media } from "../../MediaStore.ts"
@@ -138,6 +139,7 @@ const call = /*#__PURE__*/ Effect.fnUntraced(function* (
   if (decision._tag === "Denied") return failed(decision.reason)
   if (decision._tag === "Confirm") return failed(`${decision.reason} (a person has to confirm this, and none is here)`)
 
+  const redactor = yield* Redaction
   const media = yield* (yield* MediaStore).run(callId)
   const limit = skill.timeLimit ?? limits.skillMs
   const body = Effect.gen(function* () {
@@ -150,7 +152,7 @@ const call = /*#__PURE__*/ Effect.fnUntraced(function* (
       runContext: null,
       dialect: "tools"
     })
-    const output = yield* Effect.fromResult(Skills.toOutput(value))
+    const output = clean(yield* Effect.fromResult(Skills.toOutput(value)), redactor)
     return { output, content: yield* media.admit([...output.content, ...output.media]) }
   }).pipe(
     Effect.timeoutOrElse({
@@ -163,10 +165,7 @@ const call = /*#__PURE__*/ Effect.fnUntraced(function* (
     Effect.provideService(MediaStore, media)
   )
   const exit = yield* Effect.exit(body)
-  if (Exit.isFailure(exit)) {
-    const redactor = yield* Redaction
-    return failed((yield* explain({ redactor }, `Skill '${name}'`, exit.cause)).message)
-  }
+  if (Exit.isFailure(exit)) return failed((yield* explain({ redactor }, `Skill '${name}'`, exit.cause)).message)
   const { content, output } = exit.value
   return new McpSchema.CallToolResult({
     content: yield* Effect.forEach(content, (part) => blockOf(media, part)),
