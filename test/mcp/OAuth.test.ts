@@ -158,6 +158,50 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
+  it.effect("proves who it is the way it was registered, and with no secret where it has none", () =>
+    Effect.gen(function* () {
+      const sent = Effect.fnUntraced(function* (registered: Record<string, unknown>) {
+        const guard = new Authorization.Guard()
+        let id = ""
+        guard.changes.set("/register", (body) => {
+          id = String(body["client_id"])
+          return { ...body, ...registered }
+        })
+        const server = yield* Authorization.serve(guard)
+        const { auth } = yield* prepare(server.url())
+        yield* auth.signIn(Authorization.browse)
+        const asked = server.seen.find((request) => request.path === "/token")
+        const form = new URLSearchParams(asked?.body)
+        const pair = Buffer.from(asked?.headers.authorization?.slice("Basic ".length) ?? "", "base64").toString()
+        return [form.get("client_id") === id, form.get("client_secret"), pair.replace(id, "id")]
+      })
+      assert.deepStrictEqual(yield* sent({}), [true, null, ""])
+      assert.deepStrictEqual(yield* sent({ client_secret: "s:s" }), [false, null, "id:s%3As"])
+      assert.deepStrictEqual(yield* sent({ client_secret: "s:s", token_endpoint_auth_method: "none" }), [
+        true,
+        null,
+        ""
+      ])
+      assert.deepStrictEqual(yield* sent({ client_secret: "s:s", token_endpoint_auth_method: "client_secret_post" }), [
+        true,
+        "s:s",
+        ""
+      ])
+    })
+  )
+
+  it.effect("reads no description that is larger than any (S-11)", () =>
+    Effect.gen(function* () {
+      const guard = new Authorization.Guard()
+      const pad = "x".repeat(1024 * 1024)
+      guard.changes.set("/.well-known/oauth-authorization-server/as", (body) => ({ ...body, pad }))
+      const server = yield* Authorization.serve(guard)
+      const { auth } = yield* prepare(server.url())
+      const error = yield* Effect.flip(auth.signIn(Authorization.browse))
+      assert.include(error.message, "gave an answer that is too large")
+    })
+  )
+
   describe("believes nothing it has not checked (S-18)", () => {
     const resource = "/.well-known/oauth-protected-resource/mcp"
     const metadata = "/.well-known/oauth-authorization-server/as"
@@ -174,6 +218,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       ["an authorization server of another kind", resource, { authorization_servers: ["data:,x"] }, "by https"],
       ["no description of the authorization server", metadata, { token_endpoint: 1 }, "does not describe itself"],
       ["no client", "/register", { client_id: 1 }, "did not register us"],
+      ["no client, and why", "/register", { client_id: 1, error: "bad_name" }, "did not register us (bad_name)"],
       ["no token", "/token", { access_token: "" }, "gave no token"],
       ["a token of another type", "/token", { token_type: "mac" }, "gave no token"],
       ["a token with a line break", "/token", { access_token: "a\r\nx: y" }, "gave no token"]
