@@ -83,8 +83,9 @@ export const escaped = (text: string): string =>
  */
 export const duration = (milliseconds: number): string => {
   if (milliseconds < 1) return "<1 ms"
-  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`
-  if (milliseconds < 60_000) return `${(milliseconds / 1_000).toFixed(1)} s`
+  // As they are written: 999.6 ms are a second, and 59.96 s a minute.
+  if (milliseconds < 999.5) return `${Math.round(milliseconds)} ms`
+  if (milliseconds < 59_950) return `${(milliseconds / 1_000).toFixed(1)} s`
   const seconds = Math.round(milliseconds / 1_000)
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }

@@ -34,15 +34,24 @@ describe("Text", () => {
   })
 
   it("writes durations as people read them", () => {
-    assert.deepStrictEqual([0, 1, 999, 1_000, 59_900, 61_000, 119_600].map(Text.duration), [
+    assert.deepStrictEqual([0, 1, 999, 999.6, 1_000, 59_900, 59_960, 61_000, 119_600].map(Text.duration), [
       "<1 ms",
       "1 ms",
       "999 ms",
       "1.0 s",
+      "1.0 s",
       "59.9 s",
+      "1 min 0 s",
       "1 min 1 s",
       "2 min 0 s"
     ])
+  })
+
+  it("counts one thing and several", () => {
+    assert.deepStrictEqual(
+      [0, 1, 2].map((number) => Text.count(number, "step")),
+      ["0 steps", "1 step", "2 steps"]
+    )
   })
 
   it("tells tokens nobody reported from none", () => {
