@@ -33,6 +33,8 @@ describe("PartialJson", () => {
   it("tells no key, number or word that may go on, and no escape that is not whole", () => {
     assert.deepStrictEqual(told('{"a', '":1', "2", ',"b":tr', "ue}"), [{}, { a: 12 }, { a: 12, b: true }])
     assert.deepStrictEqual(told('["x\\', "n", "\\u00", 'e9"]'), [["x"], ["x\n"], ["x\né"]])
+    assert.deepStrictEqual(told("[1 ", ",2]"), [[1], [1, 2]])
+    assert.deepStrictEqual(told('["a\\n', '"]'), [["a\n"]])
     assert.deepStrictEqual(told('["\\\\', '\\"', '"]'), [["\\"], ['\\"']])
     assert.deepStrictEqual(told('["a\ud83d', '\ude00"]'), [["a"], ["a\u{1f600}"]])
     assert.deepStrictEqual(told('["a\\ud83d', "\\ude", '00"]'), [["a"], ["a\u{1f600}"]])

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Exit } from "effect"
 import { CliError } from "effect/cli"
-import { codeOf, CommandFailed, usage } from "../../src/cli/exit.ts"
+import { codeOf, Codes, CommandFailed, help, usage } from "../../src/cli/exit.ts"
 
 describe("codeOf", () => {
   const usageError = new CliError.UnrecognizedOption({ option: "--x", suggestions: [] })
@@ -9,6 +9,8 @@ describe("codeOf", () => {
     ["an answer", Exit.succeed("answer"), 0],
     ["a run that failed", Exit.fail(new CommandFailed({ code: 1, reason: "no" })), 1],
     ["a defect", Exit.die(new Error("boom")), 1],
+    ["a failure that is a text", Exit.fail("no"), 1],
+    ["a failure that is nothing", Exit.fail(null), 1],
     ["nothing that was run", Exit.fail(usage("no")), 2],
     ["a mistake on the command line", Exit.fail(new CliError.ShowHelp({ commandPath: [], errors: [usageError] })), 2],
     ["help", Exit.fail(new CliError.ShowHelp({ commandPath: [], errors: [] })), 0],
@@ -17,5 +19,9 @@ describe("codeOf", () => {
   ]
   it.each(ends)("knows the code of %s", (_, exit, code) => {
     assert.strictEqual(codeOf(exit), code)
+  })
+
+  it("is told by the help", () => {
+    assert.deepStrictEqual((help.match(/\d+/g) ?? []).map(Number), Object.values(Codes))
   })
 })

@@ -27,6 +27,7 @@ describe("Markdown", () => {
 
   it("styles headings, lists, quotes, code and stressed words", () => {
     assert.strictEqual(show(true, "## Title"), "\u001b[1mTitle\u001b[22m\n")
+    assert.strictEqual(show(true, "issue # 7 and `half"), "issue # 7 and `half\n")
     assert.strictEqual(show(true, "  * item"), "  • item\n")
     assert.strictEqual(show(true, "> quote"), "\u001b[2m│ quote\u001b[22m\n")
     assert.strictEqual(

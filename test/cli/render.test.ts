@@ -76,6 +76,24 @@ describe("Render", () => {
     )
   })
 
+  it("tells what a call cost, and how it ended where that says something", () => {
+    const completed = (finishReason: "tool-calls" | "length", costUsd?: number): Event => ({
+      ...scope,
+      type: "model_completed",
+      revision: 5,
+      message: { role: "assistant", content: [] },
+      model: "m",
+      usage: null,
+      finishReason,
+      latencyMs: 40,
+      ...(costUsd === undefined ? {} : { costUsd }),
+      outcome: { type: "tools" },
+      calls: []
+    })
+    assert.strictEqual(show([completed("tool-calls", 0.01234)]), "  model     m  tokens not reported, $0.0123, 40 ms\n")
+    assert.include(show([completed("length")]), "40 ms, ended by length")
+  })
+
   it("shows a block as it is written", () => {
     const [state, first] = Render.step(initial, { ...scope, type: "block_start", blockType: "plan", name: null }, plain)
     const [, second] = Render.step(state, { ...scope, type: "block_content", text: "Look" }, plain)

@@ -55,6 +55,8 @@ describe("PolicyFile", () => {
 
   it.effect("takes an empty file for an empty policy, and a word for every default", () =>
     Effect.gen(function* () {
+      const { deny, default: fallback } = yield* PolicyFile.parse("deny:\ndefault: { write: deny }")
+      assert.deepStrictEqual([deny, fallback], [[], { read: "allow", idempotent: "allow", write: "deny" }])
       assert.deepStrictEqual(yield* PolicyFile.parse(""), {
         deny: [],
         confirm: [],
