@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { BlockTypes, Content, Message, RunState } from "kernai"
+import { BlockTypes, type Call, Content, Message, RunState } from "kernai"
 import { Context, Effect, Layer, Result, Schema } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -160,6 +160,30 @@ describe("a record as text", () => {
       const [event] = decode(Result.getOrThrow(begun(message))).events
       assert.deepStrictEqual(event?.type === "run_started" && event.messages, [message])
     }
+  })
+
+  it("takes no result for the kernel's own making that a skill put something of its own into (R-8)", () => {
+    const record = fixture("journal-v1.jsonl")
+      .map(decode)
+      .find(({ events }) => events.some(({ type }) => type === "tool_call_completed"))
+    assert.isDefined(record)
+    const withResult = (more: Partial<Call.CallResult>): RunState.RunRecord => ({
+      ...record,
+      delta: {},
+      events: record.events.flatMap((event) =>
+        event.type === "tool_call_completed" ? [{ ...event, result: { ...event.result, ...more } }] : []
+      )
+    })
+    const data: Content.Content = { type: "data", data: { n: NaN } }
+    for (const more of [
+      { metadata: { n: NaN } },
+      { message: { role: "tool", content: [data] } },
+      { output: [Content.text("a"), data] }
+    ] as const) {
+      assert.strictEqual(RunCodec.refusal(withResult(more))?.reason, "invalid")
+      assert.strictEqual(reasonOf(RunCodec.encodeRecord(withResult(more))), "invalid")
+    }
+    assert.isUndefined(RunCodec.refusal(withResult({ output: [Content.text("a")] })))
   })
 
   it("is never a record that was cut off", () => {

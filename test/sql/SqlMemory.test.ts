@@ -43,6 +43,18 @@ describe("SqlMemory", () => {
     }).pipe(Effect.provide(sqlite))
   )
 
+  it.effect("leaves nothing behind of what is forgotten", () =>
+    Effect.gen(function* () {
+      const memory = yield* SqlMemory.make()
+      const { id } = yield* memory.store({ content: "one", metadata: { who: "ann" } })
+      yield* memory.forget(id)
+      const sql = yield* SqlClient.SqlClient
+      for (const table of ["kernai_memories", "kernai_memory_facts", "kernai_memory_words"]) {
+        assert.deepStrictEqual(yield* sql`SELECT * FROM ${sql(table)}`, [], table)
+      }
+    }).pipe(Effect.provide(sqlite))
+  )
+
   it.effect("looks at no more vectors than it may, the newest first", () =>
     Effect.gen(function* () {
       const memory = yield* SqlMemory.make({ compared: 500 })
