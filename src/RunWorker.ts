@@ -27,8 +27,10 @@ import type { Agent } from "./Agent.ts"
 import { isOverdue } from "./internal/deadline.ts"
 import { inTime } from "./internal/inTime.ts"
 import { offer } from "./internal/offer.ts"
+import { passedOver } from "./internal/passedOver.ts"
 import { isPassing, patience, tasksOf } from "./internal/patience.ts"
 import { randomId } from "./internal/randomId.ts"
+import { redact } from "./internal/redact.ts"
 import { Kernel, type ResumeOptions } from "./Kernel.ts"
 import { AgentCrashError, CancellationError, type KernelError } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
@@ -360,7 +362,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   return { look, lookAtAll, settled, drain }
 })
 
-const notLooked = (cause: Cause.Cause<unknown>) => Effect.logWarning("a worker could not look for runs", cause)
+const notLooked = passedOver("a worker could not look for runs")
 
 /** Runs to look at. */
 interface Reader {
@@ -385,4 +387,4 @@ const isTaken = (cause: Cause.Cause<KernelError>): boolean =>
 const tell = (runId: string, exit: Exit.Exit<unknown, KernelError>): Effect.Effect<void> =>
   Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
     ? Effect.void
-    : Effect.logInfo(`run ${runId} stopped`, Cause.squash(exit.cause))
+    : Effect.logInfo(`run ${runId} stopped`, redact(Cause.pretty(exit.cause)))

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Option, Ref, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Ref, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
+  Hooks,
   Kernel,
   MediaStore,
   Policy,
@@ -80,6 +81,34 @@ describe("RunWorker", () => {
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
     })
   )
+
+  it.effect("logs why it could not look, or a run stopped, without what looks like a key (S-7)", () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ cause, message }) => void lines.push(`${message} ${Cause.pretty(cause)}`))
+    return Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
+      const refused = new RunStore.StoreError({
+        operation: "list",
+        reason: "unavailable",
+        detail: "Bearer SECRET-0123"
+      })
+      let looks = 0
+      const flaky: RunStore.Shape = {
+        ...store,
+        list: (filter) => Effect.suspend(() => (looks++ === 0 ? Effect.fail(refused) : store.list(filter)))
+      }
+      const failing = Hooks.layer({ onRunStarted: () => Effect.fail(new Error("401 for Bearer SECRET-0123")) })
+      const worker = RunWorker.layer({ agents: [agent] }).pipe(Layer.provide([process(flaky), failing]))
+      const fiber = yield* Effect.forkChild(Layer.launch(worker))
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.interrupt(fiber)
+      const log = lines.join("\n")
+      assert.match(log, /could not look for runs.*: <redacted>/)
+      assert.match(log, /run r stopped.*401 for <redacted>/)
+      assert.notInclude(log, "SECRET")
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
 
   it.effect("keeps within the skills its host allows, and tells it of tasks: neither is stored (BP-65, BP-103)", () =>
     Effect.gen(function* () {
