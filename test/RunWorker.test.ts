@@ -98,7 +98,7 @@ describe("RunWorker", () => {
         ...store,
         list: (filter) => Effect.suspend(() => (looks++ === 0 ? Effect.fail(refused) : store.list(filter)))
       }
-      const failing = Hooks.layer({ onRunStarted: () => Effect.fail(new Error("401 for Bearer SECRET-0123")) })
+      const failing = Hooks.layer({ onRunStarted: () => Effect.fail("401 for Bearer SECRET-0123") })
       const worker = RunWorker.layer({ agents: [agent] }).pipe(Layer.provide([process(flaky), failing]))
       const fiber = yield* Effect.forkChild(Layer.launch(worker))
       yield* TestClock.adjust("1 minute")
