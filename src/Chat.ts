@@ -24,7 +24,7 @@ import type { Agent } from "./Agent.ts"
 import * as Histories from "./ChatHistory.ts"
 import type { Content, MediaContent } from "./Content.ts"
 import * as Contents from "./Content.ts"
-import { newRunId, reference, service } from "./internal/ground.ts"
+import { limited, newRunId, reference, service } from "./internal/ground.ts"
 import { listOf } from "./internal/host.ts"
 import { partsOf } from "./internal/kernelParts.ts"
 import { type Lasting, mediumOf, roomBefore, shelved, withMedia, withSource } from "./internal/medium.ts"
@@ -167,6 +167,8 @@ interface Turn {
   readonly kernel: Kernel["Service"]
   readonly history: History
   readonly runId: string
+  /** What the kernel was made of; nothing of one made elsewhere. */
+  readonly built: Context.Context<never>
   /** The media of the run, which are there for as long as it is answered; of a kernel made elsewhere nobody knows them. */
   readonly media: MediaStore.Shape | undefined
 }
@@ -179,16 +181,16 @@ const turnOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   const history = yield* Histories.ChatHistory
   const runId = given ?? newRunId(yield* Random.Random)
   yield* lockOf(history).takeScoped(1)
-  const built = partsOf(kernel)
-  const store = built && Option.getOrUndefined(Context.getOption(built, MediaStore.MediaStore))
-  return { kernel, history, runId, media: store && (yield* store.run(runId)) }
+  const built = partsOf(kernel) ?? Context.empty()
+  const store = Option.getOrUndefined(Context.getOption(built, MediaStore.MediaStore))
+  return { kernel, history, runId, built, media: store && (yield* store.run(runId)) }
 })
 
 const inTurn = <A, R>(
   runId: string | undefined,
   body: (turn: Turn) => Effect.Effect<A, KernelError, R>
 ): Effect.Effect<A, KernelError, Kernel | ChatHistory | R> =>
-  Effect.scoped(Effect.flatMap(turnOf(runId), (turn) => remembering(turn.kernel, limited(turn.kernel, body(turn)))))
+  Effect.scoped(Effect.flatMap(turnOf(runId), (turn) => remembering(turn.kernel, limited(turn.built, body(turn)))))
 
 const told = <Output, S extends AnySkill<unknown>, R>(
   runId: string | undefined,
@@ -202,7 +204,7 @@ const told = <Output, S extends AnySkill<unknown>, R>(
     > {
       const turn = yield* turnOf(runId)
       const pipeline = yield* pipelineOf(turn.kernel)
-      const events = yield* limited(turn.kernel, body(turn))
+      const events = yield* limited(turn.built, body(turn))
       const kept = Stream.tap(events, (event) =>
         event.type === "run_completed" && event.depth === 0 && event.result !== undefined
           ? end(turn, event.result)
@@ -311,12 +313,6 @@ const sourceOf = (medium: Media, store: MediaStore.Shape | undefined): Effect.Ef
 const remembering = <A, E, R>(kernel: Kernel["Service"], effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.flatMap(pipelineOf(kernel), (pipeline) =>
     pipeline === undefined ? effect : Effect.provideService(effect, PromptPipeline.PromptPipeline, pipeline)
-  )
-
-/** Under the limits of the kernel, where nobody chose others. */
-const limited = <A, E, R>(kernel: Kernel["Service"], effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.contextWith((here: Context.Context<R>) =>
-    Effect.provideService(effect, Limits, reference(partsOf(kernel) ?? here, here, Limits))
   )
 
 /** A pipeline that looks into the memory, where there is one and nobody chose a pipeline. */

@@ -82,7 +82,7 @@ export const onGround = <Output, S extends AnySkill<unknown>, R, A>(
         counter: reference(built, current, TokenCounter),
         telemetry: reference(built, current, Telemetry),
         redactor: reference(built, current, Redaction),
-        limits: reference(built, current, Limits),
+        limits: isChosen(current) ? Context.get(current, Limits) : Context.get(built, Limits),
         clock: Context.get(current, Clock.Clock),
         holder,
         // Two lives of a run must never write the same record, not even by one worker at one instant.
@@ -98,11 +98,9 @@ export const onGround = <Output, S extends AnySkill<unknown>, R, A>(
         spawn,
         onTaskComplete: options.onTaskComplete
       }
-      // Stores and summaries look for the limits where they run: these are the run's, wherever they were given.
-      const whole = Effect.provideService(
-        body(ground, () => newRunId(random)),
-        Limits,
-        ground.limits
+      const whole = limited(
+        built,
+        body(ground, () => newRunId(random))
       )
       const absent = unregistered(agent, ground.skills)
       if (absent.length === 0) return whole
@@ -195,6 +193,26 @@ export const reference = <A>(
   current: Context.Context<never>,
   key: Context.Reference<A>
 ): A => Context.get(current.mapUnsafe.has(key.key) ? current : built, key)
+
+/**
+ * Under the limits of a kernel, unless a host chose others: stores and summaries look for them where they run. Those of
+ * a kernel are no choice of a host, which another kernel inside of it would have to follow.
+ */
+export const limited = <A, E, R>(
+  built: Context.Context<never>,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.contextWith((current: Context.Context<R>) => {
+    if (isChosen(current)) return effect
+    const limits = { ...Context.get(built, Limits) }
+    lent.add(limits)
+    return Effect.provideService(effect, Limits, limits)
+  })
+
+const lent = new WeakSet<Limits>()
+
+const isChosen = (current: Context.Context<never>): boolean =>
+  current.mapUnsafe.has(Limits.key) && !lent.has(Context.get(current, Limits))
 
 /** Everyone who hears of events: the same ones in the same order for all. */
 const listeners = (built: Context.Context<never>, current: Context.Context<never>, agent: string, sink: Sink) => {
