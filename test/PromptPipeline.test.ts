@@ -551,6 +551,32 @@ describe("compaction", () => {
       }).pipe(Effect.provide(world))
     })
 
+    it.effect(
+      "has one that is cut to its room where a long one does not fit, and keeps the last where none does",
+      () => {
+        const { world, writer } = counted()
+        writer.onCall((_, call) => `${call === 0 ? "She is Ada." : "never said"} ${"word ".repeat(2_000)}`)
+        const agent = Agent.make({ instructions: "", model, contextWindow: 1_000, reservedOutputTokens: 0 })
+        const history = [Message.user("t".repeat(1_200)), Message.assistant("e".repeat(1_200))]
+        const noteOf = (runId: string) =>
+          Effect.map(
+            RunStore.RunStore.use((store) => store.load(runId)),
+            (state) => Option.getOrThrow(state).prompt[0] ?? Message.user("")
+          )
+        return Effect.gen(function* () {
+          yield* Kernel.run(agent, "u".repeat(3_000), { history, runId: "first" })
+          const note = yield* noteOf("first")
+          assert.match(Message.text(note), /^\[2 earlier messages .* In short: She is Ada\. word/)
+          yield* Kernel.run(agent, "w".repeat(3_700), {
+            history: [note, Message.user("x".repeat(300)), Message.assistant("v".repeat(300))],
+            runId: "second"
+          })
+          assert.match(Message.text(yield* noteOf("second")), /^\[4 earlier messages .* In short: She is Ada\./)
+          assert.strictEqual(writer.callCount, 1)
+        }).pipe(Effect.provide(world))
+      }
+    )
+
     it.effect("counts it against the budget, too", () => {
       const { world, writer } = counted()
       return Effect.gen(function* () {

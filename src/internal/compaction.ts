@@ -80,11 +80,12 @@ export const compact = /*#__PURE__*/ Effect.fnUntraced(function* <R = never>(
 
   const { gone } = draft
   const told = note === undefined ? gone : [note, ...gone]
+  const left = Math.min(limit, before - 1) - draft.tokens
   // Nobody is paid for words about a conversation that is too long, or no shorter, whatever they are.
-  const isWorthIt = gone.length > 0 && draft.tokens + room <= limit && draft.tokens + room < before
-  const summary = isWorthIt && summarize !== undefined ? yield* summarize(told) : ""
-  const head =
-    gone.length === 0 ? note : noteOf((note === undefined ? 0 : removedOf(note)) + gone.length, summary, room)
+  const isWorthIt = gone.length > 0 && left >= 2 * noteTokens && summarize !== undefined
+  const summary = isWorthIt ? yield* summarize(told) : summaryIn(messages)
+  const removed = gone.length + (note === undefined ? 0 : removedOf(note))
+  const head = gone.length === 0 ? note : noteOf(removed, summary, Math.max(noteTokens, Math.min(room, left)))
   const kept = head === undefined ? draft.messages : [head, ...draft.messages]
   const after = yield* Effect.forEach(kept, count)
   // A conversation that only seems shorter would be compacted for ever.
