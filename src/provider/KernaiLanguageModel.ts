@@ -247,13 +247,18 @@ const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<Respons
     found.push({ type: "reasoning", text: thinking?.text ?? "", metadata: { ...thinking?.metadata, ...last } })
     thinking = undefined
   }
+  // A provider need not say where its thinking ends.
+  const endBoth = () => {
+    if (thinking !== undefined) endThinking(undefined)
+    endText()
+  }
   for (const part of parts) {
     switch (part.type) {
       case "text-delta":
         text += part.delta
         break
       case "reasoning-start":
-        endText()
+        endBoth()
         thinking = { text: "", metadata: part.metadata }
         break
       case "reasoning-delta":
@@ -263,16 +268,17 @@ const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<Respons
       case "reasoning-end":
         endThinking(part.metadata)
         break
-      case "tool-call":
       case "response-metadata":
-      case "finish":
-        // A provider need not say where its thinking ends.
-        if (part.type === "finish" && thinking !== undefined) endThinking(undefined)
         endText()
+        found.push(part)
+        break
+      case "tool-call":
+      case "finish":
+        endBoth()
         found.push(part)
     }
   }
-  endText()
+  endBoth()
   return found
 }
 

@@ -43,6 +43,25 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock)))
   })
 
+  it.effect("gives each thought in its place, whether its end was told or not", () => {
+    const mock = MockProvider.make([
+      { type: "reasoning-start", id: "a" },
+      { type: "reasoning-delta", id: "a", delta: "one" },
+      StreamPart.text("Hello"),
+      { type: "reasoning-start", id: "b" },
+      { type: "reasoning-delta", id: "b", delta: "two" },
+      { type: "tool-call", id: "c", name: "weather", params: { city: "Rome" } },
+      StreamPart.finish("tool-calls")
+    ])
+    return Effect.gen(function* () {
+      const { content } = yield* LanguageModel.generateText({ prompt: "hi", toolkit, disableToolCallResolution: true })
+      assert.deepStrictEqual(
+        content.map((part) => (part.type === "reasoning" || part.type === "text" ? part.text : part.type)),
+        ["one", "Hello", "two", "tool-call", "finish"]
+      )
+    }).pipe(Effect.provide(over(mock)))
+  })
+
   it.effect("streams the same parts it is given", () => {
     const mock = MockProvider.make("Hello").withChunking(2)
     return Effect.gen(function* () {
