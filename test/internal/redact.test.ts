@@ -58,7 +58,8 @@ describe("redact", () => {
       "password: short",
       "token: <redacted>",
       "tokens: 1234567",
-      "next_page_token: abcdef"
+      "next_page_token: abcdef",
+      "invalid_token: Signature verification failed"
     ]) {
       assert.strictEqual(redact(text), text)
     }
