@@ -13,6 +13,7 @@ import type { CallResult } from "../Call.ts"
 import { ReplayDiverged } from "../KernelError.ts"
 import type { PhaseEvent } from "../RunEvent.ts"
 import { isCopied, type RunRecord } from "../RunState.ts"
+import { redact } from "./redact.ts"
 
 /** Where a run stands on its tape. */
 interface Track {
@@ -268,7 +269,8 @@ const essence = (event: PhaseEvent): object => {
       return { ...call, result: gave, ...(spent === undefined ? {} : { usage: spent.usage, turns: spent.turns }) }
     }
     case "run_failed":
-      return { ...rest, error: { tag: rest.error.tag, message: rest.error.message } }
+      // What was recorded may be older than what a key looks like by now.
+      return { ...rest, error: { tag: rest.error.tag, message: redact(rest.error.message) } }
     default:
       return rest
   }

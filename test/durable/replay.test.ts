@@ -141,6 +141,32 @@ describe("Kernel.replay (R-26)", () => {
     })
   )
 
+  it.live("a failure that was recorded before something in it looked like a key replays as it was", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const clerk = Agent.make({ instructions: "", model: "scripted" })
+      const detail = "refused: access_token=abcdefgh1234"
+      const failing = new KernelError.ProviderError({ provider: "mock", reason: "unknown", detail })
+      const provider = { name: "mock", stream: () => Stream.fail(failing) }
+      const layer = kernelOn(store, forbidden)
+      yield* Effect.provide(Effect.flip(Kernel.run(clerk, "go", { provider, runId: "run" })), layer)
+      const records = yield* Effect.provide(Kernel.recordsOf("run"), layer)
+      const raw = records.map((record) => ({
+        ...record,
+        events: record.events.map((event) =>
+          event.type === "run_failed"
+            ? {
+                ...event,
+                error: { ...event.error, message: failing.message, fields: { ...event.error.fields, detail } }
+              }
+            : event
+        )
+      }))
+      const { state } = yield* Effect.provide(Kernel.replay(clerk, { runId: "run", records: raw }), layer)
+      assert.strictEqual(state.status.type, "failed")
+    })
+  )
+
   it.live("a recording that stops short diverges where the run would go on; one cut off by a crash does not", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
