@@ -246,8 +246,21 @@ const decoder = (reply: Reply): Decoder => {
       case "text":
         return reply.text(string(step, "text") ?? "")
       default:
-        list(step, "content").forEach((part) => reply.text(string(part, "text") ?? made(part)))
+        medium(key, step)
+        list(step, "content").forEach((part) => {
+          media.delete(key)
+          reply.text(string(part, "text") ?? "")
+          medium(key, part)
+        })
     }
+  }
+
+  // It may come in pieces, after it was announced: it is told of once.
+  const medium = (key: string, part: Fields | undefined) => {
+    const said = made(part)
+    if (said === "" || media.get(key) === said || (media.has(key) && text(part, "mime_type") === undefined)) return
+    media.set(key, said)
+    reply.text(said)
   }
 
   const stepDelta = (key: string, delta: Fields | undefined) => {
@@ -261,11 +274,7 @@ const decoder = (reply: Reply): Decoder => {
       case "arguments_delta":
         return reply.params(key, string(delta, "arguments") ?? "")
     }
-    // A medium may come in pieces: it is told of once.
-    const medium = made(delta)
-    if (medium === "" || media.get(key) === medium) return
-    media.set(key, medium)
-    reply.text(medium)
+    medium(key, delta)
   }
 
   const stepStop = (key: string) => {

@@ -401,6 +401,15 @@ describe("GeminiInteractionsProvider", () => {
       const step = { type: "model_output", content: [png, { type: "text", text: " and " }, png, { type: "news" }] }
       const whole = yield* readingAs("google-interactions", { event_type: "step.start", index: 0, step }, end)
       assert.strictEqual(whole.text, "[image unavailable: image/png] and [image unavailable: image/png]")
+      const announced = yield* readingAs(
+        "google-interactions",
+        { event_type: "step.start", index: 0, step: { type: "model_output", content: [png] } },
+        { event_type: "step.delta", index: 0, delta: png },
+        { event_type: "step.delta", index: 0, delta: { type: "image", data: "AQID" } },
+        { event_type: "step.start", index: 1, step: png },
+        end
+      )
+      assert.strictEqual(announced.text, "[image unavailable: image/png][image unavailable: image/png]")
     })
   )
 
