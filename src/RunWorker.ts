@@ -303,11 +303,18 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     )
     return Effect.flatMap(Effect.exit(restore(owned)), (exit) =>
       Effect.andThen(
-        lease.lost ? Effect.void : Effect.ignore(giveBack(runId)),
+        lease.lost ? Effect.void : Effect.ignore(Effect.andThen(renewed(lease), giveBack(runId))),
         onRun === undefined ? tell(runId, exit) : Effect.flatMap(stands(head), (now) => onRun(now, exit))
       )
     )
   }
+
+  /** Waits for the last renewal, which nothing may stop: it would hold again what was given back. The lease may end first. */
+  const renewed = Effect.fnUntraced(function* ({ expiresAt, renewal }: Held) {
+    if (renewal === undefined) return
+    const left = expiresAt - (yield* Clock.currentTimeMillis)
+    yield* inTime(Fiber.await(renewal), Math.max(left, 0), () => Effect.void)
+  })
 
   /** Gives a lease back. A run that another worker can go on with is offered to it. */
   const giveBack = (runId: string): Effect.Effect<void, KernelError> =>
@@ -330,7 +337,10 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
       yield* Effect.sleep(leaseMs / 3)
       const now = yield* Clock.currentTimeMillis
       const expiresAt = now + leaseMs
-      const asked = Effect.as(store.acquire(runId, { workerId, expiresAt }, now), true)
+      const asked = Effect.withFiber((fiber) => {
+        lease.renewal = fiber
+        return Effect.as(store.acquire(runId, { workerId, expiresAt }, now), true)
+      })
       const left = Math.max(lease.expiresAt - now, leaseMs / 3)
       const renewed = yield* Effect.exit(inTime(asked, left, () => Effect.succeed(false)))
       if (Exit.isSuccess(renewed) && renewed.value) lease.expiresAt = expiresAt
@@ -379,6 +389,8 @@ const PAGE = 100
 interface Held {
   expiresAt: number
   lost: boolean
+  /** The last one that was asked for. */
+  renewal?: Fiber.Fiber<unknown, unknown>
 }
 
 const isTaken = (cause: Cause.Cause<KernelError>): boolean =>

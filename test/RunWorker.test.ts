@@ -353,6 +353,30 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("gives its lease back after the last renewal, which nothing stops (R-5, DR-22)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      let asked = 0
+      const slower: RunStore.Shape = {
+        ...store,
+        acquire: (...lease) =>
+          Effect.uninterruptible(Effect.delay(store.acquire(...lease), asked++ === 1 ? "400 millis" : 0))
+      }
+      const provider = Scenario.scripted({ root: [slow(500, command("pay")), final("done")], tasks: {} })
+      const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
+      yield* Effect.provide(Kernel.submit(planner(), "go", { runId: "r", provider }), process(store))
+      const work = RunWorker.runOnce({ agents: [planner()], lease: "1200 millis", resume: () => ({ provider }) })
+      const worker = yield* Effect.forkChild(Effect.provide(work, process(slower).pipe(Layer.provide(asks))))
+      yield* TestClock.adjust("1 second")
+      assert.isDefined(worker.pollUnsafe())
+      assert.deepStrictEqual([asked, yield* statusOf(store, "r")], [2, "paused"])
+      const open = yield* Kernel.questions("r").pipe(Effect.provideService(RunStore.RunStore, store))
+      const answers = open.map(({ toolCallId }) => ({ toolCallId, approved: true }))
+      yield* Kernel.answer("r", answers).pipe(Effect.provideService(RunStore.RunStore, store))
+      assert.strictEqual(yield* statusOf(store, "r"), "running")
+    })
+  )
+
   it.effect("told to stop, it starts nothing new, ends the step it is in, and gives its lease back (R-17)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
