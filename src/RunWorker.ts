@@ -303,17 +303,16 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     )
     return Effect.flatMap(Effect.exit(restore(owned)), (exit) =>
       Effect.andThen(
-        lease.lost ? Effect.void : Effect.ignore(Effect.andThen(renewed(lease), giveBack(runId))),
+        lease.lost ? Effect.void : Effect.ignore(Effect.andThen(lastRenewal(lease), giveBack(runId))),
         onRun === undefined ? tell(runId, exit) : Effect.flatMap(stands(head), (now) => onRun(now, exit))
       )
     )
   }
 
   /** Waits for the last renewal, which nothing may stop: it would hold again what was given back. The lease may end first. */
-  const renewed = Effect.fnUntraced(function* ({ expiresAt, renewal }: Held) {
-    if (renewal === undefined) return
-    const left = expiresAt - (yield* Clock.currentTimeMillis)
-    yield* inTime(Fiber.await(renewal), Math.max(left, 0), () => Effect.void)
+  const lastRenewal = Effect.fnUntraced(function* (lease: Held) {
+    if (lease.renewal === undefined) return
+    yield* inTime(Fiber.await(lease.renewal), yield* leftOf(lease), () => Effect.void)
   })
 
   /** Gives a lease back. A run that another worker can go on with is offered to it. */
@@ -331,21 +330,21 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
       Option.getOrElse(() => head)
     )
 
-  /** Renews a lease until it is lost. */
+  /** Renews a lease until it is lost: another has it, or it has ended. */
   const renew = Effect.fnUntraced(function* (runId: string, lease: Held) {
     while (!lease.lost) {
-      yield* Effect.sleep(leaseMs / 3)
+      yield* Effect.sleep(Math.min(leaseMs / 3, yield* leftOf(lease)))
       const now = yield* Clock.currentTimeMillis
+      const left = lease.expiresAt - now
       const expiresAt = now + leaseMs
       const asked = Effect.withFiber((fiber) => {
         lease.renewal = fiber
         return Effect.as(store.acquire(runId, { workerId, expiresAt }, now), true)
       })
-      const left = Math.max(lease.expiresAt - now, leaseMs / 3)
-      const renewed = yield* Effect.exit(inTime(asked, left, () => Effect.succeed(false)))
-      if (Exit.isSuccess(renewed) && renewed.value) lease.expiresAt = expiresAt
       // A store that fails is asked again until the lease is over, one that does not answer is waited for until then.
-      else lease.lost = Exit.isSuccess(renewed) || now >= lease.expiresAt || isTaken(renewed.cause)
+      const renewed = left > 0 ? yield* Effect.exit(inTime(asked, left, () => no)) : no
+      if (Exit.isSuccess(renewed) && renewed.value) lease.expiresAt = expiresAt
+      else lease.lost = Exit.isSuccess(renewed) || isTaken(renewed.cause)
     }
   })
 
@@ -392,6 +391,12 @@ interface Held {
   /** The last one that was asked for. */
   renewal?: Fiber.Fiber<unknown, unknown>
 }
+
+/** How long a lease lasts if it is not renewed. */
+const leftOf = ({ expiresAt }: Held): Effect.Effect<number> =>
+  Effect.map(Clock.currentTimeMillis, (now) => Math.max(0, expiresAt - now))
+
+const no = Exit.succeed(false)
 
 const isTaken = (cause: Cause.Cause<KernelError>): boolean =>
   cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag !== "StoreError")

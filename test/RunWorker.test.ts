@@ -353,6 +353,30 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("stops when its lease has ended, also one that the store was slow to renew (R-5, CP-16)", () =>
+    Effect.gen(function* () {
+      const { store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      let asked = 0
+      const slower: RunStore.Shape = {
+        ...store,
+        acquire: (...lease) => {
+          asked++
+          if (asked > 2) return Effect.never
+          return Effect.delay(store.acquire(...lease), asked === 2 ? "19 seconds" : 0)
+        }
+      }
+      let isAtWork = true
+      const pay = Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isAtWork = false)))
+      yield* Effect.forkDetach(Effect.provide(RunWorker.run({ agents: [agent] }), process(slower, pay)))
+      // Renewed at 10 seconds, which it heard at 29: the lease ends at 40.
+      yield* TestClock.adjust("39 seconds")
+      assert.deepStrictEqual([asked, isAtWork], [3, true])
+      yield* TestClock.adjust("1 second")
+      assert.isFalse(isAtWork)
+    })
+  )
+
   it.effect("gives its lease back after the last renewal, which nothing stops (R-5, DR-22)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
