@@ -192,10 +192,11 @@ export const rateLimit = (options: RateLimitOptions): Effect.Effect<Middleware, 
     const rests = new Map<string, number>()
     const restOf = (key: string, now: number) => (rests.get(key) ?? 0) - now
 
-    // Keys are the host's, perhaps one for each user: those that have rested are forgotten.
+    // The longest rest holds, however late a shorter one is told. Keys are the host's, perhaps one for each user: those
+    // that have rested are forgotten.
     const rest = (key: string, until: number, now: number) => {
       for (const [other, end] of rests) if (end <= now) rests.delete(other)
-      rests.set(key, until)
+      rests.set(key, Math.max(rests.get(key) ?? 0, until))
     }
 
     const enter = Effect.fnUntraced(function* (call: ModelCall) {
