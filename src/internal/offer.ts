@@ -69,16 +69,18 @@ export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   // Nobody else takes it up between the answers, however long the store takes for each.
   const held = now + (answers.length + 1) * 4 * writer.limits.commitMs
   const before = yield* store.head(runId)
+  const wasOffered = Option.exists(before, ({ lease }) => lease !== undefined)
+  // Who could not answer it does not take it from somebody who took it up meanwhile. It may be held though the store never
+  // said so.
+  const asItWas = Effect.flatMap(store.head(runId), (head) => {
+    if (!Option.exists(head, ({ lease }) => lease?.workerId === workerId)) return Effect.void
+    return wasOffered ? offer(store, runId, workerId) : store.release(runId, workerId)
+  })
+  const acquired = patiently(writer, root, store.acquire(runId, { workerId, expiresAt: held }, now))
+  const answered = Effect.andThen(acquired, Effect.andThen(tasks, record(writer, root, own)))
   yield* Effect.uninterruptible(
-    Effect.acquireUseRelease(
-      patiently(writer, root, store.acquire(runId, { workerId, expiresAt: held }, now)),
-      () => Effect.andThen(tasks, record(writer, root, own)),
-      (_, exit) => {
-        // It is offered if it was: who could not answer it does not take it from somebody who took it up meanwhile.
-        const isOffered = Exit.isSuccess(exit) || Option.exists(before, ({ lease }) => lease !== undefined)
-        const givenBack = isOffered ? offer(store, runId, workerId) : store.release(runId, workerId)
-        return Effect.ignore(patiently(writer, root, givenBack))
-      }
+    Effect.onExit(answered, (exit) =>
+      Effect.ignore(patiently(writer, root, Exit.isSuccess(exit) ? offer(store, runId, workerId) : asItWas))
     )
   )
 })

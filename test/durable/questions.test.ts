@@ -207,6 +207,38 @@ describe("Kernel.answer", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
+  it.effect("gives back a run it came to hold though the store never said so (R-6, DR-22)", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
+      yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
+      const store = yield* RunStore.RunStore
+      const lost = new RunStore.StoreError({ operation: "acquire", reason: "unavailable", detail: "no answer" })
+      const failsToAnswer = Effect.gen(function* () {
+        let asked = 0
+        const answering = Effect.provideService(
+          Kernel.answer("r", [{ toolCallId: "r:t1.0", approved: true }]),
+          RunStore.RunStore,
+          // What gives it back is heard again.
+          {
+            ...store,
+            acquire: (...lease) =>
+              Effect.andThen(store.acquire(...lease), asked++ < 3 ? Effect.fail(lost) : Effect.void)
+          }
+        )
+        const failing = yield* Effect.forkChild(Effect.flip(answering))
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(yield* Fiber.join(failing), lost)
+        return Option.getOrThrow(yield* store.head("r")).lease
+      })
+      assert.isUndefined(yield* failsToAnswer)
+      // What was offered before stays so, and is free at once.
+      const before = yield* Clock.currentTimeMillis
+      yield* store.acquire("r", { workerId: "gone", expiresAt: before }, before)
+      const lease = yield* failsToAnswer
+      assert.isAtMost(lease?.expiresAt ?? Infinity, yield* Clock.currentTimeMillis)
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
   it.effect("offers nothing where somebody else went on with the run first (DR-6)", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
