@@ -75,11 +75,13 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   let challenge = ""
   let held: Grant | undefined
 
-  const current = Effect.suspend(() =>
-    held === undefined
-      ? Effect.map(store.load(server.url), (stored) => (held = Option.getOrUndefined(stored)))
-      : Effect.succeed(held)
+  const heldOr = (read: Effect.Effect<Grant | undefined>) =>
+    Effect.suspend(() => (held === undefined ? read : Effect.succeed(held)))
+  const load = Effect.suspend(() =>
+    Effect.map(store.load(server.url), (stored) => (held = Option.getOrUndefined(stored)))
   )
+  // What was read before somebody signed in or out is not held after that.
+  const current = heldOr(gate.withPermits(1)(heldOr(load)))
   const keep = (grant: Grant) => {
     held = grant
     return store.save(server.url, grant)

@@ -131,6 +131,29 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
+  it.effect("stays signed out when its sign-in was being read", () =>
+    Effect.gen(function* () {
+      const server = yield* Authorization.serve(new Authorization.Guard())
+      const { auth: earlier } = yield* prepare(server.url())
+      yield* earlier.signIn(Authorization.browse)
+      const store = yield* TokenStore.TokenStore
+      const [found, told] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const slow = TokenStore.TokenStore.of({
+        ...store,
+        load: (url) =>
+          Effect.tap(store.load(url), () => Effect.andThen(Deferred.succeed(found, undefined), Deferred.await(told)))
+      })
+      const { auth } = yield* Effect.provideService(prepare(server.url()), TokenStore.TokenStore, slow)
+      const reading = yield* Effect.forkChild(auth.state)
+      yield* Deferred.await(found)
+      const leaving = yield* Effect.forkChild(auth.signOut, { startImmediately: true })
+      yield* Deferred.succeed(told, undefined)
+      assert.strictEqual(yield* Fiber.join(reading), "signed-in")
+      yield* Fiber.join(leaving)
+      assert.strictEqual(yield* auth.state, "needs-sign-in")
+    })
+  )
+
   it.effect("uses the client of the config, and its secret only where it belongs", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
