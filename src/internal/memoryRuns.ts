@@ -11,6 +11,7 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, type StoreError } from "../KernelError.ts"
 import * as RunCodec from "../RunCodec.ts"
+import type { PhaseEvent } from "../RunEvent.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
 import type { Lease, RunFilter, RunHead, Shape } from "../RunStore.ts"
 import * as Mailbox from "./mailbox.ts"
@@ -20,10 +21,45 @@ import { open } from "./state.ts"
 import { notFirst, notTogether } from "./succession.ts"
 
 interface Kept {
-  readonly journal: Array<RunRecord>
+  readonly journal: Array<Entry>
+  /** Who wrote the first record, and nearly always all of them. */
+  readonly workerId: string
   state: RunState
   lease: Lease | undefined
 }
+
+/** A record, or the event that is all there is to it: most are, and what a run keeps is most of what it costs. */
+type Entry = RunRecord | PhaseEvent
+
+const entryOf = (workerId: string, record: RunRecord): Entry => {
+  const event = record.events[0]
+  return event !== undefined && isSaid(recordOf(workerId, event), record) ? event : record
+}
+
+/** Whether a record says what one of its first event alone would. */
+const isSaid = (alone: RunRecord, record: RunRecord): boolean =>
+  record.events.length === 1 &&
+  isEmpty(record.delta) &&
+  record.op === alone.op &&
+  record.runId === alone.runId &&
+  record.revision === alone.revision &&
+  record.createdAt === alone.createdAt &&
+  record.workerId === alone.workerId
+
+const isEmpty = (value: object): boolean => {
+  for (const _ in value) return false
+  return true
+}
+
+const recordOf = (workerId: string, entry: Entry): RunRecord => {
+  if ("op" in entry) return entry
+  const { at, revision, runId } = entry
+  return { runId, revision, op: "phase", events: [entry], delta: {}, createdAt: at, workerId }
+}
+
+/** The records of a run after a revision. */
+const recordsOf = (kept: Kept | undefined, revision: number): ReadonlyArray<RunRecord> =>
+  kept === undefined ? [] : kept.journal.slice(revision).map((entry) => recordOf(kept.workerId, entry))
 
 /** A store in this process, which takes what happened between two effects at once. */
 export const make = (): Shape & Required<Pick<Shape, "commitAll">> => {
@@ -38,11 +74,12 @@ export const make = (): Shape & Required<Pick<Shape, "commitAll">> => {
     Effect.suspend((): Effect.Effect<void, RunExists | StoreError> => {
       const kept = runs.get(record.runId)
       if (kept !== undefined) {
-        return isSame(kept.journal[0], record) ? Effect.void : Effect.fail(new RunExists({ runId: record.runId }))
+        return isSame(kept, record) ? Effect.void : Effect.fail(new RunExists({ runId: record.runId }))
       }
       const refused = RunCodec.refusal(record) ?? notFirst(record)
       if (refused !== undefined) return Effect.fail(refused)
-      runs.set(record.runId, { journal: [record], state, lease: undefined })
+      const { workerId } = record
+      runs.set(record.runId, { journal: [entryOf(workerId, record)], workerId, state, lease: undefined })
       tell(record)
       return Effect.void
     })
@@ -51,19 +88,19 @@ export const make = (): Shape & Required<Pick<Shape, "commitAll">> => {
     Effect.suspend((): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
       const apart = notTogether(records, states)
       if (apart !== undefined) return Effect.fail(apart)
-      const [{ revision, runId }] = records
+      const { revision, runId } = records[0]
       const kept = runs.get(runId)
       const actualSeq = kept?.journal.length ?? 0
       const expectedSeq = revision - 1
       if (kept === undefined || actualSeq !== expectedSeq) {
-        if (records.every((record) => isSame(kept?.journal[record.revision - 1], record))) return Effect.void
+        if (records.every((record) => isSame(kept, record))) return Effect.void
         return Effect.fail(new ConcurrentAppendError({ runId, expectedSeq, actualSeq }))
       }
       for (const record of records) {
         const refused = RunCodec.refusal(record)
         if (refused !== undefined) return Effect.fail(refused)
       }
-      for (const record of records) kept.journal.push(record)
+      records.forEach((record) => kept.journal.push(entryOf(kept.workerId, record)))
       kept.state = states.at(-1) ?? states[0]
       records.forEach(tell)
       return Effect.void
@@ -75,12 +112,12 @@ export const make = (): Shape & Required<Pick<Shape, "commitAll">> => {
     Effect.sync(() => Option.map(Option.fromUndefinedOr(runs.get(runId)), (kept) => headOf(kept.state, kept.lease)))
 
   const read = (runId: string, fromRevision = 0) =>
-    Stream.suspend(() => Stream.fromIterable(runs.get(runId)?.journal.slice(fromRevision) ?? []))
+    Stream.suspend(() => Stream.fromArray(recordsOf(runs.get(runId), fromRevision)))
 
   const tail = (runId: string, fromRevision = 0) => {
     const followed = Effect.sync(() => {
       const mailbox = Mailbox.make<RunRecord>({ limit: Infinity, keep: () => true })
-      for (const record of runs.get(runId)?.journal.slice(fromRevision) ?? []) mailbox.offer(record)
+      for (const record of recordsOf(runs.get(runId), fromRevision)) mailbox.offer(record)
       const follow = (record: RunRecord) => {
         if (record.runId === runId && record.revision > fromRevision) mailbox.offer(record)
       }
@@ -131,9 +168,10 @@ export const make = (): Shape & Required<Pick<Shape, "commitAll">> => {
 }
 
 // An acknowledgement was lost: the same record comes again, as it is or made anew.
-const isSame = (kept: RunRecord | undefined, record: RunRecord): boolean => {
-  if (kept === undefined || kept === record) return kept === record
-  const [one, other] = [RunCodec.encodeRecord(kept), RunCodec.encodeRecord(record)]
+const isSame = (kept: Kept | undefined, record: RunRecord): boolean => {
+  const entry = kept?.journal[record.revision - 1]
+  if (kept === undefined || entry === undefined || entry === record) return entry === record
+  const [one, other] = [RunCodec.encodeRecord(recordOf(kept.workerId, entry)), RunCodec.encodeRecord(record)]
   if (Result.isFailure(one) || Result.isFailure(other)) return false
   // Both were made by this process: what they say is compared as it is, without the schemas of what is read back.
   return one.success === other.success || Equal.equals(JSON.parse(one.success), JSON.parse(other.success))
