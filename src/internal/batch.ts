@@ -23,7 +23,7 @@ import type { Approval, ToolResponseChange } from "../RunState.ts"
 import { askAboutSkill } from "./askAboutSkill.ts"
 import { askPolicy } from "./askPolicy.ts"
 import { unanswered, unreviewed } from "./turnFold.ts"
-import { commit, type Draft, flush, write } from "./commit.ts"
+import { commit, type Draft, flush, send, write } from "./commit.ts"
 import { effectsOf, execute, runnable, skillCallOf } from "./dispatch.ts"
 import { goOn } from "./goOn.ts"
 import type { Json } from "./json.ts"
@@ -295,16 +295,16 @@ const isReplayed = (run: Run, call: Call): boolean => openTurn(run).replayed?.in
 
 /** One call, alone. A result in hand is committed even when the run is being stopped (DR-7). */
 const one = (run: Run, call: Call): Effect.Effect<void, KernelError> =>
-  Effect.andThen(
-    goOn(commit(run, "launch", [], { launched: [call.toolCallId] }), () => flush(run)),
-    Effect.uninterruptibleMask((restore) =>
+  Effect.uninterruptibleMask((restore) => {
+    const launched = goOn(commit(run, "launch", [], { launched: [call.toolCallId] }), () => send(run))
+    return goOn(launched, () =>
       Effect.flatMap(restore(execute(run, call)), (result) => {
         const done = commit(run, "phase", [completed(result)])
         // What cannot be done again is known to be done as soon as it is.
-        return effectsOf(run, call) === "read" ? done : goOn(done, () => flush(run))
+        return effectsOf(run, call) === "read" ? done : goOn(done, () => send(run))
       })
     )
-  )
+  })
 
 /**
  * One call among others: its hook is asked here, and what it asks for waits until all are done.

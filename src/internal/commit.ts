@@ -56,10 +56,11 @@ export type Live =
 export const tell = (run: Run, event: Live): void => {
   if (run.tell === undefined) return
   const { depth, rootRunId, runId, taskId } = run.state
-  const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at: now(run) }
+  const last = run.outbox.records.at(-1)
+  const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at: last?.createdAt ?? now(run) }
   const told: RunEvent = Object.assign(scope, event)
   // It comes after what happened before it.
-  if (isWaiting(run.outbox)) run.outbox.events.push(told)
+  if (last !== undefined) run.outbox.events.push(told)
   else run.tell(told)
 }
 
@@ -100,7 +101,8 @@ const isWaiting = (outbox: Outbox): boolean => outbox.records.length > 0
 /** So many revisions have one time limit and one patience. */
 const atOnce = 32
 
-const send = (run: Run): Effect.Effect<void, CommitError> => {
+/** A barrier where nothing can interrupt: what waits is taken when this is called, so it is called when it is due. */
+export const send = (run: Run): Effect.Effect<void, CommitError> => {
   const { outbox } = run
   if (!isWaiting(outbox)) return Effect.void
   run.outbox = emptyOutbox()
@@ -194,10 +196,10 @@ const announce = (run: Run, { events }: RunRecord, told: Array<RunEvent>): Reado
 }
 
 const recordOf = (run: Run, op: RunRecord["op"], events: ReadonlyArray<Draft>, delta: Delta): RunRecord => {
-  const at = now(run)
+  const at = run.outbox.records.at(-1)?.createdAt ?? now(run)
   const { runId } = run.state
   const revision = run.state.revision + 1
-  const [first] = events
+  const first = events[0]
   const step = first?.type === "turn_started" ? turnLog(run.state).length : stepOf(run.state)
   return {
     runId,
@@ -231,9 +233,11 @@ export const patiently = <E>(
   write: Effect.Effect<void, E>,
   waits: ReadonlyArray<number> = [50, 250]
 ): Effect.Effect<void, E | StoreError | ConcurrentAppendError> =>
-  Effect.catchIf(inTime(write, ground.limits.commitMs), isHiccup, (error) => {
+  Effect.catchCause(inTime(write, ground.limits.commitMs), (cause) => {
+    const defect = cause.reasons.find(Cause.isDieReason)
+    if (defect !== undefined) return unsound(defect.defect)
     const [wait, ...rest] = waits
-    if (wait === undefined) return Effect.fail(error)
+    if (wait === undefined || !isHiccup(cause.reasons.find(Cause.isFailReason)?.error)) return Effect.failCause(cause)
     const again = Effect.andThen(Effect.sleep(wait), patiently(ground, last, write, rest))
     // While it waited, another may have taken the run up from that very record.
     return Effect.andThen(again, stillLast(ground.store, last))
@@ -241,17 +245,15 @@ export const patiently = <E>(
 
 /** Nothing interrupts a run that commits, so a store that hangs would hold it for ever. */
 const inTime = <A, E>(asked: Effect.Effect<A, E>, limit: number): Effect.Effect<A, E | StoreError> =>
-  InTime.inTime(sound(asked), limit, () =>
+  InTime.inTime(asked, limit, () =>
     Effect.fail(new StoreError({ operation: "commit", reason: "timeout", detail: `it took longer than ${limit} ms` }))
   )
 
 /** A bug of a store is a failure of it, after which nothing more is tried: what it holds by now is unknown. */
-const sound = <A, E>(asked: Effect.Effect<A, E>): Effect.Effect<A, E | StoreError> =>
-  Effect.catchDefect(asked, (defect) =>
-    Effect.andThen(
-      Effect.logError("a store failed unexpectedly", redact(Cause.pretty(Cause.die(defect)))),
-      Effect.fail(new StoreError({ operation: "commit", reason: "invalid", detail: "it failed unexpectedly" }))
-    )
+const unsound = (defect: unknown): Effect.Effect<never, StoreError> =>
+  Effect.andThen(
+    Effect.logError("a store failed unexpectedly", redact(Cause.pretty(Cause.die(defect)))),
+    Effect.fail(new StoreError({ operation: "commit", reason: "invalid", detail: "it failed unexpectedly" }))
   )
 
 const stillLast = (

@@ -6,6 +6,12 @@
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 
+/** Begins work at once, in a fiber of its own that nobody's end ends: most of it is done when `next` is given it. */
+export const begin = <A, E, B, E2>(
+  work: Effect.Effect<A, E>,
+  next: (fiber: Fiber.Fiber<A, E>) => Effect.Effect<B, E2>
+): Effect.Effect<B, E2> => Effect.withFiber((parent) => next(Effect.runForkWith(parent.context)(work)))
+
 /**
  * Waits so long for work. It has a fiber of its own, which can be interrupted wherever this is run: one that cannot be
  * all the same is left behind.
@@ -15,7 +21,7 @@ export const inTime = <A, E, B, E2>(
   limitMs: number,
   orElse: () => Effect.Effect<B, E2>
 ): Effect.Effect<A | B, E | E2> =>
-  Effect.flatMap(Effect.forkDetach(work, { startImmediately: true }), (fiber): Effect.Effect<A | B, E | E2> => {
+  begin(work, (fiber): Effect.Effect<A | B, E | E2> => {
     // Most is done by now: a clock is set only for what is not.
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) return exit

@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import { type Live, tell } from "./commit.ts"
+import { begin } from "./inTime.ts"
 import type { Run } from "./run.ts"
 
 /** It took longer than it may. */
@@ -31,7 +32,7 @@ export const limited = <A, E>(
   effect: Effect.Effect<A, E>
 ): Effect.Effect<Exit.Exit<A, E | TimedOut>> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(Effect.forkDetach(effect, { startImmediately: true }), (fiber) => {
+    begin(effect, (fiber) => {
       const done = fiber.pollUnsafe()
       if (done !== undefined) return Effect.succeed(done)
       const stop = Effect.flatMap(

@@ -9,7 +9,6 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
 import * as Dialects from "../Dialect.ts"
 import * as Generations from "../Generation.ts"
@@ -39,7 +38,7 @@ export interface Heard {
 }
 
 /**
- * Asks the model once.
+ * Asks the model once. It is told when this is called, so it is called when it is due.
  *
  * A reply is in hand from its finish part on, not from the end of its
  * connection: then it is given even while the run is being stopped (DR-7).
@@ -50,28 +49,30 @@ export const hear = (
   tools: ReadonlyArray<ToolDefinition>,
   grammar: ReplyGrammar | undefined,
   restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
-): Effect.Effect<Heard, KernelError> =>
-  Effect.suspend(() => {
-    const call = modelCall(run, turn, tools, grammar)
-    const started = now(run)
-    tellSent(run, call.request, started)
-    const hearing: Hearing = { raw: [], first: undefined, call, calls: 0 }
-    const reader = Dialects.of(turn.dialect, markupsOf(run.agent, grammar)).reader(
-      listener(run, turn),
-      run.limits,
-      new Origin(hearing)
-    )
-    const reading = traced(run, call, reader, hearing, read(run, turn, reader, hearing))
-    return Effect.flatMap(Effect.exit(restore(reading)), (exit): Effect.Effect<Heard, KernelError> => {
+): Effect.Effect<Heard, KernelError> => {
+  const call = modelCall(run, turn, tools, grammar)
+  const started = now(run)
+  tellSent(run, call.request, started)
+  const hearing: Hearing = { raw: [], first: undefined, call, calls: 0 }
+  const reader = Dialects.of(turn.dialect, markupsOf(run.agent, grammar)).reader(
+    listener(run, turn),
+    run.limits,
+    new Origin(hearing)
+  )
+  const reading = traced(run, call, reader, hearing, read(run, turn, reader, hearing))
+  const heard = (reply: Dialects.Reply): Effect.Effect<Heard, KernelError> =>
+    Effect.succeed({ reply, call: hearing.call, latencyMs: now(run) - started, raw: hearing.raw })
+  return Effect.matchCauseEffect(restore(reading), {
+    onFailure: (cause) => {
       const reply = reader.end()
-      if (Exit.isFailure(exit) && !(Cause.hasInterruptsOnly(exit.cause) && reply.finish !== undefined)) {
-        // A call that failed gave nothing to count, but it gives its leave back.
-        if (Tree.isBounded(run.tree)) Tree.settle(run.tree, run.state.depth, undefined)
-        return Effect.failCause(exit.cause)
-      }
-      return Effect.succeed({ reply, call: hearing.call, latencyMs: now(run) - started, raw: hearing.raw })
-    })
+      if (Cause.hasInterruptsOnly(cause) && reply.finish !== undefined) return heard(reply)
+      // A call that failed gave nothing to count, but it gives its leave back.
+      if (Tree.isBounded(run.tree)) Tree.settle(run.tree, run.state.depth, undefined)
+      return Effect.failCause(cause)
+    },
+    onSuccess: () => heard(reader.end())
   })
+}
 
 /** A server that takes a JSON Schema alone gives the blocks in their JSON form. */
 const markupsOf = (agent: Run["agent"], grammar: ReplyGrammar | undefined): ReadonlyArray<Dialects.Markup> =>

@@ -40,6 +40,6 @@ export const runForEachArray = <A, E, R, E2, R2>(
     })
     return Effect.onExit(
       Pull.catchDone(reading, () => Effect.void),
-      (exit) => Scope.close(scope, exit)
+      (exit) => Scope.closeUnsafe(scope, exit) ?? Effect.void
     )
   })

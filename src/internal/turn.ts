@@ -20,7 +20,7 @@ import type { ModelArgs, Turn } from "../RunState.ts"
 import * as Usage from "../Usage.ts"
 import { promptLog, turnLog } from "./state.ts"
 import { startCalls } from "./batch.ts"
-import { commit, flush, isKept, tell } from "./commit.ts"
+import { commit, flush, isKept, send, tell } from "./commit.ts"
 import { goOn } from "./goOn.ts"
 import * as Guard from "./guard.ts"
 import { intent, type Intent, messageOf } from "./intent.ts"
@@ -173,17 +173,17 @@ const askModel = (run: Run): Effect.Effect<void, KernelError> => {
 
 const askWith = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): Effect.Effect<void, KernelError> =>
   Effect.uninterruptibleMask((restore) => {
-    const heard = Effect.flatMap(
-      run.agent.grammar
-        ? Effect.flatMap(grammarOf(run), (grammar) => hear(run, turn, tools, grammar, restore))
-        : hear(run, turn, tools, undefined, restore),
-      (heard) => answer(run, heard)
-    )
+    const asked = () =>
+      Effect.flatMap(
+        run.agent.grammar
+          ? Effect.flatMap(grammarOf(run), (grammar) => hear(run, turn, tools, grammar, restore))
+          : hear(run, turn, tools, undefined, restore),
+        (heard) => answer(run, heard)
+      )
     // Who waits for leave has stored what it did; who has leave gives it back, whatever comes of the call.
-    const allowed = Tree.isBounded(run.tree)
-      ? Effect.andThen(Tree.reserve(run.tree, run.state.depth, restore), heard)
-      : heard
-    return Effect.andThen(flush(run), allowed)
+    return goOn(send(run), () =>
+      Tree.isBounded(run.tree) ? Effect.flatMap(Tree.reserve(run.tree, run.state.depth, restore), asked) : asked()
+    )
   })
 
 /** Reads what the reply means and commits it. */
