@@ -28,9 +28,9 @@ export {
 /**
  * Limits of one run and its children; an absent one is no limit.
  *
- * Counts what providers report: a call without usage, and one of a model without
- * a price (such as a fallback's), count for nothing. So does the call that sums
- * up what a compaction takes away.
+ * Counts what providers report, the calls that sum up what a compaction takes
+ * away among them: a call without usage, and one of a model without a price
+ * (such as a fallback's), count for nothing.
  *
  * @category models
  * @since 0.1.0

@@ -8,11 +8,12 @@
  */
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Strings from "effect/String"
 import type { Agent, Options } from "../Agent.ts"
 import { type ExecutionBudget, spawnDefaults } from "../Budget.ts"
 import type { Generation } from "../Generation.ts"
 import { AgentConfigInvalid } from "../KernelError.ts"
-import type { Model, Price } from "../Model.ts"
+import type { Model } from "../Model.ts"
 import { Capability } from "../Model.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as Fault from "./fault.ts"
@@ -149,76 +150,45 @@ const refused = ({ path, reason }: Fault.Fault): AgentConfigInvalid =>
   })
 
 const toldOf = (fields: Fields): Told => {
-  const { budget, spawn, system_prompt: instructions } = fields
-  const generation = generationOf(fields)
+  const { budget, max_tokens, max_turns, model, provider_options, seed, spawn, stop_sequences, ...more } = fields
+  const { output_schema: _, system_prompt, temperature, thinking, top_p, version: __, ...rest } = more
+  const asked = camel({ temperature, max_tokens, top_p, stop_sequences, seed, thinking })
+  const generation: Generation = present({ ...asked, extra: provider_options })
   return present({
-    instructions,
-    model: typeof fields.model === "string" ? fields.model : modelOf(fields.model),
-    name: fields.name,
-    description: fields.description,
+    ...camel(rest),
+    instructions: system_prompt,
+    model: typeof model === "string" ? model : modelOf(model),
     // Null says what leaving out says (AC-18).
-    skills: fields.skills ?? undefined,
-    protocols: fields.protocols ?? undefined,
-    gate: fields.gate,
-    maxSteps: fields.max_steps ?? fields.max_turns,
-    prose: fields.prose,
-    dialect: fields.dialect,
-    markups: fields.markups,
-    grammar: fields.grammar,
-    concurrency: fields.concurrency,
-    taskConcurrency: fields.task_concurrency,
-    maxRepeats: fields.max_repeats,
+    skills: rest.skills ?? undefined,
+    protocols: rest.protocols ?? undefined,
+    maxSteps: rest.max_steps ?? max_turns,
     generation: Object.keys(generation).length === 0 ? undefined : generation,
     budget: budget === undefined ? undefined : budgetOf(budget),
-    spawn:
-      spawn === undefined
-        ? undefined
-        : {
-            maxAgents: spawn.max_agents ?? spawnDefaults.maxAgents,
-            maxDepth: spawn.max_depth ?? spawnDefaults.maxDepth
-          },
-    contextWindow: fields.context_window,
-    reservedOutputTokens: fields.reserved_output_tokens
+    spawn: spawn === undefined ? undefined : { ...spawnDefaults, ...camel(spawn) }
   })
 }
 
-const generationOf = (fields: Fields): Generation =>
-  present({
-    temperature: fields.temperature,
-    maxTokens: fields.max_tokens,
-    topP: fields.top_p,
-    stopSequences: fields.stop_sequences,
-    seed: fields.seed,
-    thinking: fields.thinking,
-    extra: fields.provider_options
-  })
+const budgetOf = ({ deadline_s, ...rest }: NonNullable<Fields["budget"]>): ExecutionBudget =>
+  present({ ...camel(rest), deadlineMs: deadline_s === undefined ? undefined : Math.round(deadline_s * 1000) })
 
-const budgetOf = (budget: NonNullable<Fields["budget"]>): ExecutionBudget =>
-  present({
-    maxTokens: budget.max_tokens,
-    maxCostUsd: budget.max_cost_usd,
-    maxTurns: budget.max_turns,
-    deadlineMs: budget.deadline_s === undefined ? undefined : Math.round(budget.deadline_s * 1000)
-  })
+const modelOf = ({ price, ...rest }: Exclude<Fields["model"], string>): Model =>
+  present({ capabilities: textOnly, ...camel(rest), price: price === undefined ? undefined : camel(price) })
 
-const modelOf = (config: Exclude<Fields["model"], string>): Model => {
-  const { price } = config
-  return present({
-    id: config.id,
-    capabilities: config.capabilities ?? ["text"],
-    provider: config.provider,
-    contextWindow: config.context_window,
-    maxOutputTokens: config.max_output_tokens,
-    price:
-      price === undefined
-        ? undefined
-        : present<Price>({
-            inputPerMillion: price.input_per_million,
-            outputPerMillion: price.output_per_million,
-            cachedPerMillion: price.cached_per_million
-          })
-  })
-}
+const textOnly: Model["capabilities"] = ["text"]
+
+type Camel<Key> = Key extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Key
+
+type CamelFields<A> = { [K in keyof A as Camel<K> & string]: A[K] }
+
+/** The same fields under the names they have here: a config writes them in snake_case. */
+const camel = <A extends object>(fields: A): CamelFields<A> =>
+  // What `Camel` says of a name is what `snakeToCamel` makes of it.
+  renamed(fields, Strings.snakeToCamel) as CamelFields<A>
+
+const snake = (fields: object): { readonly [key: string]: unknown } => renamed(fields, Strings.camelToSnake)
+
+const renamed = (fields: object, rename: (key: string) => string): { readonly [key: string]: unknown } =>
+  Object.fromEntries(Object.entries(fields).map(([key, value]) => [rename(key), value]))
 
 /** Without the fields that are undefined. */
 const present = <A extends object>(fields: { readonly [K in keyof A]: A[K] | undefined }): A =>
@@ -233,49 +203,51 @@ export const write = (
   skills: "all" | ReadonlyArray<string> | undefined,
   defaults: Anyone
 ): Result.Result<JsonObject, AgentConfigInvalid> => {
-  const { generation, instructions, model } = agent
+  const { budget, description, instructions, model, protocols, spawn } = agent
   if (typeof instructions !== "string") {
     const reason = "it is an Effect: only text can be written down"
     return Result.fail(new AgentConfigInvalid({ path: "instructions", reason }))
   }
   return Result.flatMap(schemaOf(agent), (outputSchema) => {
-    const told = <K extends keyof Anyone>(key: K): Anyone[K] | undefined =>
-      agent[key] === defaults[key] ? undefined : agent[key]
-    const config: { readonly [key: string]: unknown } = {
+    const { extra, ...generation } = agent.generation
+    const { name, ...told } = Object.fromEntries(
+      settings.flatMap((key) => (agent[key] === defaults[key] ? [] : [[key, agent[key]]]))
+    )
+    const config = {
       version: 1,
-      name: told("name"),
-      description: agent.description,
+      name,
+      description,
       system_prompt: instructions,
       model: typeof model === "string" ? model : writeModel(model),
       skills,
-      protocols: agent.protocols,
-      gate: told("gate"),
-      max_steps: told("maxSteps"),
-      prose: told("prose"),
-      dialect: told("dialect"),
+      protocols,
+      ...snake(told),
       markups: agent.markups.length === 0 ? undefined : agent.markups,
-      grammar: told("grammar"),
-      concurrency: told("concurrency"),
-      task_concurrency: told("taskConcurrency"),
-      max_repeats: agent.maxRepeats,
-      temperature: generation.temperature,
-      max_tokens: generation.maxTokens,
-      top_p: generation.topP,
-      stop_sequences: generation.stopSequences,
-      seed: generation.seed,
-      thinking: generation.thinking,
-      provider_options: generation.extra,
-      budget: Object.keys(agent.budget).length === 0 ? undefined : writeBudget(agent.budget),
-      spawn:
-        agent.spawn === undefined ? undefined : { max_agents: agent.spawn.maxAgents, max_depth: agent.spawn.maxDepth },
-      context_window: agent.contextWindow,
-      reserved_output_tokens: told("reservedOutputTokens"),
+      ...snake(generation),
+      provider_options: extra,
+      budget: Object.keys(budget).length === 0 ? undefined : writeBudget(budget),
+      spawn: spawn === undefined ? undefined : snake(spawn),
       output_schema: outputSchema
     }
     const given = Object.entries(besides(config, agent.extra)).filter(([, value]) => value !== undefined)
     return Result.map(Result.mapError(Snapshot.take(Object.fromEntries(given)), refused), jsonObject)
   })
 }
+
+/** What is written when it is not what an agent has that was told nothing. */
+const settings = [
+  "name",
+  "gate",
+  "maxSteps",
+  "prose",
+  "dialect",
+  "grammar",
+  "concurrency",
+  "taskConcurrency",
+  "maxRepeats",
+  "contextWindow",
+  "reservedOutputTokens"
+] as const
 
 /** What is told, and what a config held besides, each in its place. */
 const besides = (told: { readonly [key: string]: unknown }, extra: JsonObject): { readonly [key: string]: unknown } =>
@@ -294,30 +266,11 @@ const schemaOf = (agent: Anyone): Result.Result<unknown, AgentConfigInvalid> =>
         catch: () => new AgentConfigInvalid({ path: "output", reason: "its schema cannot be written as JSON Schema" })
       })
 
-const writeBudget = ({ deadlineMs = Infinity, maxCostUsd, maxTokens, maxTurns }: ExecutionBudget): JsonObject =>
-  present<JsonObject>({
-    max_tokens: closed(maxTokens),
-    max_cost_usd: closed(maxCostUsd),
-    max_turns: closed(maxTurns),
-    deadline_s: closed(deadlineMs / 1000)
-  })
+const writeBudget = ({ deadlineMs, ...limits }: ExecutionBudget): object => {
+  const told = { ...snake(limits), deadline_s: deadlineMs === undefined ? undefined : deadlineMs / 1000 }
+  // JSON has no number for an open limit, and needs none: it is none.
+  return present(Object.fromEntries(Object.entries(told).filter(([, limit]) => limit !== Infinity)))
+}
 
-/** JSON has no number for an open limit, and needs none: it is none. */
-const closed = (limit: number | undefined): number | undefined => (limit === Infinity ? undefined : limit)
-
-const writeModel = ({ capabilities, contextWindow, id, maxOutputTokens, price, provider }: Model): JsonObject =>
-  present<JsonObject>({
-    id,
-    capabilities,
-    provider,
-    context_window: contextWindow,
-    max_output_tokens: maxOutputTokens,
-    price:
-      price === undefined
-        ? undefined
-        : present<JsonObject>({
-            input_per_million: price.inputPerMillion,
-            output_per_million: price.outputPerMillion,
-            cached_per_million: price.cachedPerMillion
-          })
-  })
+const writeModel = ({ price, ...model }: Model): object =>
+  present({ ...snake(model), price: price === undefined ? undefined : snake(price) })
