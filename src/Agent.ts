@@ -10,6 +10,7 @@
 import type * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Strings from "effect/String"
 import type { ExecutionBudget, SpawnBudget } from "./Budget.ts"
 import type { Generation } from "./Generation.ts"
 import * as Generations from "./Generation.ts"
@@ -265,8 +266,7 @@ export function fromConfig(
     }
     const wrong = problem(agent)
     if (wrong === undefined) return agent
-    const path = wrong.path.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-    return yield* Result.fail(invalid(path, wrong.reason))
+    return yield* Result.fail(invalid(Strings.camelToSnake(wrong.path), wrong.reason))
   })
 }
 

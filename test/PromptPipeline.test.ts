@@ -588,6 +588,25 @@ describe("compaction", () => {
     })
   })
 
+  it.effect("makes no prompt, and asks for no summary, when the budget is used up to the last token (CP-15)", () => {
+    const mock = bulky(30, 5).withTokenCounter(() => ({ input: 9, output: 1 }))
+    let made = 0
+    const counting = Layer.succeed(PromptPipeline.PromptPipeline, {
+      build: (context) => {
+        made++
+        return PromptPipeline.simple.build(context)
+      }
+    })
+    return Effect.gen(function* () {
+      const agent = { ...small("tools"), budget: { maxTokens: 20 } }
+      const error = yield* Effect.flip(Kernel.run(agent, "the task", { runId: "run" }))
+      assert.strictEqual(error._tag, "BudgetExhaustedError")
+      assert.deepStrictEqual([made, mock.callCount], [2, 2])
+      yield* Kernel.resume({ ...agent, budget: {} }, "run")
+      assert.deepStrictEqual([made, mock.callCount], [31, 31])
+    }).pipe(Effect.provide(world(mock, counting)))
+  })
+
   it.effect("tells the model that sums up no secret either, nor whoever else does (S-7)", () => {
     const secret = "hunter2-topsecret"
     const run = bulky(30, 300)

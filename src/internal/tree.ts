@@ -49,6 +49,9 @@ export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent):
 export const isBounded = (tree: Tree): boolean =>
   tree.budget.maxTokens !== undefined || tree.budget.maxCostUsd !== undefined
 
+/** The error of a budget that is used up: no call is made any more (used >= limit). */
+export const exhausted = (tree: Tree): BudgetExhaustedError | undefined => Budget.beforeCall(tree.budget, tree.spent)
+
 /**
  * Takes leave to call a model. Fails when the budget is used up; waits while
  * calls under way may use up what is left. Whoever has leave must give it back:
@@ -60,7 +63,7 @@ export const reserve = (
   restore: (waiting: Effect.Effect<void>) => Effect.Effect<void>
 ): Effect.Effect<void, BudgetExhaustedError> =>
   Effect.suspend(() => {
-    const used = Budget.beforeCall(tree.budget, tree.spent)
+    const used = exhausted(tree)
     if (used !== undefined) return Effect.fail(used)
     const left = Budget.remaining(tree.budget, Budget.add(tree.spent, reserved(tree)))
     if (left.tokens !== 0 && left.costUsd !== 0) {

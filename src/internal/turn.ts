@@ -80,6 +80,9 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Re
   const { agent } = run
   // What is foreign may take its time, and others look at what happened until then.
   if (isForeign(run)) yield* flush(run)
+  // Nobody is asked for a summary of what is asked no more.
+  const used = Tree.exhausted(run.tree)
+  if (used !== undefined) return yield* used
   const instructions = typeof agent.instructions === "string" ? agent.instructions : yield* agent.instructions
   const protocols = yield* visibleProtocols(run)
   const built = yield* run.pipeline.build({
