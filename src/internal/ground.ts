@@ -204,15 +204,13 @@ export const limited = <A, E, R>(
 ): Effect.Effect<A, E, R> =>
   Effect.contextWith((current: Context.Context<R>) => {
     if (isChosen(current)) return effect
-    const limits = { ...Context.get(built, Limits) }
-    lent.add(limits)
-    return Effect.provideService(effect, Limits, limits)
+    return Effect.provideService(effect, Limits, Object.assign(new Lent(), Context.get(built, Limits)))
   })
 
-const lent = new WeakSet<Limits>()
+class Lent {}
 
 const isChosen = (current: Context.Context<never>): boolean =>
-  current.mapUnsafe.has(Limits.key) && !lent.has(Context.get(current, Limits))
+  current.mapUnsafe.has(Limits.key) && !(Context.get(current, Limits) instanceof Lent)
 
 /** Everyone who hears of events: the same ones in the same order for all. */
 const listeners = (built: Context.Context<never>, current: Context.Context<never>, agent: string, sink: Sink) => {

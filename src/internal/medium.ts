@@ -64,7 +64,7 @@ export const shelved = (
   room: number,
   above: number
 ): Effect.Effect<ReadonlyArray<Message>> => {
-  if (done.has(messages)) return Effect.succeed(messages)
+  if (messages.length === 0 || done.has(messages)) return Effect.succeed(messages)
   let left = room
   const shelving = Effect.forEach(messages, (message) => {
     const held = heldIn(message.content, above)
