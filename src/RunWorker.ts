@@ -4,11 +4,10 @@
  * A run is held by a lease that is renewed while it runs; whoever loses its
  * lease stops before the next step, and the store refuses whatever it still
  * sends (R-5). Runs whose worker died are taken up again when their lease has
- * ended, by a schedule. A look reads one page of them, the oldest first, and the
- * next but one goes on from there; the one in between reads the newest. So thousands
- * that cannot be taken up neither cost much nor hide one that can. A worker that is
- * interrupted starts nothing new, lets each run come to the end of its step, and
- * gives its leases back (R-17).
+ * ended, by a schedule. Thousands that cannot be taken up neither cost much nor
+ * hide one that can: a look reads a page of them, the oldest in turn with the
+ * newest. A worker that is interrupted starts nothing new, lets each run come to
+ * the end of its step, and gives its leases back (R-17).
  *
  * @since 0.1.0
  */
@@ -27,10 +26,10 @@ import type { Agent } from "./Agent.ts"
 import { isOverdue } from "./internal/deadline.ts"
 import { inTime } from "./internal/inTime.ts"
 import { offer } from "./internal/offer.ts"
-import { passedOver } from "./internal/passedOver.ts"
 import { isPassing, patience, tasksOf } from "./internal/patience.ts"
 import { randomId } from "./internal/randomId.ts"
 import { redact } from "./internal/redact.ts"
+import * as Pages from "./internal/runPages.ts"
 import { Kernel, type ResumeOptions } from "./Kernel.ts"
 import { AgentCrashError, CancellationError, type KernelError } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
@@ -184,48 +183,6 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
 
   const isFull = () => draining || active.size >= (options.concurrency ?? 1)
 
-  /** Runs of one status, page by page: each is looked at in turn, however many there are that cannot be taken up. */
-  const reader = (status: "running" | "failed"): Reader => {
-    let after: RunHead | undefined
-    // What comes while the pages are read is left to the next time: else steady work would keep the reader at their end.
-    let until = Infinity
-    let areMoreBehind = false
-
-    const page = Effect.fnUntraced(
-      function* (order: "oldest" | "newest") {
-        if (isFull()) return false
-        const now = yield* Clock.currentTimeMillis
-        const filter = { status: [status], roots: true, unleasedAt: now, order, limit: PAGE } as const
-        const isOldest = order === "oldest"
-        const heads = yield* store.list(isOldest && after !== undefined ? { ...filter, after } : filter)
-        for (const head of isOldest ? heads : heads.toReversed()) {
-          if (isFull()) return false
-          if (isOldest) after = head.createdAt > until ? undefined : head
-          // One that cannot be read hides no other.
-          yield* Effect.catchCause(consider(head, now), notLooked)
-        }
-        if (isOldest && heads.length < PAGE) after = undefined
-        return isOldest && after !== undefined
-      },
-      Effect.catchCause((cause) => Effect.as(notLooked(cause), false))
-    )
-
-    return {
-      // What was submitted just now does not wait until all pages before it were read.
-      next: Effect.gen(function* () {
-        if (after === undefined) until = yield* Clock.currentTimeMillis
-        areMoreBehind = yield* page(areMoreBehind ? "newest" : "oldest")
-      }),
-      all: Effect.gen(function* () {
-        after = undefined
-        until = Infinity
-        while (yield* page("oldest"));
-      })
-    }
-  }
-  // A run that goes on is found among thousands that failed.
-  const [running, failed] = [reader("running"), reader("failed")]
-
   /** Claims a run that can be taken up now. */
   const consider = Effect.fnUntraced(function* (head: RunHead, now: number) {
     const agent = agents.get(head.agent)
@@ -360,6 +317,9 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     )
   })
 
+  // A run that goes on is found among thousands that failed.
+  const running = Pages.make(store, "running", { consider, isFull })
+  const failed = Pages.make(store, "failed", { consider, isFull })
   // In turn, so that neither takes every place.
   let looks = 0
   const look = Effect.suspend(() =>
@@ -370,19 +330,6 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
 
   return { look, lookAtAll, settled, drain }
 })
-
-const notLooked = passedOver("a worker could not look for runs")
-
-/** Runs to look at. */
-interface Reader {
-  /** Looks at the next page of the oldest; when it was not the last one, at the newest in between. */
-  readonly next: Effect.Effect<void>
-  /** Looks at every page, from the first. */
-  readonly all: Effect.Effect<void>
-}
-
-/** How many runs one look reads of each status. */
-const PAGE = 100
 
 /** A lease in this process. */
 interface Held {
