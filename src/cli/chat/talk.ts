@@ -9,6 +9,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Agent } from "../../Agent.ts"
+import * as Agents from "../../Agent.ts"
 import * as Kernel from "../../Kernel.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import { Codes, CommandFailed } from "../exit.ts"
@@ -176,9 +177,11 @@ const history = Effect.fnUntraced(function* (place: Place) {
 
 const skills = Effect.fnUntraced(function* (place: Place) {
   const { agent, look } = place.setting
+  const listed = Agents.skillNames(agent) ?? []
   const all = yield* (yield* SkillRegistry).all
-  if (all.length === 0 || agent.skills === undefined) return note(place, "there are no skills")
-  for (const { description, effects, name } of all) {
+  const its = listed === "all" ? all : all.filter(({ name }) => listed.includes(name))
+  if (its.length === 0) return note(place, "there are no skills")
+  for (const { description, effects, name } of its) {
     const asks = effects === "write" && place.asks ? ", asks before it runs" : ""
     const line = `${Text.excerpt(name, 40)} (${effects}${asks})  ${Text.excerpt(description, look.columns)}\n`
     place.screen.progress(line)
