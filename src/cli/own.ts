@@ -1,5 +1,5 @@
 /**
- * Lets a module that is loaded here import `kernai`, and get this very package.
+ * Lets a module that is loaded here import `kernai`, or a folder or module of it, and get this very package.
  *
  * A file of the user's may stand anywhere, a clone may not be built: whatever
  * `kernai` would mean there, a scenario has to be made by the code that runs it.
@@ -18,10 +18,11 @@ const setUp = Effect.sync(() => {
   isSet = true
   registerHooks({
     resolve: (specifier, context, next) => {
-      const door = /^kernai(?:\/([a-z]+))?$/.exec(specifier)
-      if (door === null) return next(specifier, context)
-      const folder = door[1] === undefined ? "" : `${door[1]}/`
-      return { url: new URL(`../${folder}index.${extension}`, import.meta.url).href, shortCircuit: true }
+      // A folder is written small, a module with a capital; what is internal is neither.
+      const found = /^kernai(\/[a-z]+)?(\/[A-Z]\w*)?$/.exec(specifier)
+      if (found === null) return next(specifier, context)
+      const [, folder = "", module = "/index"] = found
+      return { url: new URL(`..${folder}${module}.${extension}`, import.meta.url).href, shortCircuit: true }
     }
   })
 })

@@ -80,6 +80,23 @@ describe("kernai scenario run", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.live("runs a file that imports modules by their own paths, wherever it stands; what is internal has none", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder({
+        "a.ts": `
+import * as Media from "kernai/Media"
+import * as Scenario from "kernai/testing/Scenario"
+const name = await import("kernai/internal/loop").then(() => "open", () => "closed")
+const letter = Media.fromBytes(new Uint8Array(1), "text/plain")
+export default Scenario.make({ name, instructions: "You test.", input: ["Go.", letter], ${says} })
+`
+      })
+      const { code, out } = yield* call(["scenario", "run", directory, "--no-logs"])
+      assert.strictEqual(code, 0)
+      assert.match(out, /^ok {6}closed/m)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live("says what is wrong with a path, a file or a module, and runs nothing", () =>
     Effect.gen(function* () {
       const directory = yield* folder({
