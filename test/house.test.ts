@@ -16,8 +16,8 @@ const floors: ReadonlyArray<ReadonlySet<string>> = [
   "LongResult Redaction Provider ModelRegistry Dialect SkillRegistry ProtocolRegistry MediaStore EventBus RunStore ChatHistory Memory SkillFiles SkillPack Policy Hooks Middleware InstructionBuilder PromptPipeline Recorder Telemetry RunCodec Grammar PartialOutput",
   "TaskScheduler Kernel RunWorker Chat"
 ].map((names) => new Set(names.split(" ")))
-const doors = ["provider", "mcp", "file", "sql", "cluster", "testing"]
-const applications = ["studio", "cli"]
+const doors = ["provider", "mcp", "file", "sql", "testing"]
+const applications = ["cli"]
 
 const files = (folder: string): ReadonlyArray<string> =>
   readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"))
@@ -51,6 +51,14 @@ describe("the house", () => {
   it("gives every module of the heart a floor", () => {
     const homeless = files(src).filter((file) => roomOf(file) === "heart" && file !== "index.ts" && floorOf(file) < 0)
     assert.deepStrictEqual(homeless, [])
+  })
+
+  it("knows every folder of it", () => {
+    const folders = readdirSync(src, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+    assert.sameMembers(
+      folders.map(({ name }) => name),
+      ["internal", ...doors, ...applications]
+    )
   })
 
   it("lets a module of the heart import its own floor or a lower one, types aside", () => {
