@@ -41,7 +41,7 @@ import { open } from "./internal/attempts.ts"
 export interface RetryOptions {
   /** Calls made at all; default 3. */
   readonly attempts?: number
-  /** The pauses between them; default half a second, doubled each time. A Retry-After is waited for too. */
+  /** The pauses between them; default about half a second, doubled each time. A Retry-After is waited for too, up to `Limits.retryAfterMs`. */
   readonly schedule?: Schedule.Schedule<unknown, ProviderError>
   /** Which failures are worth another try; default `isPassing`. */
   readonly while?: (error: ProviderError) => boolean
@@ -75,8 +75,10 @@ export interface FallbackOptions extends RetryOptions {
  * @since 0.1.0
  */
 export interface RateLimitOptions {
+  /** What all calls of a window may count for together. */
   readonly limit: number
   readonly window: Duration.Input
+  /** Default `fixed-window`. */
   readonly algorithm?: "fixed-window" | "token-bucket"
   /** Calls with the same key share a limit; default one for each provider and model. */
   readonly key?: (call: ModelCall) => string

@@ -71,7 +71,7 @@ export interface Options {
   readonly name: string
   readonly description?: string
   readonly instructions: string | Effect.Effect<string>
-  /** Its skills, for this scenario alone; the agent has none without them (BP-183). */
+  /** Its skills, for this scenario alone; without them, and without `mcp`, the agent has none (BP-183). */
   readonly skills?: ReadonlyArray<AnySkill<MediaStore.MediaStore>>
   readonly protocols?: ReadonlyArray<AnyProtocol<MediaStore.MediaStore>>
   /** MCP servers: the path of a YAML file, or its content. Whoever runs the scenario connects them. */

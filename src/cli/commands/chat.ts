@@ -41,11 +41,15 @@ const flags = {
   skills: Shared.agent.skills.pipe(Flag.withDescription("Offer skills at all (--no-skills: plain talk)")),
   yes: Shared.agent.yes,
   maxSteps: Flag.Int("max-steps").pipe(
-    Flag.withDescription("How often the model may be asked for one message (20, or what the agent says)"),
+    Flag.withDescription(
+      "How often the model may be asked for one message (20; with --agent what its file says, or 10)"
+    ),
     Flag.optional
   ),
   dialect: Flag.Literals("dialect", ["blocks", "tools"]).pipe(
-    Flag.withDescription("Blocks in text (the default), or the vendor's native tool calls"),
+    Flag.withDescription(
+      "Blocks in text (the default, unless the agent says otherwise), or the vendor's native tool calls"
+    ),
     Flag.optional
   ),
   color: Shared.form.color.pipe(

@@ -143,7 +143,9 @@ const resume = Command.make(
     ...Shared.speaker,
     ...Shared.agent,
     inFlight: Flag.Literals("in-flight", ["retry", "fail"]).pipe(
-      Flag.withDescription("What becomes of calls of which nobody knows whether they ran"),
+      Flag.withDescription(
+        "What becomes of calls of which nobody knows whether they ran; default: those that read or are idempotent are made again, for any other the run fails"
+      ),
       Flag.optional
     ),
     rewind: Flag.Boolean("rewind").pipe(

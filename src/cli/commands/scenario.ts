@@ -63,7 +63,7 @@ const run = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Run scenarios, each to a tree of what happened with times. Without a model they run offline, by their own scripts."
+    "Run scenarios, and show each as a tree of what happened, with times. Without a model they run offline, by their own scripts."
   ),
   Command.withShortDescription("Run scenarios and show what happened")
 )

@@ -4,7 +4,7 @@
  * A reply is server-sent events, JSON lines or one JSON document; which of them
  * it is shows in its first character, so a vendor that answers a streamed call
  * with a whole document is understood too. Work is linear and bounded: one
- * event or line may not exceed its limit, nor a document the reply limit.
+ * event or line by `Limits.frameBytes`, a document by `Limits.fetchedBytes`.
  *
  * @since 0.1.0
  */

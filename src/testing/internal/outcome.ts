@@ -21,7 +21,7 @@ export type Status = "ok" | "fail" | "skipped"
 
 /** Why there is no result, or what is wrong with it. */
 export interface Failure {
-  /** `max_steps_reached`, `provider_error`, `unexpected_result`, or the tag of another error. */
+  /** `max_steps_reached`, `provider_error`, `unexpected_result`, `skipped`, `interrupted`, `defect`, or the tag of another error. */
   readonly type: string
   readonly message: string
 }
