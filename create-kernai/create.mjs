@@ -103,4 +103,5 @@ const [major, minor] = process.versions.node.split(".").map(Number)
 if (major < 22 || (major === 22 && minor < 19)) {
   console.error(`\n${name} needs Node.js 22.19 or later, this is ${process.versions.node}`)
 }
-console.log(`\n${name} is ready:\n\n  cd ${target}\n  npm start\n  npm test`)
+const steps = [`cd ${target}`, ...(values["no-install"] ? ["npm install"] : []), "npm start", "npm test"]
+console.log(`\n${name} is ready:\n\n${steps.map((step) => `  ${step}`).join("\n")}`)

@@ -10,10 +10,11 @@ import { folder } from "./support/folder.ts"
 
 const script = join(import.meta.dirname, "../create-kernai/create.mjs")
 
+const run = (target: string) =>
+  spawnSync(process.execPath, [script, target, "--yes", "--no-install"], { encoding: "utf8" })
+
 const create = (target: string) => {
-  const { status, stderr } = spawnSync(process.execPath, [script, target, "--yes", "--no-install"], {
-    encoding: "utf8"
-  })
+  const { status, stderr } = run(target)
   return { status, stderr }
 }
 
@@ -29,6 +30,13 @@ describe("create-kernai", () => {
       assert.match(inside.stderr, /^.*agent cannot be made: ENOTDIR.*\n$/)
       assert.strictEqual(readFileSync(file, "utf8"), "mine")
       assert.deepStrictEqual(readdirSync(place), ["notes"])
+    })
+  )
+
+  it.effect("says what to type next, and that what was not installed is to be", () =>
+    Effect.gen(function* () {
+      const target = join(yield* folder, "agent")
+      assert.include(run(target).stdout, `is ready:\n\n  cd ${target}\n  npm install\n  npm start\n  npm test\n`)
     })
   )
 
