@@ -24,7 +24,12 @@ const tool = Argument.String("tool").pipe(Argument.withDescription("The name the
 // What a command does is loaded when it is called.
 const tools = Effect.promise(() => import("../mcp/tools.ts"))
 
-const list = Command.make("list", { server: Argument.optional(server), config, json }, (input) =>
+const oneOrAll = Argument.String("server").pipe(
+  Argument.withDescription("Its name in the config; default: all of them"),
+  Argument.optional
+)
+
+const list = Command.make("list", { server: oneOrAll, config, json }, (input) =>
   Effect.flatMap(tools, (module) => module.list(input.config, input.server, input.json))
 ).pipe(Command.withDescription("Connect the servers and list their tools"))
 
@@ -33,7 +38,10 @@ const call = Command.make(
   {
     server,
     tool,
-    input: Argument.String("input").pipe(Argument.withDescription("A JSON object"), Argument.optional),
+    input: Argument.String("input").pipe(
+      Argument.withDescription("Its arguments, a JSON object; default: {}"),
+      Argument.optional
+    ),
     config,
     json
   },
@@ -59,7 +67,12 @@ const signIn = Command.make("sign-in", { server, config }, (input) =>
   Effect.flatMap(tools, (module) => module.signIn(input.config, input.server))
 ).pipe(Command.withDescription("Sign in to a server with a browser; the sign-in is kept for later"))
 
-const approve = Command.make("approve", { server, tool: Argument.optional(tool), config }, (input) =>
+const changed = tool.pipe(
+  Argument.withDescription("The name the tool has on its server; default: all that changed"),
+  Argument.optional
+)
+
+const approve = Command.make("approve", { server, tool: changed, config }, (input) =>
   Effect.flatMap(tools, (module) => module.approve(input.config, input.server, input.tool))
 ).pipe(Command.withDescription("Accept tools that changed since they were first seen"))
 
