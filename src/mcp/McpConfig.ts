@@ -365,6 +365,8 @@ const decodeHttp = /*#__PURE__*/ Effect.fnUntraced(function* (
   }
   const oauth = yield* read.section("oauth")
   const secret = yield* oauth.text("clientSecret")
+  const scopes = yield* oauth.list("scopes")
+  const expanded = yield* Effect.forEach(scopes ?? [], (scope) => oauth.expand(scope, "scopes"))
   const server: HttpServer = {
     ...(yield* decodeCommon(name, read)),
     transport,
@@ -377,7 +379,7 @@ const decodeHttp = /*#__PURE__*/ Effect.fnUntraced(function* (
     oauth: {
       clientId: (yield* oauth.text("clientId"))?.value,
       clientSecret: secret === undefined ? undefined : Redacted.make(secret.value),
-      scopes: yield* oauth.list("scopes"),
+      scopes: scopes === undefined ? undefined : expanded.map(({ value }) => value),
       redirectPort: yield* oauth.port("redirectPort")
     }
   }

@@ -142,6 +142,21 @@ servers:
       })
     )
 
+    it.effect("replaces them in what is asked for at a sign-in, too", () =>
+      Effect.gen(function* () {
+        const oauth = { clientId: "${ID}", scopes: ["read", "${AREA}.write"] }
+        const server = yield* one({ url: "https://h/", oauth }, { ID: "me", AREA: "files" })
+        assert(server.transport === "streamable_http")
+        assert.strictEqual(server.oauth.clientId, "me")
+        assert.deepStrictEqual(server.oauth.scopes, ["read", "files.write"])
+        const unset = yield* fail({ servers: { n: { url: "https://h/", oauth } } }, { ID: "me" })
+        assert.strictEqual(unset.message, "'servers.n.oauth.scopes' asks for ${AREA}, but AREA is not set")
+        const none = yield* one({ url: "https://h/", oauth: { scopes: [] } })
+        assert(none.transport === "streamable_http")
+        assert.deepStrictEqual(none.oauth.scopes, [])
+      })
+    )
+
     it.effect("names a variable that is not set, or set to nothing", () =>
       Effect.gen(function* () {
         for (const env of [{}, { UNSET: "" }]) {
