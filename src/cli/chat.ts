@@ -53,7 +53,7 @@ export interface Options extends Pick<LiveOptions, "skills">, Talk.Options {
  */
 export const chat = Effect.fnUntraced(function* (options: Options) {
   if (!Session.isName(options.session)) {
-    return yield* usage("the name of a session is of letters, digits, '.', '_' and '-', 64 at most")
+    return yield* usage(Session.nameRule)
   }
   const told = options.agent === undefined ? undefined : yield* readAgent(options.agent)
   const { model, provider } = yield* speakerOf(options, told)

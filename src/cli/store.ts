@@ -1,5 +1,5 @@
 /**
- * Where the command line keeps runs, and the media of runs: `sqlite:FILE`, `file:DIR` or `pg:URL`.
+ * Where the command line keeps runs, and the media of runs: `sqlite:FILE`, `file:FOLDER` or `pg:URL`.
  *
  * Only the store that is meant is loaded. What is wrong with a store is one
  * line, which never repeats a URL: it may hold a password.

@@ -44,7 +44,8 @@ export interface Options {
  *
  * A template sees the fields of the run's context by their names, as in every
  * pipeline. Where the context has none of these names, `agent` is the agent's
- * name and description, and `input` the text of the user's message.
+ * name and description, and `input` the text of the user's message, of which it
+ * has the first 10,000 characters.
  *
  * @category constructors
  * @since 0.1.0

@@ -18,6 +18,15 @@ import * as RunStates from "../../RunState.ts"
 import { RunStore } from "../../RunStore.ts"
 
 /**
+ * What the name of a session is, as whoever gave another is told.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const nameRule =
+  "the name of a session is of letters, digits, '.', '_' and '-', 64 at most, and begins with a letter or a digit"
+
+/**
  * Tells whether a text can be the name of a session.
  *
  * @category guards

@@ -196,7 +196,7 @@ const retry = Effect.fnUntraced(function* (place: Place) {
 })
 
 const enter = Effect.fnUntraced(function* (place: Place, name: string) {
-  if (!Session.isName(name)) return note(place, "the name of a session is of letters, digits, '.', '_' and '-'")
+  if (!Session.isName(name)) return note(place, Session.nameRule)
   place.session = name
   yield* begin(place)
 })

@@ -13,7 +13,7 @@ import { usage } from "../exit.ts"
 import { excerpt } from "../text.ts"
 
 /**
- * What comes with the package, the one that is played unless told first.
+ * What comes with the package; the one that is played unless another is named comes first.
  *
  * @category models
  * @since 0.1.0
@@ -29,7 +29,7 @@ export const bundled: ReadonlyArray<{ readonly name: string; readonly about: str
 ]
 
 /**
- * The name of the one that is played unless told.
+ * The name of the one that is played unless another is named.
  *
  * @category models
  * @since 0.1.0
