@@ -76,7 +76,7 @@ const matrix = Command.make(
       Flag.withAlias("m"),
       Flag.withMetavar("<provider>/<model>"),
       Flag.withDescription(
-        "A column of the matrix; give it several times. script/whole, script/words and script/chars run offline"
+        "A column of the matrix; give it several times. script/whole, script/words and script/chars run offline. Default: PROVIDER and MODEL of the environment, else script/whole"
       ),
       Flag.atLeast(0)
     ),
