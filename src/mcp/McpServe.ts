@@ -48,7 +48,9 @@ import * as Tools from "./internal/serveTools.ts"
  * @since 0.1.0
  */
 export interface Options {
+  /** `kernai`, unless told. */
   readonly name?: string | undefined
+  /** The version of kernai, unless told. */
   readonly version?: string | undefined
   /** What a client may tell its model about the whole server. */
   readonly instructions?: string | undefined

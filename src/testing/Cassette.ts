@@ -143,6 +143,7 @@ const unread = (file: string, refusal: Read.Refusal, maxBytes: number) =>
  * @since 0.1.0
  */
 export interface PlayOptions {
+  /** Default at its frames. */
   readonly cut?: Cuts.Cut
   /** Looks at each request before it is answered, and may refuse it. */
   readonly check?: (recorded: Exchange, asked: Json, index: number) => Effect.Effect<void, string>
@@ -197,8 +198,11 @@ export interface FileOptions {
   readonly file: string
   /** `none` only plays, `new` plays what is there and records the rest, `all` records everything anew. */
   readonly mode: "none" | "new" | "all"
+  /** Default at its frames. */
   readonly cut?: Cuts.Cut
+  /** Whom it is with; default what the file says, or else the host that was asked. */
   readonly vendor?: string
+  /** Default what the file says, or else the name of the file. */
   readonly name?: string
 }
 

@@ -51,6 +51,7 @@ export interface Difference {
  * @since 0.1.0
  */
 export interface Options {
+  /** How answers are cut; default at their frames. */
   readonly cut?: Cassette.Cut
   /** Whether conversations are compared; default yes. */
   readonly compare?: boolean
