@@ -2,9 +2,9 @@
  * Runs in a database.
  *
  * A commit appends records and moves the head if the head is just before them,
- * or it does nothing (DR-6); those between two effects share it. Bodies are JSON text in
- * columns of text, keys are escaped, everything else is a bound parameter
- * (S-16). Works on any `SqlClient` of SQLite or PostgreSQL; several processes
+ * or it does nothing (DR-6); the records between two effects share a commit.
+ * Bodies are JSON text in columns of text, keys are escaped, everything else is
+ * a bound parameter (S-16). Works on any `SqlClient` of SQLite or PostgreSQL; several processes
  * may share the database.
  *
  * @since 0.1.0

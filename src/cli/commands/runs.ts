@@ -28,7 +28,7 @@ const list = Command.make(
     ),
     search: Flag.String("search").pipe(
       Flag.withMetavar("<words>"),
-      Flag.withDescription("Only runs in whose question or answer all these words occur, be it within others"),
+      Flag.withDescription("Only runs with all these words in their question or answer, inside other words too"),
       Flag.optional
     ),
     limit: Flag.Int("limit").pipe(Flag.withDescription("How many (50)"), Flag.withDefault(50)),
