@@ -19,7 +19,7 @@ import type { ModelCall, ModelStream } from "../Middleware.ts"
 import type { ReplyGrammar, Request, ToolDefinition } from "../Provider.ts"
 import type { Redactor } from "../Redaction.ts"
 import type { Turn } from "../RunState.ts"
-import type { Finish, StreamPart } from "../StreamPart.ts"
+import type { StreamPart } from "../StreamPart.ts"
 import * as Usage from "../Usage.ts"
 import { promptLog } from "./state.ts"
 import { tell } from "./commit.ts"
@@ -29,10 +29,12 @@ import { now, type Run, stepOf } from "./run.ts"
 import * as Streams from "./streams.ts"
 import * as Tree from "./tree.ts"
 
-/** A reply, and the call it answers. */
+/** A reply, the call it answers, and what it used. */
 export interface Heard {
   readonly reply: Dialects.Reply
   readonly call: ModelCall
+  readonly usage: Usage.Usage | null
+  readonly costUsd: number
   readonly latencyMs: number
   readonly raw: ReadonlyArray<StreamPart>
 }
@@ -60,17 +62,12 @@ export const hear = (
     new Origin(hearing)
   )
   const reading = traced(run, call, reader, hearing, read(run, turn, reader, hearing))
-  const heard = (reply: Dialects.Reply): Effect.Effect<Heard, KernelError> =>
-    Effect.succeed({ reply, call: hearing.call, latencyMs: now(run) - started, raw: hearing.raw })
+  const heard = (): Effect.Effect<Heard, KernelError> =>
+    Effect.succeed({ ...told(reader, hearing), latencyMs: now(run) - started, raw: hearing.raw })
   return Effect.matchCauseEffect(restore(reading), {
-    onFailure: (cause) => {
-      const reply = reader.end()
-      if (Cause.hasInterruptsOnly(cause) && reply.finish !== undefined) return heard(reply)
-      // A call that failed gave nothing to count, but it gives its leave back.
-      if (Tree.isBounded(run.tree)) Tree.settle(run.tree, run.state.depth, undefined)
-      return Effect.failCause(cause)
-    },
-    onSuccess: () => heard(reader.end())
+    onFailure: (cause) =>
+      reader.end().finish !== undefined && Cause.hasInterruptsOnly(cause) ? heard() : Effect.failCause(cause),
+    onSuccess: heard
   })
 }
 
@@ -106,9 +103,12 @@ class Origin {
   }
 }
 
-/** What a reply used; null when it was cut, or its provider reported nothing. */
-export const usageOf = (finish: Finish | undefined): Usage.Usage | null =>
-  finish === undefined ? null : (Usage.fromAi(finish.usage) ?? null)
+/** A reply as far as it came, and what it used: null when it was cut, or its provider reported nothing. */
+const told = (reader: Dialects.Reader, { call }: Hearing) => {
+  const reply = reader.end()
+  const usage = reply.finish === undefined ? null : (Usage.fromAi(reply.finish.usage) ?? null)
+  return { reply, call, usage, costUsd: Tree.costOf(usage, call.request.model.price) }
+}
 
 /** The span of a model call, where somebody watches. */
 const traced = (
@@ -132,15 +132,14 @@ const traced = (
   }
   const started = now(run)
   return run.telemetry.chat(reading, facts, () => {
-    const { content, finish } = reader.end()
-    const usage = usageOf(finish)
-    const answered = heard.call.request.model
+    const { call, costUsd, reply, usage } = told(reader, heard)
+    const { content, finish } = reply
     return {
       usage,
-      model: answered.id,
+      model: call.request.model.id,
       ...(finish === undefined ? {} : { finishReason: finish.reason }),
       firstChunkMs: heard.first === undefined ? undefined : heard.first - started,
-      costUsd: Tree.costOf(usage, answered.price),
+      costUsd,
       output: () => ({ role: "assistant", content })
     }
   })

@@ -9,6 +9,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Semaphore from "effect/Semaphore"
 import type { ExecutionBudget, SpawnBudget, Spent } from "../Budget.ts"
 import * as Budget from "../Budget.ts"
@@ -35,6 +36,12 @@ interface Level {
   largest: Spent | undefined
 }
 
+/** What a call used; null when it told nothing. */
+interface Used {
+  readonly usage: Usage.Usage | null
+  readonly costUsd: number
+}
+
 /** A tree that has spent this much already. */
 export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent): Tree => ({
   budget,
@@ -53,31 +60,36 @@ export const isBounded = (tree: Tree): boolean =>
 export const exhausted = (tree: Tree): BudgetExhaustedError | undefined => Budget.beforeCall(tree.budget, tree.spent)
 
 /**
- * Takes leave to call a model. Fails when the budget is used up; waits while
- * calls under way may use up what is left. Whoever has leave must give it back:
- * call this where nothing can interrupt; `restore` is for the waiting.
+ * Calls a model with the leave of its tree, which is given back whatever comes of
+ * the call. Fails when the budget is used up; waits while calls under way may use
+ * up what is left. Begin this where nothing can interrupt; `restore` is for the waiting.
  */
-export const reserve = (
+export const withLeave = <A extends Used, E>(
   tree: Tree,
   depth: number,
-  restore: (waiting: Effect.Effect<void>) => Effect.Effect<void>
-): Effect.Effect<void, BudgetExhaustedError> =>
-  Effect.suspend(() => {
+  restore: (waiting: Effect.Effect<void>) => Effect.Effect<void>,
+  call: () => Effect.Effect<A, E>
+): Effect.Effect<A, E | BudgetExhaustedError> => {
+  if (!isBounded(tree)) return call()
+  return Effect.suspend(() => {
     const used = exhausted(tree)
     if (used !== undefined) return Effect.fail(used)
     const left = Budget.remaining(tree.budget, Budget.add(tree.spent, reserved(tree)))
-    if (left.tokens !== 0 && left.costUsd !== 0) {
-      levelOf(tree, depth).calls++
-      return Effect.void
+    if (left.tokens === 0 || left.costUsd === 0) {
+      return Effect.flatMap(restore(turnOver(tree)), () => withLeave(tree, depth, restore, call))
     }
-    return Effect.flatMap(restore(turnOver(tree)), () => reserve(tree, depth, restore))
+    const level = (tree.levels[depth] ??= { calls: 0, largest: undefined })
+    level.calls++
+    return Effect.onExit(Effect.suspend(call), (exit) => Effect.sync(() => settle(tree, level, exit)))
   })
+}
 
-/** Gives back the leave and counts what the call used; undefined when it failed and told nothing. */
-export const settle = (tree: Tree, depth: number, used: Spent | undefined): void => {
-  const level = levelOf(tree, depth)
+/** Gives back the leave and counts what the call used: one that failed told nothing. */
+const settle = (tree: Tree, level: Level, exit: Exit.Exit<Used, unknown>): void => {
   level.calls--
-  if (used !== undefined) {
+  if (Exit.isSuccess(exit)) {
+    const { costUsd, usage } = exit.value
+    const used = { tokens: Usage.total(usage ?? Usage.zero), costUsd }
     level.largest = larger(level.largest, used)
     count(tree, used)
   }
@@ -109,8 +121,6 @@ export const inSlot = <A, E>(tree: Tree, child: Effect.Effect<A, E>): Effect.Eff
 /** What a stored run used before, ended children included, or what else was used (CP-15). */
 export const spentOf = (used: Usage.Expense | undefined): Spent =>
   used === undefined ? Budget.nothing : { tokens: Usage.total(used.usage), costUsd: used.costUsd }
-
-const levelOf = (tree: Tree, depth: number): Level => (tree.levels[depth] ??= { calls: 0, largest: undefined })
 
 /** What the calls under way may use. The first call of a depth may use everything: it is made alone. */
 const reserved = (tree: Tree): Spent => {

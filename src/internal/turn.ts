@@ -17,14 +17,13 @@ import type { ModelCall } from "../Middleware.ts"
 import { type Prompt, simple } from "../PromptPipeline.ts"
 import type { ToolDefinition } from "../Provider.ts"
 import type { ModelArgs, Turn } from "../RunState.ts"
-import * as Usage from "../Usage.ts"
 import { promptLog, turnLog } from "./state.ts"
 import { startCalls } from "./batch.ts"
 import { commit, flush, isKept, send, tell } from "./commit.ts"
 import { goOn } from "./goOn.ts"
 import * as Guard from "./guard.ts"
 import { intent, type Intent, messageOf } from "./intent.ts"
-import { type Heard, hear, usageOf } from "./modelCall.ts"
+import { type Heard, hear } from "./modelCall.ts"
 import { passedOver } from "./passedOver.ts"
 import { commonPrefix } from "./prefix.ts"
 import { openTurn, type Run } from "./run.ts"
@@ -177,49 +176,35 @@ const askModel = (run: Run): Effect.Effect<void, KernelError> => {
 const askWith = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): Effect.Effect<void, KernelError> =>
   Effect.uninterruptibleMask((restore) => {
     const asked = () =>
-      Effect.flatMap(
-        run.agent.grammar
-          ? Effect.flatMap(grammarOf(run), (grammar) => hear(run, turn, tools, grammar, restore))
-          : hear(run, turn, tools, undefined, restore),
-        (heard) => answer(run, heard)
-      )
-    // Who waits for leave has stored what it did; who has leave gives it back, whatever comes of the call.
+      run.agent.grammar
+        ? Effect.flatMap(grammarOf(run), (grammar) => hear(run, turn, tools, grammar, restore))
+        : hear(run, turn, tools, undefined, restore)
+    // Who waits for leave has stored what it did.
     return goOn(send(run), () =>
-      Tree.isBounded(run.tree) ? Effect.flatMap(Tree.reserve(run.tree, run.state.depth, restore), asked) : asked()
+      Effect.flatMap(Tree.withLeave(run.tree, run.state.depth, restore, asked), (heard) => answer(run, heard))
     )
   })
 
 /** Reads what the reply means and commits it. */
 const answer = (run: Run, heard: Heard): Effect.Effect<void, KernelError> => {
-  const { call, reply } = heard
-  const usage = usageOf(reply.finish)
-  const costUsd = Tree.costOf(usage, call.request.model.price)
-  if (Tree.isBounded(run.tree))
-    Tree.settle(run.tree, run.state.depth, { tokens: Usage.total(usage ?? Usage.zero), costUsd })
-  const refused = refusal(call, reply)
+  const refused = refusal(heard.call, heard.reply)
   if (refused !== undefined) return Effect.fail(refused)
-  const decide = (acts: boolean) => decideOn(run, heard, usage, costUsd, acts)
+  const decide = (acts: boolean) => decideOn(run, heard, acts)
   return run.agent.skills === undefined
     ? Effect.flatMap(visibleProtocols(run), (protocols) => decide(canAct(run, protocols)))
     : decide(true)
 }
 
 /** What the reply means, committed and told. */
-const decideOn = (
-  run: Run,
-  heard: Heard,
-  usage: Usage.Usage | null,
-  costUsd: number,
-  acts: boolean
-): Effect.Effect<void, KernelError> => {
+const decideOn = (run: Run, heard: Heard, acts: boolean): Effect.Effect<void, KernelError> => {
   const { reply } = heard
   const understood = meaningOf(run, reply, acts)
   const { maxRepeats } = run.agent
   const circle = maxRepeats === undefined ? undefined : Guard.circle(run.state, understood, reply.text, maxRepeats)
   const meaning = circle?.meaning ?? understood
-  return goOn(commitAnswer(run, heard, usage, costUsd, meaning), (): Effect.Effect<void, KernelError> => {
+  return goOn(commitAnswer(run, heard, meaning), (): Effect.Effect<void, KernelError> => {
     run.raw = heard.raw
-    tellReply(run, heard, usage, meaning)
+    tellReply(run, heard, meaning)
     const overrun = Tree.isBounded(run.tree) ? Tree.overrun(run.tree) : undefined
     if (overrun !== undefined) return Effect.fail(overrun)
     return circle?.isStop === true
@@ -228,7 +213,7 @@ const decideOn = (
   })
 }
 
-const commitAnswer = (run: Run, heard: Heard, usage: Usage.Usage | null, costUsd: number, meaning: Intent) => {
+const commitAnswer = (run: Run, heard: Heard, meaning: Intent) => {
   // What is journaled is what runs: a skill that changes its input changes nothing.
   for (const call of meaning.calls) freeze(call.input)
   return commit(run, "phase", [
@@ -236,12 +221,12 @@ const commitAnswer = (run: Run, heard: Heard, usage: Usage.Usage | null, costUsd
       type: "model_completed",
       message: messageOf(heard.reply, meaning.calls),
       model: `${heard.call.provider.name}/${heard.call.request.model.id}`,
-      usage,
+      usage: heard.usage,
       finishReason: heard.reply.finish?.reason ?? "unknown",
       latencyMs: heard.latencyMs,
       outcome: meaning.outcome,
       calls: meaning.calls,
-      ...(costUsd === 0 ? undefined : { costUsd })
+      ...(heard.costUsd === 0 ? undefined : { costUsd: heard.costUsd })
     }
   ])
 }
@@ -283,8 +268,7 @@ const meaningOf = (run: Run, reply: Dialects.Reply, acts: boolean): Intent => {
   })
 }
 
-const tellReply = (run: Run, heard: Heard, usage: Usage.Usage | null, meaning: Intent) => {
-  const { latencyMs, reply } = heard
+const tellReply = (run: Run, { latencyMs, reply, usage }: Heard, meaning: Intent) => {
   if (reply.unclosed !== undefined) {
     const { content, name, type } = reply.unclosed
     tell(run, {

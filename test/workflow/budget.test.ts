@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Layer, Logger, Stream } from "effect"
 import {
   Kernel,
   MediaStore,
@@ -15,7 +15,7 @@ import {
 import { Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
-import { intervals, overlap, plan, play, slow, stored, takeUp, told, using } from "../support/workflow.ts"
+import { intervals, isTask, overlap, plan, play, slow, stored, takeUp, told, using } from "../support/workflow.ts"
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `t${index}`)
 
@@ -37,6 +37,14 @@ const unreported = (script: Scenario.Script): Provider.ProviderShape => ({
       part.type === "finish" ? StreamPart.finish(part.reason) : part
     )
 })
+
+/** The end of a reply whose usage cannot be read. */
+const nonsense: StreamPart.StreamPart = {
+  ...StreamPart.finish("stop"),
+  get usage(): StreamPart.Finish["usage"] {
+    throw new Error("no usage")
+  }
+}
 
 describe("the budget of a tree", () => {
   it.effect("counts the root and its children once, in the result as in the events (CP-15)", () =>
@@ -207,6 +215,29 @@ describe("the budget of a tree", () => {
       assert.strictEqual(text, "ok")
       assert.strictEqual(Math.max(...Array.from(intervals(events).values(), ([, to]) => to)), 200)
     }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("is there for the others when a provider breaks before it gives a stream, or tells nonsense (R-19)", () =>
+    Effect.gen(function* () {
+      const scripted = Scenario.scripted(fanOut(3, 30))
+      const provider: Provider.ProviderShape = {
+        name: "broken",
+        stream: (request) => {
+          if (isTask(request, "t0")) throw new Error("no stream")
+          return isTask(request, "t1") ? Stream.make(nonsense) : scripted.stream(request)
+        }
+      }
+      const { events, text } = yield* play({ root: [] }, { agent: { budget: { maxTokens: 1_000 } }, provider })
+      assert.strictEqual(text, "ok")
+      assert.deepStrictEqual(
+        of(events, "task_error").map(({ id }) => id),
+        ["t0", "t1"]
+      )
+      assert.deepStrictEqual(
+        of(events, "task_complete").map(({ id }) => id),
+        ["t2"]
+      )
+    }).pipe(Effect.provide([kernel(), Logger.layer([])]))
   )
 
   it.effect("in turns is each run's own (DR-20)", () =>
