@@ -158,6 +158,19 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.deepStrictEqual(Result.getOrThrow(Agent.fromConfig(config)).budget, { maxTurns: 3 })
   })
 
+  it("write what an agent has, whatever else its settings hold, and no field that is undefined", () => {
+    const settings = { temperature: 0.5, model: "another", system_prompt: "Be another." }
+    const price = { inputPerMillion: 1, outputPerMillion: 2 }
+    Object.defineProperty(price, "cachedPerMillion", { value: undefined, enumerable: true })
+    const agent = Agent.make({ instructions: "Answer.", model: Model.make("m", { price }), generation: settings })
+    assert.deepStrictEqual(Result.getOrThrow(Agent.toConfig(agent)), {
+      version: 1,
+      temperature: 0.5,
+      system_prompt: "Answer.",
+      model: { id: "m", capabilities: ["text"], price: { input_per_million: 1, output_per_million: 2 } }
+    })
+  })
+
   it("keep keys they do not know inside others too, where they were (AC-23)", () => {
     const config = JSON.parse(`{
       "version": 1,

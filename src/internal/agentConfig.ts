@@ -185,7 +185,8 @@ const camel = <A extends object>(fields: A): CamelFields<A> =>
   // What `Camel` says of a name is what `snakeToCamel` makes of it.
   renamed(fields, Strings.snakeToCamel) as CamelFields<A>
 
-const snake = (fields: object): { readonly [key: string]: unknown } => renamed(fields, Strings.camelToSnake)
+/** The same fields as a config writes them: those that are told. */
+const snake = (fields: object): { readonly [key: string]: unknown } => present(renamed(fields, Strings.camelToSnake))
 
 const renamed = (fields: object, rename: (key: string) => string): { readonly [key: string]: unknown } =>
   Object.fromEntries(Object.entries(fields).map(([key, value]) => [rename(key), value]))
@@ -215,6 +216,8 @@ export const write = (
     )
     const config = {
       version: 1,
+      // First, so that what else it holds displaces nothing.
+      ...snake(generation),
       name,
       description,
       system_prompt: instructions,
@@ -223,7 +226,6 @@ export const write = (
       protocols,
       ...snake(told),
       markups: agent.markups.length === 0 ? undefined : agent.markups,
-      ...snake(generation),
       provider_options: extra,
       budget: Object.keys(budget).length === 0 ? undefined : writeBudget(budget),
       spawn: spawn === undefined ? undefined : snake(spawn),
@@ -266,11 +268,10 @@ const schemaOf = (agent: Anyone): Result.Result<unknown, AgentConfigInvalid> =>
         catch: () => new AgentConfigInvalid({ path: "output", reason: "its schema cannot be written as JSON Schema" })
       })
 
-const writeBudget = ({ deadlineMs, ...limits }: ExecutionBudget): object => {
-  const told = { ...snake(limits), deadline_s: deadlineMs === undefined ? undefined : deadlineMs / 1000 }
+const writeBudget = ({ deadlineMs = Infinity, ...limits }: ExecutionBudget): object =>
   // JSON has no number for an open limit, and needs none: it is none.
-  return present(Object.fromEntries(Object.entries(told).filter(([, limit]) => limit !== Infinity)))
-}
+  Object.fromEntries(
+    Object.entries({ ...snake(limits), deadline_s: deadlineMs / 1000 }).filter(([, limit]) => limit !== Infinity)
+  )
 
-const writeModel = ({ price, ...model }: Model): object =>
-  present({ ...snake(model), price: price === undefined ? undefined : snake(price) })
+const writeModel = ({ price, ...model }: Model): object => snake({ ...model, price: price && snake(price) })
