@@ -96,17 +96,17 @@ export const flush = (run: Run): Effect.Effect<void, CommitError> =>
 /** Nothing that waits to be stored. */
 export const emptyOutbox = (): Outbox => ({ records: [], states: [], events: [] })
 
-const isWaiting = (outbox: Outbox): boolean => outbox.records.length > 0
-
 /** So many revisions have one time limit and one patience. */
 const atOnce = 32
 
 /** A barrier where nothing can interrupt: what waits is taken when this is called, so it is called when it is due. */
 export const send = (run: Run): Effect.Effect<void, CommitError> => {
   const { outbox } = run
-  if (!isWaiting(outbox)) return Effect.void
+  if (outbox.records.length === 0) return Effect.void
+  const sent = outbox.records.length <= atOnce ? sendGroup(run, outbox) : sendFrom(run, outbox, 0, 0)
+  // A store that throws has taken nothing: all of it waits on.
   run.outbox = emptyOutbox()
-  return outbox.records.length <= atOnce ? sendGroup(run, outbox) : sendFrom(run, outbox, 0, 0)
+  return sent
 }
 
 /** Sends group by group, from the records at `start` and the events at `told` on. */

@@ -272,6 +272,35 @@ describe("a store that takes several revisions at once", () => {
   )
 })
 
+describe("a store that throws", () => {
+  it.effect("is told as what it is, and asked once more for what happened until then (R-6, DR-7)", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, true)
+      const defect = new Error("no handle")
+      let asked = 0
+      const throwing: RunStore.Shape = {
+        ...store,
+        commitAll: (records, states) => {
+          if (++asked === 4) throw defect
+          return store.commitAll?.(records, states) ?? Effect.die("no transactions")
+        }
+      }
+      const exit = yield* Kernel.run(agent, "go", { runId: "run", provider: MockProvider.make(...replies) }).pipe(
+        Effect.provide(kernelOn(world, throwing)),
+        Effect.exit
+      )
+      assert.deepStrictEqual(exit, Exit.die(defect))
+      // A call that is not repeated was made: what it gave is not lost.
+      assert.deepStrictEqual((yield* Stream.runCollect(store.read("run"))).map(nameOf).slice(-3), [
+        "launch",
+        "tool_call_completed",
+        "run_failed"
+      ])
+    }).pipe(Effect.scoped)
+  )
+})
+
 describe("a store that has what happened before others' code runs", () => {
   const run = (world: World, store: RunStore.Shape, options: Kernel.RunOptions = {}) =>
     Kernel.run(agent, "go", { runId: "run", provider: watchedProvider(world, store), ...options }).pipe(
