@@ -17,7 +17,7 @@ const shapes: ReadonlyArray<RegExp> = [
   // Many a word stands behind this one; what is encoded has hardly ever small letters only.
   /\b[Bb]asic (?=[a-z._~+/-]*[A-Z0-9=])[A-Za-z0-9._~+/=-]{8,}/g,
   // A token by any other name may be that of a page, which is needed to ask for the next.
-  /(?<=(?:api[-_ ]?key|(?:\b|(?:access|auth|refresh|session|(?<![a-z])id)[-_]?)token|password|secret(?:[-_]?access[-_]?key)?)["']?\s{0,2}[:=]\s{0,2}["']?)(?!<redacted>)(?:(?!<\/)[^\s"',;&]){6,}/gi
+  /(?<=(?:api[-_ ]?key|(?:\b|(?:access|auth|refresh|session|(?<!inval)id)[-_]?)token|password|secret(?:[-_]?access[-_]?key)?)["']?\s{0,2}[:=]\s{0,2}["']?)(?!<redacted>)(?:(?!<\/)[^\s"',;&]){6,}/gi
 ]
 
 /** The text with everything that looks like a key replaced. */

@@ -37,6 +37,7 @@ describe("redact", () => {
       "OPENAI_API_KEY=",
       "token: ",
       "access_token=",
+      'googleIdToken":"',
       'refreshToken":"',
       "password = ",
       "DB_PASSWORD=",
