@@ -265,16 +265,18 @@ const essence = (event: PhaseEvent): object => {
     }
     case "tool_call_completed": {
       const { result, spent, ...call } = rest
-      const { durationMs: _duration, ...gave } = result
-      return { ...call, result: gave, ...(spent === undefined ? {} : { usage: spent.usage, turns: spent.turns }) }
+      const { durationMs: _duration, error, ...gave } = result
+      return { ...call, result: { ...gave, error: error && clean(error) }, usage: spent?.usage, turns: spent?.turns }
     }
     case "run_failed":
-      // What was recorded may be older than what a key looks like by now.
-      return { ...rest, error: { tag: rest.error.tag, message: redact(rest.error.message) } }
+      return { ...rest, error: { ...clean(rest.error), fields: undefined } }
     default:
       return rest
   }
 }
+
+/** What was recorded may be older than what a key looks like by now. */
+const clean = <A extends { readonly message: string }>(error: A): A => ({ ...error, message: redact(error.message) })
 
 const compared = (was: PhaseEvent | undefined, now: PhaseEvent | string): readonly [string, string] => {
   if (was === undefined) return ["the end of the recording", typeof now === "string" ? now : nameOf(now)]

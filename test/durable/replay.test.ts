@@ -17,10 +17,11 @@ import {
   SkillRegistry
 } from "kernai"
 import { CrashMatrix, MockProvider, Scenario } from "kernai/testing"
+import { deep } from "../../src/internal/redact.ts"
 import { command, final } from "../support/blocks.ts"
 import { subjects } from "../support/crashScripts.ts"
 import { kernel } from "../support/kernel.ts"
-import { agent, plan, play, slow, stored, takeUp } from "../support/workflow.ts"
+import { agent, isTask, plan, play, slow, stored, takeUp } from "../support/workflow.ts"
 
 /** Nothing outside may be reached: no model, no skill. */
 const forbidding = (...names: ReadonlyArray<string>) =>
@@ -165,6 +166,27 @@ describe("Kernel.replay (R-26)", () => {
       const { state } = yield* Effect.provide(Kernel.replay(clerk, { runId: "run", records: raw }), layer)
       assert.strictEqual(state.status.type, "failed")
     })
+  )
+
+  it.live("so does one of a task, whose run was told why", () =>
+    Effect.gen(function* () {
+      const provider: Provider.ProviderShape = {
+        name: "mock",
+        stream: (request) =>
+          isTask(request, "a")
+            ? Stream.fail(
+                new KernelError.ProviderError({ provider: "mock", reason: "unknown", detail: "access_token=abcdefgh" })
+              )
+            : scripted.stream(request)
+      }
+      const scripted = Scenario.scripted({ root: [plan(["a"]), final("ok")], tasks: {} })
+      yield* Kernel.run(agent(), "go", { provider, runId: "run" })
+      const records = yield* Kernel.recordsOf("run")
+      const raw = deep(records, (text) => text.replaceAll("access_token=<redacted>", "access_token=abcdefgh"))
+      assert.notDeepEqual(raw, records)
+      const { state } = yield* Kernel.replay(agent(), { runId: "run", records: raw })
+      assert.strictEqual(state.status.type, "completed")
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.live("a recording that stops short diverges where the run would go on; one cut off by a crash does not", () =>
