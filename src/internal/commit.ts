@@ -12,6 +12,7 @@
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { ConcurrentAppendError, StoreError } from "../KernelError.ts"
@@ -267,8 +268,13 @@ const stillLast = (
       : Effect.fail(new ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq }))
   })
 
-/** Whether the store has a record of this run after all, though it failed as it was stored. Who cannot tell says no. */
-export const isKept = ({ limits, state, store, workerId }: Run, revision: number): Effect.Effect<boolean> => {
+/** Whether the store has a record of this run, also one that failed as it was stored. Who cannot tell says no. */
+export const isKept = (
+  { limits, state, store, workerId }: Pick<Run, "limits" | "state" | "store" | "workerId">,
+  revision: number,
+  stored: Exit.Exit<unknown, unknown>
+): Effect.Effect<boolean> => {
+  if (Exit.isSuccess(stored)) return Effect.succeed(true)
   const found = Stream.runHead(store.read(state.runId, revision - 1))
   return Effect.catchCause(
     Effect.map(

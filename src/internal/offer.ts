@@ -6,7 +6,6 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
-import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import { ApprovalNotFound, type RunBusy, type RunNotFound, type StoreError } from "../KernelError.ts"
@@ -14,7 +13,7 @@ import { Limits } from "../Limits.ts"
 import type { Approval, ApprovalAnswer, RunRecord, RunState } from "../RunState.ts"
 import { advance } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
-import { type CommitError, patiently } from "./commit.ts"
+import { type CommitError, isKept, patiently } from "./commit.ts"
 import type { AnswerOptions } from "./options.ts"
 import { randomId } from "./randomId.ts"
 import type { Ground } from "./run.ts"
@@ -64,32 +63,30 @@ export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   if (root.status.type === "completed") return
   const own = answersTo(root, answers)
   const tasks = answerTasks(writer, tree, answers)
-  // Whoever runs it now must not be disturbed: one that pauses or dies leaves its tasks answered.
-  if (own.length === 0 && (yield* isSomebodysOwn(store, root))) return yield* tasks
+  const holder = Effect.map(store.head(runId), (head) => Option.getOrUndefined(head)?.lease?.workerId)
+  const before = yield* holder
+  // Whoever runs it now without a lease must not be disturbed: one that pauses or dies leaves its tasks answered. One that
+  // is there no more looks the same.
+  if (own.length === 0 && root.status.type === "running" && before === undefined) return yield* tasks
   // Nobody else takes it up between the answers, however long the store takes for each.
   const held = now + (answers.length + 1) * 4 * writer.limits.commitMs
-  const before = yield* store.head(runId)
-  const wasOffered = Option.exists(before, ({ lease }) => lease !== undefined)
-  // Who could not answer it does not take it from somebody who took it up meanwhile. It may be held though the store never
-  // said so.
-  const asItWas = Effect.flatMap(store.head(runId), (head) => {
-    if (!Option.exists(head, ({ lease }) => lease?.workerId === workerId)) return Effect.void
-    return wasOffered ? offer(store, runId, workerId) : store.release(runId, workerId)
-  })
+  // Who could not answer it leaves it as it was, and nobody takes it from somebody who took it up meanwhile. It may be
+  // held, and answered, though the store never said so.
+  const givenBack = (isAnswered: boolean) =>
+    Effect.flatMap(holder, (by) => {
+      if (by !== workerId) return Effect.void
+      return isAnswered || before !== undefined ? offer(store, runId, workerId) : store.release(runId, workerId)
+    })
   const acquired = patiently(writer, root, store.acquire(runId, { workerId, expiresAt: held }, now))
   const answered = Effect.andThen(acquired, Effect.andThen(tasks, record(writer, root, own)))
   yield* Effect.uninterruptible(
     Effect.onExit(answered, (exit) =>
-      Effect.ignore(patiently(writer, root, Exit.isSuccess(exit) ? offer(store, runId, workerId) : asItWas))
+      Effect.flatMap(isKept({ ...writer, state: root }, root.revision + 1, exit), (isAnswered) =>
+        Effect.ignore(patiently(writer, root, givenBack(isAnswered)))
+      )
     )
   )
 })
-
-/** Whether a run is on its way in a process that never leased it: one that is there no more looks the same. */
-const isSomebodysOwn = (store: RunStore.Shape, { runId, status }: RunState): Effect.Effect<boolean, StoreError> =>
-  status.type === "running"
-    ? Effect.map(store.head(runId), (head) => Option.isSome(head) && head.value.lease === undefined)
-    : Effect.succeed(false)
 
 /** A run, and those below it. */
 type Tree = readonly [RunState, ...Array<RunState>]

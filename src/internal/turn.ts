@@ -9,7 +9,6 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import type * as Dialects from "../Dialect.ts"
 import type { KernelError } from "../KernelError.ts"
 import { EmptyReplies, LoopDetected, ProviderError } from "../KernelError.ts"
@@ -58,9 +57,7 @@ export const startTurn = (run: Run): Effect.Effect<void, KernelError> => {
       const stored = Effect.andThen(commit(run, "phase", [{ type: "turn_started", turnId, ...said }]), flush(run))
       // What is said is taken once it is stored: until then it waits, whatever becomes of this run.
       return Effect.onExit(stored, (exit) =>
-        Effect.map(Exit.isSuccess(exit) ? Effect.succeed(true) : isKept(run, revision), (kept) =>
-          kept ? take() : undefined
-        )
+        Effect.map(isKept(run, revision, exit), (kept) => kept && take())
       )
     })
   )

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, Option, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Kernel, KernelError, Message, Policy, RunStore, Skill } from "kernai"
+import { Agent, Kernel, KernelError, Message, Policy, RunStore, RunWorker, Skill } from "kernai"
 import { MockProvider, Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel } from "../support/kernel.ts"
@@ -237,6 +237,27 @@ describe("Kernel.answer", () => {
       const lease = yield* failsToAnswer
       assert.isAtMost(lease?.expiresAt ?? Infinity, yield* Clock.currentTimeMillis)
     }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
+  it.effect(
+    "offers a run whose answer is stored though the store never said so: whoever looks goes on with it (R-6)",
+    () =>
+      Effect.gen(function* () {
+        const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
+        yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
+        const store = yield* RunStore.RunStore
+        const lost = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "no answer" })
+        const answering = Effect.provideService(
+          Kernel.answer("r", [{ toolCallId: "r:t1.0", approved: true }]),
+          RunStore.RunStore,
+          { ...store, commit: (record, state) => Effect.andThen(store.commit(record, state), Effect.fail(lost)) }
+        )
+        const failing = yield* Effect.forkChild(Effect.flip(answering))
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(yield* Fiber.join(failing), lost)
+        assert.strictEqual(yield* RunWorker.runOnce({ agents: [agent], resume: () => ({ provider }) }), 1)
+        assert.strictEqual((yield* stored("r")).status.type, "completed")
+      }).pipe(Effect.provide([kernel(send), careful]))
   )
 
   it.effect("offers nothing where somebody else went on with the run first (DR-6)", () =>
