@@ -262,6 +262,7 @@ const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<Respons
         thinking = { text: "", metadata: part.metadata }
         break
       case "reasoning-delta":
+        if (thinking === undefined) endText()
         thinking ??= { text: "", metadata: undefined }
         thinking.text += part.delta
         break

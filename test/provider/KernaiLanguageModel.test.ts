@@ -43,7 +43,7 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock)))
   })
 
-  it.effect("gives each thought in its place, whether its end was told or not", () => {
+  it.effect("gives each thought in its place, whether its start and its end were told or not", () => {
     const mock = MockProvider.make([
       { type: "reasoning-start", id: "a" },
       { type: "reasoning-delta", id: "a", delta: "one" },
@@ -51,13 +51,15 @@ describe("KernaiLanguageModel", () => {
       { type: "reasoning-start", id: "b" },
       { type: "reasoning-delta", id: "b", delta: "two" },
       { type: "tool-call", id: "c", name: "weather", params: { city: "Rome" } },
+      StreamPart.text("Then"),
+      { type: "reasoning-delta", id: "d", delta: "three" },
       StreamPart.finish("tool-calls")
     ])
     return Effect.gen(function* () {
       const { content } = yield* LanguageModel.generateText({ prompt: "hi", toolkit, disableToolCallResolution: true })
       assert.deepStrictEqual(
         content.map((part) => (part.type === "reasoning" || part.type === "text" ? part.text : part.type)),
-        ["one", "Hello", "two", "tool-call", "finish"]
+        ["one", "Hello", "two", "tool-call", "Then", "three", "finish"]
       )
     }).pipe(Effect.provide(over(mock)))
   })
