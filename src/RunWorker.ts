@@ -212,7 +212,11 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     const held = Effect.exit(store.acquire(runId, { workerId, expiresAt: lease.expiresAt }, now))
     const claimed = Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(held, (exit) => {
-        if (Exit.isFailure(exit)) return Effect.void
+        if (Exit.isFailure(exit)) {
+          answer()
+          // It may be held though the store never said so.
+          return isTaken(exit.cause) ? Effect.void : Effect.ignore(giveBack(runId))
+        }
         taken++
         answer()
         return work(head, agent, lease, restore)
@@ -272,13 +276,14 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     yield* inTime(Fiber.await(lease.renewal), yield* leftOf(lease), () => Effect.void)
   })
 
-  /** Gives a lease back. A run that another worker can go on with is offered to it. */
+  /** Gives a lease back, if it is held. A run that another worker can go on with is offered to it. */
   const giveBack = (runId: string): Effect.Effect<void, KernelError> =>
-    Effect.flatMap(store.head(runId), (head) =>
-      Option.exists(head, ({ status }) => status.type === "paused" || status.type === "completed")
-        ? store.release(runId, workerId)
-        : offer(store, runId, workerId)
-    )
+    Effect.flatMap(store.head(runId), (found) => {
+      const head = Option.getOrUndefined(found)
+      if (head?.lease?.workerId !== workerId) return Effect.void
+      const { type } = head.status
+      return type === "paused" || type === "completed" ? store.release(runId, workerId) : offer(store, runId, workerId)
+    })
 
   /** The head of a run as it is now; as it was, when the store does not tell. */
   const stands = (head: RunHead): Effect.Effect<RunHead> =>

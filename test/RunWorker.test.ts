@@ -353,6 +353,21 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("gives back a run that it came to hold though the store never said so (R-6)", () =>
+    Effect.gen(function* () {
+      const { store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      const lost = new RunStore.StoreError({ operation: "acquire", reason: "unavailable", detail: "no answer" })
+      let asked = 0
+      const flaky: RunStore.Shape = {
+        ...store,
+        acquire: (...lease) => Effect.andThen(store.acquire(...lease), asked++ === 0 ? Effect.fail(lost) : Effect.void)
+      }
+      const work = Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(flaky))
+      assert.deepStrictEqual([yield* work, yield* work], [0, 1])
+    })
+  )
+
   it.effect("stops when its lease has ended, also one that the store was slow to renew (R-5, CP-16)", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
