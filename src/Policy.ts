@@ -89,7 +89,7 @@ export interface PolicyCall extends PolicyScope {
   readonly name: string
   readonly kind: CallKind
   readonly arguments: Json
-  /** The skill's own word about its effects; `write` when unknown. */
+  /** What the skill or protocol says of its own effects; `write` when unknown. */
   readonly effects: Effects
 }
 
@@ -100,7 +100,7 @@ export interface PolicyCall extends PolicyScope {
  * @since 0.1.0
  */
 export interface PolicyShape {
-  /** Whether the callable of this name is shown to the model. */
+  /** Whether the skill or protocol of this name is shown to the model; one that is not cannot be called. */
   readonly visible?: (name: string, scope: PolicyScope) => boolean
   readonly authorize: (call: PolicyCall) => Effect.Effect<Decision>
 }
@@ -144,8 +144,8 @@ export interface Rules {
   readonly confirm?: ReadonlyArray<Rule>
   readonly allow?: ReadonlyArray<Rule>
   /**
-   * What happens to calls no rule is about: `allow`, unless said. `effects` lets
-   * reading calls run and asks about all others; a record says it word by word, `allow` where it is silent.
+   * What happens to calls no rule is about: `allow`, unless said. `effects` lets reading calls run and asks about all
+   * others. A record says it for each kind of effects; those it does not name are allowed.
    */
   readonly default?: Verdict | "effects" | { readonly [E in Effects]?: Verdict }
   /** Globs of names that are not shown, and denied when guessed (AC-18). */
@@ -165,8 +165,8 @@ export const Policy: Context.Reference<PolicyShape | undefined> = /*#__PURE__*/ 
 })
 
 /**
- * Makes a policy of rules. A pattern that cannot be read, or not be matched in
- * linear time, is refused here (S-12).
+ * Makes a policy of rules, 1,000 at most. A pattern that cannot be read, or not
+ * be matched in linear time, is refused here (S-12).
  *
  * @example
  * Policy.rules({

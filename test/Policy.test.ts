@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Option, Result, Schema, SchemaGetter } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Hooks, Kernel, Policy, RunStore, Skill } from "kernai"
+import { Agent, Hooks, Kernel, Policy, Protocol, ProtocolRegistry, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { ports } from "./support/kernel.ts"
 import { call } from "./support/policy.ts"
@@ -212,6 +212,34 @@ describe("a run under rules", () => {
       assert.deepStrictEqual(ran, [])
     }).pipe(Effect.provide(layer))
   })
+
+  it.effect(
+    "neither shows a hidden protocol nor lets it be spoken, whatever is said of its calls (AC-18, S-15)",
+    () => {
+      const heard: Array<string> = []
+      const echo = Protocol.make("echo", { handle: ({ content }) => Effect.sync(() => heard.push(content)) })
+      const hiding = Policy.layer(
+        () => Effect.succeed(Policy.allowed),
+        (name) => name !== "echo"
+      )
+      const { layer, mock } = kernel(hiding)
+      return Effect.gen(function* () {
+        yield* (yield* ProtocolRegistry.ProtocolRegistry).register(echo)
+        mock
+          .reset()
+          .respondWith(
+            `<block type="command" name="/protocols"></block>`,
+            `<block type="echo">psst</block>`,
+            `<block type="final">done</block>`
+          )
+        yield* Kernel.run(agent, "go")
+        assert.include(JSON.stringify(mock.messagesAt(1)), "[]</block>")
+        assert.notInclude(JSON.stringify(mock.messagesAt(0)), "echo")
+        assert.include(toldLast(mock), "Protocol 'echo' is not allowed")
+        assert.deepStrictEqual(heard, [])
+      }).pipe(Effect.provide(layer))
+    }
+  )
 
   it.effect("pauses for a confirmation, runs exactly what was approved, and only once (DR-22, R-25)", () => {
     const { layer } = kernel(Policy.layerRules({ confirm: [{ tool: "charge", reason: "money" }] }))

@@ -243,7 +243,7 @@ const speak = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, call: Call) {
   if (Option.isNone(protocol)) {
     return protocolFailed(run, call, Calls.error("ToolNotFound", `Protocol '${name}' has no handler`))
   }
-  if (!maySpeak(run, name)) {
+  if (!maySpeak(run, protocol.value)) {
     return protocolFailed(run, call, Calls.error("NotAllowed", `Protocol '${name}' is not allowed`, false))
   }
   const content = requestOf(call)

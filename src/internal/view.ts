@@ -22,14 +22,13 @@ import { policyScope, type AnyAgent, type Run } from "./run.ts"
 
 /** The skills the agent may call, in listing order. */
 export const visibleSkills = (run: Run): Effect.Effect<ReadonlyArray<AnySkill>> =>
-  Effect.map(run.skills.all, (skills) => {
-    const shown = SkillRegistry.visible(skills, {
+  Effect.map(run.skills.all, (skills) =>
+    SkillRegistry.visible(skills, {
       agentSkills: Agents.skillNames(run.agent),
       model: run.model,
       allowed: run.allowed
-    })
-    return run.policy?.visible === undefined ? shown : shown.filter((skill) => isShown(run, skill))
-  })
+    }).filter((skill) => isShown(run, skill))
+  )
 
 /** Why the agent may not call a skill, if it may not (BP-65, BP-66). */
 export const refusalOf = (run: Run, skill: AnySkill): string | undefined =>
@@ -43,9 +42,8 @@ const refusalBy = (run: Run, skill: AnySkill, listed: ReturnType<typeof Agents.s
   return isShown(run, skill) ? undefined : "is not available"
 }
 
-/** Whether the policy of the run shows a skill; most have none that hides. */
-const isShown = (run: Run, skill: AnySkill): boolean =>
-  run.policy?.visible === undefined || shows(run.policy, skill.name, policyScope(run))
+/** Whether the policy of the run shows a skill or a protocol. */
+const isShown = (run: Run, { name }: { readonly name: string }): boolean => shows(run.policy, name, policyScope(run))
 
 /** Why a protocol may not call a skill for the agent, if it may not (S-15); see `Protocol.ProtocolScope`. */
 export const refusalThrough = (run: Run, protocol: string, name: string): string | undefined => {
@@ -68,11 +66,11 @@ export const isProtocol = (run: Run, type: string): boolean => Option.isSome(run
 
 /** The protocols the agent may speak, as registered (BP-161). */
 export const visibleProtocols = (run: Run): Effect.Effect<ReadonlyArray<AnyProtocol>> =>
-  Effect.map(run.protocols.all, (all) => ProtocolRegistry.visible(all, run.agent.protocols))
+  Effect.map(run.protocols.all, (all) => all.filter((protocol) => maySpeak(run, protocol)))
 
-/** Whether the agent may speak a protocol (BP-78). */
-export const maySpeak = (run: Run, protocol: string): boolean =>
-  run.agent.protocols === undefined || run.agent.protocols.includes(protocol)
+/** Whether the agent may speak a protocol (BP-78), and its policy shows it (AC-18). */
+export const maySpeak = (run: Run, protocol: AnyProtocol): boolean =>
+  ProtocolRegistry.visible([protocol], run.agent.protocols).some((protocol) => isShown(run, protocol))
 
 /** Whether the agent can act (BP-42): one predicate for its rules and for the stall. */
 export const canAct = (run: Run, protocols: ReadonlyArray<AnyProtocol>): boolean =>
