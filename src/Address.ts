@@ -2,7 +2,7 @@
  * Routing addresses: who a message is for, and what it is about (CP-12).
  *
  * An address prints as `[namespace/]type/key`; the namespace is left out exactly
- * when it is `default`. Parsing and printing are each other's inverse, nothing is
+ * when it is `default`. What was printed reads as the same address, nothing is
  * trimmed or normalised, and equal addresses are equal values.
  *
  * @since 0.1.0
@@ -47,7 +47,7 @@ export class AgentId
     namespace: Segment
   })
 {
-  /** Makes an address from its parts. */
+  /** Makes an address from its parts. A namespace that is left out is `default`. */
   static readonly of = (parts: AgentIdParts): Result.Result<AgentId, InvalidAddress> =>
     checked(parts.namespace, parts.type, parts.key, (namespace, type, key) => new AgentId({ namespace, type, key }))
 
@@ -82,7 +82,7 @@ export class TopicId
     namespace: Segment
   })
 {
-  /** Makes an address from its parts. */
+  /** Makes an address from its parts. A source or a namespace that is left out is `default`. */
   static readonly of = (parts: TopicIdParts): Result.Result<TopicId, InvalidAddress> =>
     checked(
       parts.namespace,

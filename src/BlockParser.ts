@@ -28,8 +28,8 @@ export type {
 } from "./Block.ts"
 
 /**
- * The limits a parser keeps, in UTF-16 units: a longer reply fails, a longer
- * opening tag is text, deeper nesting fails (BP-26).
+ * The limits a parser keeps (BP-26): a reply of more UTF-16 units fails, an
+ * opening tag of more is text, and blocks that nest deeper fail.
  *
  * @category models
  * @since 0.1.0
@@ -51,7 +51,10 @@ export interface BlockParser {
   push(chunk: string): ReadonlyArray<Part>
   /** Reads several pieces as if they had come as one. */
   pushAll(chunks: ReadonlyArray<string>): ReadonlyArray<Part>
-  /** Ends the text: held characters are told as what they are now (BP-24, BP-25). */
+  /**
+   * Ends the text: held characters are told as what they are now (BP-24, BP-25). The parser can read another one then,
+   * unless it failed.
+   */
   flush(): ReadonlyArray<Part>
   /** Forgets everything, silently (BP-23). */
   reset(): void

@@ -38,7 +38,7 @@ export {
 export interface ExecutionBudget {
   readonly maxTokens?: number
   readonly maxCostUsd?: number
-  /** The same limit as an agent's `maxSteps` (DR-20). */
+  /** The same limit as an agent's `maxSteps` (DR-20): the smaller one holds. */
   readonly maxTurns?: number
   /**
    * Milliseconds from the start of the run (DR-21); `deadline_s` on the wire. They go on while a run waits to be

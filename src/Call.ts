@@ -25,9 +25,10 @@ export type CallKind = "skill" | "protocol" | "builtin" | "task"
 /**
  * A call as the model (or a rewriting hook) wrote it.
  *
- * `input` is an object of parameters for a skill, the content text of the block
- * for a protocol or builtin, and the task for a task. In the block dialect the
- * id is `<turnId>.<index>` (DR-2).
+ * `input` is an object of parameters for a skill and in native calls, the content
+ * text of the block for a protocol or builtin, and `{ input, dependsOn }` for a
+ * task. In the block dialect the id is `<turnId>.<index>` (DR-2), and that of a
+ * task, and of its run, `<turnId>/<task, percent-encoded>`.
  *
  * @category models
  * @since 0.1.0
@@ -70,7 +71,7 @@ export interface CallResult {
   readonly input: Json
   readonly output?: ReadonlyArray<Content>
   readonly error?: CallError
-  /** Answered by a hook or a policy without running (DR-11, DR-22). */
+  /** Answered without running: by a hook, a policy or a person (DR-11, DR-22). */
   readonly skipped?: boolean
   /** A whole message of a protocol's own, taken as it is (BP-77). */
   readonly message?: Message
@@ -147,8 +148,9 @@ export const inOrder = (
  * The messages that tell a model what its calls gave, in source order, and what of its reply was passed over.
  *
  * In blocks, one user message per call (BP-72) and one for all tasks of a
- * workflow (BP-60); in native calls, one tool message per call (AC-2). All text
- * from outside is escaped: it cannot open, close or forge a block (BP-76).
+ * workflow (BP-60): text from outside is escaped there, so that it cannot open,
+ * close or forge a block (BP-76), but for a message of a protocol's own (BP-77).
+ * In native calls, one tool message per call (AC-2).
  *
  * @category combinators
  * @since 0.1.0
@@ -203,7 +205,7 @@ export const corrective = (text: string): Message => ({
 })
 
 /**
- * The text of a result as one string: its parts in their text form, media left out, or its error.
+ * The text of a result as one string: its parts in their text form, media left out, or `error: ` and what went wrong.
  *
  * @category getters
  * @since 0.1.0

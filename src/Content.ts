@@ -317,7 +317,7 @@ export const withReference = (content: Type.MediaContent, fileId: string): Type.
 }
 
 /**
- * Tells a content from any other value.
+ * Tells a content from any other value by its `type`; its fields were checked where it was made.
  *
  * @category guards
  * @since 0.1.0

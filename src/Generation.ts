@@ -16,14 +16,15 @@ import type { Json } from "effect/Schema"
  */
 export interface Generation {
   readonly temperature?: number
-  /** Upper bound of the reply, in tokens. Anthropic has to be given one: 4096 unless told, and `budget` beside. */
+  /** Upper bound of the reply, in tokens. Anthropic has to be given one: 4096 unless told, with the `budget` on top. */
   readonly maxTokens?: number
   readonly topP?: number
   readonly stopSequences?: ReadonlyArray<string>
   readonly seed?: number
   /**
-   * `budget` in tokens where the vendor counts them (Anthropic, Gemini, which thinks as much as it likes at -1), `effort`
-   * as the vendor words it (`low`, `medium`, `high`). Ollama is told neither (BP-106): `extra: { ollama: { think: true } }`.
+   * `budget` in tokens where the vendor counts them (Anthropic, and Gemini, which thinks as much as it likes at -1),
+   * `effort` as the vendor words it (`low`, `medium`, `high`). Ollama is told neither (BP-106); it thinks with
+   * `extra: { ollama: { think: true } }`.
    */
   readonly thinking?: { readonly budget?: number; readonly effort?: string }
   /**

@@ -6,8 +6,9 @@
  * changes them all. What only keeps a format sane, such as the tasks of one plan,
  * is a constant beside what it bounds. Bytes of text that streams in, and of
  * descriptions, are counted as UTF-16 units, which are there without encoding it;
- * those of results, memories and files are UTF-8:
- * `Layer.succeed(Limits.Limits, { ...Limits.defaults, skillMs: 5_000 })`.
+ * those of results, memories and files are UTF-8.
+ *
+ * `Layer.succeed(Limits.Limits, { ...Limits.defaults, skillMs: 5_000 })` sets one.
  *
  * @since 0.1.0
  */
@@ -53,7 +54,7 @@ export interface Limits {
   readonly modelAttempts: number
   /** The longest wait in milliseconds obeyed from Retry-After. */
   readonly retryAfterMs: number
-  /** Empty replies in a row before the run stops. */
+  /** Empty replies in a row that are asked for again (R-14); one more, and the run fails. */
   readonly emptyReplies: number
   /** Bytes of one fetched or decompressed body. */
   readonly fetchedBytes: number
@@ -77,7 +78,7 @@ export interface Limits {
   readonly yamlNodes: number
   /** Bytes of a description a foreign server gives (S-8). */
   readonly descriptionBytes: number
-  /** Bytes of the front matter of a skill pack (AC-16). */
+  /** Bytes of the front matter of a skill pack (AC-17). */
   readonly frontMatterBytes: number
   /** Bytes of a skill pack's body or file (AC-16). */
   readonly skillFileBytes: number

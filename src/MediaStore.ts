@@ -130,7 +130,7 @@ export const Reference: Schema.Codec<StoredMedia, string, MediaStore> = /*#__PUR
 /**
  * Keeps media in this process.
  *
- * Files are read when the layer is built where a `FileSystem` and a `Path` are provided, and only inside `root` (S-4).
+ * Media in files can be read where the layer is built on a `FileSystem` and a `Path`, and only inside `root` (S-4).
  *
  * @category layers
  * @since 0.1.0

@@ -1,9 +1,9 @@
 /**
  * Wraps the model call and the calls a model makes (DR-23).
  *
- * A list is applied first outermost; `next` may be called any number of times
- * and with a changed input. What a skill does wrong is a result, not a failure:
- * a middleware that fails outside of it fails the run, and one that fails with
+ * The first of a list is outermost; `next` may be called any number of times and
+ * with a changed input. What a skill does wrong is a result, not a failure: a
+ * middleware that fails itself fails the run, and one that fails with
  * `MiddlewareTermination` ends it on purpose (CP-16).
  *
  * @since 0.1.0
