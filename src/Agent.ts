@@ -35,8 +35,8 @@ export {
  * act and a fault of one that can (`auto`), always the answer (`final`), or
  * always a fault (`corrective`).
  *
- * A reply of no words is never an answer but asked for again (R-14), save of an
- * agent of `auto` in blocks that cannot act: its result is what it said (BP-40).
+ * A reply without a word is no answer, but asked for again (R-14). Only an agent
+ * that speaks blocks, cannot act and is `auto` may answer with nothing (BP-40).
  *
  * @category models
  * @since 0.1.0
@@ -69,7 +69,10 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   readonly model: Model | string
   /** What it may call: undefined for nothing, `all`, or a list of names and skills (BP-94). */
   readonly skills: ReadonlyArray<Skills | string> | "all" | undefined
-  /** Whether `skills` is enforced when a call runs, the default, or only in the listing (BP-66). */
+  /**
+   * Whether `skills`, and what a skill requires of the model, hold when a call runs, the default, or only in the listing
+   * (BP-66).
+   */
   readonly gate: "dispatch" | "listing"
   /** Protocols it may speak: undefined for all that are registered, else the named ones (BP-78). */
   readonly protocols: ReadonlyArray<string> | undefined
@@ -90,8 +93,9 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   /** What the model is asked with, such as its temperature. Default: what the vendor takes (Anthropic: 4096 tokens). */
   readonly generation: Generation
   /**
-   * How often the same calls may give the same results in a row before the model is told so; doing it once more then
-   * fails with `LoopDetected`. Not looked for unless said.
+   * How often the same calls, or a circle of up to three turns, may give the same results in a row before the model is
+   * told so; doing it once more then fails with `LoopDetected`. So does a reply that was corrected so often and comes
+   * again. Not looked for unless said.
    */
   readonly maxRepeats: number | undefined
   /** Limits of a run and its children. Default: none. */
@@ -99,8 +103,8 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   /** Limits of the whole tree of runs under a root run (CP-15). Default: `Budget.spawnDefaults`. */
   readonly spawn: SpawnBudget | undefined
   /**
-   * Tokens a prompt may take, with what is kept free for the reply (AC-9). Unless said no prompt is too long; a
-   * pipeline that compacts goes by the model's own then.
+   * Tokens of a prompt and of what is kept free for the reply, together (AC-9). Unless said no prompt is too long; a
+   * pipeline that compacts goes by the model's own window then.
    */
   readonly contextWindow: number | undefined
   /** Tokens kept free for the reply. Default: 4096. */
@@ -225,7 +229,7 @@ const schemaOf = (output: Schema.Constraint) => () => {
  * An agent as plain JSON in snake_case: what is told, without what has its default (AC-23).
  *
  * Skill values are written as their names. Instructions that are an Effect
- * cannot be written.
+ * cannot be written, nor an output for which there is no JSON Schema.
  *
  * @category config
  * @since 0.1.0

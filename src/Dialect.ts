@@ -32,7 +32,7 @@ import type { Finish, Metadata, StreamPart, ToolCall } from "./StreamPart.ts"
  * @since 0.1.0
  */
 export interface Reply {
-  /** The raw text: what the assistant message holds. */
+  /** The text: what the assistant message holds. */
   readonly text: string
   readonly blocks: ReadonlyArray<Block>
   /** The block the reply ended in, never to be acted on (BP-25). */
@@ -70,7 +70,7 @@ export interface Listener {
   readonly text: (type: "text_chunk" | "block_content", text: string) => void
   /** A block that begins, ends, or never ended. */
   readonly block: (part: Exclude<BlockParser.Part, { readonly text: string }>) => void
-  /** Every part that is no text. */
+  /** Every part that is no text, except the `finish`. */
   readonly part: (part: StreamPart) => void
 }
 

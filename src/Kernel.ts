@@ -169,8 +169,8 @@ export class Kernel extends Context.Service<Kernel, Shape>()("kernai/Kernel") {}
 
 /**
  * Tells a run as it happens. The last event of a run with an answer is
- * `run_completed` and carries its result; one that waits for a person ends with
- * `paused`.
+ * `run_completed` and carries its result; one that waits, for a person or for its
+ * host, ends with `paused`.
  *
  * @category running
  * @since 0.1.0

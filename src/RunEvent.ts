@@ -186,7 +186,8 @@ const streamed: ReadonlySet<Type> = new Set<Type>(["text_chunk", "block_content"
 export const isStreamed = (event: RunEvent): boolean => streamed.has(event.type)
 
 /**
- * An event as JSON, for a page, a log or a queue: whole, but for bytes, which are told by their number.
+ * An event as JSON, for a page, a log or a queue. Bytes are told by their number, what else is no JSON as a text,
+ * and `[more]` stands for what nests deeper than 100 levels or comes after 100,000 objects and lists.
  *
  * An event may hold what a skill returned, a picture among it; `JSON.stringify` writes each of its bytes as a member.
  *

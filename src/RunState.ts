@@ -287,7 +287,7 @@ export interface Delta {
   readonly retried?: ReadonlyArray<string>
   /** Results given by the caller for calls in flight (DR-17). */
   readonly resolved?: ReadonlyArray<CallResult>
-  /** What a person said; empty when all of it was for the tasks below. */
+  /** What a person said. Of `Kernel.answer` only what was for this run, be it nothing; of a resume all of it. */
   readonly answers?: ReadonlyArray<ApprovalAnswer>
   /** Approvals asked for at review, after a hook changed a call (AC-19). */
   readonly asked?: ReadonlyArray<Approval>
@@ -318,8 +318,9 @@ export interface RunRecord {
 // ---------------------------------------------------------------- the fold
 
 /**
- * Moves a run forward by one record. The first record makes the state. Pure:
- * the same records give the same state, in any process.
+ * Moves a run forward by one record. The first record makes the state; it throws
+ * where that is no `run_started`. Pure: the same records give the same state, in
+ * any process.
  *
  * @category combinators
  * @since 0.1.0
@@ -327,7 +328,7 @@ export interface RunRecord {
 export const advance = (state: RunState | undefined, record: RunRecord): RunState => open(Fold.advance(state, record))
 
 /**
- * Folds a whole journal; nothing when it is empty.
+ * Folds a whole journal, as `advance` does; nothing when it is empty.
  *
  * @category combinators
  * @since 0.1.0

@@ -78,9 +78,9 @@ export interface RunHead {
   readonly createdAt: number
   readonly updatedAt: number
   /**
-   * Who has the run; one that has ended (`expiresAt`) holds nothing: it offers the run to any worker. Runs that were
-   * submitted or answered have such a one, those that a worker had to leave, and those whose worker died. None once it
-   * was given back: a run that is paused or has ended, or one that somebody runs without.
+   * Who has the run. A lease that has ended (`expiresAt`) holds nothing: it offers the run to any worker. Runs that were
+   * submitted or answered have such a lease, and so do those that a worker had to leave and those whose worker died. A
+   * run has none once it was given back, as when the run is paused or has ended, or while somebody runs it without one.
    */
   readonly lease: Lease | undefined
 }

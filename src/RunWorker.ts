@@ -2,12 +2,12 @@
  * Runs what others stored: a worker claims runs nobody holds and takes them up where they stand.
  *
  * A run is held by a lease that is renewed while it runs; whoever loses its
- * lease stops before the next step, and the store refuses whatever it still
- * sends (R-5). Runs whose worker died are taken up again when their lease has
- * ended, by a schedule. Thousands that cannot be taken up neither cost much nor
- * hide one that can: a look reads a page of them, the oldest in turn with the
- * newest. A worker that is interrupted starts nothing new, lets each run come to
- * the end of its step, and gives its leases back (R-17).
+ * lease stops where it stands, and the store refuses whatever it still sends
+ * (R-5). Runs whose worker died are taken up again when their lease has ended,
+ * by a schedule. Thousands that cannot be taken up neither cost much nor hide one
+ * that can: a look reads a page of them, the oldest in turn with the newest. A
+ * worker that is interrupted starts nothing new, lets each run come to the end of
+ * its step, and gives its leases back (R-17).
  *
  * @since 0.1.0
  */
@@ -70,7 +70,10 @@ export interface Options<R = never> {
    * One whose deadline is over is taken up once more, to tell so, and then not until its agent gives it more time.
    */
   readonly retry?: Schedule.Schedule<unknown>
-  /** Which failed runs are taken up again like crashed ones. Unless told: those whose model's provider was not to be reached. */
+  /**
+   * Which failed runs are taken up again like crashed ones. Unless told: those a worker had, whose provider failed for a
+   * reason that may pass (see `KernelError.ProviderReason`).
+   */
   readonly retries?: (head: RunHead) => boolean
   /**
    * A run somebody runs without a lease is left alone until nothing happened to it, nor to a task of it, for so long:
@@ -86,7 +89,7 @@ export interface Options<R = never> {
   readonly resume?: (
     head: RunHead
   ) => Pick<ResumeOptions, "replay" | "rewind" | "context" | "provider" | "allowedSkills" | "onTaskComplete">
-  /** Told how each run it worked on ended, for now, with its head as it is then. */
+  /** Told how each run it worked on ended, for now, with its head as it is then. Unless told, why one stopped is logged. */
   readonly onRun?: (head: RunHead, exit: Exit.Exit<unknown, KernelError>) => Effect.Effect<void>
 }
 

@@ -65,7 +65,7 @@ export class AgentNotFoundError extends Schema.TaggedError<AgentNotFoundError>()
 }
 
 /**
- * An agent's message handler failed or died (CP-16).
+ * An agent's message handler failed, died or was interrupted (CP-16).
  *
  * @category errors
  * @since 0.1.0

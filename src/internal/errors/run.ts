@@ -147,7 +147,8 @@ export class CancellationError extends Schema.TaggedError<CancellationError>()("
 }
 
 /**
- * The run waits for a decision (DR-9, DR-22). Answer it with `Kernel.resume`.
+ * The run waits: for a decision about a call (DR-22), given with `Kernel.answer` or `Kernel.resume`, or for whoever
+ * resumes it (DR-9).
  *
  * @category errors
  * @since 0.1.0
