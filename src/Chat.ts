@@ -4,11 +4,11 @@
  * What is said is kept in the `ChatHistory` around: the user's message before
  * the run, the run's own messages after it, both with the media they are about.
  * A run that fails leaves the user's message where it is, and making it again
- * under the same `runId` adds nothing twice. What one history is asked at once is
- * answered one after the other: build the layer of a conversation once and keep
- * it, since two on the same one know nothing of each other. With a `Memory`
- * around, what fits the message is looked up and told, unless the prompt pipeline
- * is your own.
+ * under the same `runId` adds nothing twice. Messages to one history that come at
+ * once are answered one after the other: build the layer of a conversation once
+ * and keep it, since two layers of the same one know nothing of each other. With
+ * a `Memory` around, what fits the message is looked up and told, unless the
+ * prompt pipeline is your own.
  *
  * @since 0.1.0
  */
@@ -143,7 +143,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R>(
   told(runId, (turn) => Effect.as(lend(turn), turn.kernel.resumeStream(agent, runId, options)))
 
 /**
- * Forgets what was said, when the message that is being answered is answered.
+ * Forgets what was said, once the message that is being answered has its answer.
  *
  * @category chatting
  * @since 0.1.0

@@ -1,8 +1,8 @@
 /**
  * What was said in one conversation, over any number of runs (AC-7).
  *
- * Messages are read in the order they were appended. An append has a key, so
- * that one made again after a crash changes nothing. What a run said can also
+ * Messages are read in the order they were appended. An append may have a key,
+ * so that one made again after a crash changes nothing. What a run said can also
  * be read from its journal at any commit, and is then a conversation every
  * provider accepts: a call without a result gets one that says so.
  *
@@ -39,9 +39,9 @@ export {
  * @since 0.1.0
  */
 export interface Shape {
-  /** Adds a message, or several as one. The same key a second time adds nothing. */
+  /** Adds a message, or several as one. The same key a second time adds nothing. What is no JSON is refused as `invalid`. */
   readonly append: (messages: Message | ReadonlyArray<Message>, key?: string) => Effect.Effect<void, StoreError>
-  /** Every message, oldest first, without holding them all. */
+  /** Every message, oldest first; a history need not hold them all at once. */
   readonly stream: Stream.Stream<Message, StoreError>
   readonly toArray: Effect.Effect<ReadonlyArray<Message>, StoreError>
   readonly size: Effect.Effect<number, StoreError>
@@ -86,8 +86,9 @@ export const makeMemory = (before: ReadonlyArray<Message> = []): Effect.Effect<S
  * stand now, and what is appended beside them.
  *
  * The first run brings the history it began with, the others what they added.
- * What is appended under a run's own key, `<runId>` or `<runId>:<revision>`, is
- * read from its journal as soon as the run is there. The rest is kept in this process.
+ * What is appended under a run's own key, `<runId>` or `<runId>:…`, is read from
+ * its journal as soon as the run is there. The rest is kept in this process, and
+ * `clear` is known in it alone: journals stay as they are.
  *
  * @category constructors
  * @since 0.1.0

@@ -90,7 +90,7 @@ export interface Query {
  * @since 0.1.0
  */
 export interface Shape {
-  /** Remembers, or gives what is remembered under the same key. A content over `Limits.resultBytes` is refused. */
+  /** Remembers, or gives what is remembered under the same key. Content or metadata over `Limits.resultBytes` is refused. */
   readonly store: (memory: NewMemory) => Effect.Effect<MemoryEntry, StoreError | LimitExceeded>
   /** The best first; of equals the oldest. */
   readonly search: (query: Query) => Effect.Effect<ReadonlyArray<MemoryEntry>, StoreError>
@@ -117,7 +117,7 @@ export type Embed = (text: string) => Effect.Effect<ReadonlyArray<number>, unkno
 /**
  * Who knows meaning. Nobody by default: then words decide alone.
  *
- * A failure is logged, and words decide alone for that text.
+ * A failure is logged: a search goes by words alone then, and what was remembered without is alike to nothing.
  *
  * @category references
  * @since 0.1.0
@@ -139,7 +139,8 @@ interface Kept {
 }
 
 /**
- * A memory in this process. Its score is the share of the query's words that an entry has.
+ * A memory in this process. Its score is the share of the query's words that an entry has; with an `Embedder`, the mean
+ * of that and of how alike the two are.
  *
  * @category constructors
  * @since 0.1.0
@@ -206,7 +207,7 @@ export const entryOf = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /**
- * Fails for what no memory takes: too long a content, or metadata that is no JSON.
+ * Fails for what no memory takes: content or metadata that is too long, or metadata that is no JSON.
  *
  * @category guards
  * @since 0.1.0

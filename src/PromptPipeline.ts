@@ -58,7 +58,7 @@ export interface PromptContext {
   readonly outputSchema: string | undefined
   /** Writes the rules of the dialect. */
   readonly builder: InstructionBuilder.Builder
-  /** Counts the tokens of a text; about, when there is none. */
+  /** Counts the tokens of a text; without one they are estimated (see `TokenCounter`). */
   readonly counter?: TokenCount | undefined
   /** Takes the secrets out of what is shown to whoever sums up (S-7). */
   readonly redactor?: Redactor | undefined
@@ -231,7 +231,8 @@ export interface Options<out R = never> {
 export type TokenCount = (text: string) => Effect.Effect<number>
 
 /**
- * Who counts tokens. Without anybody, a token is four bytes of UTF-8 (AC-9).
+ * Who counts the tokens of texts. Without anybody, a token is four bytes of UTF-8 (AC-9). A message counts four tokens
+ * more, each medium in it 1,600; native tools are always estimated.
  *
  * @category references
  * @since 0.1.0

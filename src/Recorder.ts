@@ -219,8 +219,8 @@ export const composite = <S extends Sink>(first: S, ...rest: ReadonlyArray<Sink>
 /**
  * Makes a sink of log lines: `[Kernai] LEVEL key=value …` (BP-156).
  *
- * Lines hold names, counts and durations, no prompts, parameters or results.
- * Values are quoted where they have to be, so that none can forge a field or a
+ * Lines hold names, counts, durations and what went wrong, no prompts, parameters
+ * or results. Values are quoted where they have to be, so that none can forge a field or a
  * line (W-30, S-19).
  *
  * @category constructors

@@ -119,7 +119,7 @@ export interface AnySkill<out R = never> {
   readonly description: string
   readonly effects: Effects
   readonly annotations: Annotations
-  /** What the model must be able to take (BP-90). */
+  /** What the model must be able to do (BP-90). */
   readonly requires: ReadonlyArray<Capability>
   /** What the results may hold; information only. */
   readonly produces: ReadonlyArray<Kind>
@@ -184,7 +184,7 @@ export interface Options {
   readonly effects?: Effects
   /** What is not told follows from `effects`; `openWorld` is true. */
   readonly annotations?: Partial<Annotations>
-  /** What the model must be able to take: nothing, unless told. */
+  /** What the model must be able to do: nothing, unless told. */
   readonly requires?: ReadonlyArray<Capability>
   readonly produces?: ReadonlyArray<Kind>
   /** What `SkillContext.config` may be asked for. */

@@ -52,7 +52,7 @@ export interface SkillSource<out R = never> {
  * @since 0.1.0
  */
 export interface Registration<in R = never> {
-  /** Puts other skills in the place of all of the source's, at once or not at all. */
+  /** Puts other skills in the place of all of the source's, at once or not at all. Does nothing once its scope is closed. */
   readonly replace: (skills: ReadonlyArray<AnySkill<R>>) => Effect.Effect<void, ToolNameConflict | DefinitionInvalid>
 }
 
@@ -122,14 +122,14 @@ export function layer(
 export interface Access {
   /** The agent's list: undefined for nothing (BP-94). */
   readonly agentSkills: "all" | ReadonlyArray<string> | undefined
-  /** The model must be able to take what a skill requires. */
+  /** Skills that require more than it can do are not there. */
   readonly model?: Model | undefined
   /** The host's own list, over every agent (BP-65). */
   readonly allowed?: ReadonlyArray<string> | undefined
 }
 
 /**
- * Tells why a skill is not there for who asks: `is not allowed`, `requires vision`.
+ * Tells why a skill is not there for whoever asks: `is not allowed`, `requires vision`.
  *
  * One rule for the listing and for the call, so that what is hidden cannot be
  * called by guessing its name (S-15).
@@ -147,7 +147,7 @@ export const allowed = (skill: AnySkill, access: Access): string | undefined => 
 }
 
 /**
- * The skills that are there for who asks, in the order of the agent's list (BP-94).
+ * The skills that are there for whoever asks, in the order of the agent's list (BP-94).
  *
  * @category combinators
  * @since 0.1.0
