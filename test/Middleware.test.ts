@@ -1,0 +1,74 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer, Schema } from "effect"
+import { Agent, Kernel, KernelError, Middleware, Skill } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { ports } from "./support/kernel.ts"
+
+class Audit extends Context.Service<Audit, { readonly note: (text: string) => Effect.Effect<void> }>()("test/Audit") {}
+
+const noted: Array<string> = []
+const audit = Layer.succeed(Audit, {
+  note: (text: string) =>
+    Effect.sync(() => {
+      noted.push(text)
+    })
+})
+
+const echo = Skill.make("echo", {
+  description: "",
+  input: Schema.Struct({ text: Schema.String }),
+  execute: ({ text }) =>
+    Effect.sync(() => {
+      noted.push(`ran ${text}`)
+      return text
+    })
+})
+const agent = Agent.make({ instructions: "", model: { id: "m", capabilities: ["text"] }, skills: [echo] })
+
+const run = (middleware: Layer.Layer<never>) => {
+  noted.length = 0
+  const mock = MockProvider.make(`<block type="command" name="echo">hey</block>`, `<block type="final">done</block>`)
+  const kernel = Kernel.layer.pipe(Layer.provide(middleware), Layer.provide([MockProvider.layerOf(mock), ports(echo)]))
+  return Kernel.run(agent, "go").pipe(Effect.provide(kernel))
+}
+
+const noting = (who: string) =>
+  Middleware.layerTool((toolRun, next) =>
+    Effect.gen(function* () {
+      const { note } = yield* Audit
+      yield* note(`${who}: ${toolRun.call.toolName}`)
+      const result = yield* next(toolRun)
+      yield* note(`${who}: done`)
+      return result
+    })
+  ).pipe(Layer.provide(audit))
+
+describe("Middleware.layerTool", () => {
+  it.effect("wraps calls with services of its own, inside what is there already (DR-23)", () =>
+    Effect.gen(function* () {
+      const result = yield* run(Layer.provideMerge(noting("inner"), noting("outer")))
+      assert.strictEqual(result.text, "done")
+      assert.deepStrictEqual(noted, ["outer: echo", "inner: echo", "ran hey", "inner: done", "outer: done"])
+    })
+  )
+
+  it.effect("fails the run with what it fails with, before the call where it stands before it", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(run(Middleware.layerTool(() => Effect.fail("the vault is closed"))))
+      assert.deepStrictEqual(
+        error,
+        new KernelError.ExtensionFailed({ extension: "callTool", detail: "the vault is closed" })
+      )
+      assert.deepStrictEqual(noted, [])
+    })
+  )
+
+  it.effect("ends the run on purpose with a termination (CP-16)", () =>
+    Effect.gen(function* () {
+      const stop = new KernelError.MiddlewareTermination({ reason: "too many calls" })
+      const error = yield* Effect.flip(run(Middleware.layerTool(() => Effect.fail(stop))))
+      assert.deepStrictEqual(error, stop)
+      assert.deepStrictEqual(noted, [])
+    })
+  )
+})
