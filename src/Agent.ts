@@ -61,7 +61,7 @@ export type DialectName = "blocks" | "tools"
 export interface Agent<out Output = string, out Skills extends AnySkill<unknown> = AnySkill<unknown>, out R = never> {
   /** Who it is in logs, events and stored runs; a worker knows it by this. Default: `agent`. */
   readonly name: string
-  /** What it is for, to those who may call it. */
+  /** What it is for: told to those who may call it, such as an MCP client, and to telemetry. */
   readonly description: string | undefined
   /** What it is told to be: a text, or an Effect that is asked again at every turn. */
   readonly instructions: string | Effect.Effect<string, never, R>

@@ -41,8 +41,9 @@ export interface ExecutionBudget {
   /** The same limit as an agent's `maxSteps` (DR-20): the smaller one holds. */
   readonly maxTurns?: number
   /**
-   * Milliseconds from the start of the run (DR-21); `deadline_s` on the wire. They go on while a run waits to be
-   * resumed, and stand still while it is paused; until it is first taken up, a run that was submitted has not started.
+   * Milliseconds from the start of the run (DR-21); `deadline_s` on the wire. Time goes on while a run waits to be
+   * resumed, and stands still while it is paused; a run that was submitted starts when it is first taken up. A task has
+   * the time of its root run.
    */
   readonly deadlineMs?: number
 }

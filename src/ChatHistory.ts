@@ -39,7 +39,9 @@ export {
  * @since 0.1.0
  */
 export interface Shape {
-  /** Adds a message, or several as one. The same key a second time adds nothing. What is no JSON is refused as `invalid`. */
+  /**
+   * Adds a message, or several as one. The same key a second time adds nothing. What is no JSON is refused as `invalid`.
+   */
   readonly append: (messages: Message | ReadonlyArray<Message>, key?: string) => Effect.Effect<void, StoreError>
   /** Every message, oldest first; a history need not hold them all at once. */
   readonly stream: Stream.Stream<Message, StoreError>
@@ -62,7 +64,7 @@ export class ChatHistory extends Context.Service<ChatHistory, Shape>()("kernai/C
 // ---------------------------------------------------------------- constructors
 
 /**
- * A history in this process.
+ * A history in this process, which begins with what was said before.
  *
  * @category constructors
  * @since 0.1.0

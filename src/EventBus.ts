@@ -66,8 +66,8 @@ export interface Shape {
   /**
    * Follows a topic from the moment the stream is run until its scope closes. It does not end by itself.
    *
-   * Events are told on `TopicId.progress` and `TopicId.stream`; on other topics only the end of the bus is heard. Of more
-   * than `Limits.liveEvents` that wait, the oldest stream parts are dropped; phase events never are.
+   * Events are told on `TopicId.progress` and `TopicId.stream`; on other topics only the end of the bus is heard.
+   * Of more than `Limits.liveEvents` that wait, the oldest stream parts are dropped; phase events never are.
    */
   readonly subscribe: (topic: TopicId) => Stream.Stream<RunEvent>
   /** Receives an agent's messages until the scope closes. An address has one receiver. */

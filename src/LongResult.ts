@@ -17,7 +17,8 @@ import { MediaStore } from "./MediaStore.ts"
 import * as Skill from "./Skill.ts"
 
 /**
- * Reads a range of a long result. Offsets count bytes; a range begins and ends between characters.
+ * Reads a range of a long result: as much as `Limits.resultBytes` lets a model read at once, unless asked for less.
+ * Offsets count bytes; a range begins and ends between characters.
  *
  * @category skills
  * @since 0.1.0

@@ -90,7 +90,9 @@ export interface Query {
  * @since 0.1.0
  */
 export interface Shape {
-  /** Remembers, or gives what is remembered under the same key. Content or metadata over `Limits.resultBytes` is refused. */
+  /**
+   * Remembers, or gives what is remembered under the same key. Content or metadata over `Limits.resultBytes` is refused.
+   */
   readonly store: (memory: NewMemory) => Effect.Effect<MemoryEntry, StoreError | LimitExceeded>
   /** The best first; of equals the oldest. */
   readonly search: (query: Query) => Effect.Effect<ReadonlyArray<MemoryEntry>, StoreError>

@@ -85,7 +85,7 @@ export class ModelRegistry extends Context.Service<
 >()("kernai/ModelRegistry") {}
 
 /**
- * A model string in its parts: split at the first `/`, the key without its aliases (DR-25).
+ * A model string in its parts: split at the first `/`, and an alias as the key it stands for (DR-25).
  *
  * @category constructors
  * @since 0.1.0

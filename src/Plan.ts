@@ -18,7 +18,7 @@ import * as Limits from "./Limits.ts"
 // ---------------------------------------------------------------- errors
 
 /**
- * Why a plan was refused, in the order of the checks (BP-49).
+ * Why a plan was refused: for a reason of BP-49, for ids that are not unique (BP-55), or because it is too large.
  *
  * @category errors
  * @since 0.1.0

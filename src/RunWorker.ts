@@ -64,8 +64,8 @@ export interface Options<R = never> {
   /** How often it looks for work: every second unless told. */
   readonly poll?: Duration.Input
   /**
-   * When a run that crashed again is taken up: its first crash at once, the
-   * next by this schedule, and never after its end. Progress starts it anew, that of a task, too.
+   * When a run that crashed is taken up again: after the first crash at once, after the next ones by this schedule, and
+   * not at all when the schedule is over. Progress, of a task, too, begins the schedule anew.
    * Unless told: 5 times, from 1 second on, each wait twice the last.
    * One whose deadline is over is taken up once more, to tell so, and then not until its agent gives it more time.
    */
@@ -89,7 +89,9 @@ export interface Options<R = never> {
   readonly resume?: (
     head: RunHead
   ) => Pick<ResumeOptions, "replay" | "rewind" | "context" | "provider" | "allowedSkills" | "onTaskComplete">
-  /** Told how each run it worked on ended, for now, with its head as it is then. Unless told, why one stopped is logged. */
+  /**
+   * Told how each run it worked on ended, for now, with its head as it is then. Without it, why a run stopped is logged.
+   */
   readonly onRun?: (head: RunHead, exit: Exit.Exit<unknown, KernelError>) => Effect.Effect<void>
 }
 

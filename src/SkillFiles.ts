@@ -3,8 +3,8 @@
  *
  * A source gives the files and tells when they change; this module turns what
  * they export into one registration. A file that cannot be used changes
- * nothing: the skills of before stay, and the problem is named. Runs look at
- * one registry snapshot, so none ever sees half a reload.
+ * nothing: the skills of before stay, and the problem is named. Who reads the
+ * registry looks at one snapshot of it, so nobody ever sees half a reload.
  *
  * @since 0.1.0
  */

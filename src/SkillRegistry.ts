@@ -52,7 +52,9 @@ export interface SkillSource<out R = never> {
  * @since 0.1.0
  */
 export interface Registration<in R = never> {
-  /** Puts other skills in the place of all of the source's, at once or not at all. Does nothing once its scope is closed. */
+  /**
+   * Puts other skills in the place of all of the source's, at once or not at all. Does nothing once its scope is closed.
+   */
   readonly replace: (skills: ReadonlyArray<AnySkill<R>>) => Effect.Effect<void, ToolNameConflict | DefinitionInvalid>
 }
 

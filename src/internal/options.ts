@@ -66,7 +66,10 @@ export interface CommonOptions {
  */
 export interface RunOptions extends CommonOptions {
   readonly runId?: string
-  /** What was said before; not part of the result. Its media are stored with those of the input. */
+  /**
+   * What was said before; not part of the result. Media over 64 KiB in it are stored with those of the input, as long as
+   * there is room.
+   */
   readonly history?: ReadonlyArray<Message>
   /** The host's own small JSON: skills read it, hooks change it (BP-153). */
   readonly context?: JsonObject
