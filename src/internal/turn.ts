@@ -56,9 +56,7 @@ export const startTurn = (run: Run): Effect.Effect<void, KernelError> => {
       const revision = run.state.revision + 1
       const stored = Effect.andThen(commit(run, "phase", [{ type: "turn_started", turnId, ...said }]), flush(run))
       // What is said is taken once it is stored: until then it waits, whatever becomes of this run.
-      return Effect.onExit(stored, (exit) =>
-        Effect.map(isKept(run, revision, exit), (kept) => kept && take())
-      )
+      return Effect.onExit(stored, (exit) => Effect.map(isKept(run, revision, exit), (kept) => kept && take()))
     })
   )
 }
