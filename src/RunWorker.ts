@@ -186,7 +186,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   let draining = false
   let taken = 0
 
-  const isFull = () => draining || active.size >= (options.concurrency ?? 1)
+  const isFull = () => active.size >= (options.concurrency ?? 1)
 
   /** Claims a run that can be taken up now. */
   const consider = Effect.fnUntraced(function* (head: RunHead, now: number) {

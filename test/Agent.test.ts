@@ -219,6 +219,8 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
       ["", []],
       ["system_prompt", { model: "m" }],
       ["model", { system_prompt: "" }],
+      ["model", { system_prompt: "", instructions: "x" }],
+      ["x_since[0]", { ...base, x_since: [new Date(0)] }],
       ["model", { ...base, model: "" }],
       ["max_steps", { ...base, max_steps: -1 }],
       ["max_steps", { ...base, max_steps: "3" }],
@@ -235,7 +237,11 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     ] as const) {
       const read = Agent.fromConfig(config)
       assert.isTrue(Result.isFailure(read), path)
-      if (Result.isFailure(read)) assert.deepInclude(read.failure, { _tag: "AgentConfigInvalid", path })
+      if (Result.isFailure(read)) {
+        assert.deepInclude(read.failure, { _tag: "AgentConfigInvalid", path })
+        // Only who wrote `instructions` for it is told what it is called.
+        assert.notInclude(read.failure.message, "instructions")
+      }
     }
   })
 
@@ -263,11 +269,15 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.isUndefined(Agent.problem(full))
   })
 
-  it("refuse to write what is no data: instructions that are an Effect", () => {
-    const agent = Agent.make({ instructions: Effect.succeed("now"), model: "m" })
-    const written = Agent.toConfig(agent)
-    assert.isTrue(Result.isFailure(written))
-    if (Result.isFailure(written)) assert.strictEqual(written.failure.path, "instructions")
+  it("refuse to write what is no data: instructions that are an Effect, a number that is none", () => {
+    for (const [path, agent] of [
+      ["instructions", Agent.make({ instructions: Effect.succeed("now"), model: "m" })],
+      ["temperature", Agent.make({ instructions: "", model: "m", generation: { temperature: Number.NaN } })]
+    ] as const) {
+      const written = Agent.toConfig(agent)
+      assert.isTrue(Result.isFailure(written), path)
+      if (Result.isFailure(written)) assert.deepInclude(written.failure, { _tag: "AgentConfigInvalid", path })
+    }
   })
 
   it("tell the shape of a typed answer, and take its schema back", () => {

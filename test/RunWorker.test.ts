@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Ref, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Ref, Schedule, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
@@ -196,9 +196,14 @@ describe("RunWorker", () => {
       yield* TestClock.adjust("1 milli")
       const pages: Array<number> = []
       const counted = noting(store, pages)
-      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(counted)), {
-        startImmediately: true
-      })
+      const order: Array<string> = []
+      const onRun = ({ runId }: RunStore.RunHead) => Effect.sync(() => order.push(runId))
+      const worker = yield* Effect.forkChild(
+        Effect.provide(RunWorker.run({ agents: [agent], onRun }), process(counted)),
+        {
+          startImmediately: true
+        }
+      )
       for (let n = 0; n < 20; n++) {
         const before = pages.length
         yield* submit(agent, `new-${n}`)
@@ -208,6 +213,13 @@ describe("RunWorker", () => {
         if (n % 2 === 0) yield* TestClock.adjust("1 second")
       }
       assert.isAtMost(Math.max(...pages), 100)
+      // Of several it takes the oldest.
+      for (const runId of ["one", "two"]) {
+        yield* submit(agent, runId)
+        yield* TestClock.adjust("1 milli")
+      }
+      yield* TestClock.adjust("4 seconds")
+      assert.deepStrictEqual(order.slice(-2), ["one", "two"])
       yield* Fiber.interrupt(worker)
     })
   )
@@ -272,6 +284,76 @@ describe("RunWorker", () => {
       yield* TestClock.adjust("2 seconds")
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
       yield* Fiber.interrupt(worker)
+    })
+  )
+
+  it.effect("takes up what comes after a run that cannot be read", () =>
+    Effect.gen(function* () {
+      const { store, submit } = yield* crowded
+      yield* submit(agent, "broken")
+      yield* TestClock.adjust("1 milli")
+      yield* submit(agent, "whole")
+      const corrupt = new RunStore.StoreError({ operation: "read", reason: "corrupt", detail: "no record" })
+      const weak: RunStore.Shape = {
+        ...store,
+        read: (runId, from) => (runId === "broken" ? Stream.fail(corrupt) : store.read(runId, from))
+      }
+      assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(weak)), 1)
+      assert.strictEqual(yield* statusOf(store, "whole"), "completed")
+    })
+  )
+
+  it.effect("works on as many runs at once as it is told", () =>
+    Effect.gen(function* () {
+      const { store, submit } = yield* crowded
+      for (const runId of ["a", "b", "c"]) yield* submit(agent, runId)
+      const slow = process(store, Effect.as(Effect.sleep("1 minute"), "ok"))
+      const work = RunWorker.run({ agents: [agent], concurrency: 2 })
+      const worker = yield* Effect.forkChild(Effect.provide(work, slow))
+      yield* TestClock.adjust("10 seconds")
+      assert.lengthOf(yield* store.list({ unleasedAt: 10_000 }), 1)
+      yield* TestClock.adjust("2 minutes")
+      assert.lengthOf(yield* store.list({ status: ["completed"] }), 3)
+      yield* Fiber.interrupt(worker)
+    })
+  )
+
+  it.effect("looks as often, by the name and with the patience it is told", () =>
+    Effect.gen(function* () {
+      const { store, submit } = yield* crowded
+      // Somebody ran it without a lease, and is there no more.
+      yield* submit(agent, "left")
+      yield* store.release("left", Option.getOrThrow(yield* store.head("left")).lease?.workerId ?? "")
+      const slow = process(store, Effect.as(Effect.sleep("1 second"), "ok"))
+      const work = RunWorker.run({ agents: [agent], workerId: "me", poll: "10 seconds", orphanAfter: "1 minute" })
+      const worker = yield* Effect.forkChild(Effect.provide(work, slow), { startImmediately: true })
+      yield* submit(agent, "r")
+      const holder = Effect.map(store.head("r"), (head) => Option.getOrThrow(head).lease?.workerId)
+      yield* TestClock.adjust("9 seconds")
+      assert.notStrictEqual(yield* holder, "me")
+      yield* TestClock.adjust("1500 millis")
+      assert.strictEqual(yield* holder, "me")
+      yield* TestClock.adjust("49 seconds")
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+      assert.strictEqual(yield* statusOf(store, "left"), "running")
+      yield* TestClock.adjust("2 seconds")
+      assert.strictEqual(yield* statusOf(store, "left"), "completed")
+      yield* Fiber.interrupt(worker)
+    })
+  )
+
+  it.effect("works for the time of its layer", () =>
+    Effect.gen(function* () {
+      const { layer, store, submit } = yield* crowded
+      const scope = yield* Scope.make()
+      yield* Layer.buildWithScope(Layer.provide(RunWorker.layer({ agents: [agent] }), layer), scope)
+      yield* submit(agent, "r")
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+      yield* Scope.close(scope, Exit.void)
+      yield* submit(agent, "s")
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(yield* statusOf(store, "s"), "running")
     })
   )
 
@@ -416,28 +498,33 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("told to stop, it starts nothing new, ends the step it is in, and gives its lease back (R-17)", () =>
-    Effect.gen(function* () {
-      const store = yield* RunStore.makeMemory
-      const slow = process(store, Effect.as(Effect.sleep("2 seconds"), "ok"), "write")
-      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), slow)
-      yield* Effect.provide(Kernel.submit(agent, "pay ida", { runId: "s" }), slow)
-      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), slow))
-      yield* TestClock.adjust("1 second")
-      const stopping = yield* Effect.forkChild(Fiber.interrupt(worker), { startImmediately: true })
-      yield* TestClock.adjust("2 seconds")
-      yield* Fiber.join(stopping)
-      const state = Option.getOrThrow(yield* store.load("r"))
-      // The call that was under way has its result; nothing was started after it.
-      assert.deepStrictEqual(state.status, { type: "running", phase: "tool_call_completed" })
-      assert.deepStrictEqual(yield* opsOf(store, "s"), ["phase"])
-      const now = 3_000
-      const free = yield* store.list({ status: ["running"], unleasedAt: now })
-      assert.deepStrictEqual(free.map((head) => head.runId).sort(), ["r", "s"])
-      const taken = yield* Effect.provide(RunWorker.runOnce({ agents: [agent], concurrency: 2 }), process(store))
-      assert.strictEqual(taken, 2)
-      assert.strictEqual(yield* statusOf(store, "r"), "completed")
-    })
+  it.effect.each([
+    ["works on", RunWorker.run],
+    ["ends with its work", RunWorker.runOnce]
+  ] as const)(
+    "told to stop, one that %s starts nothing new, ends its step, and gives its lease back (R-17)",
+    ([, work]) =>
+      Effect.gen(function* () {
+        const store = yield* RunStore.makeMemory
+        const slow = process(store, Effect.as(Effect.sleep("2 seconds"), "ok"), "write")
+        yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), slow)
+        yield* Effect.provide(Kernel.submit(agent, "pay ida", { runId: "s" }), slow)
+        const worker = yield* Effect.forkChild(Effect.provide(work({ agents: [agent] }), slow))
+        yield* TestClock.adjust("1 second")
+        const stopping = yield* Effect.forkChild(Fiber.interrupt(worker), { startImmediately: true })
+        yield* TestClock.adjust("2 seconds")
+        yield* Fiber.join(stopping)
+        const state = Option.getOrThrow(yield* store.load("r"))
+        // The call that was under way has its result; nothing was started after it.
+        assert.deepStrictEqual(state.status, { type: "running", phase: "tool_call_completed" })
+        assert.deepStrictEqual(yield* opsOf(store, "s"), ["phase"])
+        const now = 3_000
+        const free = yield* store.list({ status: ["running"], unleasedAt: now })
+        assert.deepStrictEqual(free.map((head) => head.runId).sort(), ["r", "s"])
+        const taken = yield* Effect.provide(RunWorker.runOnce({ agents: [agent], concurrency: 2 }), process(store))
+        assert.strictEqual(taken, 2)
+        assert.strictEqual(yield* statusOf(store, "r"), "completed")
+      })
   )
 
   it.effect("told to stop while a step takes too long, it cuts it off in time (R-17)", () =>
@@ -490,29 +577,36 @@ describe("RunWorker", () => {
       })
   )
 
-  it.effect("takes up a run that crashes again and again by its schedule, and gives up at its end", () =>
-    Effect.gen(function* () {
-      const store = yield* RunStore.makeMemory
-      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
-      // The third commit of every life fails: the store is there, the run does not come on.
-      let commits = 0
-      const weak: RunStore.Shape = {
-        ...store,
-        commit: (record, state) =>
-          record.op === "resume"
-            ? store.commit(record, state)
-            : Effect.fail(new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: `${commits++}` }))
-      }
-      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(weak)))
-      const lives = Effect.map(opsOf(store, "r"), (ops) => ops.filter((op) => op === "resume").length)
-      yield* TestClock.adjust("500 millis")
-      assert.strictEqual(yield* lives, 1)
-      yield* TestClock.adjust("1 second")
-      assert.strictEqual(yield* lives, 2)
-      yield* TestClock.adjust("10 minutes")
-      assert.strictEqual(yield* lives, 7)
-      yield* Fiber.interrupt(worker)
-    })
+  it.effect.each([
+    [7, {}],
+    [3, { retry: Schedule.upTo(Schedule.spaced("1 minute"), { times: 1 }) }]
+  ] as const)(
+    "takes up a run that crashes again and again by its schedule, and gives up at its end: %i",
+    ([all, told]) =>
+      Effect.gen(function* () {
+        const store = yield* RunStore.makeMemory
+        yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
+        // The third commit of every life fails: the store is there, the run does not come on.
+        let commits = 0
+        const weak: RunStore.Shape = {
+          ...store,
+          commit: (record, state) =>
+            record.op === "resume"
+              ? store.commit(record, state)
+              : Effect.fail(new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: `${commits++}` }))
+        }
+        const worker = yield* Effect.forkChild(
+          Effect.provide(RunWorker.run({ agents: [agent], ...told }), process(weak))
+        )
+        const lives = Effect.map(opsOf(store, "r"), (ops) => ops.filter((op) => op === "resume").length)
+        yield* TestClock.adjust("500 millis")
+        assert.strictEqual(yield* lives, 1)
+        yield* TestClock.adjust("1 second")
+        assert.strictEqual(yield* lives, 2)
+        yield* TestClock.adjust("10 minutes")
+        assert.strictEqual(yield* lives, all)
+        yield* Fiber.interrupt(worker)
+      })
   )
 
   it.effect(

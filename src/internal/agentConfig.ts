@@ -144,7 +144,6 @@ const refused = ({ path, reason }: Fault.Fault): AgentConfigInvalid =>
   new AgentConfigInvalid({
     path: path
       .split("/")
-      .slice(1)
       .reduce((text, part) => (/^\d+$/.test(part) ? `${text}[${part}]` : text === "" ? part : `${text}.${part}`), ""),
     reason
   })
@@ -153,7 +152,6 @@ const toldOf = (fields: Fields): Told => {
   const { budget, max_tokens, max_turns, model, provider_options, seed, spawn, stop_sequences, ...more } = fields
   const { output_schema: _, system_prompt, temperature, thinking, top_p, version: __, ...rest } = more
   const asked = camel({ temperature, max_tokens, top_p, stop_sequences, seed, thinking })
-  const generation: Generation = present({ ...asked, extra: provider_options })
   return present({
     ...camel(rest),
     instructions: system_prompt,
@@ -162,7 +160,7 @@ const toldOf = (fields: Fields): Told => {
     skills: rest.skills ?? undefined,
     protocols: rest.protocols ?? undefined,
     maxSteps: rest.max_steps ?? max_turns,
-    generation: Object.keys(generation).length === 0 ? undefined : generation,
+    generation: present<Generation>({ ...asked, extra: provider_options }),
     budget: budget === undefined ? undefined : budgetOf(budget),
     spawn: spawn === undefined ? undefined : { ...spawnDefaults, ...camel(spawn) }
   })

@@ -64,12 +64,35 @@ servers:
       [{ servers: { n: null } }, "http server 'n' missing 'url'"],
       [{ servers: { n: { transport: "pigeon", command: "x" } } }, "unknown MCP transport for server 'n': \"pigeon\""],
       [{ servers: { n: "npx x" } }, "MCP server 'n' must be a mapping"],
+      [{ servers: { "": { command: "x" } } }, "the name of an MCP server must have 1 to 128 characters"],
+      [{ servers: { ["n".repeat(129)]: {} } }, "the name of an MCP server must have 1 to 128 characters"],
+      [
+        { servers: { n: { command: "x", protocolVersion: "2025-01-01" } } },
+        "unknown MCP protocol version for server 'n': \"2025-01-01\"; known: 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, 2026-07-28"
+      ],
       [{ servers: { n: { command: "x 'y" } } }, "the 'command' of MCP server 'n' has a quote that is never closed"],
+      [{ servers: { n: { command: "'' x" } } }, "stdio server 'n' missing 'command'"],
+      [{ servers: { n: { command: ["x"] } } }, "'command' of MCP server 'n' must be text"],
+      [{ servers: { n: { command: "x ${NOT}" } } }, "'servers.n.command' asks for ${NOT}, but NOT is not set"],
+      [{ servers: { n: { command: "x", args: ["${NOT}"] } } }, "'servers.n.args' asks for ${NOT}, but NOT is not set"],
+      [{ servers: { n: { command: "${NOT}", args: [] } } }, "'servers.n.command' asks for ${NOT}, but NOT is not set"],
       [{ servers: { n: { command: "x", args: "y" } } }, "'args' of MCP server 'n' must be a list of texts"],
       [
         { servers: { n: { command: "x", timeout: 5 } } },
         "'timeout' of MCP server 'n' must be a duration with its unit, as in '30 seconds'"
-      ]
+      ],
+      ...["0 seconds", "-1 seconds", "Infinity"].map((timeout): readonly [unknown, string] => [
+        { servers: { n: { command: "x", timeout } } },
+        "'timeout' of MCP server 'n' must be a duration with its unit, as in '30 seconds'"
+      ]),
+      [
+        { servers: { n: { command: "x", trustAnnotations: "yes" } } },
+        "'trustAnnotations' of MCP server 'n' must be true or false"
+      ],
+      ...["80", 1.5, -1, 65_536].map((redirectPort): readonly [unknown, string] => [
+        { servers: { n: { url: "https://h/", oauth: { redirectPort } } } },
+        "'redirectPort' of MCP server 'n' must be a port"
+      ])
     ]
     it.effect.each(cases)("%j", ([value, message]) =>
       Effect.gen(function* () {
@@ -95,8 +118,42 @@ servers:
       const said: Array<unknown> = []
       const logger = Logger.make(({ message }) => said.push(message))
       const server = { url: "https://h/", token: "sk-SECRET", headers: {}, 'a"b': 1 }
-      yield* Effect.provide(McpConfig.fromValue({ servers: { n: server } }), Logger.layer([logger]))
-      assert.deepStrictEqual(said, [['MCP server "n": nothing is known of "token", "a\\"b"']])
+      const many = Object.fromEntries(["q".repeat(70), "b", "c", "d", "e", "f"].map((key) => [key, 1]))
+      const servers = { n: server, known: { command: "x" }, many: { command: "x", ...many } }
+      yield* Effect.provide(McpConfig.fromValue({ servers }), Logger.layer([logger]))
+      assert.deepStrictEqual(said, [
+        ['MCP server "n": nothing is known of "token", "a\\"b"'],
+        [`MCP server "many": nothing is known of "${"q".repeat(60)}…", "b", "c", "d", "e"`]
+      ])
+    })
+  )
+
+  it.effect("takes what a server says of itself, and says what nobody did", () =>
+    Effect.gen(function* () {
+      const odd = "n".repeat(128)
+      const { servers } = yield* McpConfig.fromValue({
+        servers: {
+          [odd]: { command: null, url: "https://h/sse", protocolVersion: "2025-06-18" },
+          given: { transport: "sse", url: "https://h/", command: "", oauth: { redirectPort: 65_535 } },
+          both: { command: "", url: "https://h/" }
+        }
+      })
+      const told = [...servers.values()].map((server) =>
+        server.transport === "stdio"
+          ? assert.fail(server.name)
+          : [
+              server.transport,
+              server.inferred,
+              server.protocolVersion,
+              server.trustAnnotations,
+              server.oauth.redirectPort
+            ]
+      )
+      assert.deepStrictEqual(told, [
+        ["sse", true, "2025-06-18", false, 0],
+        ["sse", false, "2025-11-25", false, 65_535],
+        ["streamable_http", true, "2025-11-25", false, 0]
+      ])
     })
   )
 
@@ -132,6 +189,19 @@ servers:
       Effect.gen(function* () {
         const server = yield* one({ command: "node ${SCRIPT} end" }, { SCRIPT: `a b"; id` })
         assert.deepStrictEqual(argv(server), ["node", `a b"; id`, "end"])
+      })
+    )
+
+    it.effect("redacts what holds a value, and nothing else (S-7)", () =>
+      Effect.gen(function* () {
+        const server = yield* one({ command: "x", args: ["plain", "${KEY}"] }, { KEY: "k" })
+        assert(server.transport === "stdio")
+        assert.deepStrictEqual(server.args.map(Redacted.isRedacted), [false, true])
+        assert.isUndefined(server.written)
+        assert.deepStrictEqual((yield* one({ command: "${KEY} y" }, { KEY: "k" })).written, {
+          command: "${KEY}",
+          cwd: undefined
+        })
       })
     )
 
