@@ -303,6 +303,48 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("takes a failed run up again when its provider was not to be reached, or where it is told to (R-13)", () =>
+    Effect.gen(function* () {
+      for (const [reason, told, ends] of [
+        ["overloaded", {}, "completed"],
+        ["authentication", {}, "failed"],
+        ["authentication", { retries: () => true }, "completed"],
+        ["overloaded", { retries: () => false }, "failed"]
+      ] as const) {
+        const { layer, store, submit } = yield* crowded
+        yield* submit(agent, "r")
+        const provider = MockProvider.make("paid", "paid").failOnStep(0, reason)
+        const work = RunWorker.run({ agents: [agent], resume: () => ({ provider }), ...told })
+        const worker = yield* Effect.forkChild(Effect.provide(work, layer))
+        yield* TestClock.adjust("500 millis")
+        assert.strictEqual(yield* statusOf(store, "r"), "failed")
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual(yield* statusOf(store, "r"), ends)
+        yield* Fiber.interrupt(worker)
+      }
+    })
+  )
+
+  it.effect("does nothing with a run that another holds by the time it asks for it, nor without a list of runs", () =>
+    Effect.gen(function* () {
+      const { store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      const late: RunStore.Shape = {
+        ...store,
+        acquire: (runId, lease, now) =>
+          Effect.andThen(
+            Effect.ignore(store.acquire(runId, { workerId: "else", expiresAt: 60_000 }, now)),
+            store.acquire(runId, lease, now)
+          )
+      }
+      const away = new RunStore.StoreError({ operation: "list", reason: "unavailable", detail: "away" })
+      for (const weak of [late, { ...store, list: () => Effect.fail(away) }]) {
+        assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(weak)), 0)
+      }
+      assert.deepStrictEqual(yield* opsOf(store, "r"), ["phase"])
+    })
+  )
+
   it.effect("works on as many runs at once as it is told", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
@@ -578,11 +620,11 @@ describe("RunWorker", () => {
   )
 
   it.effect.each([
-    [7, {}],
-    [3, { retry: Schedule.upTo(Schedule.spaced("1 minute"), { times: 1 }) }]
+    [7, 6, {}],
+    [3, 2, { retry: Schedule.upTo(Schedule.spaced("1 minute"), { times: 1 }) }]
   ] as const)(
     "takes up a run that crashes again and again by its schedule, and gives up at its end: %i",
-    ([all, told]) =>
+    ([all, early, told]) =>
       Effect.gen(function* () {
         const store = yield* RunStore.makeMemory
         yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
@@ -816,6 +858,26 @@ describe("RunWorker", () => {
         ]
       )
       for (const head of heads) assert.deepStrictEqual(yield* store.head(head.runId), Option.some(head))
+    })
+  )
+
+  it.effect("tells how a run ended though the store does not say how it stands, and takes no lease back", () =>
+    Effect.gen(function* () {
+      const { store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      const away = Effect.fail(new RunStore.StoreError({ operation: "read", reason: "corrupt", detail: "away" }))
+      const isOver = (head: RunStore.RunHead) => head.status.type === "completed"
+      const weak: RunStore.Shape = {
+        ...store,
+        head: (runId) =>
+          Effect.flatMap(store.head(runId), (head) => (Option.exists(head, isOver) ? away : Effect.succeed(head))),
+        release: () => away
+      }
+      const told: Array<unknown> = []
+      const onRun = ({ revision, runId }: RunStore.RunHead, exit: Exit.Exit<unknown, unknown>) =>
+        Effect.sync(() => told.push([runId, revision, exit._tag]))
+      assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent], onRun }), process(weak)), 1)
+      assert.deepStrictEqual(told, [["r", 1, "Success"]])
     })
   )
 

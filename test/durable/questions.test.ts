@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Fiber, Option, Schema } from "effect"
+import { Clock, Effect, Fiber, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Kernel, KernelError, Message, Policy, RunStore, RunWorker, Skill } from "kernai"
 import { MockProvider, Scenario } from "kernai/testing"
@@ -43,11 +43,17 @@ describe("Kernel.questions", () => {
         { toolCallId: "r:t1.0", toolName: "send", input: { to: "Oslo" }, reason: "send costs" },
         { toolCallId: "r:t1.1", toolName: "send", input: { to: "Rome" }, reason: "send costs" }
       ])
-      yield* Kernel.answer("r", [{ toolCallId: "r:t1.0", approved: true }])
+      yield* Kernel.answer("r", [{ toolCallId: "r:t1.0", approved: true }], { workerId: "ada" })
+      const records = yield* Stream.runCollect((yield* RunStore.RunStore).read("r"))
+      assert.match(records.at(-1)?.workerId ?? "", /^ada#./)
       assert.deepStrictEqual(yield* Kernel.questions("r"), open.slice(1))
       const approvals = [{ toolCallId: "r:t1.1", approved: false }]
       assert.strictEqual((yield* Kernel.resume(agent, "r", { provider, approvals })).text, "done")
       assert.deepStrictEqual(yield* Kernel.questions("r"), [])
+      // A run that has ended stays as it is.
+      const ended = yield* stored("r")
+      yield* Kernel.answer("r", [])
+      assert.deepStrictEqual(yield* stored("r"), ended)
       assert.strictEqual((yield* Effect.flip(Kernel.questions("none")))._tag, "RunNotFound")
     }).pipe(Effect.provide([kernel(send), careful]))
   )

@@ -61,6 +61,9 @@ export const groups: ReadonlyArray<Check> = [
       yield* put(one, [first, second])
       // Some of its places are taken, and some are free.
       assert.strictEqual(yield* tagOf(putAll(two, theirs)), "ConcurrentAppendError")
+      const [, another] = theirs
+      if (another === undefined) return assert.fail("a turn is longer")
+      assert.strictEqual(yield* tagOf(putAll(two, [first, another])), "ConcurrentAppendError")
       // What it follows is not there yet.
       assert.strictEqual(yield* tagOf(putAll(two, rest)), "ConcurrentAppendError")
       assert.strictEqual((yield* recordsOf(two, "groups/behind")).length, 3)

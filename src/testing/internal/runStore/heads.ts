@@ -193,8 +193,12 @@ export const heads: ReadonlyArray<Check> = [
           { startImmediately: true }
         )
       const early = yield* follow(one.tail("heads/tail"), 27, (record) => seen.push(record))
+      const far: Array<number> = []
+      const ahead = yield* follow(one.tail("heads/tail", 20), 7, (record) => far.push(record.revision))
+      const other = Journal.begin("heads/tail-not")
       const commits = [run.last(), ...Journal.turn(run)]
       yield* put(two, commits)
+      yield* put(one, [other.last(), ...Journal.turn(other)])
       const after = yield* follow(two.tail("heads/tail", 9), 18, (record) => late.push(record.revision))
       for (const commit of [...Journal.turn(run), ...Journal.finish(run)]) {
         commits.push(commit)
@@ -203,6 +207,7 @@ export const heads: ReadonlyArray<Check> = [
       }
       yield* Fiber.join(early)
       yield* Fiber.join(after)
+      yield* Fiber.join(ahead)
       assert.deepEqual(
         seen,
         commits.map(({ record }) => record)
@@ -211,6 +216,7 @@ export const heads: ReadonlyArray<Check> = [
         late,
         Array.from({ length: 18 }, (_, index) => index + 10)
       )
+      assert.deepEqual(far, late.slice(11))
     })
   },
   {
