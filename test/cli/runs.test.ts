@@ -283,7 +283,23 @@ describe("kernai runs", () => {
     [
       ["worker", "--store", "sqlite:runs.db", "--model", "ollama/x", "--agent", "w.yaml"],
       "--agent is the name of an agent, not its file"
-    ]
+    ],
+    [["runs", "list", "--limit", "0", "--store", "sqlite:runs.db"], "--limit is a number from 1"],
+    [
+      ["worker", "--script", "none.json", "--concurrency", "0", "--store", "sqlite:runs.db"],
+      "--concurrency is a number"
+    ],
+    [
+      ["worker", "--script", "none.json", "--lease", "0", "--store", "sqlite:runs.db"],
+      "--lease is a number of seconds"
+    ],
+    [["run", "Hello", "--script", "none.json", "--max-steps", "0"], "--max-steps is a number from 1"],
+    [["chat"], "whom to talk with? Give --model"],
+    [["chat", "--script", "none.json", "--max-steps", "0"], "--max-steps is a number from 1"],
+    [["chat", "--script", "none.json"], "none.json cannot be read"],
+    [["chat", "--script", "."], ". is "],
+    [["scenario", "matrix", ".", "--concurrency", "0"], "--concurrency is a number from 1"],
+    [["scenario", "matrix", ".", "--timeout", "0"], "--timeout is a number of seconds from 1"]
   ]
   it.live.each(mistakes)("runs nothing when called with %j, and says why in a line", ([args, reason]) =>
     Effect.gen(function* () {
@@ -294,6 +310,39 @@ describe("kernai runs", () => {
       assert.include(error, reason)
       assert.notInclude(error, "SECRET")
       assert.isFalse(existsSync("missing.db") || existsSync("runs.db"))
+    })
+  )
+
+  it.live("shows a fork, keeps an export that is there, and knows no run it does not have", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      writeFileSync(join(folder, "script.json"), JSON.stringify(["Done."]))
+      const store = ["--store", `file:${join(folder, "kept")}`]
+      const agent = ["--script", join(folder, "script.json"), "--no-skills"]
+      const { runId } = JSON.parse((yield* kernai(["run", "Hello", "--json", ...store, ...agent])).out)
+      const fork = idOf(yield* kernai(["runs", "fork", runId, "3", ...store]))
+      const shown = yield* kernai(["runs", "show", fork, ...store])
+      assert.include(shown.out, `fork of   ${runId}, revision 3\nagent     agent\nstatus    running, after `)
+      const file = join(folder, "out.jsonl")
+      const exported = yield* kernai(["runs", "export", runId, file, ...store])
+      assert.deepInclude(exported, { code: 0, out: "", progress: `7 records in ${file}\n` })
+      assert.lengthOf(readFileSync(file, "utf8").trimEnd().split("\n"), 7)
+      const none = yield* kernai(["runs", "list", "--status", "failed", ...store])
+      assert.deepInclude(none, { code: 0, out: "", progress: "there are no such runs\n" })
+      for (const [args, reason] of [
+        [["export", runId, file], "is there already"],
+        [["export", runId, join(folder, "none", "out.jsonl")], "cannot be written"],
+        [["approve", runId, "--input", "{"], "--input is no JSON"],
+        [["show", "none"], "there is no run none in this store"],
+        [["approve", "none"], "there is no run none in this store"],
+        [["replay", "none"], "there is no run none in this store"],
+        [["resume", "none", ...agent], "there is no run none in this store"],
+        [["export", "none"], "no run 'none'"]
+      ] as const) {
+        const { code, error, out } = yield* kernai(["runs", ...args, ...store])
+        assert.deepStrictEqual([code, out], [2, ""])
+        assert.include(error, reason)
+      }
     })
   )
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url"
 import { CommandFailed } from "../../src/cli/exit.ts"
 import { tail } from "../../src/cli/matrix.ts"
 import { type Options, runScenarios } from "../../src/cli/scenario.ts"
-import { call, memoryScreen } from "./support.ts"
+import { call, kernai, memoryScreen } from "./support.ts"
 
 const catalogue = fileURLToPath(new URL("../../examples/scenarios", import.meta.url))
 
@@ -78,6 +78,29 @@ describe("kernai scenario run", () => {
       assert.deepInclude(second.failure, { code: 2, reason: "0 ok, 0 failed, 1 skipped" })
       assert.include(second.screen.progress(), "SKIPPED")
     }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  const named: ReadonlyArray<readonly [provider: string, model: string, reason: string]> = [
+    ["nobody", "", "has no usual model: set MODEL too, or use one of anthropic, google, ollama, openai"],
+    ["openai", "", "openai/gpt-4o needs it"],
+    ["openai", "gpt", "openai/gpt needs it"],
+    ["nobody", "anthropic/claude", "anthropic/claude needs it"]
+  ]
+  it.live.each(named)(
+    "takes PROVIDER %j and MODEL %j for the model it is to run (BP-181)",
+    ([PROVIDER, MODEL, reason]) =>
+      Effect.gen(function* () {
+        Object.assign(process.env, { PROVIDER, MODEL })
+        const { code, error } = yield* Effect.ensuring(
+          kernai(["scenario", "run", `${catalogue}/01-triage.ts`, "--no-logs"]),
+          Effect.sync(() => {
+            delete process.env["PROVIDER"]
+            delete process.env["MODEL"]
+          })
+        )
+        assert.strictEqual(code, 2)
+        assert.include(error, reason)
+      })
   )
 
   it.live("runs a file that imports modules by their own paths, wherever it stands; what is internal has none", () =>

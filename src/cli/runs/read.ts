@@ -171,7 +171,6 @@ export const exported = Effect.fnUntraced(function* (options: {
     Effect.mapError(failed),
     Effect.provide(store)
   )
-  if (lines.length === 0) return yield* unknown(options.runId)
   const text = lines.map((line) => `${Text.escaped(line)}\n`).join("")
   if (options.file === undefined) return screen.out(text)
   const fs = yield* FileSystem.FileSystem
