@@ -108,6 +108,8 @@ export interface McpConnection {
   readonly resources: Effect.Effect<ReadonlyArray<McpSchema.Resource>, McpError>
   readonly resourceTemplates: Effect.Effect<ReadonlyArray<McpSchema.ResourceTemplate>, McpError>
   readonly prompts: Effect.Effect<ReadonlyArray<McpSchema.Prompt>, McpError>
+  /** Keeps no list any longer: the server is asked for the next one. Not every server says that its lists changed. */
+  readonly forget: Effect.Effect<void>
   /** Calls a tool by the name it has on the server. */
   readonly callTool: (
     name: string,
@@ -148,7 +150,9 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
     Effect.sync(() => Option.isSome(token) && teller.learn(Redacted.value(token.value)))
   )
 
+  let current: Lifeline.Lists | undefined
   const open = (lists: Lifeline.Lists) => {
+    current = lists
     const header = server.transport === "stdio" ? undefined : Http.badHeader(server)
     if (header !== undefined) return Effect.fail(badHeader(server, header))
     return Session.open(server, {
@@ -200,6 +204,9 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
       lists.resourceTemplates.orRead(session.listResourceTemplates)
     ),
     prompts: use("prompts/list", always, ({ lists, session }) => lists.prompts.orRead(session.client.listPrompts())),
+    forget: Effect.sync(() => {
+      if (current !== undefined) for (const list of Object.values(current)) list.forget()
+    }),
     callTool: Effect.fnUntraced(function* (name, input, options) {
       const repeatable = options?.repeatable ?? (yield* isRepeatable(name))
       let isSent = false

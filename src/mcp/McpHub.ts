@@ -279,7 +279,8 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpCon
     status: SubscriptionRef.get(status),
     changes: SubscriptionRef.changes(status),
     catalog,
-    refresh: (server) => Effect.flatMap(find(server), refresh),
+    refresh: (server) =>
+      Effect.flatMap(find(server), (station) => Effect.andThen(station.connection.forget, refresh(station))),
     readPage: (server, uri) => Effect.flatMap(find(server), (station) => Call.readPage(station, uri)),
     approve: ({ hash, server, tool }) =>
       Effect.tap(stations.get(server)?.approve(tool, hash) ?? Effect.succeed(false), (approved) =>

@@ -584,6 +584,26 @@ describe("McpHub", () => {
       })
     )
 
+    it.live("asks a server that says nothing of its changes for what it has now, where it is told to", () =>
+      Effect.gen(function* () {
+        const server = yield* Hub.scripted({ tools: [Hub.tool("a")] }, true)
+        yield* Effect.gen(function* () {
+          const hub = yield* McpHub.McpHub
+          server.change({ tools: [Hub.tool("a"), Hub.tool("b")] })
+          yield* hub.refresh("s")
+          assert.deepStrictEqual(yield* Hub.skillNames, ["mcp_s__a", "mcp_s__b"])
+          const nowhere = "there is no MCP server 'nowhere' in the config"
+          assert.strictEqual(yield* sentence(hub.refresh("nowhere")), nowhere)
+          assert.strictEqual(yield* sentence(hub.signOut("nowhere")), nowhere)
+          const local = "MCP server 's' is a local process: there is no sign-in"
+          assert.strictEqual(yield* sentence(hub.signOut("s")), local)
+          assert.strictEqual(yield* sentence(hub.signIn("s", () => Effect.void)), local)
+          const tool = { server: "nowhere", tool: "a", reason: "changed", description: "", hash: "" } as const
+          assert.isFalse(yield* hub.approve(tool))
+        }).pipe(Effect.provide(Hub.hub({ s: server.settings })))
+      })
+    )
+
     it.live("gives skills alone, or the block alone, where it is told to", () =>
       Effect.gen(function* () {
         const { settings } = yield* Hub.scripted({ tools: [Hub.tool("a")] })
@@ -601,11 +621,16 @@ describe("McpHub", () => {
 
     it.live("reads its config from a file, and says which one cannot be read", () =>
       Effect.gen(function* () {
-        const layer = McpHub.layerConfig("/no/such/mcp.yml").pipe(
-          Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), Support.platform])
-        )
-        const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
-        assert.strictEqual(error.message, "'/no/such/mcp.yml' cannot be read (NotFound)")
+        for (const [file, reason] of [
+          ["/no/such/mcp.yml", "cannot be read (NotFound)"],
+          ["/", "is not a plain file"]
+        ] as const) {
+          const layer = McpHub.layerConfig(file).pipe(
+            Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), Support.platform])
+          )
+          const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
+          assert.strictEqual(error.message, `'${file}' ${reason}`)
+        }
       })
     )
   })

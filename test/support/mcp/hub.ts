@@ -30,12 +30,14 @@ export const tool = (name: string, more: { readonly [key: string]: unknown } = {
 /** A text as a tool answers it. */
 export const said = (text: string) => ({ content: [{ type: "text", text }] })
 
-/** A server of a script, which can be changed while it runs. */
-export const scripted = (script: Script) =>
+/** A server of a script, which can be changed while it runs. One that is silent does not say so. */
+export const scripted = (script: Script, isSilent = false) =>
   Effect.map(folder, (folder) => {
     const file = path.join(folder, "script.json")
     const change = (script: Script) => {
       fs.writeFileSync(`${file}.new`, JSON.stringify(script))
+      // It looks at the time of the file.
+      if (isSilent) fs.utimesSync(`${file}.new`, 1, 1)
       fs.renameSync(`${file}.new`, file)
     }
     change(script)
