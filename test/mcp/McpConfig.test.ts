@@ -73,6 +73,8 @@ servers:
       [{ servers: { n: { command: "x 'y" } } }, "the 'command' of MCP server 'n' has a quote that is never closed"],
       [{ servers: { n: { command: "'' x" } } }, "stdio server 'n' missing 'command'"],
       [{ servers: { n: { command: ["x"] } } }, "'command' of MCP server 'n' must be text"],
+      [{ servers: { n: { command: "x", args: ["\0"] } } }, "the 'command' of MCP server 'n' holds a NUL character"],
+      [{ servers: { n: { command: "x", env: "A=1" } } }, "'env' of MCP server 'n' must be a mapping"],
       [{ servers: { n: { command: "x ${NOT}" } } }, "'servers.n.command' asks for ${NOT}, but NOT is not set"],
       [{ servers: { n: { command: "x", args: ["${NOT}"] } } }, "'servers.n.args' asks for ${NOT}, but NOT is not set"],
       [{ servers: { n: { command: "${NOT}", args: [] } } }, "'servers.n.command' asks for ${NOT}, but NOT is not set"],

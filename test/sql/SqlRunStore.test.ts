@@ -228,6 +228,32 @@ describe("SqlRunStore, in its tables", () => {
     })
   )
 
+  it.effect("says of everything it does that it failed, when its tables are gone (F2)", () =>
+    Effect.gen(function* () {
+      const { db, run, store } = yield* stored
+      const { record, state } = next(run)
+      const begun = Journal.begin("new").last()
+      for (const table of ["journal", "parts", "words", "runs"]) db.exec(`DROP TABLE kernai_${table}`)
+      for (const [operation, effect] of [
+        ["create", store.create(begun.record, begun.state)],
+        ["commit", store.commit(record, state)],
+        ["load", store.load("run")],
+        ["read", store.head("run")],
+        ["read", Stream.runDrain(store.read("run"))],
+        ["list", store.list()],
+        ["acquire", store.acquire("run", { workerId: "w", expiresAt: 1 }, 0)],
+        ["release", store.release("run", "w")],
+        ["remove", store.remove(["run"])]
+      ] as const) {
+        const said = Effect.map(
+          Effect.flip(Effect.asVoid<unknown, { readonly _tag: string }, never>(effect)),
+          (error) => [error._tag, "operation" in error && error.operation]
+        )
+        assert.deepStrictEqual(yield* said, ["StoreError", operation])
+      }
+    })
+  )
+
   it.effect("takes part in a transaction of its host, and tells followers when that is committed", () =>
     Effect.gen(function* () {
       const client = SqliteClient.layer({ filename: `${yield* folder}/runs.db` })

@@ -77,6 +77,7 @@ export const heads: ReadonlyArray<Check> = [
       yield* one.acquire("heads/list/root", { workerId: "w", expiresAt: 500 }, 0)
       assert.deepEqual(yield* ids({ agent, unleasedAt: 499 }), ["asked", "done"])
       assert.deepEqual(yield* ids({ agent, unleasedAt: 500 }), ["asked", "done", "root"])
+      assert.deepEqual(yield* ids({ agent }), ["asked", "done", "root"])
       const [first] = yield* two.list({ agent, limit: 1 })
       assert.deepEqual(first, RunStore.headOf(asked.last().state))
     })
