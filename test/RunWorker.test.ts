@@ -645,6 +645,8 @@ describe("RunWorker", () => {
         assert.strictEqual(yield* lives, 1)
         yield* TestClock.adjust("1 second")
         assert.strictEqual(yield* lives, 2)
+        yield* TestClock.adjust("30 seconds")
+        assert.strictEqual(yield* lives, early)
         yield* TestClock.adjust("10 minutes")
         assert.strictEqual(yield* lives, all)
         yield* Fiber.interrupt(worker)

@@ -3,8 +3,8 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { Effect, Exit, Fiber, Layer, Redacted, Schema, Scope } from "effect"
-import { Agent, Kernel, Policy, Redaction, Skill, SkillRegistry } from "kernai"
+import { Effect, Exit, Fiber, Layer, Redacted, Schema, Scope, Stdio, Stream } from "effect"
+import { Agent, Kernel, Limits, Policy, Redaction, Skill, SkillRegistry } from "kernai"
 import { McpServe } from "kernai/mcp"
 import { MockProvider } from "kernai/testing"
 import { spawn } from "node:child_process"
@@ -321,6 +321,23 @@ describe("McpServe", () => {
         )
       )
       assert.strictEqual(refused, "refused")
+    }).pipe(Effect.provide(registry))
+  )
+
+  it.live("ends with an input that breaks, or whose line is longer than a message may be (S-13)", () =>
+    Effect.gen(function* () {
+      const line = Stream.fromIterable(
+        ["{", "a".repeat(50), "b".repeat(50)].map((text) => new TextEncoder().encode(text))
+      )
+      for (const stdin of [Stream.concat(line, Stream.never), Stream.die("the pipe is broken")]) {
+        yield* McpServe.stdio().pipe(
+          Effect.provide([
+            Stdio.layerTest({ stdin }),
+            Layer.succeed(Limits.Limits, { ...Limits.defaults, frameBytes: 100 })
+          ]),
+          Effect.timeout("2 seconds")
+        )
+      }
     }).pipe(Effect.provide(registry))
   )
 
