@@ -179,6 +179,23 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
+    it.effect("takes a server's word for what may be repeated where it is trusted, and only there (AC-15)", () =>
+      Effect.gen(function* () {
+        for (const [trustAnnotations, reads] of [
+          [false, 1],
+          [true, 2]
+        ] as const) {
+          const notebook = new Http.Notebook()
+          const server = yield* Http.serve(Http.mcp(notebook))
+          const connection = yield* Support.connect({ url: server.url(), trustAnnotations })
+          const ended = yield* Effect.exit(connection.callTool("read", {}))
+          assert.deepStrictEqual([ended._tag, notebook.reads], [trustAnnotations ? "Success" : "Failure", reads])
+          assert.strictEqual((yield* Effect.flip(connection.callTool("cut", {}))).reason, "outcome_unknown")
+          assert.strictEqual(notebook.written, 1)
+        }
+      })
+    )
+
     it.effect("takes no answer that belongs to another request, and none that is too large", () =>
       Effect.gen(function* () {
         const server = yield* Http.serve(Http.mcp(new Http.Notebook()))

@@ -71,7 +71,10 @@ export const mcp = (notebook: Notebook) => (request: Loopback.Seen, response: ht
   if (!known) return unknown()
   if (id === undefined) return void response.writeHead(202).end()
   if (method === "tools/list") {
-    return answer({ tools: notebook.tools.map((name) => ({ name, inputSchema: { type: "object" } })) })
+    const annotations = (name: string) => ({ readOnlyHint: name === "read" })
+    return answer({
+      tools: notebook.tools.map((name) => ({ name, inputSchema: { type: "object" }, annotations: annotations(name) }))
+    })
   }
   switch (params.name) {
     case "write":
