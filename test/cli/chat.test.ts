@@ -200,6 +200,27 @@ describe("kernai chat", () => {
     })
   )
 
+  it.live("makes a call that was cut off again where the person says so, and waits where nobody is (DR-17)", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const script = [`<block type="command" name="deliver">{"to": "Oslo"}</block>`, final("Gone.")]
+      let times = 0
+      const interrupted = Effect.suspend(() => {
+        times++
+        const isOnItsWay = () => traceOf(folder).split("\n").length > times
+        return Effect.eventually(
+          Effect.delay(
+            Effect.suspend(() => (isOnItsWay() ? Effect.void : Effect.fail("not yet"))),
+            "5 millis"
+          )
+        )
+      })
+      const chat = yield* talk(folder, script, ["go", "/retry", "run it", "/retry"], { yes: true, interrupted })
+      assert.strictEqual(traceOf(folder), "on the way to Oslo\non the way to Oslo\n")
+      assert.strictEqual(chat.failure?.code, 3)
+    })
+  )
+
   it.live("writes on after an answer that was stopped", () =>
     Effect.gen(function* () {
       const folder = yield* place
@@ -247,6 +268,9 @@ describe("kernai chat", () => {
       const typed = [
         "/help",
         "/skills",
+        "/session",
+        "/retry",
+        "/history",
         "hi",
         "/new",
         "//hi",
@@ -263,6 +287,7 @@ describe("kernai chat", () => {
       const chat = yield* talk(folder, ["Hello."], typed)
       assert.include(chat.progress, "/retry")
       assert.include(chat.progress, "send (write, asks before it runs)  Sends a letter\n")
+      assert.include(chat.progress, "\ndefault\nthere is nothing to go on with\nnothing was said yet\n")
       assert.include(chat.progress, "session default.2;")
       assert.include(chat.progress, "session plans;")
       assert.include(chat.progress, "* plans\n")
@@ -270,7 +295,8 @@ describe("kernai chat", () => {
       assert.include(chat.progress, "there is no /nothing")
       assert.strictEqual(chat.out, "Hello.\nHello.\nHello.\nyou  hi\nHello.\n")
       assert.deepStrictEqual(chat.left, ["never"])
-      const second = yield* talk(folder, ["Hello."], ["/history"], { session: "default.2" })
+      const second = yield* talk(folder, ["Hello."], ["/skills", "/history"], { session: "default.2", skills: "none" })
+      assert.include(second.progress, "there are no skills\n")
       assert.strictEqual(second.out, "you  /hi\nHello.\n")
     })
   )

@@ -21,6 +21,7 @@ setInterval(() => {
 }, 10).unref()
 
 const list = (key) => (id) => send({ id, result: { [key]: read()[key] ?? [] } })
+const unknown = (id, method) => send({ id, error: { code: -32601, message: `Method not found: ${method}` } })
 const result = (name) => (id, params) => {
   appendFileSync(`${file}.calls`, `${JSON.stringify(params)}\n`)
   const found = read().results?.[params[name]]
@@ -46,7 +47,9 @@ const methods = {
   ping: (id) => send({ id, result: {} }),
   "tools/list": list("tools"),
   "resources/list": list("resources"),
-  "resources/templates/list": list("resourceTemplates"),
+  // Many a server with resources knows no such list.
+  "resources/templates/list": (id) =>
+    (read().resourceTemplates === undefined ? unknown : list("resourceTemplates"))(id, "resources/templates/list"),
   "prompts/list": list("prompts"),
   "tools/call": result("name"),
   "resources/read": result("uri"),
@@ -56,6 +59,6 @@ const methods = {
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method, params } = JSON.parse(line)
   if (id === undefined) return
-  if (methods[method] === undefined) send({ id, error: { code: -32601, message: `Method not found: ${method}` } })
+  if (methods[method] === undefined) unknown(id, method)
   else methods[method](id, params ?? {})
 })
