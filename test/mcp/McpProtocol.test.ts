@@ -87,7 +87,63 @@ describe("McpProtocol", () => {
     })
   )
 
+  it("knows a call of a tool in a request, and nothing else for one", () => {
+    const of = (request: unknown) => McpProtocol.toolCallOf(JSON.stringify(request))
+    assert.deepStrictEqual(of({ method: "tools/call", params: { name: "a", server: "s", arguments: { x: 1 } } }), {
+      name: "a",
+      server: "s",
+      input: { x: 1 }
+    })
+    assert.deepStrictEqual(of({ method: "tools/call", params: { name: "a" } }), {
+      name: "a",
+      server: undefined,
+      input: {}
+    })
+    for (const other of [{ method: "tools/call" }, { method: "tools/describe", params: { name: "a" } }, []]) {
+      assert.isUndefined(of(other))
+    }
+    assert.isUndefined(McpProtocol.toolCallOf("{"))
+  })
+
+  it.effect("names the server that was asked for an unknown tool", () =>
+    Effect.gen(function* () {
+      const describe = (server?: string) =>
+        Effect.flip(ask({ method: "tools/describe", params: { name: "none", server } }))
+      assert.deepInclude(yield* describe("gh"), { server: "gh", message: "tool not found: none (server=gh)" })
+      assert.deepInclude(yield* describe(), { server: "", message: "tool not found: none" })
+    })
+  )
+
   describe("renders (BP-177, W-15)", () => {
+    it("as one text: data only where there is nothing else, a failure by its message", () => {
+      const textOf = (value: unknown) => McpProtocol.textOf(McpProtocol.render(value))
+      const text = { type: "text", text: "one" }
+      assert.strictEqual(textOf({ content: [text], structuredContent: { x: 1, y: 2 } }), "one")
+      assert.strictEqual(textOf({ content: [], structuredContent: { x: 1, y: 2 } }), '{"x":1,"y":2}')
+      assert.strictEqual(textOf({ content: [text], structuredContent: [1] }), "one\n[1]")
+      assert.strictEqual(textOf({ content: [text], isError: true }), "one")
+    })
+
+    it("what is no resource and no prompt as any other answer", () => {
+      const rendered = [
+        McpProtocol.renderResource({ text: "t" }),
+        McpProtocol.renderResource({ contents: [7, { uri: "x://a", blob: "%" }] }),
+        McpProtocol.renderPrompt({ messages: "none" }),
+        McpProtocol.renderPrompt({ messages: [{ content: { type: "text", text: "Hi" } }, "there"] }),
+        McpProtocol.render([
+          { type: "resource_link", uri: "x://l" },
+          { type: "resource", resource: 1 }
+        ])
+      ]
+      assert.deepStrictEqual(rendered.map(McpProtocol.textOf), [
+        '{"text":"t"}',
+        "7\n[non-text content omitted: type=resource]",
+        '{"messages":"none"}',
+        "Hi\nthere",
+        "resource (x://l)\n[non-text content omitted: type=resource]"
+      ])
+    })
+
     it("pictures, sounds and files as media", () => {
       const bytes = new Uint8Array([1, 2, 3])
       const { content, isError } = McpProtocol.render({
