@@ -11,7 +11,7 @@ import * as Session from "../../src/cli/chat/session.ts"
 import { CommandFailed } from "../../src/cli/exit.ts"
 import { command, final } from "../support/blocks.ts"
 import { folder } from "../support/folder.ts"
-import { memoryScreen, start } from "./support.ts"
+import { kernai, memoryScreen, start } from "./support.ts"
 
 /** A folder with a script, and skills that leave a trace when they run. */
 const place = Effect.map(folder, (folder) => {
@@ -193,6 +193,17 @@ describe("kernai chat", () => {
       const interrupted = delivering(folder)
       const first = yield* talk(folder, script, ["go"], { yes: true, interrupted })
       assert.include(first.progress, "stopped; /retry")
+      const of = (verb: string, ...more: ReadonlyArray<string>) =>
+        kernai(["runs", verb, "default-1", "--store", `sqlite:${join(folder, "kept", "chat.db")}`, ...more])
+      const shown = yield* of("show")
+      assert.include(shown.out, `! default-1:t1.0: deliver was begun, and its end is not known\n{\n  "to": "Oslo"\n}\n`)
+      const agent = ["--script", join(folder, "script.json"), "--skills-from", join(folder, "skills")]
+      const refused = yield* of("resume", "--in-flight", "fail", ...agent)
+      assert.deepInclude(refused, {
+        code: 1,
+        error: "kernai: the run failed: calls in flight with an unknown outcome: default-1:t1.0\n"
+      })
+      assert.include((yield* of("show")).out, "status    failed: calls in flight")
       const second = yield* talk(folder, script, ["leave"], { yes: true })
       assert.include(second.progress, "? deliver was cut off; whether it ran is not known")
       assert.strictEqual(second.out, "It may be there.\n")
