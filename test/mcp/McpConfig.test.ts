@@ -79,6 +79,7 @@ servers:
       [{ servers: { n: { command: "x", args: ["${NOT}"] } } }, "'servers.n.args' asks for ${NOT}, but NOT is not set"],
       [{ servers: { n: { command: "${NOT}", args: [] } } }, "'servers.n.command' asks for ${NOT}, but NOT is not set"],
       [{ servers: { n: { command: "x", args: "y" } } }, "'args' of MCP server 'n' must be a list of texts"],
+      [{ servers: { n: { command: "x", args: ["y", ["z"]] } } }, "'args' of MCP server 'n' must be a list of texts"],
       [
         { servers: { n: { command: "x", timeout: 5 } } },
         "'timeout' of MCP server 'n' must be a duration with its unit, as in '30 seconds'"
@@ -104,14 +105,20 @@ servers:
       })
     )
 
-    it.effect.each(["file:///etc/passwd", "gopher://x", "http://u:p@host/", "host/mcp", "javascript:alert(1)"])(
-      "refuses the address %s",
-      (url) =>
-        Effect.gen(function* () {
-          const error = yield* fail({ servers: { n: { transport: "http", url } } })
-          assert.include(error.message, "must be an http or https address")
-          assert.notInclude(error.message, "u:p")
-        })
+    it.effect.each([
+      "file:///etc/passwd",
+      "gopher://x",
+      "http://u:p@host/",
+      "http://u@host/",
+      "http://:p@host/",
+      "host/mcp",
+      "javascript:alert(1)"
+    ])("refuses the address %s", (url) =>
+      Effect.gen(function* () {
+        const error = yield* fail({ servers: { n: { transport: "http", url } } })
+        assert.include(error.message, "must be an http or https address")
+        assert.notInclude(error.message, "u:p")
+      })
     )
   })
 
@@ -200,10 +207,15 @@ servers:
         assert(server.transport === "stdio")
         assert.deepStrictEqual(server.args.map(Redacted.isRedacted), [false, true])
         assert.isUndefined(server.written)
-        assert.deepStrictEqual((yield* one({ command: "${KEY} y" }, { KEY: "k" })).written, {
-          command: "${KEY}",
-          cwd: undefined
-        })
+        const written = (settings: unknown) => Effect.map(one(settings, { KEY: "k" }), (server) => server.written)
+        assert.deepStrictEqual(yield* written({ command: "${KEY} y" }), { command: "${KEY}", cwd: undefined })
+        assert.deepStrictEqual(yield* written({ command: "x", cwd: "/${KEY}" }), { command: "x", cwd: "/${KEY}" })
+        assert.isUndefined(yield* written({ url: "https://h/", headers: { A: "${KEY}" } }))
+        const web = yield* one({ url: "https://h/${KEY}", oauth: { clientSecret: "s-${KEY}" } }, { KEY: "k" })
+        assert(web.transport !== "stdio" && web.oauth.clientSecret !== undefined)
+        assert.deepStrictEqual(web.written, { url: "https://h/${KEY}" })
+        assert.deepStrictEqual(web.variables?.map(Redacted.value), ["k"])
+        assert.strictEqual(Redacted.value(web.oauth.clientSecret), "s-k")
       })
     )
 
