@@ -214,12 +214,17 @@ describe("RunWorker", () => {
       }
       assert.isAtMost(Math.max(...pages), 100)
       // Of several it takes the oldest.
-      for (const runId of ["one", "two"]) {
-        yield* submit(agent, runId)
-        yield* TestClock.adjust("1 milli")
+      order.length = 0
+      const pairs = ["a", "b", "c", "d"].map((pair) => [`${pair}-1`, `${pair}-2`])
+      for (const pair of pairs) {
+        for (const runId of pair) {
+          yield* submit(agent, runId)
+          yield* TestClock.adjust("1 milli")
+        }
+        yield* TestClock.adjust("3 seconds")
       }
-      yield* TestClock.adjust("4 seconds")
-      assert.deepStrictEqual(order.slice(-2), ["one", "two"])
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(order, pairs.flat())
       yield* Fiber.interrupt(worker)
     })
   )
