@@ -208,14 +208,12 @@ export const write = (
     return Result.fail(new AgentConfigInvalid({ path: "instructions", reason }))
   }
   return Result.flatMap(schemaOf(agent), (outputSchema) => {
-    const { extra, ...generation } = agent.generation
+    const { extra, maxTokens, seed, stopSequences, temperature, thinking, topP } = agent.generation
     const { name, ...told } = Object.fromEntries(
       settings.flatMap((key) => (agent[key] === defaults[key] ? [] : [[key, agent[key]]]))
     )
     const config = {
       version: 1,
-      // First, so that what else it holds displaces nothing.
-      ...snake(generation),
       name,
       description,
       system_prompt: instructions,
@@ -224,6 +222,7 @@ export const write = (
       protocols,
       ...snake(told),
       markups: agent.markups.length === 0 ? undefined : agent.markups,
+      ...snake({ temperature, maxTokens, topP, stopSequences, seed, thinking }),
       provider_options: extra,
       budget: Object.keys(budget).length === 0 ? undefined : writeBudget(budget),
       spawn: spawn === undefined ? undefined : snake(spawn),
