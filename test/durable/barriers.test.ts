@@ -120,6 +120,35 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("is told of in order: what happened before what is said of it, each turn at its step (AC-20)", () =>
+    Effect.gen(function* () {
+      const { events } = yield* play(true)
+      const isWhole = ({ type }: RunEvent.RunEvent) => !type.startsWith("block_")
+      const asked = ["turn_started", "turn_prepared", "model_started", "messages_sent", "model_completed"]
+      const called = ["skill_execute", "skill_result", "tool_call_completed"]
+      const first = [
+        ...["run_started", ...asked, "llm_response", "blocks_parsed"],
+        ...["tool_calls_started", "tool_call_started", "tool_call_started", ...called, ...called],
+        ...["tool_calls_completed", "turn_completed"]
+      ]
+      const second = [...asked, "llm_response", "blocks_parsed", "turn_completed", "final", "result", "run_completed"]
+      assert.deepStrictEqual(
+        events.filter(isWhole).map(({ step, type }) => `${step} ${type}`),
+        [...first.map((type) => `0 ${type}`), ...second.map((type) => `1 ${type}`)]
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("has what a hook that gates a phase put into the context, in the record of that phase (DR-8)", () =>
+    Effect.gen(function* () {
+      const { journal } = yield* play(true, { onTurnPrepared: () => Effect.succeed({ context: { seen: true } }) })
+      assert.deepStrictEqual(RunState.fold(journal)?.context, { seen: true })
+      assert.deepStrictEqual(journal.find((record) => nameOf(record) === "turn_prepared")?.delta, {
+        context: { seen: true }
+      })
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("has everything before the model is asked and before a call is launched (R-1, R-2)", () =>
     Effect.gen(function* () {
       const { moments } = yield* play(true)
@@ -269,6 +298,42 @@ describe("a store that takes several revisions at once", () => {
       assert.deepStrictEqual(error, broken)
       assert.strictEqual(asked, 0)
     })
+  )
+})
+
+describe("a store that takes records, does not say so, and is asked again", () => {
+  it.effect("stops the run whose worker was taken for dead meanwhile, and tells nothing of them (R-5, R-6)", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, true)
+      const lost = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "no answer" })
+      let isLost = false
+      const late: RunStore.Shape = {
+        ...store,
+        commitAll: (records, states) =>
+          Effect.suspend(() => {
+            const written = store.commitAll?.(records, states) ?? Effect.die("no transactions")
+            const [last, state] = [records.at(-1), states.at(-1)]
+            if (isLost || last === undefined || state === undefined) return written
+            isLost = true
+            const revision = last.revision + 1
+            const taken = { ...last, revision, op: "resume" as const, events: [], delta: {}, workerId: "other" }
+            const other = store.commit(taken, RunState.advance(state, taken))
+            return Effect.andThen(Effect.andThen(written, other), Effect.fail(lost))
+          })
+      }
+      const told: Array<string> = []
+      const fiber = yield* Kernel.stream(agent, "go", { runId: "run", provider: watchedProvider(world, late) }).pipe(
+        Stream.runForEach((event) => Effect.sync(() => told.push(event.type))),
+        Effect.flip,
+        Effect.provide(kernelOn(world, late)),
+        Effect.forkChild({ startImmediately: true })
+      )
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(fiber))._tag, "ConcurrentAppendError")
+      assert.deepStrictEqual(told, ["run_started"])
+      assert.deepStrictEqual(world.moments, [])
+    }).pipe(Effect.scoped)
   )
 })
 
