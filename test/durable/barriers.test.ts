@@ -126,11 +126,9 @@ describe("a store that takes several revisions at once", () => {
       const isWhole = ({ type }: RunEvent.RunEvent) => !type.startsWith("block_")
       const asked = ["turn_started", "turn_prepared", "model_started", "messages_sent", "model_completed"]
       const called = ["skill_execute", "skill_result", "tool_call_completed"]
-      const first = [
-        ...["run_started", ...asked, "llm_response", "blocks_parsed"],
-        ...["tool_calls_started", "tool_call_started", "tool_call_started", ...called, ...called],
-        ...["tool_calls_completed", "turn_completed"]
-      ]
+      const first = ["run_started", ...asked, "llm_response", "blocks_parsed", "tool_calls_started"]
+        .concat("tool_call_started", "tool_call_started", called, called)
+        .concat("tool_calls_completed", "turn_completed")
       const second = [...asked, "llm_response", "blocks_parsed", "turn_completed", "final", "result", "run_completed"]
       assert.deepStrictEqual(
         events.filter(isWhole).map(({ step, type }) => `${step} ${type}`),
