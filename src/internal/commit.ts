@@ -57,13 +57,15 @@ export type Live =
 export const tell = (run: Run, event: Live): void => {
   if (run.tell === undefined) return
   const { depth, rootRunId, runId, taskId } = run.state
-  const last = run.outbox.records.at(-1)
-  const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at: last?.createdAt ?? now(run) }
+  const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at: timeOf(run) }
   const told: RunEvent = Object.assign(scope, event)
   // It comes after what happened before it.
-  if (last !== undefined) run.outbox.events.push(told)
+  if (run.outbox.records.length > 0) run.outbox.events.push(told)
   else run.tell(told)
 }
+
+/** What waits for the same barrier has one time. */
+const timeOf = (run: Run): number => run.outbox.records.at(-1)?.createdAt ?? now(run)
 
 const nothing: Delta = {}
 
@@ -197,7 +199,7 @@ const announce = (run: Run, { events }: RunRecord, told: Array<RunEvent>): Reado
 }
 
 const recordOf = (run: Run, op: RunRecord["op"], events: ReadonlyArray<Draft>, delta: Delta): RunRecord => {
-  const at = run.outbox.records.at(-1)?.createdAt ?? now(run)
+  const at = timeOf(run)
   const { runId } = run.state
   const revision = run.state.revision + 1
   const first = events[0]

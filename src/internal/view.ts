@@ -42,8 +42,9 @@ const refusalBy = (run: Run, skill: AnySkill, listed: ReturnType<typeof Agents.s
   return isShown(run, skill) ? undefined : "is not available"
 }
 
-/** Whether the policy of the run shows a skill or a protocol. */
-const isShown = (run: Run, { name }: { readonly name: string }): boolean => shows(run.policy, name, policyScope(run))
+/** Whether the policy of the run shows a skill or a protocol; most runs have none to be told of them. */
+const isShown = (run: Run, { name }: { readonly name: string }): boolean =>
+  run.policy === undefined || shows(run.policy, name, policyScope(run))
 
 /** Why a protocol may not call a skill for the agent, if it may not (S-15); see `Protocol.ProtocolScope`. */
 export const refusalThrough = (run: Run, protocol: string, name: string): string | undefined => {
