@@ -25,7 +25,7 @@ import * as Schedule from "effect/Schedule"
 import type { Agent } from "./Agent.ts"
 import { isOverdue } from "./internal/deadline.ts"
 import { inTime } from "./internal/inTime.ts"
-import { offer } from "./internal/offer.ts"
+import { ifHeld, offer } from "./internal/offer.ts"
 import { isPassing, patience, tasksOf } from "./internal/patience.ts"
 import { randomId } from "./internal/randomId.ts"
 import { redact } from "./internal/redact.ts"
@@ -283,12 +283,9 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
 
   /** Gives a lease back, if it is held. A run that another worker can go on with is offered to it. */
   const giveBack = (runId: string): Effect.Effect<void, KernelError> =>
-    Effect.flatMap(store.head(runId), (found) => {
-      const head = Option.getOrUndefined(found)
-      if (head?.lease?.workerId !== workerId) return Effect.void
-      const { type } = head.status
-      return type === "paused" || type === "completed" ? store.release(runId, workerId) : offer(store, runId, workerId)
-    })
+    ifHeld(store, runId, workerId, ({ status: { type } }) =>
+      type === "paused" || type === "completed" ? store.release(runId, workerId) : offer(store, runId, workerId)
+    )
 
   /** The head of a run as it is now; as it was, when the store does not tell. */
   const stands = (head: RunHead): Effect.Effect<RunHead> =>

@@ -30,6 +30,18 @@ export const offer = /*#__PURE__*/ Effect.fnUntraced(function* (
   yield* store.acquire(runId, { workerId, expiresAt: now }, now)
 })
 
+/** Does something about a run that this worker holds; with another it does nothing. */
+export const ifHeld = <E>(
+  store: RunStore.Shape,
+  runId: string,
+  workerId: string,
+  then: (head: RunStore.RunHead) => Effect.Effect<void, E>
+): Effect.Effect<void, E | StoreError> =>
+  Effect.flatMap(store.head(runId), (found) => {
+    const head = Option.getOrUndefined(found)
+    return head?.lease?.workerId === workerId ? then(head) : Effect.void
+  })
+
 /** Takes an offer back: the run is somebody's own, who runs it without a lease. Fails when a worker was faster. */
 export const withdraw = (
   store: RunStore.Shape,
@@ -63,8 +75,7 @@ export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   if (root.status.type === "completed") return
   const own = answersTo(root, answers)
   const tasks = answerTasks(writer, tree, answers)
-  const holder = Effect.map(store.head(runId), (head) => Option.getOrUndefined(head)?.lease?.workerId)
-  const before = yield* holder
+  const before = Option.getOrUndefined(yield* store.head(runId))?.lease
   // Whoever runs it now without a lease must not be disturbed: one that pauses or dies leaves its tasks answered. One that
   // is there no more looks the same.
   if (own.length === 0 && root.status.type === "running" && before === undefined) return yield* tasks
@@ -73,10 +84,9 @@ export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   // Who could not answer it leaves it as it was, and nobody takes it from somebody who took it up meanwhile. It may be
   // held, and answered, though the store never said so.
   const givenBack = (isAnswered: boolean) =>
-    Effect.flatMap(holder, (by) => {
-      if (by !== workerId) return Effect.void
-      return isAnswered || before !== undefined ? offer(store, runId, workerId) : store.release(runId, workerId)
-    })
+    ifHeld(store, runId, workerId, () =>
+      isAnswered || before !== undefined ? offer(store, runId, workerId) : store.release(runId, workerId)
+    )
   const acquired = patiently(writer, root, store.acquire(runId, { workerId, expiresAt: held }, now))
   const answered = Effect.andThen(acquired, Effect.andThen(tasks, record(writer, root, own)))
   yield* Effect.uninterruptible(
