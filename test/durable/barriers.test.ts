@@ -299,38 +299,58 @@ describe("a store that takes several revisions at once", () => {
   )
 })
 
+/**
+ * Runs on a store that takes a revision, does not say so, and is asked again, while another goes on from it: the worker
+ * was taken for dead.
+ */
+const overtaken = Effect.fnUntraced(function* (isGrouped: boolean, revision: number) {
+  const world: World = { transactions: [], moments: [] }
+  const store = yield* watched(world, isGrouped)
+  const { commitAll } = store
+  const lost = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "no answer" })
+  let isLost = false
+  const late = <E>(
+    written: Effect.Effect<void, E>,
+    last: RunState.RunRecord | undefined,
+    state: RunState.RunState | undefined
+  ) =>
+    Effect.suspend(() => {
+      if (isLost || last?.revision !== revision) return written
+      isLost = true
+      const taken = {
+        ...last,
+        revision: revision + 1,
+        op: "resume" as const,
+        events: [],
+        delta: {},
+        workerId: "other"
+      }
+      const other = store.commit(taken, RunState.advance(state, taken))
+      return Effect.andThen(Effect.andThen(written, other), Effect.fail(lost))
+    })
+  const one: RunStore.Shape = { ...store, commit: (record, state) => late(store.commit(record, state), record, state) }
+  const all: RunStore.Shape =
+    commitAll === undefined
+      ? one
+      : { ...one, commitAll: (records, states) => late(commitAll(records, states), records.at(-1), states.at(-1)) }
+  const told: Array<string> = []
+  const fiber = yield* Kernel.stream(agent, "go", { runId: "run", provider: watchedProvider(world, all) }).pipe(
+    Stream.runForEach((event) => Effect.sync(() => told.push(event.type))),
+    Effect.flip,
+    Effect.provide(kernelOn(world, all)),
+    Effect.forkChild({ startImmediately: true })
+  )
+  yield* TestClock.adjust("1 second")
+  return { ...world, told, tag: (yield* Fiber.join(fiber))._tag }
+})
+
 describe("a store that takes records, does not say so, and is asked again", () => {
   it.effect("stops the run whose worker was taken for dead meanwhile, and tells nothing of them (R-5, R-6)", () =>
     Effect.gen(function* () {
-      const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
-      const lost = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "no answer" })
-      let isLost = false
-      const late: RunStore.Shape = {
-        ...store,
-        commitAll: (records, states) =>
-          Effect.suspend(() => {
-            const written = store.commitAll?.(records, states) ?? Effect.die("no transactions")
-            const [last, state] = [records.at(-1), states.at(-1)]
-            if (isLost || last === undefined || state === undefined) return written
-            isLost = true
-            const revision = last.revision + 1
-            const taken = { ...last, revision, op: "resume" as const, events: [], delta: {}, workerId: "other" }
-            const other = store.commit(taken, RunState.advance(state, taken))
-            return Effect.andThen(Effect.andThen(written, other), Effect.fail(lost))
-          })
-      }
-      const told: Array<string> = []
-      const fiber = yield* Kernel.stream(agent, "go", { runId: "run", provider: watchedProvider(world, late) }).pipe(
-        Stream.runForEach((event) => Effect.sync(() => told.push(event.type))),
-        Effect.flip,
-        Effect.provide(kernelOn(world, late)),
-        Effect.forkChild({ startImmediately: true })
-      )
-      yield* TestClock.adjust("1 second")
-      assert.strictEqual((yield* Fiber.join(fiber))._tag, "ConcurrentAppendError")
+      const { moments, tag, told } = yield* overtaken(true, 4)
+      assert.strictEqual(tag, "ConcurrentAppendError")
       assert.deepStrictEqual(told, ["run_started"])
-      assert.deepStrictEqual(world.moments, [])
+      assert.deepStrictEqual(moments, [])
     }).pipe(Effect.scoped)
   )
 })
@@ -478,32 +498,10 @@ describe("a store that takes one revision at a time", () => {
 
   it.effect("tells nothing of a revision that is acknowledged when another has gone on from it (R-5, R-23)", () =>
     Effect.gen(function* () {
-      const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, false)
-      const lost = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "no answer" })
-      let isLost = false
-      const late: RunStore.Shape = {
-        ...store,
-        commit: (record, state) => {
-          const written = store.commit(record, state)
-          if (record.revision !== 3 || isLost) return written
-          isLost = true
-          const taken = { ...record, revision: 4, op: "resume" as const, events: [], delta: {}, workerId: "other" }
-          const other = store.commit(taken, RunState.advance(state, taken))
-          return Effect.andThen(Effect.andThen(written, other), Effect.fail(lost))
-        }
-      }
-      const told: Array<string> = []
-      const fiber = yield* Kernel.stream(agent, "go", { runId: "run", provider: watchedProvider(world, late) }).pipe(
-        Stream.runForEach((event) => Effect.sync(() => told.push(event.type))),
-        Effect.flip,
-        Effect.provide(kernelOn(world, late)),
-        Effect.forkChild({ startImmediately: true })
-      )
-      yield* TestClock.adjust("1 second")
-      assert.strictEqual((yield* Fiber.join(fiber))._tag, "ConcurrentAppendError")
+      const { moments, tag, told } = yield* overtaken(false, 3)
+      assert.strictEqual(tag, "ConcurrentAppendError")
       assert.deepStrictEqual(told, ["run_started", "turn_started"])
-      assert.deepStrictEqual(world.moments, [])
+      assert.deepStrictEqual(moments, [])
     }).pipe(Effect.scoped)
   )
 

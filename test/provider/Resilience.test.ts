@@ -311,15 +311,25 @@ describe("Resilience.rateLimit", () => {
     }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(limit))))
   )
 
+  const wide = kernel().pipe(
+    Layer.provideMerge(Resilience.layer(Resilience.rateLimit({ limit: 10, window: "1 minute" }))),
+    Layer.provide(Resilience.layerRateLimiter)
+  )
+  /** Two calls the vendor asks to wait until then: one is told at once, the one before it only after five seconds. */
+  const refused = Effect.fnUntraced(function* (atOnce: number, later: number) {
+    const provider = MockProvider.make("ok").onCall((_, call) => {
+      if (call === 0) return Effect.delay(Effect.fail(error("rate_limited", { retryAt: later })), "5 seconds")
+      return call === 1 ? Effect.fail(error("rate_limited", { retryAt: atOnce })) : undefined
+    })
+    const slow = yield* Effect.forkChild(told(agent, "hi", { provider }), { startImmediately: true })
+    yield* TestClock.adjust(0)
+    assert.strictEqual((yield* told(agent, "hi", { provider })).failure?._tag, "ProviderError")
+    return { provider, slow }
+  })
+
   it.effect("lets no call go earlier, when the vendor asks another one to wait less (R-13)", () =>
     Effect.gen(function* () {
-      const provider = MockProvider.make("ok").onCall((_, call) => {
-        if (call === 0) return Effect.delay(Effect.fail(error("rate_limited", { retryAt: 10_000 })), "5 seconds")
-        return call === 1 ? Effect.fail(error("rate_limited", { retryAt: 60_000 })) : undefined
-      })
-      const slow = yield* Effect.forkChild(told(agent, "hi", { provider }), { startImmediately: true })
-      yield* TestClock.adjust(0)
-      assert.strictEqual((yield* told(agent, "hi", { provider })).failure?._tag, "ProviderError")
+      const { provider, slow } = yield* refused(60_000, 10_000)
       yield* TestClock.adjust("6 seconds")
       assert.strictEqual((yield* Fiber.join(slow)).failure?._tag, "ProviderError")
       const third = yield* Effect.forkChild(told(agent, "hi", { provider }))
@@ -327,39 +337,19 @@ describe("Resilience.rateLimit", () => {
       assert.strictEqual(provider.callCount, 2)
       yield* TestClock.adjust("1 second")
       assert.strictEqual((yield* Fiber.join(third)).text, "ok")
-    }).pipe(
-      Effect.provide(
-        kernel().pipe(
-          Layer.provideMerge(Resilience.layer(Resilience.rateLimit({ limit: 10, window: "1 minute" }))),
-          Layer.provide(Resilience.layerRateLimiter)
-        )
-      )
-    )
+    }).pipe(Effect.provide(wide))
   )
 
   it.effect("lets a call that waits already wait longer, when the vendor asks another one to (R-13)", () =>
     Effect.gen(function* () {
-      const provider = MockProvider.make("ok").onCall((_, call) => {
-        if (call === 0) return Effect.delay(Effect.fail(error("rate_limited", { retryAt: 60_000 })), "5 seconds")
-        return call === 1 ? Effect.fail(error("rate_limited", { retryAt: 10_000 })) : undefined
-      })
-      const slow = yield* Effect.forkChild(told(agent, "hi", { provider }), { startImmediately: true })
-      yield* TestClock.adjust(0)
-      assert.strictEqual((yield* told(agent, "hi", { provider })).failure?._tag, "ProviderError")
+      const { provider, slow } = yield* refused(10_000, 60_000)
       const third = yield* Effect.forkChild(told(agent, "hi", { provider }))
       yield* TestClock.adjust("59 seconds")
       assert.strictEqual((yield* Fiber.join(slow)).failure?._tag, "ProviderError")
       assert.strictEqual(provider.callCount, 2)
       yield* TestClock.adjust("1 second")
       assert.strictEqual((yield* Fiber.join(third)).text, "ok")
-    }).pipe(
-      Effect.provide(
-        kernel().pipe(
-          Layer.provideMerge(Resilience.layer(Resilience.rateLimit({ limit: 10, window: "1 minute" }))),
-          Layer.provide(Resilience.layerRateLimiter)
-        )
-      )
-    )
+    }).pipe(Effect.provide(wide))
   )
 })
 
