@@ -135,7 +135,7 @@ const begin = (record: RunRecord): RunState => {
 }
 
 const enter = (next: State, phase: Phase, record: RunRecord): void => {
-  next.status = running[phase]
+  next.status = running(phase)
   next.phaseRevision = record.revision
 }
 

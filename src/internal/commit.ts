@@ -23,6 +23,7 @@ import type * as RunStore from "../RunStore.ts"
 import { advance } from "./advance.ts"
 import * as InTime from "./inTime.ts"
 import type { JsonObject } from "./json.ts"
+import * as MemoryRuns from "./memoryRuns.ts"
 import { isHiccup } from "./passing.ts"
 import { redact } from "./redact.ts"
 import { type Ground, now, type Outbox, type Run, stepOf } from "./run.ts"
@@ -88,7 +89,7 @@ export const commit = (
   enter(run, advance(run.state, record))
   outbox.records.push(record)
   outbox.states.push(run.state)
-  if (run.tell !== undefined) announce(run, record, outbox.events)
+  announce(run, run.state, record, outbox.events)
   return Effect.void
 }
 
@@ -127,10 +128,17 @@ const sendGroup = (run: Run, outbox: Outbox): Effect.Effect<void, CommitError> =
   const { store } = run
   const { events, records, states } = outbox
   if (!Arr.isArrayNonEmpty(records) || !Arr.isArrayNonEmpty(states)) return Effect.void
+  const direct = MemoryRuns.direct(store)
+  if (direct !== undefined) {
+    // A store of this process neither hangs nor forgets to answer: nobody waits for it in a fiber of its own.
+    const refused = direct(records, states)
+    if (refused !== undefined) return Effect.fail(refused)
+    tellAll(run, events)
+    return Effect.void
+  }
   const last = records.at(-1) ?? records[0]
   if (store.commitAll === undefined) return patiently(run, last, oneByOne(run, outbox))
-  const sent = patiently(run, last, store.commitAll(records, states))
-  return run.tell === undefined ? sent : Effect.map(sent, () => tellAll(run, events))
+  return Effect.map(patiently(run, last, store.commitAll(records, states)), () => tellAll(run, events))
 }
 
 /** Stores and tells one revision after the other. What failed goes on, when it is run again, where it failed. */
@@ -179,10 +187,9 @@ export const write = (
   Effect.suspend(() => {
     const record = recordOf(run, op, events, delta)
     const state = advance(run.state, record)
-    return Effect.map(patiently(run, record, run.store.commit(record, state)), () => {
-      enter(run, state)
-      if (run.tell !== undefined) tellAll(run, announce(run, record, []))
-    })
+    const told = announce(run, state, record, [])
+    const group = { records: [record], states: [state], events: told }
+    return Effect.map(sendGroup(run, group), () => enter(run, state))
   })
 
 /** From here on the run is where its record says. */
@@ -192,9 +199,10 @@ const enter = (run: Run, state: RunState): void => {
   run.changed = undefined
 }
 
-/** Adds what a record has to tell. */
-const announce = (run: Run, { events }: RunRecord, told: Array<RunEvent>): ReadonlyArray<RunEvent> => {
-  for (const event of events) told.push(event.type === "run_completed" ? withResult(run, event) : event)
+/** Adds what a record that led to a state has to tell, where somebody listens. */
+const announce = (run: Run, state: RunState, { events }: RunRecord, told: Array<RunEvent>): Array<RunEvent> => {
+  if (run.tell === undefined) return told
+  for (const event of events) told.push(event.type === "run_completed" ? withResult(run, state, event) : event)
   return told
 }
 
@@ -288,10 +296,12 @@ export const isKept = (
 }
 
 /** The result is computed from the journal, so it is told but not kept in it (AC-21). A task's goes to its parent. */
-const withResult = (run: Run, event: Extract<PhaseEvent, { type: "run_completed" }>): PhaseEvent =>
-  run.state.depth > 0 || answerOf(run.state) === undefined
-    ? event
-    : { ...event, result: resultOf(run.state, run.output) }
+const withResult = (
+  { output }: Run,
+  state: RunState,
+  event: Extract<PhaseEvent, { type: "run_completed" }>
+): PhaseEvent =>
+  state.depth > 0 || answerOf(state) === undefined ? event : { ...event, result: resultOf(state, output) }
 
 const pending = (run: Run, delta: Delta): Delta => ({
   ...(run.settled ? { settled: true } : {}),

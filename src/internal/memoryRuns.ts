@@ -33,18 +33,18 @@ type Entry = RunRecord | PhaseEvent
 
 const entryOf = (workerId: string, record: RunRecord): Entry => {
   const event = record.events[0]
-  return event !== undefined && isSaid(recordOf(workerId, event), record) ? event : record
+  return event !== undefined && isSaid(workerId, event, record) ? event : record
 }
 
-/** Whether a record says what one of its first event alone would. */
-const isSaid = (alone: RunRecord, record: RunRecord): boolean =>
+/** Whether a record says what `recordOf` makes of its first event alone. */
+const isSaid = (workerId: string, { at, revision, runId }: PhaseEvent, record: RunRecord): boolean =>
   record.events.length === 1 &&
+  record.op === "phase" &&
   isEmpty(record.delta) &&
-  record.op === alone.op &&
-  record.runId === alone.runId &&
-  record.revision === alone.revision &&
-  record.createdAt === alone.createdAt &&
-  record.workerId === alone.workerId
+  record.runId === runId &&
+  record.revision === revision &&
+  record.createdAt === at &&
+  record.workerId === workerId
 
 const isEmpty = (value: object): boolean => {
   for (const _ in value) return false
@@ -60,6 +60,17 @@ const recordOf = (workerId: string, entry: Entry): RunRecord => {
 /** The records of a run after a revision. */
 const recordsOf = (kept: Kept | undefined, revision: number): ReadonlyArray<RunRecord> =>
   kept === undefined ? [] : kept.journal.slice(revision).map((entry) => recordOf(kept.workerId, entry))
+
+/** A commit without an effect: the records are stored when it returns, or refused for a reason. */
+type Direct = (
+  records: Arr.NonEmptyReadonlyArray<RunRecord>,
+  states: Arr.NonEmptyReadonlyArray<RunState>
+) => ConcurrentAppendError | StoreError | undefined
+
+const directly = new WeakMap<Shape, Direct>()
+
+/** How a store of this process takes commits without an effect. No other can, nor who wraps one. */
+export const direct = (store: Shape): Direct | undefined => directly.get(store)
 
 /** A store in this process, which takes what happened between two effects at once. */
 export const make = (): Shape & Required<Pick<Shape, "commitAll">> => {
@@ -84,27 +95,26 @@ export const make = (): Shape & Required<Pick<Shape, "commitAll">> => {
       return Effect.void
     })
 
-  const commitAll = (records: Arr.NonEmptyReadonlyArray<RunRecord>, states: Arr.NonEmptyReadonlyArray<RunState>) =>
-    Effect.suspend((): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
-      const apart = notTogether(records, states)
-      if (apart !== undefined) return Effect.fail(apart)
-      const { revision, runId } = records[0]
-      const kept = runs.get(runId)
-      const actualSeq = kept?.journal.length ?? 0
-      const expectedSeq = revision - 1
-      if (kept === undefined || actualSeq !== expectedSeq) {
-        if (records.every((record) => isSame(kept, record))) return Effect.void
-        return Effect.fail(new ConcurrentAppendError({ runId, expectedSeq, actualSeq }))
-      }
-      for (const record of records) {
-        const refused = RunCodec.refusal(record)
-        if (refused !== undefined) return Effect.fail(refused)
-      }
-      records.forEach((record) => kept.journal.push(entryOf(kept.workerId, record)))
-      kept.state = states.at(-1) ?? states[0]
-      records.forEach(tell)
-      return Effect.void
-    })
+  const commitNow: Direct = (records, states) => {
+    const apart = notTogether(records, states)
+    if (apart !== undefined) return apart
+    const { revision, runId } = records[0]
+    const kept = runs.get(runId)
+    const actualSeq = kept?.journal.length ?? 0
+    const expectedSeq = revision - 1
+    if (kept === undefined || actualSeq !== expectedSeq) {
+      const isKept = records.every((record) => isSame(kept, record))
+      return isKept ? undefined : new ConcurrentAppendError({ runId, expectedSeq, actualSeq })
+    }
+    for (const record of records) {
+      const refused = RunCodec.refusal(record)
+      if (refused !== undefined) return refused
+    }
+    for (const record of records) kept.journal.push(entryOf(kept.workerId, record))
+    kept.state = states.at(-1) ?? states[0]
+    if (followers.size > 0) for (const record of records) tell(record)
+    return undefined
+  }
 
   const load = (runId: string) => Effect.sync(() => Option.map(Option.fromUndefinedOr(runs.get(runId)?.state), open))
 
@@ -162,9 +172,17 @@ export const make = (): Shape & Required<Pick<Shape, "commitAll">> => {
       for (const runId of runIds) runs.delete(runId)
     })
 
+  const commitAll: Required<Shape>["commitAll"] = (records, states) =>
+    Effect.suspend(() => {
+      const refused = commitNow(records, states)
+      return refused === undefined ? Effect.void : Effect.fail(refused)
+    })
+
   const commit = (record: RunRecord, state: RunState) => commitAll([record], [state])
 
-  return { create, commit, commitAll, load, head, read, tail, list, acquire, release, remove }
+  const store = { create, commit, commitAll, load, head, read, tail, list, acquire, release, remove }
+  directly.set(store, commitNow)
+  return store
 }
 
 // An acknowledgement was lost: the same record comes again, as it is or made anew (R-6).

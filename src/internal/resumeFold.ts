@@ -13,7 +13,7 @@ export const resume = (next: State, delta: Delta): void => {
   answerApprovals(next, delta)
   const { phase } = next.status
   const turn = next.currentTurn
-  next.status = running[phase]
+  next.status = running(phase)
   if (turn === undefined) return
   if (delta.rewind === true) {
     if (turn.before !== undefined) {
@@ -23,7 +23,7 @@ export const resume = (next: State, delta: Delta): void => {
     next.currentTurn = openTurn(turn.turnId, turn.turn, turn.startedAt, turn.steering)
     // Past turn_started its hook has settled; preparing again does not start the turn again.
     if (phase !== "turn_started") next.settledRevision = next.phaseRevision
-    next.status = running.turn_started
+    next.status = running("turn_started")
     return
   }
   const retried = new Set(delta.retried)

@@ -148,18 +148,7 @@ export const withContext = (state: RunState, context: RunState["context"]): RunS
   return next
 }
 
-const status = (phase: Phase): { readonly type: "running"; readonly phase: Phase } => ({ type: "running", phase })
+const statuses: { [P in Phase]?: RunState["status"] } = {}
 
-/** The status of a run that goes on, by the phase it is at. */
-export const running: { readonly [P in Phase]: { readonly type: "running"; readonly phase: Phase } } = {
-  run_started: status("run_started"),
-  turn_started: status("turn_started"),
-  turn_prepared: status("turn_prepared"),
-  model_started: status("model_started"),
-  model_completed: status("model_completed"),
-  tool_calls_started: status("tool_calls_started"),
-  tool_call_started: status("tool_call_started"),
-  tool_call_completed: status("tool_call_completed"),
-  tool_calls_completed: status("tool_calls_completed"),
-  turn_completed: status("turn_completed")
-}
+/** The status of a run that goes on at a phase: one for all runs. */
+export const running = (phase: Phase): RunState["status"] => (statuses[phase] ??= { type: "running", phase })
