@@ -69,6 +69,12 @@ type Direct = (
 
 const directly = new WeakMap<Shape, Direct>()
 
+/** A store that takes commits so, too. */
+export const taking = <S extends Shape>(store: S, commit: Direct): S => {
+  directly.set(store, commit)
+  return store
+}
+
 /** How a store of this process takes commits without an effect. No other can, nor who wraps one. */
 export const direct = (store: Shape): Direct | undefined => directly.get(store)
 
@@ -180,9 +186,7 @@ export const make = (): Shape & Required<Pick<Shape, "commitAll">> => {
 
   const commit = (record: RunRecord, state: RunState) => commitAll([record], [state])
 
-  const store = { create, commit, commitAll, load, head, read, tail, list, acquire, release, remove }
-  directly.set(store, commitNow)
-  return store
+  return taking({ create, commit, commitAll, load, head, read, tail, list, acquire, release, remove }, commitNow)
 }
 
 // An acknowledgement was lost: the same record comes again, as it is or made anew.
