@@ -55,18 +55,20 @@ export const hear = (
   const call = modelCall(run, turn, tools, grammar)
   const started = now(run)
   tellSent(run, call.request, started)
-  const hearing: Hearing = { raw: [], first: undefined, call, calls: 0 }
-  const reader = Dialects.of(turn.dialect, markupsOf(run.agent, grammar)).reader(
-    listener(run, turn),
-    run.limits,
-    new Origin(hearing)
-  )
+  const hearing: Hearing = { raw: [], first: undefined, call, calls: 0, reader: undefined }
+  // Made when the first part comes: a run that waits for its model holds nothing to read with.
+  const reader = () =>
+    (hearing.reader ??= Dialects.of(turn.dialect, markupsOf(run.agent, grammar)).reader(
+      listener(run, turn),
+      run.limits,
+      new Origin(hearing)
+    ))
   const reading = traced(run, call, reader, hearing, read(run, turn, reader, hearing))
   const heard = (): Effect.Effect<Heard, KernelError> =>
-    Effect.succeed({ ...told(reader, hearing), latencyMs: now(run) - started, raw: hearing.raw })
+    Effect.succeed({ ...told(reader(), hearing), latencyMs: now(run) - started, raw: hearing.raw })
   return Effect.matchCauseEffect(restore(reading), {
     onFailure: (cause) =>
-      reader.end().finish !== undefined && Cause.hasInterruptsOnly(cause) ? heard() : Effect.failCause(cause),
+      reader().end().finish !== undefined && Cause.hasInterruptsOnly(cause) ? heard() : Effect.failCause(cause),
     onSuccess: heard
   })
 }
@@ -84,6 +86,7 @@ interface Hearing {
   call: ModelCall
   /** How many calls the middleware made. */
   calls: number
+  reader: Dialects.Reader | undefined
 }
 
 /** Who spoke, asked when the reply is whole: thinking belongs to the model that thought it (CP-9). */
@@ -114,7 +117,7 @@ const told = (reader: Dialects.Reader, { call }: Hearing) => {
 const traced = (
   run: Run,
   call: ModelCall,
-  reader: Dialects.Reader,
+  reader: () => Dialects.Reader,
   heard: Hearing,
   reading: Effect.Effect<void, KernelError>
 ): Effect.Effect<void, KernelError> => {
@@ -132,7 +135,7 @@ const traced = (
   }
   const started = now(run)
   return run.telemetry.chat(reading, facts, () => {
-    const { call, costUsd, reply, usage } = told(reader, heard)
+    const { call, costUsd, reply, usage } = told(reader(), heard)
     const { content, finish } = reply
     return {
       usage,
@@ -146,11 +149,16 @@ const traced = (
 }
 
 /** Streams the reply through the dialect, telling as it goes. */
-const read = (run: Run, turn: Turn, reader: Dialects.Reader, heard: Hearing): Effect.Effect<void, KernelError> => {
+const read = (
+  run: Run,
+  turn: Turn,
+  reader: () => Dialects.Reader,
+  heard: Hearing
+): Effect.Effect<void, KernelError> => {
   const keep = run.hooks.onModelCompleted !== undefined
   const observe = run.hooks.onStreamPart
   let reading: ReadonlyArray<StreamPart> = []
-  const push = () => reader.push(reading)
+  const push = () => reader().push(reading)
   return Streams.runForEachArray(throughMiddleware(run, heard), (parts) => {
     heard.first ??= now(run)
     if (keep) for (const part of parts) heard.raw.push(part)
