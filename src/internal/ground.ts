@@ -66,6 +66,7 @@ export const onGround = <Output, S extends AnySkill<unknown>, R, A>(
       if (unpriced !== undefined) return Effect.fail(unpriced)
       const random = Context.get(current, Random.Random)
       const holder = options.workerId ?? "local"
+      const limits = limitsOf(built, current)
       const ground: Ground = {
         agent: own,
         model,
@@ -82,7 +83,7 @@ export const onGround = <Output, S extends AnySkill<unknown>, R, A>(
         counter: reference(built, current, TokenCounter),
         telemetry: reference(built, current, Telemetry),
         redactor: reference(built, current, Redaction),
-        limits: isChosen(current) ? Context.get(current, Limits) : Context.get(built, Limits),
+        limits,
         clock: Context.get(current, Clock.Clock),
         holder,
         // Two lives of a run must never write the same record, not even by one worker at one instant.
@@ -98,9 +99,10 @@ export const onGround = <Output, S extends AnySkill<unknown>, R, A>(
         spawn,
         onTaskComplete: options.onTaskComplete
       }
-      const whole = limited(
-        built,
-        body(ground, () => newRunId(random))
+      const whole = Effect.provideService(
+        body(ground, () => newRunId(random)),
+        Limits,
+        limits
       )
       const absent = unregistered(agent, ground.skills)
       if (absent.length === 0) return whole
@@ -202,15 +204,16 @@ export const limited = <A, E, R>(
   built: Context.Context<never>,
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
-  Effect.contextWith((current: Context.Context<R>) => {
-    if (isChosen(current)) return effect
-    return Effect.provideService(effect, Limits, Object.assign(new Lent(), Context.get(built, Limits)))
-  })
+  Effect.contextWith((current: Context.Context<R>) => Effect.provideService(effect, Limits, limitsOf(built, current)))
+
+const limitsOf = (built: Context.Context<never>, current: Context.Context<never>): Limits => {
+  const here = Context.get(current, Limits)
+  return current.mapUnsafe.has(Limits.key) && !(here instanceof Lent)
+    ? here
+    : Object.assign(new Lent(), Context.get(built, Limits))
+}
 
 class Lent {}
-
-const isChosen = (current: Context.Context<never>): boolean =>
-  current.mapUnsafe.has(Limits.key) && !(Context.get(current, Limits) instanceof Lent)
 
 /** Everyone who hears of events: the same ones in the same order for all. */
 const listeners = (built: Context.Context<never>, current: Context.Context<never>, agent: string, sink: Sink) => {
