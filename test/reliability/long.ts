@@ -104,7 +104,7 @@ const matrix = async (): Promise<ReadonlyArray<Line>> => {
   const together = "crash points, what lies between two effects at once,"
   await put(together, grouped, everyWay, 200)
   // Every life of a run there has a database of its own, and that takes its time.
-  await put(together, postgres, everyWay, full ? 200 : 40, full ? [] : ["tool"])
+  await put(together, postgres, everyWay, full ? 200 : 40, full ? [] : ["tool", "three tools"])
   if (full) await put("crash points", apart(postgres), everyWay, 500)
   await put("double crashes", memory, { ways: ["before", "after"], again: ["unacknowledged"] }, 5_000)
   if (full) await put("double crashes, in every way", memory, { again: ["before", "unacknowledged", "after"] }, 10_000)
