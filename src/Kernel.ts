@@ -110,9 +110,6 @@ export type {
  */
 export type { TaskReport } from "./internal/run.ts"
 
-type Events<Output, S extends AnySkill<unknown>, R> = Stream.Stream<RunEvent<Output, S>, KernelError, R>
-type Result<Output, R> = Effect.Effect<RunResult<Output>, KernelError, R>
-
 /**
  * The verbs of the kernel.
  *
@@ -125,13 +122,13 @@ export interface Shape {
     agent: Agent<Output, S, R>,
     input: Input,
     options?: RunOptions
-  ) => Events<Output, S, R>
+  ) => Stream.Stream<RunEvent<Output, S>, KernelError, R>
   /** A new run, to its result. */
   readonly run: <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,
     input: Input,
     options?: RunOptions
-  ) => Result<Output, R>
+  ) => Effect.Effect<RunResult<Output>, KernelError, R>
   /** Stores a run without running it, and gives its id. Its model must be found here too. */
   readonly submit: <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,
@@ -143,13 +140,13 @@ export interface Shape {
     agent: Agent<Output, S, R>,
     runId: string,
     options?: ResumeOptions
-  ) => Events<Output, S, R>
+  ) => Stream.Stream<RunEvent<Output, S>, KernelError, R>
   /** A stored run from where it stands, to its result. */
   readonly resume: <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,
     runId: string,
     options?: ResumeOptions
-  ) => Result<Output, R>
+  ) => Effect.Effect<RunResult<Output>, KernelError, R>
   /** Runs a recorded run again, without asking a model and without entering a skill. */
   readonly replay: <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R>,
@@ -179,7 +176,7 @@ export const stream = <Output, S extends AnySkill<unknown>, R>(
   agent: Agent<Output, S, R>,
   input: Input,
   options?: RunOptions
-): Events<Output, S, Kernel | R> =>
+): Stream.Stream<RunEvent<Output, S>, KernelError, Kernel | R> =>
   Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.stream(agent, input, options))))
 
 /**
@@ -195,7 +192,8 @@ export const run = <Output, S extends AnySkill<unknown>, R>(
   agent: Agent<Output, S, R>,
   input: Input,
   options?: RunOptions
-): Result<Output, Kernel | R> => Kernel.use((kernel) => kernel.run(agent, input, options))
+): Effect.Effect<RunResult<Output>, KernelError, Kernel | R> =>
+  Kernel.use((kernel) => kernel.run(agent, input, options))
 
 /**
  * Stores a run without running it, and gives its id: a worker takes it up (see `RunWorker`).
@@ -261,7 +259,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R>(
   agent: Agent<Output, S, R>,
   runId: string,
   options?: ResumeOptions
-): Events<Output, S, Kernel | R> =>
+): Stream.Stream<RunEvent<Output, S>, KernelError, Kernel | R> =>
   Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.resumeStream(agent, runId, options))))
 
 /**
@@ -277,7 +275,8 @@ export const resume = <Output, S extends AnySkill<unknown>, R>(
   agent: Agent<Output, S, R>,
   runId: string,
   options?: ResumeOptions
-): Result<Output, Kernel | R> => Kernel.use((kernel) => kernel.resume(agent, runId, options))
+): Effect.Effect<RunResult<Output>, KernelError, Kernel | R> =>
+  Kernel.use((kernel) => kernel.resume(agent, runId, options))
 
 /**
  * Runs a recorded run again as its agent is now, without asking a model and

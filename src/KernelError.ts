@@ -107,7 +107,10 @@ export const KernelError = /*#__PURE__*/ Schema.Union([
  * @category models
  * @since 0.1.0
  */
-export type KernelError = typeof KernelError.Type
+export type KernelError = ByTag[keyof ByTag]
+
+// Looked up by their tags, the union keeps its name: a message of the compiler says `KernelError`, not every error in it.
+type ByTag = { readonly [E in typeof KernelError.Type as E["_tag"]]: E }
 
 const recoverable: ReadonlySet<KernelError["_tag"]> = new Set<KernelError["_tag"]>([
   "ProviderError",
