@@ -122,13 +122,16 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   readonly extra: JsonObject
 }
 
+/** What may be left out, or be undefined, which is the same. */
+type Optional<A> = { readonly [K in keyof A]?: A[K] | undefined }
+
 /**
  * What an agent can be made of.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Options<R> extends Partial<
+export interface Options<R> extends Optional<
   Pick<
     Agent,
     | "name"
@@ -175,19 +178,19 @@ export function make<const S extends AnySkill<unknown>, R = never>(
 ): Agent<string, S, R>
 export function make<Output, R = never>(
   options: Options<R> & {
-    readonly skills?: "all" | ReadonlyArray<AnySkill<unknown> | string>
+    readonly skills?: "all" | ReadonlyArray<AnySkill<unknown> | string> | undefined
     readonly output: Schema.ConstraintDecoder<Output>
   }
 ): Agent<Output, AnySkill<unknown>, R>
 export function make<R = never>(
   options: Options<R> & {
-    readonly skills?: "all" | ReadonlyArray<AnySkill<unknown> | string>
+    readonly skills?: "all" | ReadonlyArray<AnySkill<unknown> | string> | undefined
     readonly output?: undefined
   }
 ): Agent<string, AnySkill<unknown>, R>
 export function make<R>(
   options: Options<R> & {
-    readonly skills?: "all" | ReadonlyArray<AnySkill<unknown> | string>
+    readonly skills?: "all" | ReadonlyArray<AnySkill<unknown> | string> | undefined
     readonly output?: Schema.ConstraintDecoder<unknown> | undefined
   }
 ): Agent<unknown, AnySkill<unknown>, R> {

@@ -53,7 +53,7 @@ type History = Histories.Shape
  */
 export interface ChatOptions extends Omit<RunOptions, "history"> {
   /** The run of this message: the same id again goes on with a run that failed or was cut off. */
-  readonly runId?: string
+  readonly runId?: string | undefined
 }
 
 // ---------------------------------------------------------------- chatting

@@ -56,43 +56,45 @@ export interface Options<R = never> {
   /** The agents it can run: a run names its agent. Runs of others are left alone. */
   readonly agents: ReadonlyArray<Runnable<R>>
   /** Who it is; a name of its own unless told. Two workers never share one. */
-  readonly workerId?: string
+  readonly workerId?: string | undefined
   /** Runs it works on at once: 1 unless told. */
-  readonly concurrency?: number
+  readonly concurrency?: number | undefined
   /** How long a run is held without a renewal: 30 seconds unless told. */
-  readonly lease?: Duration.Input
+  readonly lease?: Duration.Input | undefined
   /** How often it looks for work: every second unless told. */
-  readonly poll?: Duration.Input
+  readonly poll?: Duration.Input | undefined
   /**
    * When a run that crashed is taken up again: after the first crash at once, after the next ones by this schedule, and
    * not at all when the schedule is over. Progress, of a task, too, begins the schedule anew.
    * Unless told: 5 times, from 1 second on, each wait twice the last.
    * One whose deadline is over is taken up once more, to tell so, and then not until its agent gives it more time.
    */
-  readonly retry?: Schedule.Schedule<unknown>
+  readonly retry?: Schedule.Schedule<unknown> | undefined
   /**
    * Which failed runs are taken up again like crashed ones. Unless told: those a worker had, whose provider failed for a
    * reason that may pass (see `KernelError.ProviderReason`).
    */
-  readonly retries?: (head: RunHead) => boolean
+  readonly retries?: ((head: RunHead) => boolean) | undefined
   /**
    * A run somebody runs without a lease is left alone until nothing happened to it, nor to a task of it, for so long:
    * 10 minutes unless told.
    */
-  readonly orphanAfter?: Duration.Input
+  readonly orphanAfter?: Duration.Input | undefined
   /**
    * How long a run may take to the end of its step when the worker is told to stop: 4 seconds unless told. What does not
    * end then is interrupted, and left behind after `Limits.cleanUpMs`.
    */
-  readonly drain?: Duration.Input
+  readonly drain?: Duration.Input | undefined
   /** How a run is taken up: verdicts on calls in flight, for instance, or the skills that are allowed. */
-  readonly resume?: (
-    head: RunHead
-  ) => Pick<ResumeOptions, "replay" | "rewind" | "context" | "provider" | "allowedSkills" | "onTaskComplete">
+  readonly resume?:
+    | ((
+        head: RunHead
+      ) => Pick<ResumeOptions, "replay" | "rewind" | "context" | "provider" | "allowedSkills" | "onTaskComplete">)
+    | undefined
   /**
    * Told how each run it worked on ended, for now, with its head as it is then. Without it, why a run stopped is logged.
    */
-  readonly onRun?: (head: RunHead, exit: Exit.Exit<unknown, KernelError>) => Effect.Effect<void>
+  readonly onRun?: ((head: RunHead, exit: Exit.Exit<unknown, KernelError>) => Effect.Effect<void>) | undefined
 }
 
 /**

@@ -181,20 +181,20 @@ export declare namespace SkillTypes {
 export interface Options {
   readonly description: string
   /** `write` unless told. */
-  readonly effects?: Effects
+  readonly effects?: Effects | undefined
   /** What is not told follows from `effects`; `openWorld` is true. */
-  readonly annotations?: Partial<Annotations>
+  readonly annotations?: Partial<Annotations> | undefined
   /** What the model must be able to do: nothing, unless told. */
-  readonly requires?: ReadonlyArray<Capability>
-  readonly produces?: ReadonlyArray<Kind>
+  readonly requires?: ReadonlyArray<Capability> | undefined
+  readonly produces?: ReadonlyArray<Kind> | undefined
   /** What `SkillContext.config` may be asked for. */
-  readonly config?: { readonly [key: string]: Settings.ConfigSpec }
+  readonly config?: { readonly [key: string]: Settings.ConfigSpec } | undefined
   /** What `SkillContext.credential` may be asked for. */
-  readonly credentials?: { readonly [key: string]: Settings.CredentialSpec }
+  readonly credentials?: { readonly [key: string]: Settings.CredentialSpec } | undefined
   /** Milliseconds one call may take: `Limits.skillMs` unless told. */
-  readonly timeLimit?: number
+  readonly timeLimit?: number | undefined
   /** `native` unless told. */
-  readonly source?: Source
+  readonly source?: Source | undefined
 }
 
 export type {

@@ -99,6 +99,19 @@ describe("Kernel.run", () => {
     }).pipe(Effect.provide(kernel(echo).pipe(Layer.provide(MockProvider.layer(final("the layer's"))))))
   )
 
+  it.effect("takes an option that is undefined as one that is left out", () =>
+    Effect.gen(function* () {
+      const none = undefined
+      const named = Agent.make({ instructions: "", model: "m", name: none, maxSteps: none, skills: none, prose: none })
+      assert.deepStrictEqual(named, Agent.make({ instructions: "", model: "m" }))
+      const loose = { allowedSkills: none, parts: none, stop: none, workerId: none, context: none }
+      const first = yield* Kernel.run(named, "go", { ...loose, runId: none, history: none, provider: none })
+      const again = { ...loose, approvals: none, replay: none, rewind: none, revision: none, provider: none }
+      const result = yield* Kernel.resume(named, first.runId, again)
+      assert.deepStrictEqual([result.text, result.runId], ["42", first.runId])
+    }).pipe(Effect.provide(kernel(echo).pipe(Layer.provide(MockProvider.layer(final("42"))))))
+  )
+
   it.effect("fails with the limit it reached when no turn converges (BP-40)", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make(act("again"))

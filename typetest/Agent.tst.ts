@@ -164,3 +164,25 @@ yes<
     >
   >
 >()
+
+// ---------------------------------------------------------------- options
+
+// What is left out may be undefined as well, even where the compiler tells the two apart.
+const given: { readonly text?: string; readonly count?: number; readonly list?: ReadonlyArray<never> } = {}
+export const asked = Kernel.run(
+  Agent.make({ instructions: "", model: "m", name: given.text, maxSteps: given.count, skills: given.list }),
+  "",
+  { runId: given.text, history: given.list, workerId: given.text, allowedSkills: given.list }
+)
+export const resumed = Kernel.resume(timely, "", { approvals: given.list, revision: given.count })
+export const measured = Skill.make("measured", {
+  description: "",
+  input: Schema.Struct({}),
+  timeLimit: given.count,
+  requires: given.list,
+  execute: () => Effect.void
+})
+
+// ---------------------------------------------------------------- errors
+
+yes<Equal<KernelError.KernelError, typeof KernelError.KernelError.Type>>()

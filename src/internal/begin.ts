@@ -148,16 +148,16 @@ export type Verdict = "retry" | "fail" | { readonly resolve: Pick<CallResult, "o
 /** How a run is taken up again. */
 export interface Resume {
   /** Changes the context of the run, and of its tasks that go on (DR-9). */
-  readonly context?: JsonObject
+  readonly context?: JsonObject | undefined
   /**
    * What is known of the calls that were in flight, by their ids. Of the others those that read or are idempotent run
    * again, and the rest count as `fail` (DR-17).
    */
-  readonly replay?: { readonly [toolCallId: string]: Verdict }
+  readonly replay?: { readonly [toolCallId: string]: Verdict } | undefined
   /** Answers to calls that wait for a person; what is not answered waits on (DR-22). */
-  readonly approvals?: ReadonlyArray<ApprovalAnswer>
+  readonly approvals?: ReadonlyArray<ApprovalAnswer> | undefined
   /** Prepare the turn again instead of asking with the committed prompt (DR-19). */
-  readonly rewind?: boolean
+  readonly rewind?: boolean | undefined
 }
 
 /**

@@ -33,19 +33,19 @@ export type Input = string | Media | Content | ReadonlyArray<string | Media | Co
  */
 export interface CommonOptions {
   /** The model's provider for this run, before the agent's and the layer's (BP-31). */
-  readonly provider?: ProviderShape
+  readonly provider?: ProviderShape | undefined
   /** Names of skills the host allows at all (BP-65). Not stored: whoever resumes a run says it again. */
-  readonly allowedSkills?: ReadonlyArray<string>
+  readonly allowedSkills?: ReadonlyArray<string> | undefined
   /** Tell every part of a reply as `stream_part`, text too (DR-24). */
-  readonly parts?: boolean
+  readonly parts?: boolean | undefined
   /** Who runs: part of every record, and the owner of leases. */
-  readonly workerId?: string
+  readonly workerId?: string | undefined
   /**
    * Asked before each step of the run and of its children. An error stops it
    * there, at its last commit: a `CancellationError` from the host that wants
    * to end, an `AgentCrashError` from a worker that is no longer the owner.
    */
-  readonly stop?: () => KernelError | undefined
+  readonly stop?: (() => KernelError | undefined) | undefined
   /**
    * What is said to the run while it runs: each thing offered here is a message of the user from the next turn on,
    * and part of the journal. A run whose answer is ready goes on when something waits, as long as another turn is
@@ -53,9 +53,9 @@ export interface CommonOptions {
    * came after it, and the run fails with the reason: take it out, or resume. A queue is one run's. Where a store
    * fails and cannot say whether it has a message, the message stays, and may be said once more.
    */
-  readonly steering?: Queue.Dequeue<Input, unknown>
+  readonly steering?: Queue.Dequeue<Input, unknown> | undefined
   /** Called once per task of a workflow; what it does wrong changes nothing (BP-103). */
-  readonly onTaskComplete?: (task: TaskReport) => Effect.Effect<void>
+  readonly onTaskComplete?: ((task: TaskReport) => Effect.Effect<void>) | undefined
 }
 
 /**
@@ -65,14 +65,14 @@ export interface CommonOptions {
  * @since 0.1.0
  */
 export interface RunOptions extends CommonOptions {
-  readonly runId?: string
+  readonly runId?: string | undefined
   /**
    * What was said before; not part of the result. Media over 64 KiB in it are stored with those of the input, as long as
    * there is room.
    */
-  readonly history?: ReadonlyArray<Message>
+  readonly history?: ReadonlyArray<Message> | undefined
   /** The host's own small JSON: skills read it, hooks change it (BP-153). */
-  readonly context?: JsonObject
+  readonly context?: JsonObject | undefined
 }
 
 /**
@@ -104,7 +104,7 @@ interface AtRevision {
    * The revision the caller decided on, such as that of the head it showed. When the run itself is at another by now,
    * the call fails with `ConcurrentAppendError` and commits nothing (DR-6). Its tasks have revisions of their own.
    */
-  readonly revision?: number
+  readonly revision?: number | undefined
 }
 
 /**
@@ -150,9 +150,9 @@ export interface Replay extends Replays.Replayed {}
  */
 export interface ForkOptions {
   /** The last commit both have in common: the run's last one unless told. */
-  readonly revision?: number
+  readonly revision?: number | undefined
   /** The id of the fork; one is made up unless told. */
-  readonly runId?: string
+  readonly runId?: string | undefined
   /** Changes a record on its way into the fork: an answer, a result, the context. What follows is run on what it says. */
-  readonly edit?: (record: RunRecord) => RunRecord
+  readonly edit?: ((record: RunRecord) => RunRecord) | undefined
 }
