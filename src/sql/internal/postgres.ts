@@ -4,7 +4,12 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import type * as Queue from "effect/Queue"
+import type * as Reactivity from "effect/reactivity/Reactivity"
 import type * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
+import type { SqlClient } from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
 import { StoreError } from "../../KernelError.ts"
 
 /** How to reach the database. */
@@ -15,9 +20,19 @@ export interface Options {
   readonly maxConnections?: number
 }
 
+/** A client that also listens. The package has a type for it, which whoever has no such package could not look up. */
+export interface Client extends SqlClient {
+  readonly listen: (
+    channel: string
+  ) => Effect.Effect<Queue.Dequeue<{ readonly payload: string }, SqlError>, SqlError, Scope.Scope>
+}
+
 /** Connects with as many connections as were asked for, or the usual number. */
 export const make = /*#__PURE__*/ Effect.fnUntraced(
-  function* (options: Options, connections: { readonly least: number; readonly usual: number }) {
+  function* (
+    options: Options,
+    connections: { readonly least: number; readonly usual: number }
+  ): Effect.fn.Return<Client, StoreError | SqlError, Reactivity.Reactivity | Scope.Scope> {
     const PgClient = yield* Effect.tryPromise({
       try: () => import("@effect/sql-pg/PgClient"),
       catch: () => unavailable("the package @effect/sql-pg is not installed")
