@@ -212,14 +212,18 @@ const templates = async (): Promise<ReadonlyArray<Line>> =>
     return lines
   })
 
-/** Declares everything the package has in a project of its own, and looks for types that only the package can name. */
+/**
+ * Declares everything the package has in a strict project of its own, which has none of its optional packages, and looks
+ * for types that only the package can name.
+ */
 const nameable = (folder: string, clone: string, tarball: string): Omit<Line, "line"> => {
   const target = join(folder, "consumer")
   const home = join(target, "node_modules/kernai")
   mkdirSync(home, { recursive: true })
   const unpacked = run("tar", ["xzf", join(folder, tarball), "--strip-components=1", "-C", home])
   if (unpacked.status !== 0) return { pass: false, figure: unpacked.stderr.trim().slice(-300) }
-  for (const name of ["effect", "@effect", "@types", "liquidjs"]) {
+  mkdirSync(join(target, "node_modules/@effect"))
+  for (const name of ["effect", "@effect/platform-node", "@types"]) {
     symlinkSync(join(clone, "node_modules", name), join(target, "node_modules", name))
   }
   const modules = readdirSync(join(home, "dist"), { recursive: true, encoding: "utf8" })
@@ -229,7 +233,15 @@ const nameable = (folder: string, clone: string, tarball: string): Omit<Line, "l
     `import * as module${index} from "kernai/${module}"`,
     `export const all${index} = { ...module${index} }`
   ])
-  const compilerOptions = { target: "es2024", module: "nodenext", strict: true, declaration: true, skipLibCheck: true }
+  const compilerOptions = {
+    target: "es2024",
+    lib: ["es2024", "esnext.disposable", "dom"],
+    module: "nodenext",
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    declaration: true,
+    skipLibCheck: false
+  }
   writeFileSync(join(target, "package.json"), JSON.stringify({ type: "module" }))
   writeFileSync(join(target, "all.ts"), lines.join("\n"))
   writeFileSync(
