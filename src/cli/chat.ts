@@ -93,11 +93,7 @@ export const chat = Effect.fnUntraced(function* (options: Options) {
 type Talker = Agent.Agent<unknown>
 
 const readAgent = (file: string) =>
-  Effect.mapError(AgentFile.load(file), (error) =>
-    usage(
-      `${error._tag === "AgentConfigInvalid" ? `${Text.excerpt(file, 80)}: ` : ""}${Text.excerpt(error.message, 400)}`
-    )
-  )
+  Effect.mapError(AgentFile.load(file), (error) => usage(Text.excerpt(error.message, 400)))
 
 /** Who speaks: what was said on the command line, or else the agent's own model. */
 const speakerOf = Effect.fnUntraced(function* ({ speaker }: Options, agent: Talker | undefined) {

@@ -106,7 +106,7 @@ export const fromConfig = (config: unknown): Result.Result<Agent<unknown>, Agent
 }
 
 /**
- * Reads an agent from a file; `.json` is JSON, everything else YAML.
+ * Reads an agent from a file; `.json` is JSON, everything else YAML. Errors name the file.
  *
  * @category constructors
  * @since 0.1.0
@@ -116,7 +116,13 @@ export const load: (
 ) => Effect.Effect<Agent<unknown>, ConfigInvalid | AgentConfigInvalid, FileSystem.FileSystem> = Effect.fnUntraced(
   function* (path) {
     const text = yield* readText(path, "agent", maxBytes)
-    return yield* parse(text, path.toLowerCase().endsWith(".json") ? "json" : "yaml")
+    return yield* Effect.mapError(
+      parse(text, path.toLowerCase().endsWith(".json") ? "json" : "yaml"),
+      ({ _tag, path: at, reason }) => {
+        const told = { path: at, reason: `${reason} (in '${path}')` }
+        return _tag === "ConfigInvalid" ? new ConfigInvalid(told) : new AgentConfigInvalid(told)
+      }
+    )
   }
 )
 

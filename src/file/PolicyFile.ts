@@ -56,7 +56,7 @@ export const parse: (text: string) => Effect.Effect<Rules, ConfigInvalid> = /*#_
 )
 
 /**
- * Reads the policy of a file.
+ * Reads the policy of a file. Errors name it.
  *
  * @category constructors
  * @since 0.1.0
@@ -64,7 +64,8 @@ export const parse: (text: string) => Effect.Effect<Rules, ConfigInvalid> = /*#_
 export const load: (path: string) => Effect.Effect<PolicyShape, ConfigInvalid, FileSystem.FileSystem> =
   Effect.fnUntraced(function* (path) {
     const text = yield* readText(path, "policy", maxBytes)
-    return yield* Effect.fromResult(Policy.rules(yield* parse(text)))
+    const rules = Effect.flatMap(parse(text), (rules) => Effect.fromResult(Policy.rules(rules)))
+    return yield* Effect.mapError(rules, (error) => invalid(error.path, `${error.reason} (in '${path}')`))
   })
 
 /**

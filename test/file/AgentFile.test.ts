@@ -136,6 +136,10 @@ describe("AgentFile", () => {
       assert.deepStrictEqual([...agents.keys()], ["a", "librarian"])
       yield* fs.writeFileString(path.join(folder, "c.yml"), "name: a\nsystem_prompt: C\nmodel: m")
       assert.include((yield* Effect.flip(AgentFile.loadAll(folder))).message, "called 'a'")
+      yield* fs.writeFileString(path.join(folder, "c.yml"), "name: c\nmodel: m")
+      assert.include((yield* Effect.flip(AgentFile.loadAll(folder))).message, `(in '${path.join(folder, "c.yml")}')`)
+      yield* fs.writeFileString(path.join(folder, "c.yml"), "a: [")
+      assert.include((yield* Effect.flip(AgentFile.loadAll(folder))).message, `(in '${path.join(folder, "c.yml")}')`)
       for (const wrong of [folder, path.join(folder, "none.yaml")]) {
         assert.strictEqual((yield* Effect.flip(AgentFile.load(wrong)))._tag, "ConfigInvalid")
       }

@@ -103,6 +103,7 @@ describe("PolicyFile", () => {
         const path = yield* Path.Path
         const message = (file: string) => Effect.map(Effect.flip(PolicyFile.load(file)), (error) => error.message)
         assert.match(yield* message(file), /deny\[0\].where.a: .*not supported/)
+        assert.include(yield* message(file), `(in '${file}')`)
         assert.match(yield* message(`${file}.gone`), /cannot be read/)
         assert.match(yield* message(path.dirname(file)), /not a plain file/)
         yield* fs.writeFileString(file, "#".repeat(300_000))
