@@ -121,7 +121,7 @@ export interface Given<out E, out R> {
   readonly onToolCallsStarted?: Hook<{ readonly calls: ReadonlyArray<Call> }, ReadonlyArray<Call>, E, R>
   /** One call at its review; none is run before all were reviewed (DR-11). See `rewrite` and `skip`. */
   readonly onToolCallStarted?: Hook<{ readonly call: Call }, Review, E, R>
-  /** A call was run and has its result. */
+  /** A call was run and has its result, which is stored: what changes results is a middleware (`Middleware.layerTool`). */
   readonly onToolCallCompleted?: Hook<{ readonly result: CallResult }, never, E, R>
   /** Every call of the turn has its result. */
   readonly onToolCallsCompleted?: Hook<object, never, E, R>
@@ -212,7 +212,7 @@ export type Services<H> = { readonly [K in keyof H]-?: Needs<H[K]> }[keyof H]
 
 /**
  * Closes hooks over the services they need. Any failure of a hook fails the run where it stands; that of an observer,
- * or of `onRunFailed`, is logged.
+ * or of `onRunFailed`, is logged. A run has one set of hooks: those of the running fiber, or else of the innermost layer.
  *
  * @category layers
  * @since 0.1.0

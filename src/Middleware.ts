@@ -90,6 +90,9 @@ export const Middleware: Context.Reference<ReadonlyArray<Middleware>> = /*#__PUR
 /**
  * Adds middleware inside what is already there. For one that needs services see `layerTool`.
  *
+ * What is beside it in the same list is not there yet: of two layers in one list only the last would hold. Give both to
+ * one layer, or each layer a `Layer.provide` of its own, the inner first.
+ *
  * @category layers
  * @since 0.1.0
  */
@@ -101,6 +104,7 @@ export const layer = (...middleware: ReadonlyArray<Middleware>): Layer.Layer<nev
 
 /**
  * Wraps tool calls by a function with services and failures of its own; any failure but a termination fails the run.
+ * It is added as `layer` adds: inside what is already there.
  *
  * @category layers
  * @since 0.1.0

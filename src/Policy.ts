@@ -4,7 +4,8 @@
  * A policy hides callables from the model (`visible`) and decides about each call
  * (`authorize`). What is hidden is denied too, even when the model guesses its
  * name. Several policies combine: the strictest decision wins. A policy that
- * fails denies.
+ * fails denies. Each policy has a `Layer.provide` of its own: of two in one
+ * list, as of any two layers of one service, only the last would hold.
  *
  * @since 0.1.0
  */
@@ -218,7 +219,10 @@ export const combine = (a: PolicyShape | undefined, b: PolicyShape | undefined):
  * Makes a policy of a decision with services and failures of its own; a failure, or what is
  * no decision, denies with `policy_error`.
  *
- * It is combined with a policy that is there already.
+ * It is combined with a policy that is there already, and not with one beside it in the same list.
+ *
+ * @example
+ * const Both = Kernel.layerMemory.pipe(Layer.provide(Policy.layer(first)), Layer.provide(Policy.layer(second)))
  *
  * @category layers
  * @since 0.1.0
@@ -241,7 +245,7 @@ export const layer = <E, R>(
   )
 
 /**
- * Makes a policy of rules, combined with a policy that is there already.
+ * Makes a policy of rules, combined with a policy that is there already, as `layer` is.
  *
  * @category layers
  * @since 0.1.0

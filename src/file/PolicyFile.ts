@@ -69,7 +69,7 @@ export const load: (path: string) => Effect.Effect<PolicyShape, ConfigInvalid, F
   })
 
 /**
- * The policy of a file, combined with a policy that is there already.
+ * The policy of a file, combined with a policy that is there already, as `Policy.layer` is.
  *
  * @category layers
  * @since 0.1.0

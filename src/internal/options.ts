@@ -114,6 +114,9 @@ interface AtRevision {
  * and runs nothing. `fail` says that nobody knows: the resume fails with `InFlightToolCalls`, and nothing is run
  * (DR-16).
  *
+ * @example
+ * const replay = { [toolCallId]: { resolve: { output: [Content.text("sent")] } } }
+ *
  * @category models
  * @since 0.1.0
  */

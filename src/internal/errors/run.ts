@@ -193,7 +193,8 @@ export class DeadlockError extends Schema.TaggedError<DeadlockError>()("Deadlock
 }
 
 /**
- * Calls were in flight when the run stopped and nobody said what became of them (DR-16).
+ * Calls were in flight when the run stopped and nobody said what became of them (DR-16). `resume` says it with `replay`,
+ * by these ids; which skills they are of, and with which input, stands in `currentTurn.inFlight` of the stored run.
  *
  * @category errors
  * @since 0.1.0
