@@ -53,9 +53,9 @@ export interface Grammar extends Productions.Grammar {}
 export interface Options {
   /** What may be called, as the registry gives it. */
   readonly skills: ReadonlyArray<Pick<AnySkill, "name" | "inputSchema">>
-  readonly protocols?: ReadonlyArray<Pick<AnyProtocol, "name">>
+  readonly protocols?: ReadonlyArray<Pick<AnyProtocol, "name">> | undefined
   /** Whether a workflow may be started: only by a root run (BP-162). */
-  readonly workflows?: boolean
+  readonly workflows?: boolean | undefined
   /** JSON Schema of a typed answer. */
   readonly output?: JsonObject | undefined
 }

@@ -100,39 +100,41 @@ type Observer<Args, E, R> = (args: HookArgs & Args) => Effect.Effect<void, E, R>
  */
 export interface Given<out E, out R> {
   /** The run is stored, and nothing was asked yet. */
-  readonly onRunStarted?: Hook<object, never, E, R>
+  readonly onRunStarted?: Hook<object, never, E, R> | undefined
   /** A turn is open, and its prompt not made yet. */
-  readonly onTurnStarted?: Hook<object, never, E, R>
+  readonly onTurnStarted?: Hook<object, never, E, R> | undefined
   /** The prompt of the turn is made; the model is asked with the value instead, if there is one. */
-  readonly onTurnPrepared?: Hook<{ readonly prepared: Prepared }, Prepared, E, R>
+  readonly onTurnPrepared?: Hook<{ readonly prepared: Prepared }, Prepared, E, R> | undefined
   /**
    * The model is about to be asked. The hook is not asked again when the process dies before what it said is stored: the
    * model is asked again, and `onModelRestarted` is told (DR-15). What must stop a run before its model after a crash,
    * too, is said by `onTurnPrepared`.
    */
-  readonly onModelStarted?: Hook<object, never, E, R>
+  readonly onModelStarted?: Hook<object, never, E, R> | undefined
   /** Told in place of `onModelStarted` when a run goes on that stopped, or was cut off, as its model was asked. */
-  readonly onModelRestarted?: Observer<object, E, R>
+  readonly onModelRestarted?: Observer<object, E, R> | undefined
   /** A part of the reply, as it comes in. */
-  readonly onStreamPart?: (part: StreamPart) => Effect.Effect<void, E, R>
+  readonly onStreamPart?: ((part: StreamPart) => Effect.Effect<void, E, R>) | undefined
   /** The reply is stored. `raw` are the provider's parts of it; they are never stored (DR-27). */
-  readonly onModelCompleted?: Hook<{ readonly raw: ReadonlyArray<StreamPart> }, never, E, R>
+  readonly onModelCompleted?: Hook<{ readonly raw: ReadonlyArray<StreamPart> }, never, E, R> | undefined
   /** The calls of the reply, before their review; the value is these calls rewritten, some of them, or another order (DR-11). */
-  readonly onToolCallsStarted?: Hook<{ readonly calls: ReadonlyArray<Call> }, ReadonlyArray<Call>, E, R>
+  readonly onToolCallsStarted?: Hook<{ readonly calls: ReadonlyArray<Call> }, ReadonlyArray<Call>, E, R> | undefined
   /** One call at its review; none is run before all were reviewed (DR-11). See `rewrite` and `skip`. */
-  readonly onToolCallStarted?: Hook<{ readonly call: Call }, Review, E, R>
+  readonly onToolCallStarted?: Hook<{ readonly call: Call }, Review, E, R> | undefined
   /** A call was run and has its result, which is stored: what changes results is a middleware (`Middleware.layerTool`). */
-  readonly onToolCallCompleted?: Hook<{ readonly result: CallResult }, never, E, R>
+  readonly onToolCallCompleted?: Hook<{ readonly result: CallResult }, never, E, R> | undefined
   /** Every call of the turn has its result. */
-  readonly onToolCallsCompleted?: Hook<object, never, E, R>
+  readonly onToolCallsCompleted?: Hook<object, never, E, R> | undefined
   /** The turn is over; `continue` asks for another one. */
-  readonly onTurnCompleted?: Hook<object, never, E, R>
+  readonly onTurnCompleted?: Hook<object, never, E, R> | undefined
   /** The run is about to end, and may only be paused before it does: then it ends when it is resumed (DR-10). */
-  readonly onRunCompleted?: Hook<{ readonly source: RunSource; readonly reason: string | undefined }, never, E, R>
+  readonly onRunCompleted?:
+    | Hook<{ readonly source: RunSource; readonly reason: string | undefined }, never, E, R>
+    | undefined
   /** The run waits. */
-  readonly onPause?: Observer<{ readonly reason: string; readonly metadata: Json }, E, R>
+  readonly onPause?: Observer<{ readonly reason: string; readonly metadata: Json }, E, R> | undefined
   /** The run is about to fail; only its context can be changed. */
-  readonly onRunFailed?: Hook<{ readonly error: ErrorInfo }, never, E, R>
+  readonly onRunFailed?: Hook<{ readonly error: ErrorInfo }, never, E, R> | undefined
 }
 
 /**

@@ -62,9 +62,9 @@ export interface Media {
  * @since 0.1.0
  */
 export interface Options {
-  readonly kind?: Kind
-  readonly mimeType?: string
-  readonly metadata?: JsonObject
+  readonly kind?: Kind | undefined
+  readonly mimeType?: string | undefined
+  readonly metadata?: JsonObject | undefined
 }
 
 /**

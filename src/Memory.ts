@@ -62,9 +62,9 @@ export interface MemoryEntry {
  */
 export interface NewMemory {
   readonly content: string
-  readonly metadata?: JsonObject
+  readonly metadata?: JsonObject | undefined
   /** Storing again under the same key stores nothing and gives what is there. */
-  readonly key?: string
+  readonly key?: string | undefined
 }
 
 /**
@@ -76,11 +76,11 @@ export interface NewMemory {
 export interface Query {
   readonly query: string
   /** Default 5; at most 1,000. */
-  readonly limit?: number
+  readonly limit?: number | undefined
   /** Fields the metadata must have, with exactly these values. */
-  readonly filter?: JsonObject
+  readonly filter?: JsonObject | undefined
   /** Only what fits at least so well. */
-  readonly minScore?: number
+  readonly minScore?: number | undefined
 }
 
 /**

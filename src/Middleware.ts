@@ -73,8 +73,8 @@ export type ToolEffect = Effect.Effect<CallResult, MiddlewareTermination | Exten
  * @since 0.1.0
  */
 export interface Middleware {
-  readonly callModel?: (call: ModelCall, next: (call: ModelCall) => ModelStream) => ModelStream
-  readonly callTool?: (run: ToolRun, next: (run: ToolRun) => ToolEffect) => ToolEffect
+  readonly callModel?: ((call: ModelCall, next: (call: ModelCall) => ModelStream) => ModelStream) | undefined
+  readonly callTool?: ((run: ToolRun, next: (run: ToolRun) => ToolEffect) => ToolEffect) | undefined
 }
 
 /**

@@ -102,7 +102,7 @@ export interface PolicyCall extends PolicyScope {
  */
 export interface PolicyShape {
   /** Whether the skill or protocol of this name is shown to the model; one that is not cannot be called. */
-  readonly visible?: (name: string, scope: PolicyScope) => boolean
+  readonly visible?: ((name: string, scope: PolicyScope) => boolean) | undefined
   readonly authorize: (call: PolicyCall) => Effect.Effect<Decision>
 }
 
@@ -121,9 +121,9 @@ export interface Rule {
    * JavaScript's without lookaround and backreferences, matched in linear time
    * (S-12). A protocol's request is the argument `request`.
    */
-  readonly where?: { readonly [argument: string]: string } | ReadonlyMap<string, string>
+  readonly where?: { readonly [argument: string]: string } | ReadonlyMap<string, string> | undefined
   /** Told to the model, or to the person who is asked. */
-  readonly reason?: string
+  readonly reason?: string | undefined
 }
 
 /**
@@ -141,16 +141,16 @@ export type Verdict = "allow" | "confirm" | "deny"
  * @since 0.1.0
  */
 export interface Rules {
-  readonly deny?: ReadonlyArray<Rule>
-  readonly confirm?: ReadonlyArray<Rule>
-  readonly allow?: ReadonlyArray<Rule>
+  readonly deny?: ReadonlyArray<Rule> | undefined
+  readonly confirm?: ReadonlyArray<Rule> | undefined
+  readonly allow?: ReadonlyArray<Rule> | undefined
   /**
    * What happens to calls no rule is about: `allow`, unless said. `effects` lets reading calls run and asks about all
    * others. A record says it for each kind of effects; those it does not name are allowed.
    */
-  readonly default?: Verdict | "effects" | { readonly [E in Effects]?: Verdict }
+  readonly default?: Verdict | "effects" | { readonly [E in Effects]?: Verdict } | undefined
   /** Globs of names that are not shown, and denied when guessed (AC-18). */
-  readonly hide?: ReadonlyArray<string>
+  readonly hide?: ReadonlyArray<string> | undefined
 }
 
 /**

@@ -179,19 +179,18 @@ export type Section<out R = never> = (context: PromptContext) => Effect.Effect<s
  */
 export interface Compaction<out R = never> {
   /** The share of the window that may be filled before anything happens: 0.9 unless told. */
-  readonly trigger?: number
+  readonly trigger?: number | undefined
   /** The share to come down to: 0.5 unless told. */
-  readonly target?: number
+  readonly target?: number | undefined
   /** How many of the newest turns are left as they are, where that is possible: 2 unless told. */
-  readonly keep?: number
+  readonly keep?: number | undefined
   /**
    * Says in a few words what goes. It is given the messages without the secrets the run's redactor knows. One that
    * fails is logged, and nothing is said.
    */
-  readonly summarize?: (
-    messages: ReadonlyArray<Message>,
-    context: PromptContext
-  ) => Effect.Effect<string | Summary, KernelError, R>
+  readonly summarize?:
+    | ((messages: ReadonlyArray<Message>, context: PromptContext) => Effect.Effect<string | Summary, KernelError, R>)
+    | undefined
 }
 
 /**
@@ -214,12 +213,12 @@ export interface Summary {
  */
 export interface Options<out R = never> {
   /** `substitute` with the run's context, unless told. */
-  readonly template?: Template<R>
-  readonly sections?: ReadonlyArray<Section<R>>
+  readonly template?: Template<R> | undefined
+  readonly sections?: ReadonlyArray<Section<R>> | undefined
   /** Without it a conversation that outgrows the agent's `contextWindow` fails with `ContextWindowExceeded`. */
-  readonly compaction?: Compaction<R>
+  readonly compaction?: Compaction<R> | undefined
   /** Mark where providers may cache the prefix: yes, unless told. */
-  readonly cache?: boolean
+  readonly cache?: boolean | undefined
 }
 
 /**

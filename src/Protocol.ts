@@ -86,12 +86,12 @@ export type Services<P> = P extends AnyProtocol<infer R> ? R : never
 export const make = <A, E, R = never>(
   name: string,
   options: {
-    readonly documentation?: string | null
-    readonly effects?: Effects
+    readonly documentation?: string | null | undefined
+    readonly effects?: Effects | undefined
     /** Milliseconds one call may take: `Limits.skillMs` unless told. */
-    readonly timeLimit?: number
+    readonly timeLimit?: number | undefined
     readonly handle: (block: Block, scope: ProtocolScope) => Effect.Effect<A, E, R>
-    readonly skillOf?: (block: Block) => SkillRequest | undefined
+    readonly skillOf?: ((block: Block) => SkillRequest | undefined) | undefined
   }
 ): AnyProtocol<R> => ({
   name,

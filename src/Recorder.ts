@@ -57,9 +57,9 @@ export interface Entry {
  */
 export interface Options {
   /** Also the phases of runs and the bounds of blocks; without it, only what they amount to. */
-  readonly phases?: boolean
+  readonly phases?: boolean | undefined
   /** Applied to every text in `data`, and to the keys of what others said, to take out what must not be kept (W-31). */
-  readonly redact?: (text: string) => string
+  readonly redact?: ((text: string) => string) | undefined
 }
 
 /**

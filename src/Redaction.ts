@@ -33,9 +33,9 @@ export interface Redactor {
  */
 export interface Options {
   /** Secrets that are known. One of fewer than four characters is passed over: it would blot out words. */
-  readonly secrets?: ReadonlyArray<Redacted.Redacted<string>>
+  readonly secrets?: ReadonlyArray<Redacted.Redacted<string>> | undefined
   /** Also whatever looks like a key: yes, unless told. */
-  readonly shapes?: boolean
+  readonly shapes?: boolean | undefined
 }
 
 /**

@@ -200,7 +200,7 @@ export interface Folder {
  */
 export interface Options {
   /** Fail with `SkillPackInvalid` where a problem or a warning would be told. */
-  readonly strict?: boolean
+  readonly strict?: boolean | undefined
 }
 
 /**

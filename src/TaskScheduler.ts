@@ -65,21 +65,21 @@ export type RunTask<A, E = never, R = never> = (
  */
 export interface Options<A, E = never> {
   /** Tasks that run at once. Default: 8. */
-  readonly concurrency?: number | "unbounded"
+  readonly concurrency?: number | "unbounded" | undefined
   /**
    * A limit shared with others, on top of `concurrency`: a task takes one permit while it runs.
    *
    * Do not run a plan with the same semaphore inside a task: once every permit
    * is held by a task that waits for another, nothing moves.
    */
-  readonly semaphore?: Semaphore.Semaphore
+  readonly semaphore?: Semaphore.Semaphore | undefined
   /** Results of an earlier, broken run of the same plan: these tasks do not run again. */
-  readonly finished?: ReadonlyMap<string, Exit.Exit<A, E>>
+  readonly finished?: ReadonlyMap<string, Exit.Exit<A, E>> | undefined
   /**
    * Believe the statuses of the plan: tasks that are done have no result, and those that are running never end.
    * Default: false, every task starts pending (BP-54).
    */
-  readonly keepStatus?: boolean
+  readonly keepStatus?: boolean | undefined
 }
 
 // ---------------------------------------------------------------- running

@@ -160,9 +160,9 @@ export type Wrap<Facts, Outcome> = <A, E, R>(
  */
 export interface Options {
   /** Puts prompts, replies, arguments and results into spans. They may hold anything a user or a file said. */
-  readonly captureContent?: boolean
+  readonly captureContent?: boolean | undefined
   /** Applied to every text that is captured, keys included. */
-  readonly redact?: (text: string) => string
+  readonly redact?: ((text: string) => string) | undefined
 }
 
 // ---------------------------------------------------------------- service

@@ -9,7 +9,11 @@ import {
   Agent,
   Kernel,
   type KernelError,
+  Middleware,
   type ModelRegistry,
+  Policy,
+  PromptPipeline,
+  Protocol,
   type Provider,
   type RunState,
   type RunStore,
@@ -18,6 +22,7 @@ import {
 } from "kernai"
 import type { Result } from "effect"
 import { AiSdkProvider, KernaiLanguageModel, LanguageModelProvider, Resilience, SkillTools } from "kernai/provider"
+import { SqlRunStore } from "kernai/sql"
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 const yes = <T extends true>(): T | undefined => undefined
@@ -182,6 +187,16 @@ export const measured = Skill.make("measured", {
   requires: given.list,
   execute: () => Effect.void
 })
+export const guarded = Policy.layerRules({ deny: given.list, hide: given.list })
+export const wrapped = Middleware.layer({ callTool: given.count === 1 ? (call, next) => next(call) : undefined })
+export const spoken = Protocol.make("p", {
+  documentation: given.text,
+  timeLimit: given.count,
+  handle: () => Effect.void
+})
+export const prompted = PromptPipeline.layer({ sections: given.list, compaction: { keep: given.count } })
+yes<Equal<typeof prompted, Layer.Layer<never>>>()
+export const kept = SqlRunStore.layerSqlite({ filename: "a.db", commits: given.text === "" ? "each" : undefined })
 
 // ---------------------------------------------------------------- errors
 

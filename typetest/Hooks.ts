@@ -53,3 +53,11 @@ const none = Hooks.layer({})
 check<Equals<typeof none, Layer.Layer<never, never, never>>>()
 const given = <R>(hooks: Hooks.Given<unknown, R>) => Hooks.layer(hooks)
 check<Equals<ReturnType<typeof given<Audit>>, Layer.Layer<never, never, Audit>>>()
+
+// A hook that may be undefined may be left out, and needs what it needs.
+const maybe = (listens: boolean) =>
+  Hooks.layer({
+    onTurnCompleted: listens ? () => Audit.use((audit) => audit.note("turn")) : undefined,
+    onPause: undefined
+  })
+check<Equals<ReturnType<typeof maybe>, Layer.Layer<never, never, Audit>>>()

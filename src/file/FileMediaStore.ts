@@ -31,7 +31,7 @@ import * as Name from "./internal/name.ts"
  */
 export interface Options {
   /** Media given by path are read inside this folder only (S-4): the current one unless told. */
-  readonly root?: string
+  readonly root?: string | undefined
 }
 
 /**

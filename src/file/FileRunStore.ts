@@ -37,7 +37,7 @@ import * as Name from "./internal/name.ts"
  */
 export interface Options {
   /** How often to look for what other processes committed: half a second unless told. */
-  readonly pollInterval?: Duration.Input
+  readonly pollInterval?: Duration.Input | undefined
 }
 
 /**

@@ -28,7 +28,7 @@ import * as Recorder from "../Recorder.ts"
  */
 export interface Options extends Recorder.Options {
   /** Entries kept in memory while the disk is busy: 10,000 unless told. */
-  readonly limit?: number
+  readonly limit?: number | undefined
 }
 
 /**

@@ -30,13 +30,13 @@ export {
  */
 export interface Options {
   /** Whether a variable without a value fails the turn instead of being left out: no, unless told. */
-  readonly strictVariables?: boolean
+  readonly strictVariables?: boolean | undefined
   /** Characters of a template: 100,000 unless told. */
-  readonly parseLimit?: number
+  readonly parseLimit?: number | undefined
   /** Milliseconds a template may take: 100 unless told. */
-  readonly renderLimit?: number
+  readonly renderLimit?: number | undefined
   /** What a template may make, counted in characters and items: 1,000,000 unless told. */
-  readonly memoryLimit?: number
+  readonly memoryLimit?: number | undefined
 }
 
 /**

@@ -40,11 +40,11 @@ import { open } from "./internal/attempts.ts"
  */
 export interface RetryOptions {
   /** Calls made at all; default 3. */
-  readonly attempts?: number
+  readonly attempts?: number | undefined
   /** The pauses between them; default about half a second, doubled each time. A Retry-After is waited for too, up to `Limits.retryAfterMs`. */
-  readonly schedule?: Schedule.Schedule<unknown, ProviderError>
+  readonly schedule?: Schedule.Schedule<unknown, ProviderError> | undefined
   /** Which failures are worth another try; default `isPassing`. */
-  readonly while?: (error: ProviderError) => boolean
+  readonly while?: ((error: ProviderError) => boolean) | undefined
 }
 
 /**
@@ -63,9 +63,9 @@ export type Candidate = string | { readonly provider: ProviderShape; readonly mo
  */
 export interface FallbackOptions extends RetryOptions {
   /** Calls of each model; default 1. */
-  readonly attempts?: number
+  readonly attempts?: number | undefined
   /** Which failures of a model send the call to the next; default all of them. */
-  readonly when?: (error: ProviderError) => boolean
+  readonly when?: ((error: ProviderError) => boolean) | undefined
 }
 
 /**
@@ -79,13 +79,13 @@ export interface RateLimitOptions {
   readonly limit: number
   readonly window: Duration.Input
   /** Default `fixed-window`. */
-  readonly algorithm?: "fixed-window" | "token-bucket"
+  readonly algorithm?: "fixed-window" | "token-bucket" | undefined
   /** Calls with the same key share a limit; default one for each provider and model. */
-  readonly key?: (call: ModelCall) => string
+  readonly key?: ((call: ModelCall) => string) | undefined
   /** What a call counts for; default 1. */
-  readonly tokens?: (call: ModelCall) => number
+  readonly tokens?: ((call: ModelCall) => number) | undefined
   /** Whether a call waits (default) or fails as `rate_limited`. */
-  readonly onExceeded?: "delay" | "fail"
+  readonly onExceeded?: "delay" | "fail" | undefined
 }
 
 /**
@@ -96,9 +96,9 @@ export interface RateLimitOptions {
  */
 export interface CircuitOptions {
   /** Calls with the same key share a circuit; default one for each provider. */
-  readonly key?: (call: ModelCall) => string
+  readonly key?: ((call: ModelCall) => string) | undefined
   /** Which failures count against the service; default `isPassing`. */
-  readonly counts?: (error: ProviderError) => boolean
+  readonly counts?: ((error: ProviderError) => boolean) | undefined
 }
 
 // ---------------------------------------------------------------- guards
@@ -165,7 +165,7 @@ export function fallback(
         const attempt = Target.use((target) =>
           Effect.flatMap(
             Effect.mapError(target(call), (error) => unavailable(call, error)),
-            (call) => again(open(Stream.suspend(() => next(call))), { attempts: 1, ...options })
+            (call) => again(open(Stream.suspend(() => next(call))), { ...options, attempts: options.attempts ?? 1 })
           )
         )
         // What must not go on to the next model is a reply of its own, one that fails.

@@ -31,11 +31,11 @@ export interface Options {
   /** As in `postgres://user:password@host:5432/database`. */
   readonly url: Redacted.Redacted
   /** Connections in all, of which one listens: 10 unless told, at least 2. */
-  readonly maxConnections?: number
+  readonly maxConnections?: number | undefined
   /** How often to look for commits that were not heard of: every 5 seconds unless told. */
-  readonly pollInterval?: SqlRunStore.Options["pollInterval"]
+  readonly pollInterval?: SqlRunStore.Options["pollInterval"] | undefined
   /** Whether every revision is a transaction of its own; see `SqlRunStore.Options`. */
-  readonly commits?: SqlRunStore.Options["commits"]
+  readonly commits?: SqlRunStore.Options["commits"] | undefined
 }
 
 /**

@@ -34,7 +34,7 @@ import type * as SqliteClient from "./SqliteClient.ts"
  */
 export interface Options {
   /** Media given by path are read inside this folder only (S-4): the current one unless told. */
-  readonly root?: string
+  readonly root?: string | undefined
 }
 
 /**

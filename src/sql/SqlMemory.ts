@@ -35,9 +35,9 @@ import type * as SqliteClient from "./SqliteClient.ts"
  */
 export interface Options {
   /** Whose memories: a user, a project. Default `default`. */
-  readonly space?: string
+  readonly space?: string | undefined
   /** How many of the newest vectors a search looks at: 10,000 unless told. */
-  readonly compared?: number
+  readonly compared?: number | undefined
 }
 
 /**

@@ -44,15 +44,15 @@ import * as SqliteClient from "./SqliteClient.ts"
  */
 export interface Options {
   /** How often to look for what other processes committed: half a second unless told. */
-  readonly pollInterval?: Duration.Input
+  readonly pollInterval?: Duration.Input | undefined
   /**
    * What happened between two effects is stored in one transaction, unless this is `each`: then every revision is
    * stored by itself. Either way everything is stored before a model is asked, a skill is entered, a hook is heard
    * or an event is told, so a crash takes back nothing that anybody saw.
    */
-  readonly commits?: "each" | "grouped"
+  readonly commits?: "each" | "grouped" | undefined
   /** Keys of runs that went on, told by the database: those who follow need not wait for the next look. */
-  readonly changes?: Stream.Stream<string>
+  readonly changes?: Stream.Stream<string> | undefined
 }
 
 /**

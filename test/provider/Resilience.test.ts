@@ -155,6 +155,21 @@ describe("Resilience.fallback", () => {
     )
   )
 
+  it.effect("asks each model once when nothing, or undefined, is said of attempts", () =>
+    Effect.gen(function* () {
+      const failing = MockProvider.make().onCall(() => Effect.fail(error("server_error")))
+      assert.strictEqual((yield* told(agent, "hi", { provider: failing })).text, "yes")
+      assert.strictEqual(failing.callCount, 1)
+    }).pipe(
+      Effect.provide(
+        kernel().pipe(
+          Layer.provideMerge(Resilience.layer(Resilience.fallback(["second/small"], { attempts: undefined }))),
+          Layer.provideMerge(registry({ second: thinking("second", "yes") }))
+        )
+      )
+    )
+  )
+
   it.effect("goes through the chain, past models that are not available, to the last failure", () =>
     Effect.gen(function* () {
       const failing = MockProvider.make().onCall(() => Effect.fail(error("server_error")))

@@ -17,7 +17,7 @@ export interface Options {
   /** As in `postgres://user:password@host:5432/database`. */
   readonly url: Redacted.Redacted
   /** Connections in all: 2 unless told, at least 1. */
-  readonly maxConnections?: number
+  readonly maxConnections?: number | undefined
 }
 
 /** A client that also listens. The package has a type for it, which whoever has no such package could not look up. */
