@@ -40,7 +40,8 @@ export interface Options {
   readonly colors?: boolean | undefined
   /** The line above the run, for people. */
   readonly title: string
-  readonly question: string
+  /** What is asked; nothing by whoever goes on with a run. */
+  readonly question?: string | undefined
   /** The run is kept: people are told its id. */
   readonly kept?: boolean
   /** Says what is wrong with an answer, if something is. */
@@ -155,8 +156,11 @@ const isEnding = (event: RunEvent): event is Ending =>
 
 // ---------------------------------------------------------------- lines
 
-const heading = ({ question, title }: Options, look: Look): string =>
-  `${paint(Text.excerpt(title, look.columns), "quiet", look)}\n${paint("question", "title", look)}  ${Text.excerpt(question, look.columns - 10)}\n`
+const heading = ({ question, title }: Options, look: Look): string => {
+  const asked =
+    question === undefined ? "" : `${paint("question", "title", look)}  ${Text.excerpt(question, look.columns - 10)}\n`
+  return `${paint(Text.excerpt(title, look.columns), "quiet", look)}\n${asked}`
+}
 
 const idOf = (runId: string, look: Look): string => `${paint("run", "title", look)}       ${Text.flat(runId)}\n`
 

@@ -119,6 +119,8 @@ describe("kernai runs", () => {
         const finished = yield* callIn(folder, [...taken, `${Number(revision) + 1}`, ...sqlite, ...agent])
         assert.deepStrictEqual(finished, { code: 0, out: "All done.\n", error: "" })
         assert.strictEqual(traceOf(folder), "Rome\n")
+        const told = yield* kernai(["runs", "resume", id, ...sqliteOf(folder), "--script", join(folder, "script.json")])
+        assert.match(told.progress, new RegExp(`^going on with ${id} at revision \\d+\nanswer`))
 
         const again = yield* kernai(["runs", "approve", id, "--revision", revision, ...sqliteOf(folder)])
         assert.include(again.error, `expected ${revision}`)

@@ -130,8 +130,7 @@ export const resume = Effect.fnUntraced(function* (options: Resuming) {
     const how = { replay, rewind: options.rewind, workerId: "cli", ...at(options.revision) }
     return yield* follow(Kernel.resumeStream(agent(head.agent), runId, how), {
       ...options,
-      title: `going on at revision ${head.revision}`,
-      question: runId
+      title: `going on with ${runId} at revision ${head.revision}`
     })
   }).pipe(
     Effect.catchTag("StoreError", (error) => Effect.fail(Actor.failed(error))),
