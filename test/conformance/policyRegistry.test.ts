@@ -146,7 +146,8 @@ const skillOf = (entry: Entry, name: string, entered: Array<string>): Skill.AnyS
         const defect = entry.throws ?? entry.dies
         if (failure !== undefined) return Effect.fail(failure)
         if (defect !== undefined) return Effect.die(new Error(defect))
-        return Effect.succeed(entry.returns ?? entry.output ?? `${name} ran`)
+        const { output = `${name} ran`, returns = output } = entry
+        return Effect.succeed(returns)
       })
   })
 
