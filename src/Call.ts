@@ -239,10 +239,12 @@ const blockMessage = (result: CallResult): Message => {
     }
   const output = result.output ?? []
   const text = textOfParts(output)
-  // What the kernel itself explains shows blocks on purpose; whatever it quotes is escaped where it is quoted.
-  const content: Array<Content> = [
-    Contents.text(frame("result", result.toolName, result.kind === "builtin" ? text : Blocks.escape(text)))
-  ]
+  // What explains shows whole blocks on purpose; half a block would close this one, or keep it open (BP-76).
+  const body =
+    result.kind === "builtin" && result.toolName !== "/tasks"
+      ? text.replace(/<block[ >][^<]*<\/block>|<(?=\/?block)/g, (it) => (it[1] ? it : "&lt;"))
+      : Blocks.escape(text)
+  const content: Array<Content> = [Contents.text(frame("result", result.toolName, body))]
   pushMedia(output, content)
   return { role: "user", content }
 }

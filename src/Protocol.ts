@@ -59,7 +59,7 @@ export interface SkillRequest {
 export interface AnyProtocol<out R = never> {
   /** The block type it answers to. */
   readonly name: string
-  /** What `/protocols` tells the model. */
+  /** What `/protocols` tells the model. Whole blocks in it are shown as they are, half a block is escaped. */
   readonly documentation: string | null
   readonly effects: Effects
   /** Milliseconds one call may take; `Limits` decides when absent. */

@@ -83,12 +83,12 @@ const perform = (run: Run, call: Call): Effect.Effect<CallResult> => {
   switch (call.kind) {
     case "builtin":
       return Effect.map(builtin(run, call), (answer) => {
-        if (answer.error !== undefined) {
+        if (typeof answer !== "string") {
           tell(run, { type: "builtin_error", command: call.toolName ?? "", error: "unknown" })
-          return Calls.failed(call, answer.error)
+          return Calls.failed(call, answer)
         }
-        tell(run, { type: "builtin_result", command: call.toolName ?? "", result: answer.text })
-        return Calls.succeeded(call, [Contents.text(answer.shown ?? answer.text)])
+        tell(run, { type: "builtin_result", command: call.toolName ?? "", result: answer })
+        return Calls.succeeded(call, [Contents.text(answer)])
       })
     case "protocol":
       return speak(run, call)
