@@ -3,9 +3,8 @@
  *
  * A policy hides callables from the model (`visible`) and decides about each call
  * (`authorize`). What is hidden is denied too, even when the model guesses its
- * name. Several policies combine: the strictest decision wins. A policy that
- * fails denies. Each policy has a `Layer.provide` of its own: of two in one
- * list, as of any two layers of one service, only the last would hold.
+ * name. Several policies combine, wherever they are provided: the strictest
+ * decision wins. A policy that fails denies.
  *
  * @since 0.1.0
  */
@@ -154,7 +153,7 @@ export interface Rules {
 }
 
 /**
- * The policy of a run: everything is allowed by default.
+ * A policy given as a value: everything is allowed by default. Those of layers stand beside it (see `current`).
  *
  * @category references
  * @since 0.1.0
@@ -216,13 +215,54 @@ export const combine = (a: PolicyShape | undefined, b: PolicyShape | undefined):
 }
 
 /**
+ * Every policy there is in some contexts, as one: each is asked once, the strictest decision holds.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const among = (...contexts: ReadonlyArray<Context.Context<never>>): PolicyShape | undefined =>
+  [...new Set(contexts.flatMap(partsOf))].reduce(combine, undefined)
+
+/**
+ * Every policy where this runs, as one.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const current: Effect.Effect<PolicyShape | undefined> = /*#__PURE__*/ Effect.contextWith(
+  (context: Context.Context<never>) => Effect.succeed(among(context))
+)
+
+const partsOf = ({ mapUnsafe }: Context.Context<never>): ReadonlyArray<PolicyShape> =>
+  [...mapUnsafe].flatMap(([key, given]) => (given !== undefined && key.startsWith(Policy.key) ? given : []))
+
+let places = 0
+
+/**
+ * Adds a policy to those that are there already, and to those beside it in the same list.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerShape = <E, R>(shape: Effect.Effect<PolicyShape, E, R>): Layer.Layer<never, E, R> =>
+  Layer.effectContext(
+    Effect.contextWith((outer: Context.Context<R>) =>
+      Effect.map(shape, (own) => {
+        // In a place of its own, so that of two layers in one list neither takes the other's, with those it hides.
+        const place = `${Policy.key}/${places++}`
+        return Context.makeUnsafe<never>(new Map([[place, [...partsOf(outer), own]]]))
+      })
+    )
+  )
+
+/**
  * Makes a policy of a decision with services and failures of its own; a failure, or what is
  * no decision, denies with `policy_error`.
  *
- * It is combined with a policy that is there already, and not with one beside it in the same list.
+ * It is combined with those that are there already, and with those beside it in the same list.
  *
  * @example
- * const Both = Kernel.layerMemory.pipe(Layer.provide(Policy.layer(first)), Layer.provide(Policy.layer(second)))
+ * const Both = Kernel.layerMemory.pipe(Layer.provide([Policy.layer(first), Policy.layer(second)]))
  *
  * @category layers
  * @since 0.1.0
@@ -231,30 +271,21 @@ export const layer = <E, R>(
   authorize: (call: PolicyCall) => Effect.Effect<Decision, E, R>,
   visible?: (name: string, scope: PolicyScope) => boolean
 ): Layer.Layer<never, never, R> =>
-  Layer.effect(
-    Policy,
-    Effect.gen(function* () {
-      const provide = closeOver(yield* Effect.context<R>())
-      const outer = yield* Policy
-      const shape: PolicyShape = {
+  layerShape(
+    Effect.map(Effect.context<R>(), (context) => {
+      const provide = closeOver(context)
+      return {
         ...(visible === undefined ? {} : { visible }),
         authorize: (call) => decided(provide(Effect.suspend(() => effectOf(authorize(call)))))
       }
-      return combine(outer, shape)
     })
   )
 
 /**
- * Makes a policy of rules, combined with a policy that is there already, as `layer` is.
+ * Makes a policy of rules, combined with others as that of `layer` is.
  *
  * @category layers
  * @since 0.1.0
  */
 export const layerRules = (given: Rules): Layer.Layer<never, ConfigInvalid> =>
-  Layer.effect(
-    Policy,
-    Effect.gen(function* () {
-      const shape = yield* Effect.fromResult(rules(given))
-      return combine(yield* Policy, shape)
-    })
-  )
+  layerShape(Effect.suspend(() => Effect.fromResult(rules(given))))

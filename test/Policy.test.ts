@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Option, Result, Schema, SchemaGetter } from "effect"
+import { Effect, Fiber, Layer, Option, Result, Schema, SchemaGetter } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Hooks, Kernel, Policy, Protocol, ProtocolRegistry, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
@@ -100,7 +100,7 @@ describe("Policy.combine", () => {
           (name) => names.includes(name)
         )
       const shown = yield* Effect.provide(
-        Policy.Policy,
+        Policy.current,
         showing("a", "b").pipe(
           Layer.provideMerge(showing("b", "c")),
           Layer.provideMerge(Layer.succeed(Policy.Policy, policy(Policy.allowed)))
@@ -125,9 +125,26 @@ describe("Policy.combine", () => {
       const outer = Policy.layerRules({ confirm: [{ tool: "*", reason: "outer" }] })
       const inner = Policy.layer(({ name }) => Effect.succeed(name === "bad" ? Policy.denied("inner") : Policy.allowed))
       const context = yield* Layer.build(Layer.provideMerge(inner, outer))
-      const shape = Context.get(context, Policy.Policy)
+      const shape = Policy.among(context)
       assert.deepStrictEqual(yield* shape!.authorize(call("bad")), Policy.denied("inner"))
       assert.deepStrictEqual(yield* shape!.authorize(call("good")), Policy.confirm("outer"))
+    })
+  )
+
+  it.effect("is what layers do with a policy beside them in a list, and with those an inner one was given", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const saying = (name: string, said: Policy.Decision) =>
+        Policy.layer(() => Effect.sync(() => (asked.push(name), said)))
+      const [one, two] = [saying("one", Policy.confirm("one")), saying("two", Policy.allowed)]
+      const hidden = two.pipe(Layer.provide(saying("hidden", Policy.allowed)))
+      for (const list of [[one, hidden] as const, [hidden, one] as const]) {
+        asked.length = 0
+        const shape = yield* Effect.provide(Policy.current, Layer.provideMerge(Layer.mergeAll(...list), one))
+        assert.deepStrictEqual(yield* shape!.authorize(call("x")), Policy.confirm("one"))
+        // Each of them once, though one is given in two places.
+        assert.deepStrictEqual(asked.toSorted(), ["hidden", "one", "two"])
+      }
     })
   )
 
@@ -142,10 +159,7 @@ describe("Policy.combine", () => {
       ]
       for (const authorize of broken) {
         const context = yield* Layer.build(Policy.layer(authorize))
-        assert.deepStrictEqual(
-          yield* Context.get(context, Policy.Policy)!.authorize(call("x")),
-          Policy.denied("policy_error")
-        )
+        assert.deepStrictEqual(yield* Policy.among(context)!.authorize(call("x")), Policy.denied("policy_error"))
       }
     })
   )
@@ -159,7 +173,7 @@ describe("Policy.combine", () => {
       ]
       const allows: Policy.PolicyShape = { authorize: () => Effect.succeed(Policy.allowed) }
       for (const authorize of odd) {
-        const layered = Context.get(yield* Layer.build(Policy.layer(authorize)), Policy.Policy)
+        const layered = Policy.among(yield* Layer.build(Policy.layer(authorize)))
         const shapes = [layered, Policy.combine(allows, { authorize }), Policy.combine({ authorize }, allows)]
         for (const shape of shapes) {
           assert.deepStrictEqual(yield* shape!.authorize(call("x")), Policy.denied("policy_error"))
@@ -201,6 +215,19 @@ describe("a run under rules", () => {
       assert.deepStrictEqual(ran, [])
     }).pipe(Effect.provide(layer))
   })
+
+  it.effect("runs no call that one of two policies in one list denies (AC-19)", () =>
+    Effect.gen(function* () {
+      const deny = Policy.layerRules({ deny: [{ tool: "charge", reason: "no money moves" }] })
+      const allow = Policy.layerRules({})
+      for (const list of [Layer.mergeAll(deny, allow), Layer.mergeAll(allow, deny)]) {
+        const { layer, mock } = kernel(list)
+        yield* Effect.provide(Kernel.run(agent, "go"), layer)
+        assert.include(toldLast(mock), "no money moves")
+        assert.deepStrictEqual(ran, [])
+      }
+    })
+  )
 
   it.effect("does not run a hidden skill whose name the model guessed (AC-18, S-15)", () => {
     const { layer, mock } = kernel(Policy.layerRules({ hide: ["charge"] }))

@@ -69,16 +69,13 @@ export const load: (path: string) => Effect.Effect<PolicyShape, ConfigInvalid, F
   })
 
 /**
- * The policy of a file, combined with a policy that is there already, as `Policy.layer` is.
+ * The policy of a file, combined with others as that of `Policy.layer` is.
  *
  * @category layers
  * @since 0.1.0
  */
 export const layer = (path: string): Layer.Layer<never, ConfigInvalid, FileSystem.FileSystem> =>
-  Layer.effect(
-    Policy.Policy,
-    Effect.flatMap(load(path), (shape) => Effect.map(Policy.Policy, (outer) => Policy.combine(outer, shape)))
-  )
+  Policy.layerShape(load(path))
 
 // ---------------------------------------------------------------- decoding
 

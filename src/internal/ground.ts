@@ -77,7 +77,7 @@ export const onGround = <Output, S extends AnySkill<unknown>, R, A>(
         media: Context.get(built, MediaStore.MediaStore),
         hooks: reference(built, current, Hooks),
         middleware: reference(built, current, Middleware),
-        policy: Policy.combine(Context.get(built, Policy.Policy), Context.get(current, Policy.Policy)),
+        policy: Policy.among(built, current),
         pipeline: reference(built, current, PromptPipeline),
         builder: reference(built, current, InstructionBuilder),
         counter: reference(built, current, TokenCounter),

@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, FileSystem, Layer, Path } from "effect"
+import { Effect, FileSystem, Layer, Path } from "effect"
 import { Policy } from "kernai"
 import { PolicyFile } from "kernai/file"
 import { call } from "../support/policy.ts"
@@ -35,10 +35,7 @@ describe("PolicyFile", () => {
     withFile(written, (file) =>
       Effect.gen(function* () {
         const outer = Policy.layerRules({ deny: [{ tool: "search", where: { q: "secret" }, reason: "outer" }] })
-        const policy = Context.get(
-          yield* Layer.build(Layer.provideMerge(PolicyFile.layer(file), outer)),
-          Policy.Policy
-        )!
+        const policy = Policy.among(yield* Layer.build(Layer.provideMerge(PolicyFile.layer(file), outer)))!
         const decide = (asked: Policy.PolicyCall) => policy.authorize(asked)
         assert.deepStrictEqual(
           yield* decide(call("shell", { command: "sudo rm x" })),

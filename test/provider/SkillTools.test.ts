@@ -148,7 +148,7 @@ describe("SkillTools.approval", () => {
   )
   const ask = (name: string, input: { readonly [key: string]: string }) =>
     Effect.map(
-      Policy.Policy.use((policy) => policy!.authorize(asked(name, input))),
+      Effect.flatMap(Policy.current, (policy) => policy!.authorize(asked(name, input))),
       (decision) => decision._tag
     ).pipe(Effect.provide(Policy.layer(SkillTools.approval(guarded))))
 

@@ -26,7 +26,7 @@ import { clean } from "../../internal/skillOutput.ts"
 import { McpError, ToolNotFound } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { MediaStore, type Shape as Media } from "../../MediaStore.ts"
-import { allowed, type Decision, Policy, type PolicyScope } from "../../Policy.ts"
+import * as Policy from "../../Policy.ts"
 import { Redaction } from "../../Redaction.ts"
 import type { AnySkill } from "../../Skill.ts"
 import * as Skills from "../../Skill.ts"
@@ -48,7 +48,7 @@ export interface Tools {
 /** Makes tools of the skills in context. */
 export const make: Effect.Effect<Tools, never, SkillRegistry> = /*#__PURE__*/ Effect.gen(function* () {
   const registry = yield* SkillRegistry
-  const policy = yield* Policy
+  const policy = yield* Policy.current
   let offered: Offered = []
   let running = 0
 
@@ -116,7 +116,7 @@ const toolOf = (skill: AnySkill) =>
 
 const decodeSchema = /*#__PURE__*/ Schema.decodeUnknownSync(McpSchema.ToolJson)
 
-const scopeOf = (callId: string): PolicyScope => ({
+const scopeOf = (callId: string): Policy.PolicyScope => ({
   runId: callId,
   rootRunId: callId,
   agent: "mcp",
@@ -173,10 +173,15 @@ const call = /*#__PURE__*/ Effect.fnUntraced(function* (
   })
 }, Effect.scoped)
 
-const decide = (skill: AnySkill, input: JsonObject, toolCallId: string, limits: Limits): Effect.Effect<Decision> =>
-  Effect.flatMap(Policy, (policy) =>
+const decide = (
+  skill: AnySkill,
+  input: JsonObject,
+  toolCallId: string,
+  limits: Limits
+): Effect.Effect<Policy.Decision> =>
+  Effect.flatMap(Policy.current, (policy) =>
     policy === undefined
-      ? Effect.succeed(allowed)
+      ? Effect.succeed(Policy.allowed)
       : askAboutSkill(
           policy,
           {
