@@ -245,6 +245,8 @@ const decoder = (reply: Reply): Decoder => {
       }
       case "text":
         return reply.text(string(step, "text") ?? "")
+      case "user_input":
+        return
       default:
         medium(key, step)
         list(step, "content").forEach((part) => {

@@ -301,6 +301,8 @@ const finishReason = (given: string): FinishReason => {
     case "SPII":
     case "LANGUAGE":
     case "IMAGE_SAFETY":
+    case "IMAGE_PROHIBITED_CONTENT":
+    case "IMAGE_RECITATION":
       return "content-filter"
     case "MALFORMED_FUNCTION_CALL":
     case "UNEXPECTED_TOOL_CALL":

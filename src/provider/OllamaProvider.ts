@@ -21,10 +21,10 @@ import { assemble, endpoint, extras, functions, laidOver } from "./internal/body
 import { findKey, fromEnvironment, layerOf } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
 import { offer } from "./internal/offer.ts"
-import { type Fault, statusReason } from "./internal/fault.ts"
+import { type Fault, saysTooLong, statusReason } from "./internal/fault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import { encoder, type Piece, standIn, textOf } from "./internal/pieces.ts"
-import { count, type Fields, fields, list, string, text } from "./internal/read.ts"
+import { count, type Fields, fields, isFields, list, string, text } from "./internal/read.ts"
 import type { Reply } from "./internal/reply.ts"
 
 /**
@@ -59,7 +59,7 @@ export const make = (options: Options = {}): Effect.Effect<ProviderShape, never,
         ...options.headers,
         ...(apiKey === undefined ? {} : { authorization: `Bearer ${Redacted.value(apiKey)}` })
       }),
-      fault: (_document, status) => ({ reason: statusReason(status) })
+      fault
     }
     return {
       name,
@@ -225,6 +225,14 @@ const decoder = (reply: Reply): Decoder => {
 
   return { event: take, failed: () => failed, whole: take, end: () => undefined }
 }
+
+// Its refusals have a sentence and no code.
+const fault = (document: unknown, status: number): Pick<Fault, "reason"> => ({
+  reason:
+    status === 400 && isFields(document) && saysTooLong(string(document, "error"))
+      ? "context_length"
+      : statusReason(status)
+})
 
 const failed: Fault = { reason: "server_error", note: "reported in the reply" }
 

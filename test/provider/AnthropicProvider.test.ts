@@ -415,6 +415,35 @@ describe("AnthropicProvider, reading", () => {
     )
   }
 
+  it.effect("hears what a message holds when it begins, which may be all of it (BP-108, R-24)", () =>
+    Effect.gen(function* () {
+      const call = { type: "tool_use", id: "toolu_1", name: "add", input: { x: 1 } }
+      const begun = (stop_reason: string | null) => ({
+        type: "message_start",
+        message: { id: "m1", model: "claude", content: [call], stop_reason, usage: { input_tokens: 3 } }
+      })
+      const whole = yield* reading(begun("tool_use"), { type: "message_stop" })
+      assert.deepInclude(whole.parts, { type: "tool-call", id: "toolu_1", name: "add", params: { x: 1 } })
+      assert.strictEqual(finishOf(whole.parts)?.reason, "tool-calls")
+      const more = yield* reading(begun(null), ...stop("end_turn"))
+      assert.strictEqual(finishOf(more.parts)?.reason, "stop")
+      // Without its end it was cut, whatever it began with (R-10).
+      assert.strictEqual((yield* Effect.flip(reading(begun("tool_use")))).reason, "incomplete")
+    })
+  )
+
+  it.effect("keeps a signature that is there before its thinking (CP-9)", () =>
+    Effect.gen(function* () {
+      const { parts } = yield* reading(
+        start,
+        { type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "Hm.", signature: "s" } },
+        { type: "content_block_stop", index: 0 },
+        ...stop("end_turn")
+      )
+      assert.deepInclude(parts, { type: "reasoning-end", id: "0", metadata: { anthropic: { signature: "s" } } })
+    })
+  )
+
   it.effect("fails with the error the stream ends in (BP-110)", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(
@@ -472,6 +501,7 @@ describe("AnthropicProvider, reading", () => {
     Effect.gen(function* () {
       for (const [sentence, reason] of [
         ["prompt is too long: 210000 tokens > 200000 maximum", "context_length"],
+        ["input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000", "context_length"],
         ["Your credit balance is too low", "quota_exhausted"],
         ["max_tokens: required", "invalid_request"]
       ]) {

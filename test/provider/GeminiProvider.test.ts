@@ -149,6 +149,8 @@ describe("GeminiProvider", () => {
     ["STOP", "stop"],
     ["MAX_TOKENS", "length"],
     ["SAFETY", "content-filter"],
+    ["IMAGE_PROHIBITED_CONTENT", "content-filter"],
+    ["IMAGE_RECITATION", "content-filter"],
     ["MALFORMED_FUNCTION_CALL", "error"],
     ["OTHER", "other"]
   ] as const) {
@@ -419,6 +421,7 @@ describe("GeminiInteractionsProvider", () => {
         id: "i1",
         status: "completed",
         steps: [
+          { type: "user_input", content: [{ type: "text", text: "So?" }] },
           { type: "thought", signature: "sig" },
           { type: "model_output", content: [{ type: "text", text: "So." }] }
         ],

@@ -164,6 +164,24 @@ describe("OllamaProvider, reading", () => {
   }
 })
 
+describe("OllamaProvider, refused", () => {
+  it.effect("says that a prompt is too long, in its own words", () =>
+    Effect.gen(function* () {
+      for (const [sentence, reason] of [
+        ["the input length exceeds the context length", "context_length"],
+        ["prompt too long; exceeded max context length by 2 tokens", "context_length"],
+        ["llama3 does not support tools", "invalid_request"]
+      ] as const) {
+        const http = stub(() => Effect.succeed(new Response(JSON.stringify({ error: sentence }), { status: 400 })))
+        const provider = yield* Effect.provide(vendor("ollama")({}), http.layer)
+        const error = yield* Effect.flip(read(provider.stream(request())))
+        assert.strictEqual(error.reason, reason)
+        assert.notInclude(error.message, sentence)
+      }
+    })
+  )
+})
+
 describe("OllamaProvider.layer", () => {
   it.effect("needs no key, and takes its address from the environment", () =>
     Effect.gen(function* () {

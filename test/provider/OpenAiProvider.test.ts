@@ -482,6 +482,33 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
+  it.effect("reads usage beside the last answer, and a cache beside the prompt, as Moonshot tells them (AC-6)", () =>
+    Effect.gen(function* () {
+      const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15, cached_tokens: 4 }
+      const { parts } = yield* reading(delta({ content: "x" }), {
+        choices: [{ index: 0, delta: {}, finish_reason: "stop", usage }]
+      })
+      assert.deepStrictEqual(finishOf(parts)?.usage, {
+        inputTokens: { total: 10, cacheRead: 4, uncached: 6 },
+        outputTokens: { total: 5, reasoning: undefined }
+      })
+    })
+  )
+
+  it.effect("tells the id and the model of a reply whose first chunk has none, as Azure's", () =>
+    Effect.gen(function* () {
+      const { parts } = yield* reading(
+        { choices: [], id: "", model: "", prompt_filter_results: [{ prompt_index: 0 }] },
+        { id: "c1", model: "gpt", ...delta({ content: "x" }) },
+        { id: "c1", model: "gpt", ...delta({}, "stop") }
+      )
+      assert.deepStrictEqual(
+        parts.filter((part) => part.type === "response-metadata"),
+        [{ type: "response-metadata", id: "c1", modelId: "gpt" }]
+      )
+    })
+  )
+
   it.effect("says nothing of what it cannot tell: a cache larger than its prompt, or a prompt nobody counted", () =>
     Effect.gen(function* () {
       for (const usage of [
@@ -618,6 +645,7 @@ describe("OpenAiProvider, reading", () => {
     [{ code: "context_length_exceeded" }, "context_length"],
     [{ type: "insufficient_quota" }, "quota_exhausted"],
     [{ code: 429 }, "rate_limited"],
+    [{ message: "x", code: "429" }, "rate_limited"],
     [{ message: "x" }, "server_error"]
   ] as const) {
     it.effect(`an error in the stream is ${reason} (BP-110)`, () =>
@@ -781,6 +809,8 @@ describe("OpenAiCompatibleProvider", () => {
           { error: { message: "This model's maximum prompt length is 131072", type: "invalid_request_error" } },
           "context_length"
         ],
+        [{ error: { message: "The input is longer than the model's context length.", code: null } }, "context_length"],
+        [{ error: "The model is loaded with context length of only 4096 tokens" }, "context_length"],
         [{ error: { message: "'name' is too long", type: "invalid_request_error" } }, "invalid_request"]
       ] as const) {
         const http = stub(() => Effect.succeed(new Response(JSON.stringify(document), { status: 400 })))

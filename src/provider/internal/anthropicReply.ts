@@ -15,6 +15,7 @@ export const decoder = (reply: Reply): Decoder => {
   const counts = new Counts()
   let reason: FinishReason | undefined
   let stopSequence: string | undefined
+  let first: Fields | undefined
   const signatures = new Map<number, string>()
 
   const finish = (given: FinishReason) =>
@@ -25,6 +26,7 @@ export const decoder = (reply: Reply): Decoder => {
       case "text":
         return reply.text(string(block, "text") ?? "")
       case "thinking":
+        sign(index, block)
         return reply.thinking(string(block, "thinking") ?? "")
       case "redacted_thinking":
         return reply.endThinking({ [name]: { redacted: string(block, "data") ?? "" } })
@@ -36,13 +38,17 @@ export const decoder = (reply: Reply): Decoder => {
     }
   }
 
+  const sign = (index: number, part: Fields | undefined) => {
+    const signature = text(part, "signature")
+    if (signature !== undefined) signatures.set(index, (signatures.get(index) ?? "") + signature)
+  }
+
   const blockDelta = (index: number, delta: Fields | undefined) => {
     switch (string(delta, "type")) {
       case "thinking_delta":
         return reply.thinking(string(delta, "thinking") ?? "")
       case "signature_delta":
-        signatures.set(index, (signatures.get(index) ?? "") + (string(delta, "signature") ?? ""))
-        return
+        return sign(index, delta)
       case "input_json_delta":
         return reply.params(String(index), string(delta, "partial_json") ?? "")
       default:
@@ -58,9 +64,19 @@ export const decoder = (reply: Reply): Decoder => {
   }
 
   const stopped = (of: Fields | undefined) => {
-    const given = string(of, "stop_reason")
+    const given = text(of, "stop_reason")
     if (given !== undefined) reason = finishReason(given)
     stopSequence = text(of, "stop_sequence") ?? stopSequence
+  }
+
+  // A stream begins with a message too, which may hold content already, or be all there is.
+  const hear = (message: Fields | undefined) => {
+    reply.about(text(message, "id"), text(message, "model"))
+    list(message, "content").forEach((block, index) => {
+      blockStart(index, block)
+      blockStop(index)
+    })
+    counts.take(fields(message, "usage"))
   }
 
   return {
@@ -72,15 +88,14 @@ export const decoder = (reply: Reply): Decoder => {
           return void blockStart(count(event, "index") ?? 0, fields(event, "content_block"))
         case "content_block_stop":
           return void blockStop(count(event, "index") ?? 0)
-        case "message_start": {
-          const message = fields(event, "message")
-          counts.take(fields(message, "usage"))
-          return void reply.about(text(message, "id"), text(message, "model"))
-        }
+        case "message_start":
+          first = fields(event, "message")
+          return void hear(first)
         case "message_delta":
           counts.take(fields(event, "usage"))
           return void stopped(fields(event, "delta"))
         case "message_stop":
+          if (reason === undefined) stopped(first)
           return void finish(reason ?? "unknown")
         case "error":
           return inStream(event)
@@ -93,14 +108,7 @@ export const decoder = (reply: Reply): Decoder => {
     failed: inStream,
     whole: (message) => {
       if (string(message, "type") === "error" || fields(message, "error") !== undefined) return inStream(message)
-      reply.about(text(message, "id"), text(message, "model"))
-      list(message, "content").forEach((block, index) => {
-        blockStart(index, block)
-        const signature = text(block, "signature")
-        if (signature !== undefined) reply.endThinking({ [name]: { signature } })
-        reply.endCall(String(index))
-      })
-      counts.take(fields(message, "usage"))
+      hear(message)
       stopped(message)
       if (reason !== undefined) finish(reason)
       return undefined

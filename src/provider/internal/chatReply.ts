@@ -41,12 +41,15 @@ export const decoder = (reply: Reply): Decoder => {
 
   const take = (chunk: Fields, isWhole: boolean): Fault | undefined => {
     if ((chunk["error"] !== undefined && chunk["error"] !== null) || chunk["object"] === "error") return inStream(chunk)
-    if (!isKnown) {
-      isKnown = true
-      reply.about(text(chunk, "id"), text(chunk, "model"))
-    }
-    usage = fields(chunk, "usage") ?? fields(fields(chunk, "x_groq"), "usage") ?? usage
     const choice = firstAnswer(chunk, "choices")
+    if (!isKnown) {
+      // Azure begins with a chunk that has no name yet, and tells there of its filters.
+      const id = text(chunk, "id")
+      const model = text(chunk, "model")
+      isKnown = id !== undefined || model !== undefined
+      reply.about(id, model)
+    }
+    usage = fields(chunk, "usage") ?? fields(fields(chunk, "x_groq"), "usage") ?? fields(choice, "usage") ?? usage
     if (choice === undefined) return undefined
     hasSpoken = true
     const delta = fields(choice, "delta")
@@ -193,7 +196,9 @@ const finishReason = (given: string): FinishReason => {
 const toUsage = (usage: Fields | undefined): ReportedUsage => {
   const prompt = count(usage, "prompt_tokens")
   const cacheRead =
-    count(fields(usage, "prompt_tokens_details"), "cached_tokens") ?? count(usage, "prompt_cache_hit_tokens")
+    count(fields(usage, "prompt_tokens_details"), "cached_tokens") ??
+    count(usage, "prompt_cache_hit_tokens") ??
+    count(usage, "cached_tokens")
   const completion = count(usage, "completion_tokens")
   const reasoning = count(fields(usage, "completion_tokens_details"), "reasoning_tokens")
   // Some servers count reasoning beside the completion, most within it: the total tells.
@@ -244,12 +249,13 @@ const errorOf = (document: unknown) => {
   const error = fields(outer, "error") ?? outer
   const codes = [text(error, "code"), text(error, "type")].filter((code) => code !== undefined)
   const code = codes.find((code) => reasons.has(code)) ?? codes[0]
-  const status = count(error, "code")
+  // Gateways write a status as text, too.
+  const status = Number(error?.["code"])
   const told = code === undefined ? undefined : reasons.get(code)
   const isVague = told === undefined || told === "invalid_request"
   return {
     code,
-    known: isVague && saysTooLong(text(error, "message")) ? "context_length" : told,
-    status: status !== undefined && status >= 400 ? status : undefined
+    known: isVague && saysTooLong(text(error, "message") ?? text(outer, "error")) ? "context_length" : told,
+    status: status >= 400 ? status : undefined
   }
 }

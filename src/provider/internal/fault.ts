@@ -97,7 +97,7 @@ const lasting: ReadonlySet<ProviderReason> = new Set(["quota_exhausted", "contex
 export const saysTooLong = (sentence: string | undefined): boolean => sentence !== undefined && tooLong.test(sentence)
 
 const tooLong =
-  /prompt is too long|context window|maximum (context|prompt|model) length|exceeds the (maximum number of tokens|context length|available context)/i
+  /prompt (is )?too long|context (window|length|limit)|maximum (prompt|model) length|exceeds the (maximum number of tokens|available context)/i
 
 /** Whether the same call may succeed a little later (R-13). */
 export const isPassing = (fault: Fault): boolean => fault.retry !== false && passing.has(fault.reason)
