@@ -105,11 +105,12 @@ const adapter = (
   load: () => Promise<{ readonly make: (options: { readonly apiKey: Redacted.Redacted }) => Playing }>
 ): Effect.Effect<Playing> => Effect.map(Effect.promise(load), ({ make }) => make({ apiKey: key }))
 
-// Loaded when one is played: three of the four are never needed.
+// Loaded when one is played: the others are never needed.
 const adapters: ReadonlyMap<string, Effect.Effect<Playing>> = new Map([
   ["anthropic", adapter(() => import("../provider/AnthropicProvider.ts"))],
   ["openai", adapter(() => import("../provider/OpenAiProvider.ts"))],
   ["google", adapter(() => import("../provider/GeminiProvider.ts"))],
+  ["google-interactions", adapter(() => import("../provider/GeminiInteractionsProvider.ts"))],
   ["ollama", adapter(() => import("../provider/OllamaProvider.ts"))]
 ])
 

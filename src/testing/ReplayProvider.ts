@@ -19,6 +19,7 @@ import { isJsonObject, type Json, type JsonObject } from "../internal/json.ts"
 import { ProviderError } from "../KernelError.ts"
 import { Provider, type ProviderShape } from "../Provider.ts"
 import * as Cassette from "./Cassette.ts"
+import * as Redaction from "./internal/redaction.ts"
 
 /**
  * A message as it is compared: who speaks, and what.
@@ -114,17 +115,33 @@ export const layer = <E>(
  * @category comparing
  * @since 0.1.0
  */
-export const turns = (body: Json): ReadonlyArray<Turn> => {
-  if (!isJsonObject(body)) return []
-  const items = [body["messages"], body["contents"], body["input"]].find((list) => Array.isArray(list)) ?? []
+export const turns = (body: Json): ReadonlyArray<Turn> => spoken(body).filter(({ role }) => role !== "system")
+
+/**
+ * What a request body, of whatever vendor, tells its model to be: beside the conversation, or first in it.
+ *
+ * @category comparing
+ * @since 0.1.0
+ */
+export const instructions = (body: Json): string => {
+  const beside = ["system", "systemInstruction", "system_instruction"].map((key) =>
+    textOf(fieldOf(document(body), key))
+  )
+  const [first] = spoken(body)
+  return beside.find((text) => text !== "") ?? (first?.role === "system" ? first.text : "")
+}
+
+const spoken = (body: Json): ReadonlyArray<Turn> => {
   const found: Array<Turn> = []
-  for (const item of Array.isArray(items) ? items : []) {
-    if (!isJsonObject(item)) continue
-    const role = roleOf(item)
-    if (role !== "system") found.push({ role, text: textOf(item) })
+  const lists = ["messages", "contents", "input"].map((key) => fieldOf(document(body), key))
+  for (const item of lists.find((list) => Array.isArray(list)) ?? []) {
+    if (isJsonObject(item)) found.push({ role: roleOf(item), text: textOf(item) })
   }
   return found
 }
+
+// Other recorders keep a body as the text it was sent as.
+const document = (body: Json): Json => (typeof body === "string" ? Redaction.parsed(body) : body)
 
 /**
  * The first difference between two conversations.
@@ -192,10 +209,12 @@ const excerpt = (text: string): string => {
 
 const roleOf = (item: JsonObject): string => {
   const role = item["role"]
-  if (role === "model" || item["type"] === "model_output" || item["type"] === "function_call") return "assistant"
+  if (role === "model" || stepsOfModel.some((type) => type === item["type"])) return "assistant"
   if (typeof role === "string") return role === "developer" ? "system" : role
   return item["type"] === "function_result" ? "tool" : "user"
 }
+
+const stepsOfModel = ["model_output", "function_call", "thought"]
 
 // Text of every shape a vendor has for it; calls and results as blocks, so that they are compared like them.
 const textOf = (value: Json | undefined): string => {
@@ -209,12 +228,13 @@ const textOf = (value: Json | undefined): string => {
     case "tool_result":
     case "function_result":
       return Block.render(Block.result(null, textOf(value["content"] ?? value["result"])))
-    case "function":
-      return call(fieldOf(value["function"], "name"), fieldOf(value["function"], "arguments"))
     case "thinking":
     case "redacted_thinking":
     case "thought":
       return ""
+  }
+  if (value["function"] !== undefined) {
+    return call(fieldOf(value["function"], "name"), fieldOf(value["function"], "arguments"))
   }
   if (value["functionCall"] !== undefined) {
     return call(fieldOf(value["functionCall"], "name"), fieldOf(value["functionCall"], "args"))

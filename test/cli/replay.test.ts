@@ -126,7 +126,7 @@ describe("replay", () => {
       const foreign = { ...recording, cassette: { ...recording.cassette, vendor: "carrier pigeon" } }
       const error = yield* Effect.flip(Effect.provide(replay(foreign, { form: "quiet" }), memoryScreen().layer))
       assert.deepInclude(error, { code: 2 })
-      assert.include(error.message, "'carrier pigeon'; known: anthropic, openai, google, ollama")
+      assert.include(error.message, "'carrier pigeon'; known: anthropic, openai, google, google-interactions, ollama")
     })
   )
 })

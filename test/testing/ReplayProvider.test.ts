@@ -99,7 +99,7 @@ describe("ReplayProvider.firstDifference", () => {
     it(what, () => assert.strictEqual(ReplayProvider.firstDifference(before, now)?.what, difference))
   }
 
-  it("reads the conversation of every vendor alike, strings and lists too", () => {
+  it("reads the conversation and the instructions of every vendor alike: strings, lists and whole bodies as text", () => {
     const expected = [turn("user", "hi"), turn("assistant", "ho")]
     const parts = (text: string) => [{ type: "text", text }]
     for (const body of [
@@ -118,19 +118,66 @@ describe("ReplayProvider.firstDifference", () => {
         ]
       },
       {
+        messages: [
+          { role: "developer", content: parts("S") },
+          { role: "user", content: parts("hi") },
+          { role: "assistant", content: parts("ho") }
+        ]
+      },
+      {
+        system: parts("S"),
+        messages: [
+          { role: "user", content: "hi" },
+          { role: "assistant", content: "ho" }
+        ]
+      },
+      {
+        systemInstruction: { parts: [{ text: "S" }] },
         contents: [
           { role: "user", parts: [{ text: "hi" }] },
           { role: "model", parts: [{ text: "ho" }] }
         ]
       },
       {
+        system_instruction: "S",
         input: [
           { type: "user_input", content: parts("hi") },
           { type: "model_output", content: parts("ho") }
         ]
       }
     ]) {
-      assert.deepStrictEqual(ReplayProvider.turns(body), expected)
+      for (const kept of [body, JSON.stringify(body)]) {
+        assert.deepStrictEqual(ReplayProvider.turns(kept), expected)
+        assert.strictEqual(ReplayProvider.instructions(kept), "S")
+      }
     }
+    for (const nothing of [null, "no JSON", [], { messages: [{ role: "user", content: "S" }] }]) {
+      assert.strictEqual(ReplayProvider.instructions(nothing), "")
+    }
+  })
+
+  it("reads native calls of every vendor alike, and thinking as the model's", () => {
+    const asked = [turn("assistant", Block.render(Block.command("add", '{"x":1}')))]
+    for (const body of [
+      { messages: [{ role: "assistant", content: [{ type: "tool_use", id: "a", name: "add", input: { x: 1 } }] }] },
+      {
+        messages: [
+          {
+            role: "assistant",
+            tool_calls: [{ id: "a", type: "function", function: { name: "add", arguments: '{"x":1}' } }]
+          }
+        ]
+      },
+      {
+        messages: [{ role: "assistant", content: "", tool_calls: [{ function: { name: "add", arguments: { x: 1 } } }] }]
+      },
+      { contents: [{ role: "model", parts: [{ functionCall: { name: "add", args: { x: 1 } } }] }] },
+      { input: [{ type: "function_call", id: "a", name: "add", arguments: { x: 1 } }] }
+    ]) {
+      assert.deepStrictEqual(ReplayProvider.turns(body), asked)
+    }
+    assert.deepStrictEqual(ReplayProvider.turns({ input: [{ type: "thought", signature: "s" }] }), [
+      turn("assistant", "")
+    ])
   })
 })

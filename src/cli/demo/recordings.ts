@@ -5,7 +5,6 @@
  */
 import * as Effect from "effect/Effect"
 import { readFileSync } from "node:fs"
-import { isJsonObject, type Json } from "../../internal/json.ts"
 import * as MediaFile from "../../internal/mediaFile.ts"
 import * as Cassette from "../../testing/Cassette.ts"
 import * as ReplayProvider from "../../testing/ReplayProvider.ts"
@@ -91,7 +90,7 @@ export const read = Effect.fnUntraced(function* (cassette: Cassette.Cassette) {
   const recording: Recording = {
     name: cassette.name,
     cassette,
-    instructions: instructionsOf(body),
+    instructions: ReplayProvider.instructions(body),
     question,
     answer: typeof expected === "string" ? expected : undefined
   }
@@ -100,13 +99,3 @@ export const read = Effect.fnUntraced(function* (cassette: Cassette.Cassette) {
 
 // From src and from dist alike, the examples are three folders up.
 const folder = new URL("../../../examples/recordings/", import.meta.url)
-
-/** What the model was told to be: beside the messages, or first among them. */
-const instructionsOf = (body: Json): string => {
-  if (!isJsonObject(body)) return ""
-  if (typeof body["system"] === "string") return body["system"]
-  const messages = body["messages"]
-  const first: Json | undefined = Array.isArray(messages) ? messages[0] : undefined
-  const isSystem = first !== undefined && isJsonObject(first) && first["role"] === "system"
-  return isSystem && typeof first["content"] === "string" ? first["content"] : ""
-}

@@ -52,6 +52,15 @@ export const exchange = (
 /** The JSON a request carries, or its text. */
 export const bodyOf = (request: HttpClientRequest.HttpClientRequest): Json => parsed(textOf(request))
 
+/** The JSON value of a text, or else the text. */
+export const parsed = (text: string): Json => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
 /** The path of an address. */
 export const pathOf = (url: string): string => {
   try {
@@ -117,14 +126,6 @@ const textOf = (request: HttpClientRequest.HttpClientRequest): string => {
   const { body } = request
   if (body._tag === "Uint8Array") return new TextDecoder().decode(body.body)
   return body._tag === "Raw" && typeof body.body === "string" ? body.body : ""
-}
-
-const parsed = (text: string): Json => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }
 
 const formatOf = (contentType: string, body: string): Exchange["response"]["format"] => {
