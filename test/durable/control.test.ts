@@ -1,6 +1,7 @@
 import {
   answered,
   answeringHooks,
+  asked,
   begun,
   byCaller,
   callA,
@@ -402,6 +403,35 @@ tests("the end (DR-20)", [
       { do: "resume", expect: { events: [], error: "MaxStepsReached" } }
     ],
     { turnsCompleted: 2 }
+  ),
+  scenario(
+    "a script that repeats its ids is told by them, on every turn (R-24)",
+    { ...one, script: [callA], maxTurns: 3 },
+    [
+      {
+        do: "run",
+        crash: { afterRevision: 17 },
+        expect: { toolsRun: ["call-a"], status: { type: "running", phase: "tool_call_started" } }
+      },
+      {
+        do: "resume",
+        expect: {
+          events: [
+            ...ran("a"),
+            ...closed,
+            ...asked,
+            "tool_calls_started",
+            ...reviewed("a"),
+            ...ran("a"),
+            ...closed
+          ].concat("run_completed"),
+          toolsRun: ["call-a", "call-a"],
+          status: { type: "completed", source: "max_turns", metadata: { maxTurns: 3 } },
+          error: "MaxStepsReached"
+        }
+      }
+    ],
+    { toolExecutions: ["call-a", "call-a", "call-a"], modelCalls: 3, turnsCompleted: 3 }
   ),
   scenario(
     "continue on the last allowed turn ends at the limit",

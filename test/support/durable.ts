@@ -145,8 +145,10 @@ export const unknownIn = (scenario: Scenario): string | undefined => {
       .filter((key) => known[place]?.includes(key) !== true)
       .map((key) => `${place}.${key}`)
   const { config, final, steps } = scenario
+  // Of what is no run at all there is nothing more to look at.
+  const [first] = odd("scenario", scenario)
+  if (first !== undefined) return first
   return [
-    ...odd("scenario", scenario),
     ...odd("config", config),
     ...Object.values(config.tools).flatMap((tool) => odd("tool", tool)),
     ...config.script.flatMap((reply) => odd("reply", reply)),
@@ -364,10 +366,10 @@ const verdictOf = (verdict: "retry" | "fail" | { readonly resolve: JsonObject })
 const layers = (world: World, seen: Seen, point: Point, store: RunStore.Shape) => {
   const watched: RunStore.Shape = {
     ...RunStore.eachRevision(store),
-    create: (record, state) => Effect.andThen(store.create(record, state), stored(seen, point, record)),
+    create: (record, state) => Effect.andThen(store.create(record, state), stored(world, seen, point, record)),
     commit: (record, state) =>
-      Effect.andThen(returned(point, record), store.commit(record, state)).pipe(
-        Effect.andThen(stored(seen, point, record))
+      Effect.andThen(returned(world, point, record), store.commit(record, state)).pipe(
+        Effect.andThen(stored(world, seen, point, record))
       )
   }
   const base = Layer.mergeAll(
@@ -385,17 +387,32 @@ const layers = (world: World, seen: Seen, point: Point, store: RunStore.Shape) =
 }
 
 /** A result is in hand from the moment its commit begins. */
-const returned = (point: Point, { events }: RunState.RunRecord): Effect.Effect<void> => {
+const returned = (world: World, point: Point, { events }: RunState.RunRecord): Effect.Effect<void> => {
   const [event] = events
-  return event?.type === "tool_call_completed" ? at(point, `tool_returned:${event.toolCallId}`) : Effect.void
+  return event?.type === "tool_call_completed"
+    ? at(point, `tool_returned:${scripted(world, event.toolCallId)}`)
+    : Effect.void
 }
 
-const stored = (seen: Seen, point: Point, record: RunState.RunRecord): Effect.Effect<void> =>
+const stored = (world: World, seen: Seen, point: Point, record: RunState.RunRecord): Effect.Effect<void> =>
   Effect.suspend(() => {
-    for (const event of record.events)
-      seen.events.push("toolCallId" in event ? `${event.type}:${event.toolCallId}` : event.type)
+    seen.events.push(...record.events.map((event) => labelOf(world, event)))
     return point.step.crash?.afterRevision === record.revision ? die(point) : Effect.void
   })
+
+const labelOf = (world: World, event: RunState.RunRecord["events"][number]): string =>
+  "toolCallId" in event ? `${event.type}:${scripted(world, event.toolCallId)}` : event.type
+
+/**
+ * A call by the name its script gave it. A script whose last reply repeats gives its ids again, turn by turn;
+ * where an earlier turn used one, the run has an id of its own for the call (R-24, R-25).
+ */
+const scripted = ({ scenario }: World, id: string): string => {
+  const [, turn, index] = /:t(\d+)\.(\d+)$/.exec(id) ?? []
+  const answers = scenario.config.script.filter(({ error }) => error === undefined)
+  const reply = answers[Math.min(Number(turn), answers.length) - 1]
+  return reply?.toolCalls?.[Number(index)]?.id ?? id
+}
 
 // ---------------------------------------------------------------- parts
 
@@ -445,12 +462,13 @@ const skills = (world: World, seen: Seen, point: Point): ReadonlyArray<Skill.Any
       effects: tool.idempotent === true ? "idempotent" : "write",
       execute: (input, context) =>
         Effect.gen(function* () {
-          world.executions.push(context.callId)
-          world.inputs.push({ toolCallId: context.callId, input })
-          seen.toolsRun.push(context.callId)
+          const id = scripted(world, context.callId)
+          world.executions.push(id)
+          world.inputs.push({ toolCallId: id, input })
+          seen.toolsRun.push(id)
           // Calls that may run at once do: each of them takes a moment.
           if ((world.scenario.config.toolConcurrency ?? 1) > 1) yield* Effect.yieldNow
-          yield* at(point, `tool:${context.callId}`)
+          yield* at(point, `tool:${id}`)
           if (tool.error !== undefined) return yield* new Scripted({ message: tool.error })
           return tool.output ?? null
         })
@@ -483,9 +501,10 @@ const hooks = (world: World, seen: Seen, point: Point) => {
     call?: { readonly toolCallId: string; readonly toolName: string | null }
   ) =>
     Effect.gen(function* () {
-      seen.hooks.push(call === undefined ? name : `${name}:${call.toolCallId}`)
+      const label = call === undefined ? name : `${name}:${scripted(world, call.toolCallId)}`
+      seen.hooks.push(label)
       yield* at(point, `hook:${name}`)
-      if (call !== undefined) yield* at(point, `hook:${name}:${call.toolCallId}`)
+      if (call !== undefined) yield* at(point, `hook:${label}`)
       const entry = (world.scenario.config.hooks ?? []).find((entry) => fits(world, entry, name, args, call))
       if (entry === undefined) return undefined
       world.used.set(entry, (world.used.get(entry) ?? 0) + 1)
@@ -510,7 +529,10 @@ const hooks = (world: World, seen: Seen, point: Point) => {
         if (decision === undefined) return undefined
         const { keep, mergeInput } = decision.value ?? {}
         if (keep !== undefined)
-          return { ...common(decision), value: args.calls.filter((call) => keep.includes(call.toolCallId)) }
+          return {
+            ...common(decision),
+            value: args.calls.filter((call) => keep.includes(scripted(world, call.toolCallId)))
+          }
         if (mergeInput !== undefined) {
           return {
             ...common(decision),
@@ -584,7 +606,7 @@ const fits = (
     entry.hook === name &&
     (entry.times === undefined || (world.used.get(entry) ?? 0) < entry.times) &&
     (match.toolName === undefined || match.toolName === call?.toolName) &&
-    (match.toolCallId === undefined || match.toolCallId === call?.toolCallId) &&
+    (match.toolCallId === undefined || (call !== undefined && match.toolCallId === scripted(world, call.toolCallId))) &&
     (match.turn === undefined || match.turn === args.turn?.turn) &&
     (match.contextLacks === undefined || !args.context[match.contextLacks]) &&
     (match.contextHas === undefined || Boolean(args.context[match.contextHas]))
@@ -674,7 +696,7 @@ const judgeEnd = Effect.fnUntraced(function* (world: World, store: RunStore.Shap
   const journal = records.map((record) => [
     record.revision,
     record.op,
-    record.events.map((event) => ("toolCallId" in event ? `${event.type}:${event.toolCallId}` : event.type))
+    record.events.map((event) => labelOf(world, event))
   ])
   const actual: { readonly [key: string]: unknown } = {
     modelCalls: world.modelCalls,
@@ -689,9 +711,9 @@ const judgeEnd = Effect.fnUntraced(function* (world: World, store: RunStore.Shap
     else if (key === "openTurn") {
       const turn = state.currentTurn
       const open = {
-        pending: turn?.pending.map((call) => call.toolCallId),
-        inFlight: turn?.inFlight.map((call) => call.toolCallId),
-        completed: turn?.completed.map((result) => result.toolCallId)
+        pending: turn?.pending.map((call) => scripted(world, call.toolCallId)),
+        inFlight: turn?.inFlight.map((call) => scripted(world, call.toolCallId)),
+        completed: turn?.completed.map((result) => scripted(world, result.toolCallId))
       }
       compare(`${where} openTurn`, pick(open, value), pick(value, open))
     } else compare(`${where} ${key}`, value, actual[key])
