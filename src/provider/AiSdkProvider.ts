@@ -21,10 +21,11 @@ import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
 import * as Packages from "./internal/aiSdkPackages.ts"
 import { toMessages, type Version, type Written } from "./internal/aiSdkPrompt.ts"
 import { extras } from "./internal/body.ts"
-import { type Fault, retryAt, statusReason } from "./internal/fault.ts"
+import * as ChatReply from "./internal/chatReply.ts"
+import { type Fault, refusal, retryAt } from "./internal/fault.ts"
 import * as Foreign from "./internal/foreign.ts"
 import { encoder, madeOf } from "./internal/pieces.ts"
-import { count, type Fields, fields, isFields, string, text } from "./internal/read.ts"
+import { count, type Fields, fields, isFields, parse, string, text } from "./internal/read.ts"
 import type { Reply } from "./internal/reply.ts"
 
 export type {
@@ -283,8 +284,10 @@ const faultOf = (error: unknown, clock: Clock.Clock): Fault => {
   const name = string(error, "name") ?? ""
   const status = count(error, "statusCode")
   if (status !== undefined) {
+    // What the vendor answered stands beside the status, as an object or as text.
+    const document = error["data"] ?? parse(string(error, "responseBody") ?? "")
     return {
-      reason: statusReason(status),
+      reason: refusal(ChatReply.fault(document, status), status).reason,
       status,
       retryAt: retryAt(headersOf(error), clock.currentTimeMillisUnsafe()),
       retry: error["isRetryable"] === false ? false : undefined

@@ -21,7 +21,7 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
-import type { Fault } from "./internal/fault.ts"
+import { type Fault, saysTooLong } from "./internal/fault.ts"
 import * as Foreign from "./internal/foreign.ts"
 import { encoder, madeOf, type Piece, spoken, standIn, textOf } from "./internal/pieces.ts"
 import type { Reply } from "./internal/reply.ts"
@@ -244,6 +244,8 @@ const reasonOf = (reason: AiError.AiErrorReason): Fault["reason"] => {
       return "invalid_response"
     case "UnknownError":
       return "unknown"
+    case "InvalidRequestError":
+      return saysTooLong(reason.description) ? "context_length" : "invalid_request"
     default:
       return "invalid_request"
   }

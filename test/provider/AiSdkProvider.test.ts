@@ -306,6 +306,24 @@ describe("AiSdkProvider", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("knows what a vendor answered beside its status, and passes no word of it on (R-13, S-7)", () =>
+    Effect.gen(function* () {
+      const tooLong = { type: "error", error: { type: "invalid_request_error", message: "prompt is too long: 9 > 8" } }
+      for (const [status, more, reason] of [
+        [400, { data: tooLong }, "context_length"],
+        [400, { responseBody: JSON.stringify(tooLong) }, "context_length"],
+        [400, { data: { error: { message: "'x' is required" } } }, "invalid_request"],
+        [400, { responseBody: "<html>" }, "invalid_request"],
+        [429, { data: { error: { code: "insufficient_quota" } } }, "quota_exhausted"]
+      ] as const) {
+        const { asked, model } = scripted("v4", apiError(status, more))
+        const error = yield* Effect.flip(read(AiSdkProvider.fromModel(model).stream(request())))
+        assert.deepStrictEqual([error.reason, asked.length], [reason, 1])
+        assert.notMatch(error.message, /too long:|required|html/)
+      }
+    })
+  )
+
   it.effect("reads reasons to end in either form, and vouches for none it does not know (AC-4)", () =>
     Effect.gen(function* () {
       for (const [given, expected] of [

@@ -177,10 +177,21 @@ describe("LanguageModelProvider", () => {
             })
           )
       })
+      const tooLong = yield* LanguageModel.make({
+        generateText: () => Effect.die(new Error("only streamed")),
+        streamText: () =>
+          Stream.fail(
+            AiError.make({
+              module: "x",
+              method: "y",
+              reason: new AiError.InvalidRequestError({ description: "prompt is too long: SECRET" })
+            })
+          )
+      })
       const { model: cut } = yield* scripted([say("half")])
       const { model: erring } = yield* scripted([say("half"), { type: "error", error: "Bearer sk-SECRET-0123456789" }])
       const errors = []
-      for (const model of [failing, cut, erring]) {
+      for (const model of [failing, tooLong, cut, erring]) {
         const run = yield* told(agent, "hi", { provider: LanguageModelProvider.fromModel(model) })
         assert.strictEqual(run.failure?._tag, "ProviderError")
         if (run.failure?._tag === "ProviderError") errors.push([run.failure.reason, run.failure.retryAt])
@@ -188,6 +199,7 @@ describe("LanguageModelProvider", () => {
       }
       assert.deepStrictEqual(errors, [
         ["rate_limited", 90_000],
+        ["context_length", undefined],
         ["incomplete", undefined],
         ["server_error", undefined]
       ])
