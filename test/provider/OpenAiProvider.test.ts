@@ -434,6 +434,28 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
+  it.effect(
+    "continues calls that stand side by side without index or id, each with the piece in its place (R-24)",
+    () =>
+      Effect.gen(function* () {
+        const begun = (name: string) => ({ id: `c-${name}`, function: { name, arguments: "" } })
+        const piece = (text: string) => ({ function: { arguments: text } })
+        const { parts } = yield* reading(
+          delta({ tool_calls: [begun("add"), begun("sub")] }),
+          delta({ tool_calls: [piece('{"a":'), piece('{"b":')] }),
+          delta({ tool_calls: [piece("1}"), piece("2}")] }),
+          delta({}, "tool_calls")
+        )
+        assert.deepStrictEqual(
+          callsOf(parts).map((call) => [call.id, call.params]),
+          [
+            ["c-add", { a: 1 }],
+            ["c-sub", { b: 2 }]
+          ]
+        )
+      })
+  )
+
   it.effect("continues a call without index or id in the next fragments", () =>
     Effect.gen(function* () {
       const { parts } = yield* readingAs(

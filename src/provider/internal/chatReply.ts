@@ -35,8 +35,10 @@ export const decoder = (reply: Reply): Decoder => {
       refused = true
       reply.text(refusal)
     }
-    if (message?.["tool_calls"] !== undefined)
-      list(message, "tool_calls").forEach((call) => readCall(reply, keys, call, isWhole))
+    if (message?.["tool_calls"] === undefined) return
+    const pieces = list(message, "tool_calls")
+    const hasAll = pieces.length > 1 && pieces.length === reply.callCount()
+    pieces.forEach((piece, place) => readCall(reply, keys, piece, isWhole, hasAll ? keyAt(place) : undefined))
   }
 
   const take = (chunk: Fields, isWhole: boolean): Fault | undefined => {
@@ -105,14 +107,21 @@ const speak = (reply: Reply, content: unknown) => {
  * Reads a piece of a call; in a whole reply each is a call of its own.
  *
  * A piece belongs to the call of its index, or else of its id, or else continues
+ * the one that stands where it stands (`beside`: there is a piece for each) or
  * the last one, unless it begins another call there (`isOther`). A whole call
  * that is told again is heard once.
  */
-const readCall = (reply: Reply, keys: Map<number, string>, piece: Fields, isWhole: boolean) => {
+const readCall = (
+  reply: Reply,
+  keys: Map<number, string>,
+  piece: Fields,
+  isWhole: boolean,
+  beside: string | undefined
+) => {
   const target = fields(piece, "function")
   const head: Head = { id: text(piece, "id"), name: text(target, "name"), params: target?.["arguments"] }
   const index = count(piece, "index")
-  const known = isWhole ? undefined : knownCall(reply, keys, index, head)
+  const known = isWhole ? undefined : knownCall(reply, keys, index, head, beside)
   if (known !== undefined && isAgain(reply, known, head)) return
   const key = known === undefined || isOther(reply, known, index, head) ? begin(reply, known, head) : known
   if (index !== undefined) keys.set(index, key)
@@ -128,10 +137,19 @@ interface Head {
 }
 
 /** The call a piece would belong to. */
-const knownCall = (reply: Reply, keys: Map<number, string>, index: number | undefined, { id }: Head) => {
+const knownCall = (
+  reply: Reply,
+  keys: Map<number, string>,
+  index: number | undefined,
+  { id, name }: Head,
+  beside: string | undefined
+) => {
   if (index !== undefined) return keys.get(index)
-  return id === undefined ? reply.lastCall() : reply.keyOfId(id)
+  if (id !== undefined) return reply.keyOfId(id)
+  return name === undefined && beside !== undefined && !reply.isWhole(beside) ? beside : reply.lastCall()
 }
+
+const keyAt = (place: number): string => `next ${place}`
 
 /** Whether a piece is a whole call, told once more: with its id and name, or with no name at all. */
 const isAgain = (reply: Reply, known: string, { id, name, params }: Head): boolean => {
@@ -162,7 +180,7 @@ const isOther = (reply: Reply, key: string, index: number | undefined, { id, nam
 
 /** Begins a call; one that brings only arguments has the id and the name of the call before it. */
 const begin = (reply: Reply, before: string | undefined, { id, name }: Head): string => {
-  const key = `next ${reply.callCount()}`
+  const key = keyAt(reply.callCount())
   const isBare = before !== undefined && name === undefined && (id === undefined || id === reply.callId(before))
   reply.call(key, isBare ? reply.callId(before) : id, isBare ? reply.callName(before) : name)
   return key
