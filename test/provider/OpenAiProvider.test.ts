@@ -844,6 +844,18 @@ describe("OpenAiCompatibleProvider", () => {
     })
   )
 
+  it.effect("takes a refusal for too many requests for one, though it speaks of lengths (R-13)", () =>
+    Effect.gen(function* () {
+      const error = { message: "Too many requests with a context length over 200k", type: "invalid_request_error" }
+      const headers = { "retry-after": "3600" }
+      const http = stub(() => Effect.succeed(new Response(JSON.stringify({ error }), { status: 429, headers })))
+      const provider = yield* Effect.provide(vendor("compatible")({}), http.layer)
+      const failed = yield* Effect.flip(read(provider.stream(request())))
+      assert.strictEqual(failed.reason, "rate_limited")
+      assert.isDefined(failed.retryAt)
+    })
+  )
+
   it.effect("gives a thinking model its own thinking back beside its calls", () =>
     Effect.gen(function* () {
       const origin = { provider: "local", model: "m-text" }

@@ -87,7 +87,9 @@ export const statusReason = (status: number): ProviderReason => {
  */
 export const refusal = (told: Pick<Fault, "reason" | "code">, status: number): Pick<Fault, "reason" | "code"> => {
   const reason = statusReason(status)
-  const isAgreed = lasting.has(told.reason) || passing.has(told.reason) === passing.has(reason)
+  // Who asks too much at a time is told of lengths as well, and may ask again.
+  const isLasting = lasting.has(told.reason) && !(status === 429 && told.reason === "context_length")
+  const isAgreed = isLasting || passing.has(told.reason) === passing.has(reason)
   return isAgreed ? told : { ...told, reason }
 }
 
