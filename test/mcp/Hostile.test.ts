@@ -138,6 +138,18 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
+  it.effect("that takes nothing in any longer holds no call beyond its time", () =>
+    Effect.gen(function* () {
+      const connection = yield* Support.hostile()
+      yield* connection.callTool("deaf", {})
+      const unheard = Effect.flip(
+        connection.callTool("say", { text: "x".repeat(20_000) }, { repeatable: true, timeout: "30 millis" })
+      )
+      const errors = yield* Effect.forEach(Array(100), () => unheard, { concurrency: "unbounded" })
+      assert.deepStrictEqual([...new Set(errors.map(({ reason }) => reason))], ["timeout"])
+    })
+  )
+
   it.effect("that dies in a call is not asked to write twice, and is there again for the next (R-2, S-18)", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile

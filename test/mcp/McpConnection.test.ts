@@ -8,6 +8,7 @@ import * as fs from "node:fs"
 import * as http from "node:http"
 import * as path from "node:path"
 import { inspect } from "node:util"
+import { Limits } from "kernai"
 import * as Support from "../support/mcp/connect.ts"
 import * as Http from "../support/mcp/httpServer.ts"
 
@@ -454,6 +455,36 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
         }
         assert.lengthOf(other.seen, 0)
       })
+    )
+
+    it.effect("holds no call beyond its time where the server answers no message", () =>
+      Effect.gen(function* () {
+        let tell = (_message: object) => {}
+        const server = yield* Http.serve((request, response) => {
+          if (request.method === "GET") {
+            response.writeHead(200, { "content-type": "text/event-stream" })
+            response.write("event: endpoint\ndata: /post\n\n")
+            tell = (message) => response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`)
+            return
+          }
+          const { id, method } = JSON.parse(request.body)
+          if (method === "tools/call" || method === "notifications/cancelled") return
+          response.writeHead(202).end()
+          const results: { [method: string]: object } = {
+            initialize: {
+              protocolVersion: "2024-11-05",
+              capabilities: { tools: {} },
+              serverInfo: { name: "stalled", version: "0" }
+            },
+            "tools/list": { tools: [{ name: "write", inputSchema: { type: "object" } }] },
+            ping: {}
+          }
+          if (id !== undefined) tell({ jsonrpc: "2.0", id, result: results[method] })
+        })
+        const connection = yield* Support.connect({ url: server.url("/sse") })
+        const error = yield* Effect.flip(connection.callTool("write", {}, { timeout: "30 millis" }))
+        assert.strictEqual(error.reason, "timeout")
+      }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, cleanUpMs: 400 }))
     )
 
     it.effect("is tried when an address turns out to be of that kind", () =>

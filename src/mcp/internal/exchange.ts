@@ -48,7 +48,7 @@ export const make = (options: {
   readonly hasLogs?: boolean
 }): Exchange => {
   const { hasLogs = false, limits } = options
-  const { frameBytes, jsonDepth } = limits
+  const { cleanUpMs, frameBytes, jsonDepth } = limits
   const pending = new Map<McpSchema.RequestId, Deferred.Deferred<McpSchema.JsonRpcResponse, McpClientError>>()
   let closed = false
 
@@ -103,10 +103,10 @@ export const make = (options: {
       return yield* send(message).pipe(
         Effect.andThen(Deferred.await(answer)),
         Effect.onInterrupt(() =>
-          // The protocol forbids cancelling the first request.
+          // The protocol forbids cancelling the first request. Who takes nothing in any longer is not waited for.
           message.method === "initialize" || !pending.has(message.id)
             ? Effect.void
-            : Effect.ignore(send(cancelled(message.id)))
+            : Effect.ignore(Effect.timeoutOption(send(cancelled(message.id)), cleanUpMs / 5))
         ),
         Effect.ensuring(Effect.sync(() => pending.delete(message.id)))
       )

@@ -97,6 +97,10 @@ const tools = {
   env: (id) => send({ id, result: text(JSON.stringify(process.env)) }),
   argv: (id) => send({ id, result: text(JSON.stringify(process.argv.slice(2))) }),
   wait: (id) => note(`waiting ${id}`),
+  deaf: (id) => {
+    send({ id, result: text("not listening") })
+    setImmediate(() => process.kill(process.pid, "SIGSTOP"))
+  },
   write: (id) => {
     note("written")
     send({ id, result: text("done") })
