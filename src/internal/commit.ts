@@ -306,8 +306,6 @@ const withResult = (
 const pending = (run: Run, delta: Delta): Delta => ({
   ...(run.settled ? { settled: true } : {}),
   ...delta,
-  ...(run.changed === undefined && delta.context === undefined
-    ? {}
-    : { context: { ...run.changed, ...delta.context } }),
+  ...(run.changed === undefined ? {} : { context: { ...run.changed, ...delta.context } }),
   ...(run.deferred === undefined || run.deferred === run.state.deferred ? {} : { deferred: run.deferred })
 })

@@ -341,14 +341,14 @@ const overtaken = Effect.fnUntraced(function* (isGrouped: boolean, revision: num
     Effect.forkChild({ startImmediately: true })
   )
   yield* TestClock.adjust("1 second")
-  return { ...world, told, tag: (yield* Fiber.join(fiber))._tag }
+  return { ...world, told, error: yield* Fiber.join(fiber) }
 })
 
 describe("a store that takes records, does not say so, and is asked again", () => {
   it.effect("stops the run whose worker was taken for dead meanwhile, and tells nothing of them (R-5, R-6)", () =>
     Effect.gen(function* () {
-      const { moments, tag, told } = yield* overtaken(true, 4)
-      assert.strictEqual(tag, "ConcurrentAppendError")
+      const { error, moments, told } = yield* overtaken(true, 4)
+      assert.deepStrictEqual(error, new RunStore.ConcurrentAppendError({ runId: "run", expectedSeq: 3, actualSeq: 5 }))
       assert.deepStrictEqual(told, ["run_started"])
       assert.deepStrictEqual(moments, [])
     }).pipe(Effect.scoped)
@@ -505,6 +505,32 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("or what is said to the run stays where it is, when nobody can tell whether it was stored", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, true)
+      const steering = yield* Queue.unbounded<Kernel.Input>()
+      const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
+      let isFull = false
+      const failing: RunStore.Shape = {
+        ...store,
+        read: (runId, revision) => (isFull ? Stream.die("unreadable") : store.read(runId, revision)),
+        commitAll: (records, states) => {
+          isFull ||= records.some(({ events }) => events.some((event) => "steering" in event))
+          return isFull ? Effect.fail(full) : (store.commitAll?.(records, states) ?? Effect.die("no transactions"))
+        }
+      }
+      const inner = MockProvider.make('<block type="final">done</block>')
+      const provider: Provider.ProviderShape = {
+        ...inner,
+        stream: (request) =>
+          Stream.concat(Stream.fromEffectDrain(Queue.offer(steering, "and this")), inner.stream(request))
+      }
+      assert.deepStrictEqual(yield* Effect.flip(run(world, failing, { provider, steering })), full)
+      assert.strictEqual(yield* Queue.size(steering), 1)
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("gets a long batch in parts, in order", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
@@ -569,8 +595,8 @@ describe("a store that takes one revision at a time", () => {
 
   it.effect("tells nothing of a revision that is acknowledged when another has gone on from it (R-5, R-23)", () =>
     Effect.gen(function* () {
-      const { moments, tag, told } = yield* overtaken(false, 3)
-      assert.strictEqual(tag, "ConcurrentAppendError")
+      const { error, moments, told } = yield* overtaken(false, 3)
+      assert.deepStrictEqual(error, new RunStore.ConcurrentAppendError({ runId: "run", expectedSeq: 2, actualSeq: 4 }))
       assert.deepStrictEqual(told, ["run_started", "turn_started"])
       assert.deepStrictEqual(moments, [])
     }).pipe(Effect.scoped)
@@ -629,6 +655,29 @@ describe("a store that does not answer", () => {
         yield* TestClock.adjust(Limits.defaults.commitMs + 50)
         assert.strictEqual((yield* Fiber.join(fiber)).text, "done")
       }
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is told to stop when its time is over, and is not asked before it has (R-15)", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const { commitAll: _, ...store } = yield* watched(world, false)
+      const seen: Array<string> = []
+      const hanging: RunStore.Shape = {
+        ...store,
+        commit: () =>
+          Effect.suspend(() => {
+            seen.push("asked")
+            return Effect.onInterrupt(Effect.never, () => Effect.sync(() => seen.push("stopped")))
+          })
+      }
+      const fiber = yield* Kernel.run(agent, "go", { runId: "run", provider: MockProvider.make(...replies) }).pipe(
+        Effect.provide(kernelOn(world, hanging)),
+        Effect.forkChild({ startImmediately: true })
+      )
+      yield* TestClock.adjust(3 * Limits.defaults.commitMs + 300)
+      assert.strictEqual((yield* Effect.flip(Fiber.join(fiber)))._tag, "StoreError")
+      assert.deepStrictEqual(seen, ["asked", "stopped", "asked", "stopped", "asked", "stopped"])
     }).pipe(Effect.scoped)
   )
 

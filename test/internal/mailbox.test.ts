@@ -66,6 +66,59 @@ describe("mailbox", () => {
     })
   )
 
+  it.effect(
+    "holds no more than a quarter beyond its limit while nobody takes, and looks at a value a few times (R-20)",
+    () =>
+      Effect.gen(function* () {
+        const dropping = make(100)
+        for (let index = 0; index < 1_000; index++) dropping.offer("a")
+        assert.isAtLeast(dropping.dropped(), 1_000 - 125)
+        let looks = 0
+        const keeping = Mailbox.make<number>({ limit: 100, keep: () => ++looks > 0 })
+        for (let index = 0; index < 10_000; index++) keeping.offer(index)
+        assert.isAtMost(looks, 100_000)
+        assert.lengthOf(yield* keeping.take, 10_000)
+      })
+  )
+
+  it.effect("hands over what a batch offers when it has ended, at once and as one array", () =>
+    Effect.gen(function* () {
+      const mailbox = make(2)
+      const seen: Array<ReadonlyArray<string>> = []
+      const consumer = yield* Effect.forkChild(
+        Stream.runForEachArray(mailbox.stream, (values) => Effect.sync(() => seen.push(values))),
+        { startImmediately: true }
+      )
+      const given = mailbox.batch(() => {
+        mailbox.offer("a")
+        mailbox.batch(() => mailbox.offer("B"))
+        mailbox.offer("c")
+        return seen.length
+      })
+      assert.strictEqual(given, 0)
+      assert.deepStrictEqual(seen, [["B", "c"]])
+      mailbox.batch(() => {})
+      assert.throws(() =>
+        mailbox.batch(() => {
+          mailbox.offer("D")
+          throw new Error("a producer that breaks")
+        })
+      )
+      assert.deepStrictEqual(seen, [["B", "c"], ["D"]])
+      mailbox.end()
+      yield* Fiber.join(consumer)
+    })
+  )
+
+  it.effect("keeps what a batch offers until somebody takes it", () =>
+    Effect.gen(function* () {
+      const mailbox = make(10)
+      mailbox.batch(() => mailbox.offer("a"))
+      assert.isFalse(mailbox.isFull())
+      assert.deepStrictEqual(yield* mailbox.take, ["a"])
+    })
+  )
+
   it.effect("gives what is stored before its end, and nothing offered after it", () =>
     Effect.gen(function* () {
       const mailbox = make(10)
