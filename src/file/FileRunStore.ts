@@ -107,9 +107,11 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
   })
 
   const commit = Effect.fnUntraced(function* (record: RunRecord, state: RunState) {
-    const appended = yield* append(record, state)
+    const { revision, runId } = record
+    // A run begins with `create` alone.
+    const isThere = revision > 1 || (yield* Log.sizeOf(files, `${pathOf(runId)}.jsonl`)) > 0
+    const appended = isThere ? yield* append(record, state) : ({ _tag: "Taken", last: 0 } as const)
     if (appended._tag === "Taken") {
-      const { revision, runId } = record
       return yield* new ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq: appended.last })
     }
   })

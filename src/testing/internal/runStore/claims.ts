@@ -19,6 +19,8 @@ export const claims: ReadonlyArray<Check> = [
       const first = run.last()
       const [second, third, fourth] = Journal.turn(run)
       assert.ok(second !== undefined && third !== undefined && fourth !== undefined)
+      const unbegun = yield* refused(one.commit(first.record, first.state))
+      assert.deepEqual(unbegun, new ConcurrentAppendError({ runId: "claims/order", expectedSeq: 0, actualSeq: 0 }))
       const early = yield* refused(one.commit(second.record, second.state))
       assert.deepEqual(early, new ConcurrentAppendError({ runId: "claims/order", expectedSeq: 1, actualSeq: 0 }))
       yield* put(one, [first, second])
