@@ -128,6 +128,23 @@ describe("McpServe", () => {
     }).pipe(Effect.provide(registry))
   )
 
+  it.live("answers in time for a skill that does not stop when it is told to (R-15)", () => {
+    const stubborn = Skill.make("stubborn", {
+      description: "Goes on",
+      input: Schema.Struct({}),
+      timeLimit: 50,
+      execute: () => Effect.uninterruptible(Effect.never)
+    })
+    return Effect.gen(function* () {
+      const client = yield* overHttp(yield* McpServe.http())
+      const answer = yield* Effect.promise(() => client.callTool({ name: "stubborn", arguments: {} }))
+      assert.deepStrictEqual(answer, {
+        isError: true,
+        content: [{ type: "text", text: "Skill 'stubborn' took longer than 50 ms" }]
+      })
+    }).pipe(Effect.provide(SkillRegistry.layer(stubborn)))
+  })
+
   it.live("follows the registry, and tells that the tools changed", () =>
     Effect.gen(function* () {
       const registry = yield* SkillRegistry.SkillRegistry

@@ -20,6 +20,7 @@ import * as Content from "../../Content.ts"
 import { askAboutSkill } from "../../internal/askAboutSkill.ts"
 import { shows } from "../../internal/askPolicy.ts"
 import { explain } from "../../internal/explain.ts"
+import { inTime } from "../../internal/inTime.ts"
 import { isJsonObject, type JsonObject, jsonObject } from "../../internal/json.ts"
 import { plain } from "../../internal/plain.ts"
 import { clean } from "../../internal/skillOutput.ts"
@@ -154,17 +155,10 @@ const call = /*#__PURE__*/ Effect.fnUntraced(function* (
     })
     const output = clean(yield* Effect.fromResult(Skills.toOutput(value)), redactor)
     return { output, content: yield* media.admit([...output.content, ...output.media]) }
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: limit,
-      orElse: () =>
-        Effect.fail(
-          new McpError({ server: "", reason: "timeout", detail: `Skill '${name}' took longer than ${limit} ms` })
-        )
-    }),
-    Effect.provideService(MediaStore, media)
-  )
-  const exit = yield* Effect.exit(body)
+  }).pipe(Effect.provideService(MediaStore, media))
+  // A skill that does not stop when it is told to is left behind.
+  const late = new McpError({ server: "", reason: "timeout", detail: `Skill '${name}' took longer than ${limit} ms` })
+  const exit = yield* Effect.exit(inTime(body, limit, () => Effect.fail(late)))
   if (Exit.isFailure(exit)) return failed((yield* explain({ redactor }, `Skill '${name}'`, exit.cause)).message)
   const { content, output } = exit.value
   return new McpSchema.CallToolResult({
