@@ -3,7 +3,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { Effect, Exit, Fiber, Layer, Redacted, Schema, Scope, Stdio, Stream } from "effect"
+import { Effect, Exit, Fiber, Layer, Option, Redacted, Schema, Scope, Stdio, Stream } from "effect"
 import { Agent, Kernel, Limits, Policy, Redaction, Skill, SkillRegistry } from "kernai"
 import { McpServe } from "kernai/mcp"
 import { MockProvider } from "kernai/testing"
@@ -231,6 +231,18 @@ describe("McpServe", () => {
     )
   )
 
+  it("names the skill of an agent as a tool may be called", () => {
+    const agent = Agent.make({ name: `my agent/${"é".repeat(80)}`, instructions: "", model: "mock" })
+    assert.strictEqual(McpServe.agent(agent).name, `my_agent_${"_".repeat(55)}`)
+  })
+
+  it.live("is there as a layer while its input goes on", () =>
+    Effect.gen(function* () {
+      const input = Layer.provide(McpServe.layerStdio(), Stdio.layerTest({ stdin: Stream.never }))
+      yield* Effect.timeout(Effect.scoped(Layer.build(input)), "2 seconds")
+    }).pipe(Effect.provide(registry))
+  )
+
   it.live("tells as a layer where it stands, and is gone with it", () =>
     Effect.gen(function* () {
       const url = yield* Effect.gen(function* () {
@@ -303,10 +315,23 @@ describe("McpServe", () => {
       }).pipe(Effect.provide(registry))
     )
 
+    it.live("and asks for the token where that alone is missing", () =>
+      Effect.gen(function* () {
+        const { url } = yield* serve()
+        const ask = (headers: Record<string, string>) =>
+          Effect.map(
+            Effect.promise(() => fetch(url, { method: "POST", headers })),
+            (response) => response.headers.get("www-authenticate")
+          )
+        assert.strictEqual(yield* ask({}), "Bearer")
+        assert.isNull(yield* ask({ origin: "https://evil.example" }))
+      }).pipe(Effect.provide(registry))
+    )
+
     it.live("but the pages and names it was told of", () =>
       Effect.gen(function* () {
-        const endpoint = yield* serve({ origins: ["https://app.example"], hosts: ["app.example"], token: "none" })
-        assert.strictEqual(yield* send(endpoint, { host: "app.example", origin: "https://app.example" }), 400)
+        const endpoint = yield* serve({ origins: ["https://app.example"], hosts: ["App.example"], token: "none" })
+        assert.strictEqual(yield* send(endpoint, { host: "app.Example", origin: "https://app.example" }), 400)
         assert.strictEqual(yield* send(endpoint, { origin: "https://evil.example" }), 403)
       }).pipe(Effect.provide(registry))
     )
@@ -346,6 +371,15 @@ describe("McpServe", () => {
       const parts = ["{", "a".repeat(50), "b".repeat(50)].map((text) => new TextEncoder().encode(text))
       const stdin = Stream.concat(Stream.fromIterable(parts), Stream.never)
       yield* Effect.timeout(Effect.provide(McpServe.stdio(), Stdio.layerTest({ stdin })), "2 seconds")
+    }).pipe(Effect.provide([registry, Layer.succeed(Limits.Limits, { ...Limits.defaults, frameBytes: 100 })]))
+  )
+
+  it.live("but not at many lines that are longer together", () =>
+    Effect.gen(function* () {
+      const line = new TextEncoder().encode(`{"jsonrpc":"2.0","method":"notifications/x"}\n`)
+      const stdin = Stream.concat(Stream.fromIterable(Array(10).fill(line)), Stream.never)
+      const served = Effect.provide(McpServe.stdio(), Stdio.layerTest({ stdin }))
+      assert.isTrue(Option.isNone(yield* Effect.timeoutOption(served, "300 millis")))
     }).pipe(Effect.provide([registry, Layer.succeed(Limits.Limits, { ...Limits.defaults, frameBytes: 100 })]))
   )
 

@@ -4,13 +4,13 @@ import { Limits } from "kernai"
 import * as Exchange from "../../src/mcp/internal/exchange.ts"
 
 /** A line, and what was sent over it. */
-const line = () => {
+const line = (limits = Limits.defaults) => {
   const sent: Array<unknown> = []
   const heard: Array<string> = []
   const exchange = Exchange.make({
     send: (text) => Effect.sync(() => void sent.push(JSON.parse(text))),
     listener: { onNotification: (method) => void heard.push(method) },
-    limits: Limits.defaults
+    limits
   })
   return { ...exchange, sent, heard }
 }
@@ -45,6 +45,19 @@ describe("an exchange", () => {
         request(2, "tools/list"),
         { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 2 } }
       ])
+    })
+  )
+
+  it.effect("sends no message that is larger than a frame may be, and no reply either", () =>
+    Effect.gen(function* () {
+      const told = { jsonrpc: "2.0", method: "notifications/initialized" } as const
+      const { notify, receive, sent } = line({ ...Limits.defaults, frameBytes: JSON.stringify(told).length })
+      yield* notify(told)
+      const larger = yield* Effect.flip(notify({ ...told, method: `${told.method}!` }))
+      assert.strictEqual(larger.reason._tag, "LimitError")
+      const reply = yield* Effect.flip(receive(JSON.stringify(request(7, "roots/list"))))
+      assert.strictEqual(reply.reason._tag, "LimitError")
+      assert.deepStrictEqual(sent, [told])
     })
   )
 
