@@ -80,11 +80,13 @@ const tools = {
   cut: (id) => {
     const line = JSON.stringify({ jsonrpc: "2.0", id, result: text("é世界") })
     const bytes = Buffer.from(`${line}\n`)
-    let at = 0
+    let at = bytes.findIndex((byte) => byte > 127)
+    process.stdout.write(bytes.subarray(0, at))
+    // Bytes that are written without a pause come together.
     const next = () => {
-      if (at < bytes.length) process.stdout.write(bytes.subarray(at, ++at), () => setImmediate(next))
+      if (at < bytes.length) process.stdout.write(bytes.subarray(at, ++at), () => setTimeout(next, 5))
     }
-    next()
+    setTimeout(next, 5)
   },
   weird: (id) => send({ id, result: { content: [{ type: "hologram", data: "x" }] } }),
   empty: (id) => send({ id, result: null }),
