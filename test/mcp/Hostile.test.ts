@@ -110,7 +110,9 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     Effect.gen(function* () {
       const connection = yield* Hostile
       const env: Record<string, string> = JSON.parse(Support.textOf(yield* connection.callTool("env", {})))
-      const allowed = new Set(["SECRET", "PATH", "HOME", "LANG"])
+      const inherited = ["PATH", "HOME", "LANG"]
+      for (const name of inherited) assert.strictEqual(env[name], process.env[name])
+      const allowed = new Set(["SECRET", ...inherited])
       assert.strictEqual(env["SECRET"], "sk-SECRET-0123456789")
       assert.deepStrictEqual(
         Object.keys(env).filter((name) => !allowed.has(name)),
@@ -147,6 +149,21 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
       )
       const errors = yield* Effect.forEach(Array(100), () => unheard, { concurrency: "unbounded" })
       assert.deepStrictEqual([...new Set(errors.map(({ reason }) => reason))], ["timeout"])
+    })
+  )
+
+  it.effect("that closes its input and stays is left for a new one", () =>
+    Effect.gen(function* () {
+      const connection = yield* Support.hostile()
+      yield* connection.callTool("shut", {})
+      assert.strictEqual(yield* say(connection, "heard"), "heard")
+    })
+  )
+
+  it.effect("that was killed is said to be", () =>
+    Effect.gen(function* () {
+      const connection = yield* Support.hostile()
+      assert.include((yield* Effect.flip(connection.callTool("die", {}))).message, "the server was killed")
     })
   )
 
@@ -325,6 +342,14 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
       })
     )
   })
+
+  it.effect("that ends when its input does has the time to", () =>
+    Effect.gen(function* () {
+      const side = yield* Support.sideFile
+      yield* Effect.scoped(Effect.flatMap(Support.hostile("tidy", side), ({ info }) => info))
+      assert.include(Support.lines(side), "tidied up")
+    }).pipe(Effect.provideService(Limits.Limits, Limits.defaults))
+  )
 
   it.effect("that does not want to end is ended with its children when the scope closes (R-15)", () =>
     Effect.gen(function* () {

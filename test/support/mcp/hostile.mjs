@@ -5,7 +5,7 @@
  * tools are what can go wrong in one call. It needs no package, so it starts fast.
  */
 import { spawn } from "node:child_process"
-import { appendFileSync } from "node:fs"
+import { appendFileSync, closeSync } from "node:fs"
 import { createInterface } from "node:readline"
 
 const [mode = "", side = ""] = process.argv.slice(2)
@@ -99,6 +99,12 @@ const tools = {
   env: (id) => send({ id, result: text(JSON.stringify(process.env)) }),
   argv: (id) => send({ id, result: text(JSON.stringify(process.argv.slice(2))) }),
   wait: (id) => note(`waiting ${id}`),
+  shut: (id) => {
+    process.stdin.destroy()
+    closeSync(0)
+    setInterval(() => {}, 1_000)
+    setTimeout(() => send({ id, result: text("shut") }), 20)
+  },
   deaf: (id) => {
     send({ id, result: text("not listening") })
     setImmediate(() => process.kill(process.pid, "SIGSTOP"))
@@ -217,7 +223,10 @@ if (mode === "stubborn") {
   note(`pids ${process.pid} ${child.pid}`)
 } else note(`pids ${process.pid}`)
 
-createInterface({ input: process.stdin }).on("line", (line) => {
+const input = createInterface({ input: process.stdin })
+// It has a little to do yet.
+if (mode === "tidy") input.on("close", () => setTimeout(() => note("tidied up"), 10))
+input.on("line", (line) => {
   const { error, id, method, params, result } = JSON.parse(line)
   if (method === undefined) questions.get(id)?.(error ?? result)
   else if (method === "notifications/cancelled") note(`cancelled ${params.requestId}`)
