@@ -457,34 +457,68 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
+    /** A small server; `call` is what it does when its tool is called, or that is given up. */
+    const legacy = (call: (id: number, stream: http.ServerResponse, response: http.ServerResponse) => void) => {
+      let stream: http.ServerResponse
+      const results: { [method: string]: object } = {
+        initialize: {
+          protocolVersion: "2024-11-05",
+          capabilities: { tools: {} },
+          serverInfo: { name: "legacy", version: "0" }
+        },
+        "tools/list": { tools: [{ name: "write", inputSchema: { type: "object" } }] },
+        ping: {}
+      }
+      return Http.serve((request, response) => {
+        if (request.method === "GET") {
+          stream = response
+          response.writeHead(200, { "content-type": "text/event-stream" })
+          return void response.write("event: endpoint\ndata: /post\n\n")
+        }
+        const { id, method } = JSON.parse(request.body)
+        if (method === "tools/call" || method === "notifications/cancelled") return call(id, stream, response)
+        response.writeHead(202).end()
+        if (id !== undefined) say(stream, id, results[method])
+      })
+    }
+    const say = (stream: http.ServerResponse, id: number, result: unknown) =>
+      stream.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, result })}\n\n`)
+
     it.effect("holds no call beyond its time where the server answers no message", () =>
       Effect.gen(function* () {
-        let tell = (_message: object) => {}
-        const server = yield* Http.serve((request, response) => {
-          if (request.method === "GET") {
-            response.writeHead(200, { "content-type": "text/event-stream" })
-            response.write("event: endpoint\ndata: /post\n\n")
-            tell = (message) => response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`)
-            return
-          }
-          const { id, method } = JSON.parse(request.body)
-          if (method === "tools/call" || method === "notifications/cancelled") return
-          response.writeHead(202).end()
-          const results: { [method: string]: object } = {
-            initialize: {
-              protocolVersion: "2024-11-05",
-              capabilities: { tools: {} },
-              serverInfo: { name: "stalled", version: "0" }
-            },
-            "tools/list": { tools: [{ name: "write", inputSchema: { type: "object" } }] },
-            ping: {}
-          }
-          if (id !== undefined) tell({ jsonrpc: "2.0", id, result: results[method] })
-        })
+        const server = yield* legacy(() => {})
         const connection = yield* Support.connect({ url: server.url("/sse") })
         const error = yield* Effect.flip(connection.callTool("write", {}, { timeout: "30 millis" }))
         assert.strictEqual(error.reason, "timeout")
       }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, cleanUpMs: 400 }))
+    )
+
+    it.effect("says that a write was cut off when the stream ends, and opens another for the next (R-2)", () =>
+      Effect.gen(function* () {
+        let calls = 0
+        const server = yield* legacy((id, stream, response) => {
+          response.writeHead(202).end()
+          if (++calls === 1) stream.end()
+          else say(stream, id, { content: [{ type: "text", text: "written" }] })
+        })
+        const connection = yield* Support.connect({ url: server.url("/sse") })
+        const error = yield* Effect.flip(connection.callTool("write", {}))
+        assert.strictEqual(error.reason, "outcome_unknown")
+        assert.include(error.message, "the server closed the event stream")
+        assert.strictEqual(Support.textOf(yield* connection.callTool("write", {})), "written")
+        assert.strictEqual(calls, 2)
+      })
+    )
+
+    it.effect("says what is no stream of events, and asks for one", () =>
+      Effect.gen(function* () {
+        const server = yield* Http.serve((_, response) => Http.json(response, 200, {}))
+        const connection = yield* Support.connect({ url: server.url("/sse") })
+        const error = yield* Effect.flip(connection.info)
+        assert.strictEqual(error.reason, "protocol")
+        assert.include(error.message, "no event stream")
+        assert.strictEqual(server.seen[0]?.headers.accept, "text/event-stream")
+      })
     )
 
     it.effect("is tried when an address turns out to be of that kind", () =>
