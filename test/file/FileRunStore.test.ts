@@ -1,6 +1,6 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Option, Scope, Stream } from "effect"
+import { Effect, Exit, FileSystem, Layer, Option, Scope, Stream } from "effect"
 import * as fs from "node:fs"
 import { FileRunStore } from "../../src/file/index.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
@@ -145,6 +145,26 @@ describe("FileRunStore, on disk", () => {
       const error = yield* Effect.flip(one.commit(late.record, late.state))
       assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 5)
     })
+  )
+
+  it.effect("takes the journal of a run away last: what a removal leaves that is cut short is still a run", () =>
+    Effect.gen(function* () {
+      const { directory } = yield* stored
+      const files = yield* FileSystem.FileSystem
+      const removed: Array<string> = []
+      const watched: FileSystem.FileSystem = {
+        ...files,
+        remove: (path, options) => {
+          removed.push(path.slice(directory.length + 1))
+          return files.remove(path, options)
+        }
+      }
+      fs.writeFileSync(`${directory}/run.parts`, "")
+      const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, watched)
+      yield* store.remove(["run"])
+      assert.sameMembers(removed, ["run.json", "run.jsonl", "run.parts"])
+      assert.strictEqual(removed.at(-1), "run.jsonl")
+    }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
   it.effect("makes a head again that is missing, behind or broken", () =>
