@@ -1,6 +1,7 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Layer, Option, Scope, Stream } from "effect"
+import { RunStore } from "kernai"
 import * as fs from "node:fs"
 import { FileRunStore } from "../../src/file/index.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
@@ -260,6 +261,32 @@ describe("FileRunStore, on disk", () => {
       const error = yield* Effect.flip(store.commit(commit.record, commit.state))
       assert.include(["StoreError", "ConcurrentAppendError"], error._tag)
       assert.strictEqual((yield* Effect.flip(store.list())).reason, "unavailable")
+    })
+  )
+
+  it.effect("fails typed, whatever it is asked, where its folder is none any longer (F2)", () =>
+    Effect.gen(function* () {
+      const { directory, run } = yield* stored
+      const store = yield* at(directory)
+      const { record, state } = next(run)
+      const first = Journal.begin("other").last()
+      fs.rmSync(directory, { recursive: true })
+      fs.writeFileSync(directory, "")
+      const asked: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+        store.create(first.record, first.state),
+        store.commit(record, state),
+        store.load("run"),
+        store.head("run"),
+        Stream.runDrain(store.read("run")),
+        store.list(),
+        store.acquire("run", { workerId: "one", expiresAt: 1 }, 0),
+        store.release("run", "one"),
+        store.remove(["run"])
+      ]
+      for (const effect of asked) {
+        const error = yield* Effect.flip(effect)
+        assert.isTrue(error instanceof RunStore.StoreError && error.reason === "unavailable")
+      }
     })
   )
 
