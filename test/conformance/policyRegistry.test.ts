@@ -2,7 +2,7 @@
  * policy-registry.json: what a registry of three sources holds and gives, and what policies say (AC-12 to AC-19).
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Option, Result, Schema, type Scope, Stream } from "effect"
+import { Effect, Layer, Option, Result, Schema, type Scope, Stream } from "effect"
 import { Agent, Content, Kernel, type Model, Policy, Skill, SkillPack, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
 import * as McpNames from "../../src/mcp/internal/names.ts"
@@ -230,7 +230,7 @@ const ask = Effect.fnUntraced(function* (vector: Case, entered: Array<string>) {
     const { _tag, ...fields } = registered.failure
     return { error: _tag, ...fields, names: yield* namesOf(registry) } satisfies Answer
   }
-  const policy = Context.get(yield* Layer.build(policyOf(vector)), Policy.Policy)
+  const policy = Policy.among(yield* Layer.build(policyOf(vector)))
   const { name = "" } = vector.ask
   switch (vector.ask.op) {
     case "names":
