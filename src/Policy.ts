@@ -234,9 +234,10 @@ export const current: Effect.Effect<PolicyShape | undefined> = /*#__PURE__*/ Eff
 )
 
 const partsOf = ({ mapUnsafe }: Context.Context<never>): ReadonlyArray<PolicyShape> =>
-  [...mapUnsafe].flatMap(([key, given]) => (given !== undefined && key.startsWith(Policy.key) ? given : []))
+  [...mapUnsafe].flatMap(([key, given]) => (key.startsWith(Policy.key) && given) || [])
 
-let places = 0
+// Another copy of this module counts from somewhere else.
+let places = Math.random()
 
 /**
  * Adds a policy to those that are there already, and to those beside it in the same list.

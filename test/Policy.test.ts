@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Option, Result, Schema, SchemaGetter } from "effect"
 import { TestClock } from "effect/testing"
+import { vi } from "vitest"
 import { Agent, Hooks, Kernel, Policy, Protocol, ProtocolRegistry, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { ports } from "./support/kernel.ts"
@@ -145,6 +146,19 @@ describe("Policy.combine", () => {
         // Each of them once, though one is given in two places.
         assert.deepStrictEqual(asked.toSorted(), ["hidden", "one", "two"])
       }
+    })
+  )
+
+  it.effect("is also what layers of two copies of the package do", () =>
+    Effect.gen(function* () {
+      const copy = Effect.promise(() => {
+        vi.resetModules()
+        return import("../src/Policy.ts")
+      })
+      const [one, other] = [yield* copy, yield* copy]
+      const list = [one.layerRules({ deny: [{ tool: "*", reason: "no" }] }), other.layerRules({})] as const
+      const shape = yield* Effect.provide(Policy.current, Layer.mergeAll(...list))
+      assert.deepStrictEqual(yield* shape!.authorize(call("x")), Policy.denied("no"))
     })
   )
 
