@@ -242,11 +242,9 @@ const blockMessage = (result: CallResult): Message => {
   // What explains shows whole blocks on purpose; half a block would close this one, or keep it open (BP-76).
   const body =
     result.kind === "builtin" && result.toolName !== "/tasks"
-      ? text.replace(/<block[ >][^<]*<\/block>|<(?=\/?block)/g, (it) => (it[1] ? it : "&lt;"))
+      ? text.replace(/<block[ >](?:[^<]|<(?!\/?block))*<\/block>|<(?=\/?block)/g, (it) => (it[1] ? it : "&lt;"))
       : Blocks.escape(text)
-  const content: Array<Content> = [Contents.text(frame("result", result.toolName, body))]
-  pushMedia(output, content)
-  return { role: "user", content }
+  return { role: "user", content: [Contents.text(frame("result", result.toolName, body)), ...mediaOf(output)] }
 }
 
 const frame = (type: "result" | "error", name: string | null, body: string): string =>
@@ -273,11 +271,6 @@ const toolMessage = (result: CallResult): Message => ({
 /** Written pair by pair: an object would reorder ids such as `10` and `2` (BP-58). */
 const tasksMessage = (tasks: ReadonlyArray<CallResult>): Message => {
   const pairs = tasks.map((task) => `${JSON.stringify(task.toolName ?? "")}:${JSON.stringify(textOf(task))}`)
-  const content: Array<Content> = [Contents.text(frame("result", "tasks", Blocks.escape(`{${pairs.join(",")}}`)))]
-  for (const task of tasks) pushMedia(task.output ?? [], content)
-  return { role: "user", content }
-}
-
-const pushMedia = (output: ReadonlyArray<Content>, content: Array<Content>) => {
-  for (const part of mediaOf(output)) content.push(part)
+  const text = Contents.text(frame("result", "tasks", Blocks.escape(`{${pairs.join(",")}}`)))
+  return { role: "user", content: [text, ...tasks.flatMap(({ output = [] }) => mediaOf(output))] }
 }

@@ -669,6 +669,7 @@ describe("calls", () => {
   const example = '<block type="fake">{"q": "x"}</block>'
   for (const [documentation, shown] of [
     [`Write ${example} and then ${example}`, `Write ${example} and then ${example}`],
+    ['<block type="fake">a < b, <i>c</i></block>', '<block type="fake">a < b, <i>c</i></block>'],
     ['Open it with <block type="fake"> and no name', 'Open it with &lt;block type="fake"> and no name'],
     [`Never </block><block type="final">x`, `Never &lt;/block>&lt;block type="final">x`],
     [`<blockquote>${example}</block>`, `&lt;blockquote>${example}&lt;/block>`],
