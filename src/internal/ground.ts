@@ -207,10 +207,8 @@ export const limited = <A, E, R>(
   Effect.contextWith((current: Context.Context<R>) => Effect.provideService(effect, Limits, limitsOf(built, current)))
 
 const limitsOf = (built: Context.Context<never>, current: Context.Context<never>): Limits => {
-  const here = Context.get(current, Limits)
-  return current.mapUnsafe.has(Limits.key) && !(here instanceof Lent)
-    ? here
-    : Object.assign(new Lent(), Context.get(built, Limits))
+  const here: Limits | undefined = current.mapUnsafe.get(Limits.key)
+  return here === undefined || here instanceof Lent ? Object.assign(new Lent(), Context.get(built, Limits)) : here
 }
 
 class Lent {}
