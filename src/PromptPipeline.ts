@@ -300,9 +300,12 @@ export const simple: PromptPipelineShape = {
  * @since 0.1.0
  */
 export type Services<O> =
-  | (O extends { readonly template: infer F } ? Needs<F> : never)
-  | (O extends { readonly sections: ReadonlyArray<infer F> } ? Needs<F> : never)
-  | (O extends { readonly compaction: { readonly summarize: infer F } } ? Needs<F> : never)
+  | Needs<Part<O, "template">>
+  | Needs<Part<Part<O, "sections">, number>>
+  | Needs<Part<Part<O, "compaction">, "summarize">>
+
+/** What stands at a key, where there is one. */
+type Part<O, K extends PropertyKey> = O extends unknown ? (K extends keyof O ? O[K] : never) : never
 
 /**
  * A pipeline of parts: the rendered instructions, the rules, the sections, and

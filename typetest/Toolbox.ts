@@ -40,6 +40,17 @@ check<
   Equals<typeof briefed, Effect.Effect<PromptPipeline.PromptPipelineShape, never, SkillPack.SkillPackStore | House>>
 >()
 
+// A part that may be undefined may be left out, and needs what it needs.
+export const maybe = (isWhole: boolean) =>
+  PromptPipeline.layer({
+    template: isWhole ? (text) => House.use(({ rules }) => Effect.succeed(text + rules)) : undefined,
+    sections: isWhole ? [Memory.section()] : undefined,
+    compaction: { summarize: isWhole ? PromptPipeline.summarizer() : undefined }
+  })
+check<Equals<ReturnType<typeof maybe>, Layer.Layer<never, never, House | Memory.Memory | Provider.Provider>>>()
+const given = <R>(options: PromptPipeline.Options<R>) => PromptPipeline.layer(options)
+check<Equals<ReturnType<typeof given<House>>, Layer.Layer<never, never, House>>>()
+
 export const unset = PromptPipeline.make()
 check<Equals<typeof unset, Effect.Effect<PromptPipeline.PromptPipelineShape, never, never>>>()
 
