@@ -260,7 +260,9 @@ export const layerShape = <E, R>(shape: Effect.Effect<PolicyShape, E, R>): Layer
  * Makes a policy of a decision with services and failures of its own; a failure, or what is
  * no decision, denies with `policy_error`.
  *
- * It is combined with those that are there already, and with those beside it in the same list.
+ * It is combined with those that are there already, and with those beside it in the same list. Like every layer it is
+ * built once where it is provided twice, with the policies that were there the first time: to give it once more, over
+ * another policy, use `Layer.fresh`.
  *
  * @example
  * const Both = Kernel.layerMemory.pipe(Layer.provide([Policy.layer(first), Policy.layer(second)]))
