@@ -156,9 +156,10 @@ const call = /*#__PURE__*/ Effect.fnUntraced(function* (
     const output = clean(yield* Effect.fromResult(Skills.toOutput(value)), redactor)
     return { output, content: yield* media.admit([...output.content, ...output.media]) }
   }).pipe(Effect.provideService(MediaStore, media))
+  const late = () =>
+    Effect.fail(new McpError({ server: "", reason: "timeout", detail: `Skill '${name}' took longer than ${limit} ms` }))
   // A skill that does not stop when it is told to is left behind.
-  const late = new McpError({ server: "", reason: "timeout", detail: `Skill '${name}' took longer than ${limit} ms` })
-  const exit = yield* Effect.exit(inTime(body, limit, () => Effect.fail(late)))
+  const exit = yield* Effect.exit(inTime(body, limit, late))
   if (Exit.isFailure(exit)) return failed((yield* explain({ redactor }, `Skill '${name}'`, exit.cause)).message)
   const { content, output } = exit.value
   return new McpSchema.CallToolResult({
