@@ -237,7 +237,7 @@ const partsOf = ({ mapUnsafe }: Context.Context<never>): ReadonlyArray<PolicySha
   [...mapUnsafe].flatMap(([key, given]) => (key.startsWith(Policy.key) && given) || [])
 
 // Another copy of this module counts from somewhere else.
-let places = Math.random()
+let places = /*#__PURE__*/ Math.random()
 
 /**
  * Adds a policy to those that are there already, and to those beside it in the same list.
@@ -245,24 +245,26 @@ let places = Math.random()
  * @category layers
  * @since 0.1.0
  */
-export const layerShape = <E, R>(shape: Effect.Effect<PolicyShape, E, R>): Layer.Layer<never, E, R> =>
-  Layer.effectContext(
+export const layerShape = <E, R>(shape: Effect.Effect<PolicyShape, E, R>): Layer.Layer<never, E, R> => {
+  const made = Layer.effectContext(Effect.map(shape, (own) => placed([own])))
+  // The policy is made once, like every layer; what is around it is looked at wherever it is provided.
+  return Layer.fromBuild((memoMap, scope) =>
     Effect.contextWith((outer: Context.Context<R>) =>
-      Effect.map(shape, (own) => {
-        // In a place of its own, so that of two layers in one list neither takes the other's, with those it hides.
-        const place = `${Policy.key}/${places++}`
-        return Context.makeUnsafe<never>(new Map([[place, [...partsOf(outer), own]]]))
-      })
+      Effect.map(Layer.buildWithMemoMap(made, memoMap, scope), (own) => placed([...partsOf(outer), ...partsOf(own)]))
     )
   )
+}
+
+// In a place of their own, so that of two layers in one list neither takes the other's, with those it hides.
+const placed = (parts: ReadonlyArray<PolicyShape>): Context.Context<never> =>
+  Context.makeUnsafe(new Map([[`${Policy.key}/${places++}`, parts]]))
 
 /**
  * Makes a policy of a decision with services and failures of its own; a failure, or what is
  * no decision, denies with `policy_error`.
  *
- * It is combined with those that are there already, and with those beside it in the same list. Like every layer it is
- * built once where it is provided twice, with the policies that were there the first time: to give it once more, over
- * another policy, use `Layer.fresh`.
+ * It is combined with those that are there already, and with those beside it in the same list: anew wherever it is
+ * provided, though it is made once. A layer you make of several is built once with all that is around it, as ever.
  *
  * @example
  * const Both = Kernel.layerMemory.pipe(Layer.provide([Policy.layer(first), Policy.layer(second)]))

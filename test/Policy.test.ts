@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Option, Result, Schema, SchemaGetter } from "effect"
+import { Context, Effect, Fiber, Layer, Option, Result, Schema, SchemaGetter } from "effect"
 import { TestClock } from "effect/testing"
 import { vi } from "vitest"
 import { Agent, Hooks, Kernel, Policy, Protocol, ProtocolRegistry, RunStore, Skill } from "kernai"
@@ -145,6 +145,31 @@ describe("Policy.combine", () => {
         assert.deepStrictEqual(yield* shape!.authorize(call("x")), Policy.confirm("one"))
         // Each of them once, though one is given in two places.
         assert.deepStrictEqual(asked.toSorted(), ["hidden", "one", "two"])
+      }
+    })
+  )
+
+  it.effect("is what a layer does wherever it is provided, with what is around it there and nothing else", () =>
+    Effect.gen(function* () {
+      let made = 0
+      const shared = Policy.layerShape(Effect.sync(() => (made++, policy(Policy.allowed))))
+      const strict = Policy.layerRules({ deny: [{ tool: "*", reason: "strict" }] })
+      const said = (place: string) =>
+        Layer.effect(
+          Context.Service<Policy.Decision>(place),
+          Effect.flatMap(Policy.current, (shape) => shape!.authorize(call("x")))
+        )
+      const inside = said("inside").pipe(Layer.provide(shared), Layer.provide(strict))
+      const over = said("over").pipe(Layer.provide(shared.pipe(Layer.provide(strict))))
+      const alone = said("alone").pipe(Layer.provide(shared))
+      for (const list of [[inside, over, alone] as const, [alone, over, inside] as const]) {
+        made = 0
+        const context = yield* Layer.build(Layer.mergeAll(...list))
+        assert.deepStrictEqual(
+          ["inside", "over", "alone"].map((place) => Context.get(context, Context.Service<Policy.Decision>(place))),
+          [Policy.denied("strict"), Policy.denied("strict"), Policy.allowed]
+        )
+        assert.strictEqual(made, 1)
       }
     })
   )
