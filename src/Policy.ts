@@ -280,7 +280,7 @@ export const layer = <E, R>(
     Effect.map(Effect.context<R>(), (context) => {
       const provide = closeOver(context)
       return {
-        ...(visible === undefined ? {} : { visible }),
+        visible,
         authorize: (call) => decided(provide(Effect.suspend(() => effectOf(authorize(call)))))
       }
     })

@@ -121,6 +121,24 @@ describe("Policy.combine", () => {
     assert.deepStrictEqual(both(Policy.denied("one"), Policy.denied("two")), Policy.denied("one"))
   })
 
+  it("is the one there is, where there is but one", () => {
+    const one = policy(Policy.allowed)
+    assert.strictEqual(Policy.combine(one, undefined), one)
+    assert.strictEqual(Policy.combine(undefined, one), one)
+    assert.strictEqual(Policy.combine(one, one), one)
+  })
+
+  it("does not ask the second about what the first denies", () => {
+    const asked: Array<string> = []
+    const second: Policy.PolicyShape = {
+      authorize: ({ name }) => Effect.sync(() => (asked.push(name), Policy.allowed))
+    }
+    for (const first of [Policy.denied("one"), Policy.allowed]) {
+      assert.deepStrictEqual(Effect.runSync(Policy.combine(policy(first), second)!.authorize(call(first._tag))), first)
+    }
+    assert.deepStrictEqual(asked, ["Allowed"])
+  })
+
   it.effect("is what layers do with a policy that is there already", () =>
     Effect.gen(function* () {
       const outer = Policy.layerRules({ confirm: [{ tool: "*", reason: "outer" }] })
