@@ -3,7 +3,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { Effect, Exit, Fiber, Layer, Option, Redacted, Schema, Scope, Stdio, Stream } from "effect"
+import { Effect, Exit, Fiber, Layer, Option, Redacted, Schema, Scope, Sink, Stdio, Stream } from "effect"
 import { Agent, Kernel, Limits, Policy, Redaction, Skill, SkillRegistry } from "kernai"
 import { McpServe } from "kernai/mcp"
 import { MockProvider } from "kernai/testing"
@@ -56,10 +56,13 @@ const works = Effect.fnUntraced(function* (client: Client) {
   const rows = yield* call("rows")
   assert.deepStrictEqual(rows.structuredContent, { rows: [1, 2] })
   assert.deepStrictEqual(rows.content, [{ type: "text", text: `{"rows":[1,2]}` }])
-  const [dot, image, file] = (yield* call("picture")).content as ReadonlyArray<Record<string, unknown>>
+  const [dot, image, file, sound, link] = (yield* call("picture")).content as ReadonlyArray<Record<string, unknown>>
   assert.deepStrictEqual(dot, { type: "text", text: "a dot" })
   assert.deepStrictEqual(image, { type: "image", mimeType: "image/png", data: "iVBORw==" })
   assert.deepInclude(file?.["resource"], { mimeType: "application/pdf", blob: "JVBERg==" })
+  assert.match(JSON.stringify(file), /"uri":"media:\w/)
+  assert.deepStrictEqual(sound, { type: "audio", mimeType: "audio/wav", data: "UklGRg==" })
+  assert.deepStrictEqual(link, { type: "text", text: "[image unavailable: image/png]" })
 
   const misfit = yield* call("greet", { name: 7 })
   assert.isTrue(misfit.isError)
@@ -166,6 +169,27 @@ describe("McpServe", () => {
       const gone = yield* Effect.promise(() => client.callTool({ name: "late" }).catch((error) => error))
       assert.match(String(gone), /late/)
     }).pipe(Effect.provide(registry))
+  )
+
+  it.live("offers no skill whose schema is not one of a tool, and follows the others all the same", () =>
+    Effect.gen(function* () {
+      const registry = yield* SkillRegistry.SkillRegistry
+      const client = yield* overHttp(yield* McpServe.http())
+      const odd = Skill.dynamic("odd", {
+        description: "",
+        inputSchema: { properties: { a: 5 } },
+        execute: () => Effect.succeed("")
+      })
+      yield* registry.register(odd)
+      yield* Effect.sleep("1300 millis")
+      yield* registry.register(Skill.dynamic("late", { ...odd, inputSchema: {}, execute: () => Effect.succeed("") }))
+      yield* Effect.sleep("1300 millis")
+      const { tools } = yield* Effect.promise(() => client.listTools())
+      assert.deepStrictEqual(
+        tools.map((tool) => tool.name),
+        ["late"]
+      )
+    }).pipe(Effect.provide(SkillRegistry.layer()))
   )
 
   it.live("asks the policy, and takes what needs a person for refused", () =>
@@ -382,6 +406,66 @@ describe("McpServe", () => {
       assert.isTrue(Option.isNone(yield* Effect.timeoutOption(served, "300 millis")))
     }).pipe(Effect.provide([registry, Layer.succeed(Limits.Limits, { ...Limits.defaults, frameBytes: 100 })]))
   )
+
+  describe("over streams", () => {
+    const initialize = {
+      id: 1,
+      method: "initialize",
+      params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "pipe", version: "1" } }
+    }
+    const calling = (name: string) => ({ id: 2, method: "tools/call", params: { name, arguments: {} } })
+    const given = (message: object) =>
+      Stream.succeed(new TextEncoder().encode(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`))
+    const opened = Stream.concat(given(initialize), given({ method: "notifications/initialized" }))
+    const decoder = new TextDecoder()
+    const serving = (stdin: Stream.Stream<Uint8Array>, output: Array<string>, options?: McpServe.Options) => {
+      const stdout = () =>
+        Sink.forEach((chunk: string | Uint8Array) =>
+          Effect.sync(() => void output.push(typeof chunk === "string" ? chunk : decoder.decode(chunk)))
+        )
+      return Effect.provide(McpServe.stdio(options), Stdio.layerTest({ stdin, stdout })).pipe(Effect.scoped)
+    }
+
+    it.live("tells of each change of what it offers, and of no other", () =>
+      Effect.gen(function* () {
+        const registry = yield* SkillRegistry.SkillRegistry
+        const output: Array<string> = []
+        const stdin = Stream.concat(opened, Stream.never)
+        yield* Effect.forkChild(serving(stdin, output, { skills: ["greet", "late"] }))
+        yield* Support.until(() => output.join("").includes(`"id":1`))
+        yield* Effect.sleep("300 millis")
+        output.length = 0
+        const told = () => output.join("").split("notifications/tools/list_changed").length - 1
+        const comesAndGoes = Effect.fnUntraced(function* (name: string) {
+          const scope = yield* Scope.make()
+          const input = Schema.Struct({})
+          const skill = Skill.make(name, { description: "", input, execute: () => Effect.succeed("") })
+          yield* Scope.provide(registry.register(skill), scope)
+          yield* Effect.sleep("1300 millis")
+          const came = told()
+          yield* Scope.close(scope, Exit.void)
+          yield* Effect.sleep("1300 millis")
+          return [came, told()]
+        })
+        assert.deepStrictEqual(yield* comesAndGoes("late"), [1, 2])
+        assert.deepStrictEqual(yield* comesAndGoes("other"), [2, 2])
+        assert.deepStrictEqual(yield* comesAndGoes("late"), [3, 4])
+      }).pipe(Effect.provide(registry))
+    )
+
+    it.live("waits for a call that takes its time when its input ends", () => {
+      const slow = Skill.make("slow", {
+        description: "",
+        input: Schema.Struct({}),
+        execute: () => Effect.as(Effect.sleep("300 millis"), "at last")
+      })
+      return Effect.gen(function* () {
+        const output: Array<string> = []
+        yield* serving(Stream.concat(opened, given(calling("slow"))), output)
+        assert.match(output.join(""), /at last/)
+      }).pipe(Effect.provide(SkillRegistry.layer(slow)))
+    })
+  })
 
   it.live("answers what was asked before the input ended, and then ends itself", () =>
     Effect.promise(

@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
+import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -72,18 +73,20 @@ export const make: Effect.Effect<Tools, never, SkillRegistry> = /*#__PURE__*/ Ef
       for (const skill of skills) {
         if (!isThere(skill.name) || known.get(skill.name) === skill) continue
         known.set(skill.name, skill)
+        const inputSchema = decodeSchema({ ...skill.inputSchema, type: "object" })
+        if (Result.isFailure(inputSchema)) {
+          yield* Effect.logWarning(`the skill '${skill.name}' is not offered: its input schema is not one of a tool`)
+          continue
+        }
         yield* server.addTool({
-          tool: toolOf(skill),
+          tool: toolOf(skill, inputSchema.success),
           annotations: Context.empty(),
           handle: (input) =>
-            Effect.suspend(() => {
-              running++
-              const body = call(registry, skill.name, jsonObject(plain(input ?? {})))
-              return Effect.ensuring(
-                Effect.provideService(body, MediaStore, media),
-                Effect.sync(() => running--)
-              )
-            })
+            Effect.acquireUseRelease(
+              Effect.sync(() => running++),
+              () => Effect.provideService(call(registry, skill.name, jsonObject(plain(input))), MediaStore, media),
+              () => Effect.sync(() => running--)
+            )
         })
       }
       const gone = [...known.keys()].filter((name) => !isThere(name))
@@ -101,13 +104,13 @@ export const make: Effect.Effect<Tools, never, SkillRegistry> = /*#__PURE__*/ Ef
   return { register, isThere, idle }
 })
 
-const toolOf = (skill: AnySkill) =>
+const toolOf = (skill: AnySkill, inputSchema: McpSchema.ToolJson) =>
   new McpSchema.Tool({
     name: skill.name,
     description: skill.description,
-    inputSchema: decodeSchema({ ...skill.inputSchema, type: "object" }),
+    inputSchema,
     annotations: {
-      ...(skill.annotations.title === undefined ? {} : { title: skill.annotations.title }),
+      title: skill.annotations.title,
       readOnlyHint: skill.annotations.readonly,
       destructiveHint: skill.annotations.destructive,
       idempotentHint: skill.annotations.idempotent,
@@ -115,7 +118,7 @@ const toolOf = (skill: AnySkill) =>
     }
   })
 
-const decodeSchema = /*#__PURE__*/ Schema.decodeUnknownSync(McpSchema.ToolJson)
+const decodeSchema = /*#__PURE__*/ Schema.decodeUnknownResult(McpSchema.ToolJson)
 
 const scopeOf = (callId: string): Policy.PolicyScope => ({
   runId: callId,

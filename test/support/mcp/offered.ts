@@ -37,7 +37,9 @@ export const skills = [
       Effect.succeed([
         "a dot",
         Media.fromBytes(new Uint8Array([137, 80, 78, 71]), "image/png"),
-        Media.fromBytes(new Uint8Array([37, 80, 68, 70]), "application/pdf")
+        Media.fromBytes(new Uint8Array([37, 80, 68, 70]), "application/pdf"),
+        Media.fromBytes(new Uint8Array([82, 73, 70, 70]), "audio/wav"),
+        Media.fromUrl("https://example.com/dot.png")
       ])
   }),
   Skill.make("fail", {
