@@ -81,6 +81,28 @@ describe("McpHub", () => {
       })
     )
 
+    it.live("another way when somebody takes a name in the moment before it is given", () =>
+      Effect.gen(function* () {
+        const server = yield* Hub.scripted({ tools: [Hub.tool("a")] })
+        const native = Skill.make("mcp_s__a", { description: "", input: Schema.String, execute: Effect.succeed })
+        const late = Layer.effect(
+          SkillRegistry.SkillRegistry,
+          Effect.map(SkillRegistry.SkillRegistry, (registry) => {
+            // A name is looked at twice before it is given.
+            let looks = 0
+            return { ...registry, find: (name: string) => (looks++ < 2 ? Option.none() : registry.find(name)) }
+          })
+        ).pipe(Layer.provide(SkillRegistry.layer(native)))
+        const hub = McpHub.layerConfig({ servers: { s: server.settings } }).pipe(
+          Layer.provideMerge(Layer.merge(late, ProtocolRegistry.layer())),
+          Layer.provide(Support.platform)
+        )
+        const [first, second] = yield* Effect.provide(Hub.skillNames, hub)
+        assert.strictEqual(first, "mcp_s__a")
+        assert.match(second ?? "", /^mcp_s__a_[0-9a-f]{8}$/)
+      })
+    )
+
     it.live("the same in every process, and keeps them when tools come and go", () =>
       Effect.gen(function* () {
         const tools = [Hub.tool("a b"), Hub.tool("a_b"), Hub.tool("c")]
@@ -602,6 +624,51 @@ describe("McpHub", () => {
           assert.isFalse(yield* hub.approve(tool))
         }).pipe(Effect.provide(Hub.hub({ s: server.settings })))
       })
+    )
+
+    it.live("tells nobody of a list that says the same, and gives the name of a tool that is gone to another", () =>
+      Effect.gen(function* () {
+        const server = yield* Hub.scripted({ tools: [Hub.tool("a b")] }, true)
+        yield* Effect.gen(function* () {
+          const hub = yield* McpHub.McpHub
+          const registry = yield* SkillRegistry.SkillRegistry
+          const before = yield* registry.all
+          yield* hub.refresh("s")
+          assert.strictEqual(yield* registry.all, before)
+          for (const tools of [[], [Hub.tool("a_b")]]) {
+            server.change({ tools })
+            yield* hub.refresh("s")
+          }
+          assert.deepStrictEqual(yield* Hub.skillNames, ["mcp_s__a_b"])
+        }).pipe(Effect.provide(Hub.hub({ s: server.settings })))
+      })
+    )
+
+    it.live(
+      "tells that one is away when it is asked in vain, and takes its calls for those of the next that has it",
+      () =>
+        Effect.gen(function* () {
+          const side = yield* Support.sideFile
+          const script = `${path.dirname(side)}/gone.mjs`
+          fs.copyFileSync(Support.hostileScript, script)
+          const two = yield* Hub.scripted({ tools: [Hub.tool("write"), Hub.tool("only")] })
+          yield* Effect.gen(function* () {
+            const hub = yield* McpHub.McpHub
+            const mcp = Option.getOrThrow((yield* ProtocolRegistry.ProtocolRegistry).find("mcp"))
+            const asked = (name: string) => {
+              const content = JSON.stringify({ method: "tools/call", params: { name } })
+              return mcp.skillOf?.({ type: "mcp", name: null, content })?.name
+            }
+            assert.strictEqual(asked("write"), "mcp_one__write")
+            assert.strictEqual(asked("only"), "mcp_two__only")
+            fs.rmSync(script)
+            process.kill(Number(Support.lines(side)[0]!.split(" ")[1]))
+            yield* Effect.flip(hub.refresh("one"))
+            const [status] = yield* hub.status
+            assert.strictEqual(status?.state, "unavailable")
+            assert.strictEqual(asked("write"), "mcp_two__write")
+          }).pipe(Effect.provide(Hub.hub({ one: Support.node(script, "", side), two: two.settings })))
+        })
     )
 
     it.live("gives skills alone, or the block alone, where it is told to", () =>
