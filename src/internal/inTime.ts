@@ -21,16 +21,16 @@ export const inTime = <A, E, B, E2>(
   limitMs: number,
   orElse: () => Effect.Effect<B, E2>
 ): Effect.Effect<A | B, E | E2> =>
-  begin(work, (fiber): Effect.Effect<A | B, E | E2> => {
-    // Most is done by now: a clock is set only for what is not.
-    const exit = fiber.pollUnsafe()
-    if (exit !== undefined) return exit
-    const leave = Effect.sync(() => fiber.interruptUnsafe())
-    return Effect.timeoutOrElse(
-      Effect.onInterrupt(Fiber.join(fiber), () => leave),
-      {
+  Effect.uninterruptibleMask((restore) =>
+    begin(work, (fiber): Effect.Effect<A | B, E | E2> => {
+      // Most is done by now: a clock is set only for what is not.
+      const exit = fiber.pollUnsafe()
+      if (exit !== undefined) return exit
+      const leave = Effect.sync(() => fiber.interruptUnsafe())
+      const timed = Effect.timeoutOrElse(Fiber.join(fiber), {
         duration: limitMs,
-        orElse
-      }
-    )
-  })
+        orElse: () => Effect.andThen(leave, orElse())
+      })
+      return Effect.onInterrupt(restore(timed), () => leave)
+    })
+  )
