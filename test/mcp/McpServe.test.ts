@@ -3,7 +3,22 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { Effect, Exit, Fiber, Layer, Option, Redacted, Schema, Scope, Sink, Stdio, Stream } from "effect"
+import {
+  Clock,
+  Duration,
+  Effect,
+  Exit,
+  Fiber,
+  Layer,
+  Option,
+  Redacted,
+  Schedule,
+  Schema,
+  Scope,
+  Sink,
+  Stdio,
+  Stream
+} from "effect"
 import { Agent, Kernel, Limits, Policy, Redaction, Skill, SkillRegistry } from "kernai"
 import { McpServe } from "kernai/mcp"
 import { MockProvider } from "kernai/testing"
@@ -78,6 +93,14 @@ const works = Effect.fnUntraced(function* (client: Client) {
   const hidden = yield* Effect.promise(() => client.callTool({ name: "hidden", arguments: {} }).catch((error) => error))
   assert.match(String(hidden), /hidden/)
 })
+
+/** A registry is looked at every second: here ten times in one. */
+const hurried = <A, E, R>(body: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Clock.Clock, (clock) => {
+    const sleep: Clock.Clock["sleep"] = (duration) => clock.sleep(Duration.times(duration, 0.1))
+    const quick: Clock.Clock = Object.assign(Object.create(clock), { sleep })
+    return Effect.provideService(body, Clock.Clock, quick)
+  })
 
 describe("McpServe", () => {
   describe("is what the official client expects", () => {
@@ -181,15 +204,15 @@ describe("McpServe", () => {
         execute: () => Effect.succeed("")
       })
       yield* registry.register(odd)
-      yield* Effect.sleep("1300 millis")
+      yield* Effect.sleep("2 seconds")
       yield* registry.register(Skill.dynamic("late", { ...odd, inputSchema: {}, execute: () => Effect.succeed("") }))
-      yield* Effect.sleep("1300 millis")
-      const { tools } = yield* Effect.promise(() => client.listTools())
-      assert.deepStrictEqual(
-        tools.map((tool) => tool.name),
-        ["late"]
+      const names = Effect.map(
+        Effect.promise(() => client.listTools()),
+        ({ tools }) => tools.map((tool) => tool.name)
       )
-    }).pipe(Effect.provide(SkillRegistry.layer()))
+      const found = yield* Effect.repeat(names, { until: (names) => names.length > 0, schedule: Schedule.spaced(100) })
+      assert.deepStrictEqual(found, ["late"])
+    }).pipe(Effect.provide(SkillRegistry.layer()), hurried)
   )
 
   it.live("asks the policy, and takes what needs a person for refused", () =>
@@ -433,24 +456,27 @@ describe("McpServe", () => {
         const stdin = Stream.concat(opened, Stream.never)
         yield* Effect.forkChild(serving(stdin, output, { skills: ["greet", "late"] }))
         yield* Support.until(() => output.join("").includes(`"id":1`))
-        yield* Effect.sleep("300 millis")
+        yield* Effect.sleep("3 seconds")
         output.length = 0
         const told = () => output.join("").split("notifications/tools/list_changed").length - 1
-        const comesAndGoes = Effect.fnUntraced(function* (name: string) {
+        const comesAndGoes = Effect.fnUntraced(function* (name: string, changes: number) {
+          const before = told()
           const scope = yield* Scope.make()
           const input = Schema.Struct({})
           const skill = Skill.make(name, { description: "", input, execute: () => Effect.succeed("") })
           yield* Scope.provide(registry.register(skill), scope)
-          yield* Effect.sleep("1300 millis")
+          yield* Support.until(() => told() >= before + changes)
+          yield* Effect.sleep("2 seconds")
           const came = told()
           yield* Scope.close(scope, Exit.void)
-          yield* Effect.sleep("1300 millis")
+          yield* Support.until(() => told() >= came + changes)
+          yield* Effect.sleep("2 seconds")
           return [came, told()]
         })
-        assert.deepStrictEqual(yield* comesAndGoes("late"), [1, 2])
-        assert.deepStrictEqual(yield* comesAndGoes("other"), [2, 2])
-        assert.deepStrictEqual(yield* comesAndGoes("late"), [3, 4])
-      }).pipe(Effect.provide(registry))
+        assert.deepStrictEqual(yield* comesAndGoes("late", 1), [1, 2])
+        assert.deepStrictEqual(yield* comesAndGoes("other", 0), [2, 2])
+        assert.deepStrictEqual(yield* comesAndGoes("late", 1), [3, 4])
+      }).pipe(Effect.provide(registry), hurried)
     )
 
     it.live("waits for a call that takes its time when its input ends", () => {

@@ -166,32 +166,17 @@ describe("LanguageModelProvider", () => {
   it.effect("fails typed: a reply without an end, an error part, an error of the model (AC-4)", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ instructions: "", model: "m" })
-      const failing = yield* LanguageModel.make({
-        generateText: () => Effect.die(new Error("only streamed")),
-        streamText: () =>
-          Stream.fail(
-            AiError.make({
-              module: "x",
-              method: "y",
-              reason: new AiError.RateLimitError({ retryAfter: Duration.seconds(90) })
-            })
-          )
-      })
-      const tooLong = yield* LanguageModel.make({
-        generateText: () => Effect.die(new Error("only streamed")),
-        streamText: () =>
-          Stream.fail(
-            AiError.make({
-              module: "x",
-              method: "y",
-              reason: new AiError.InvalidRequestError({ description: "prompt is too long: SECRET" })
-            })
-          )
-      })
+      const failing = (reason: AiError.AiErrorReason) =>
+        LanguageModel.make({
+          generateText: () => Effect.die(new Error("only streamed")),
+          streamText: () => Stream.fail(AiError.make({ module: "x", method: "y", reason }))
+        })
+      const limited = yield* failing(new AiError.RateLimitError({ retryAfter: Duration.seconds(90) }))
+      const tooLong = yield* failing(new AiError.InvalidRequestError({ description: "prompt is too long: SECRET" }))
       const { model: cut } = yield* scripted([say("half")])
       const { model: erring } = yield* scripted([say("half"), { type: "error", error: "Bearer sk-SECRET-0123456789" }])
       const errors = []
-      for (const model of [failing, tooLong, cut, erring]) {
+      for (const model of [limited, tooLong, cut, erring]) {
         const run = yield* told(agent, "hi", { provider: LanguageModelProvider.fromModel(model) })
         assert.strictEqual(run.failure?._tag, "ProviderError")
         if (run.failure?._tag === "ProviderError") errors.push([run.failure.reason, run.failure.retryAt])
