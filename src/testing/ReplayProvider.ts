@@ -115,7 +115,7 @@ export const layer = <E>(
  * @category comparing
  * @since 0.1.0
  */
-export const turns = (body: Json): ReadonlyArray<Turn> => spoken(body).filter(({ role }) => role !== "system")
+export const turns = (body: Json): ReadonlyArray<Turn> => spoken(document(body)).filter(({ role }) => role !== "system")
 
 /**
  * What a request body, of whatever vendor, tells its model to be: beside the conversation, or first in it.
@@ -124,16 +124,15 @@ export const turns = (body: Json): ReadonlyArray<Turn> => spoken(body).filter(({
  * @since 0.1.0
  */
 export const instructions = (body: Json): string => {
-  const beside = ["system", "systemInstruction", "system_instruction"].map((key) =>
-    textOf(fieldOf(document(body), key))
-  )
-  const [first] = spoken(body)
+  const whole = document(body)
+  const beside = ["system", "systemInstruction", "system_instruction"].map((key) => textOf(fieldOf(whole, key)))
+  const [first] = spoken(whole)
   return beside.find((text) => text !== "") ?? (first?.role === "system" ? first.text : "")
 }
 
-const spoken = (body: Json): ReadonlyArray<Turn> => {
+const spoken = (whole: Json): ReadonlyArray<Turn> => {
   const found: Array<Turn> = []
-  const lists = ["messages", "contents", "input"].map((key) => fieldOf(document(body), key))
+  const lists = ["messages", "contents", "input"].map((key) => fieldOf(whole, key))
   for (const item of lists.find((list) => Array.isArray(list)) ?? []) {
     if (isJsonObject(item)) found.push({ role: roleOf(item), text: textOf(item) })
   }
