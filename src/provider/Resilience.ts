@@ -31,6 +31,7 @@ import { ModelRegistry } from "../ModelRegistry.ts"
 import type { ProviderShape } from "../Provider.ts"
 import { again, type Failure, isPassing } from "./internal/again.ts"
 import { open } from "./internal/attempts.ts"
+import { instant } from "./internal/fault.ts"
 
 /**
  * How a failed call is made again.
@@ -383,7 +384,7 @@ const limited = (call: ModelCall, retryAt: number) =>
     provider: call.provider.name,
     reason: "rate_limited",
     detail: "the limit set for this model is reached",
-    retryAt
+    retryAt: instant(retryAt)
   })
 
 const resting = /*#__PURE__*/ Effect.fnUntraced(function* (call: ModelCall, error: CircuitBreaker.CircuitBreakerError) {
@@ -393,6 +394,6 @@ const resting = /*#__PURE__*/ Effect.fnUntraced(function* (call: ModelCall, erro
     provider: call.provider.name,
     reason: "overloaded",
     detail: "the service failed too often and is left alone for a while",
-    ...(reason._tag === "CircuitOpen" ? { retryAt: now + Duration.toMillis(reason.retryAfter) } : {})
+    ...(reason._tag === "CircuitOpen" ? { retryAt: instant(now + Duration.toMillis(reason.retryAfter)) } : {})
   })
 })

@@ -172,11 +172,12 @@ describe("LanguageModelProvider", () => {
           streamText: () => Stream.fail(AiError.make({ module: "x", method: "y", reason }))
         })
       const limited = yield* failing(new AiError.RateLimitError({ retryAfter: Duration.seconds(90) }))
+      const closed = yield* failing(new AiError.RateLimitError({ retryAfter: Duration.infinity }))
       const tooLong = yield* failing(new AiError.InvalidRequestError({ description: "prompt is too long: SECRET" }))
       const { model: cut } = yield* scripted([say("half")])
       const { model: erring } = yield* scripted([say("half"), { type: "error", error: "Bearer sk-SECRET-0123456789" }])
       const errors = []
-      for (const model of [limited, tooLong, cut, erring]) {
+      for (const model of [limited, closed, tooLong, cut, erring]) {
         const run = yield* told(agent, "hi", { provider: LanguageModelProvider.fromModel(model) })
         assert.strictEqual(run.failure?._tag, "ProviderError")
         if (run.failure?._tag === "ProviderError") errors.push([run.failure.reason, run.failure.retryAt])
@@ -184,6 +185,7 @@ describe("LanguageModelProvider", () => {
       }
       assert.deepStrictEqual(errors, [
         ["rate_limited", 90_000],
+        ["rate_limited", 8.64e15],
         ["context_length", undefined],
         ["incomplete", undefined],
         ["server_error", undefined]

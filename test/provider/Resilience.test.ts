@@ -423,6 +423,25 @@ describe("Resilience.circuitBreaker", () => {
     )
   )
 
+  it.effect("leaves a service alone for good, when told so", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make().onCall(() => Effect.fail(error("overloaded")))
+      yield* told(agent, "hi", { provider })
+      const { failure } = yield* told(agent, "hi", { provider })
+      assert.deepInclude(failure, { reason: "overloaded", retryAt: 8.64e15 })
+      assert.strictEqual(provider.callCount, 1)
+    }).pipe(
+      Effect.provide(
+        kernel().pipe(
+          Layer.provideMerge(Resilience.layer(Resilience.circuitBreaker())),
+          Layer.provideMerge(
+            Resilience.layerCircuitBreaker({ tripPolicy: CircuitBreaker.consecutive(1), openDuration: "Infinity" })
+          )
+        )
+      )
+    )
+  )
+
   it.effect("does not count what the caller did wrong", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make().onCall(() => Effect.fail(error("invalid_request")))

@@ -248,6 +248,26 @@ describe("how long it waits (R-13)", () => {
     })
   )
 
+  it.effect("tells of a wait beyond all dates as one until the last of them", () =>
+    Effect.gen(function* () {
+      const long = "9".repeat(400)
+      const details = [{ retryDelay: `${long}s` }]
+      for (const [name, body, headers] of [
+        ["openai", {}, { "retry-after": long }],
+        ["openai", {}, { "retry-after-ms": "99999999999999999999" }],
+        ["google", { error: { code: 429, status: "RESOURCE_EXHAUSTED", details } }, {}]
+      ] as const) {
+        const { provider } = yield* answeringAs(
+          name,
+          () => new Response(JSON.stringify(body), { status: 429, headers: { ...headers } })
+        )
+        const error = yield* Effect.flip(read(provider.stream(request())))
+        assert.strictEqual(error.reason, "rate_limited")
+        assert.strictEqual(new Date(error.retryAt ?? 0).toISOString(), "+275760-09-13T00:00:00.000Z")
+      }
+    })
+  )
+
   it.effect("reads how long to wait in Google's document, where no header says it", () =>
     Effect.gen(function* () {
       const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "3600.5s" }]

@@ -137,9 +137,12 @@ export const toError = (
     detail: facts.length === 0 ? sentences[fault.reason] : `${sentences[fault.reason]} (${facts.join(", ")})`,
     attempts,
     ...(fault.status === undefined ? {} : { status: fault.status }),
-    ...(fault.retryAt === undefined ? {} : { retryAt: fault.retryAt })
+    ...(fault.retryAt === undefined ? {} : { retryAt: instant(fault.retryAt) })
   })
 }
+
+/** A time that can be told: whoever asks for a wait without end, or beyond all dates, asks for one until the last of them. */
+export const instant = (at: number): number => Math.min(at, 8.64e15)
 
 /** The fault of a crossed bound, naming the limit and its value. */
 export const limitFault = (limit: string, value: number): Fault => ({
