@@ -24,6 +24,7 @@ import type * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { InvalidModel, ProviderUnavailable, UnsupportedProvider } from "../KernelError.ts"
 import { ProviderError } from "../KernelError.ts"
+import { Limits } from "../Limits.ts"
 import type { ModelCall, ModelStream } from "../Middleware.ts"
 import { Middleware } from "../Middleware.ts"
 import type { Model } from "../Model.ts"
@@ -182,7 +183,8 @@ export function fallback(
 }
 
 /**
- * Keeps calls within a rate, and lets them wait when the vendor asked for it.
+ * Keeps calls within a rate, and lets them wait when the vendor asked for it: up to `Limits.retryAfterMs`, beyond which
+ * they fail as `rate_limited` (R-13).
  *
  * A limiter that cannot be asked lets calls through.
  *
@@ -204,10 +206,11 @@ export const rateLimit = (options: RateLimitOptions): Effect.Effect<Middleware, 
 
     const enter = Effect.fnUntraced(function* (call: ModelCall) {
       const key = keyOf(call)
+      const { retryAfterMs } = yield* Limits
       let now = yield* Clock.currentTimeMillis
       // While one waits, the vendor may tell another call to wait longer: that is for all of them.
       for (let rest = restOf(key, now); rest > 0; rest = restOf(key, now)) {
-        if (options.onExceeded === "fail") return yield* limited(call, now + rest)
+        if (options.onExceeded === "fail" || rest > retryAfterMs) return yield* limited(call, now + rest)
         yield* Effect.sleep(rest)
         now = yield* Clock.currentTimeMillis
       }

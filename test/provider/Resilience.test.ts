@@ -326,6 +326,21 @@ describe("Resilience.rateLimit", () => {
     }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(limit))))
   )
 
+  it.effect("lets no call wait longer than a wait is obeyed, but tells when there is room again (R-13)", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make("", "ok").failOnStep(0, error("rate_limited", { retryAt: 3_600_000 }))
+      yield* told(agent, "hi", { provider })
+      const second = yield* Effect.forkChild(told(agent, "hi", { provider }))
+      yield* TestClock.adjust(1)
+      assert.deepInclude((yield* Fiber.join(second)).failure, { reason: "rate_limited", retryAt: 3_600_000 })
+      assert.strictEqual(provider.callCount, 1)
+      yield* TestClock.adjust("59 minutes")
+      const third = yield* Effect.forkChild(told(agent, "hi", { provider }))
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual((yield* Fiber.join(third)).text, "ok")
+    }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(limit))))
+  )
+
   const wide = kernel().pipe(
     Layer.provideMerge(Resilience.layer(Resilience.rateLimit({ limit: 10, window: "1 minute" }))),
     Layer.provide(Resilience.layerRateLimiter)
