@@ -432,6 +432,23 @@ describe("AnthropicProvider, reading", () => {
     })
   )
 
+  it.effect("keeps a call in whose place another one begins, though nobody said that it ended (R-24)", () =>
+    Effect.gen(function* () {
+      const call = (id: string, x: number) => [
+        { type: "content_block_start", index: 0, content_block: { type: "tool_use", id, name: "add", input: {} } },
+        { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: `{"x":${x}}` } }
+      ]
+      const { parts } = yield* reading(start, ...call("a", 1), ...call("b", 2), ...stop("tool_use"))
+      assert.deepStrictEqual(
+        parts.filter((part) => part.type === "tool-call"),
+        [
+          { type: "tool-call", id: "a", name: "add", params: { x: 1 } },
+          { type: "tool-call", id: "b", name: "add", params: { x: 2 } }
+        ]
+      )
+    })
+  )
+
   it.effect("keeps a signature that is there before its thinking (CP-9)", () =>
     Effect.gen(function* () {
       const { parts } = yield* reading(

@@ -31,7 +31,10 @@ export interface Reply {
   readonly thinking: (delta: string) => void
   /** Ends the thinking that is open, with what its vendor wants back. */
   readonly endThinking: (metadata: Metadata) => void
-  /** Begins a native call and gives its id; `key` tells the calls of this reply apart. Its name may follow (`name`). */
+  /**
+   * Begins a native call and gives its id; `key` tells those apart that are open. One that has it already ends, since
+   * nothing more can come of it (R-24). Its name may follow (`name`).
+   */
   readonly call: (key: string, given: string | undefined, name: string | undefined) => string
   /** Names a call that has no name yet. */
   readonly name: (key: string, name: string) => void
@@ -167,6 +170,7 @@ export const make = (limits: Limits): Reply => {
     },
     call: (key, given, name) => {
       close()
+      reply.endCall(key)
       const id = uniqueId(given)
       const call: Call = {
         id,
