@@ -226,6 +226,11 @@ const decoder = (reply: Reply): Decoder => {
   const finish = (given: FinishReason) =>
     reply.finish(given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
 
+  const sign = (key: string, signature: string) => {
+    signatures.set(key, (signatures.get(key) ?? "") + signature)
+    reply.keep(signature.length)
+  }
+
   const stepStart = (key: string, step: Fields | undefined) => {
     switch (string(step, "type")) {
       case "function_call": {
@@ -240,7 +245,7 @@ const decoder = (reply: Reply): Decoder => {
       case "thought": {
         list(step, "summary").forEach((part) => reply.thinking(string(part, "text") ?? ""))
         const signature = text(step, "signature")
-        if (signature !== undefined) signatures.set(key, signature)
+        if (signature !== undefined) sign(key, signature)
         return
       }
       case "text":
@@ -272,7 +277,7 @@ const decoder = (reply: Reply): Decoder => {
       case "thought_summary":
         return reply.thinking(string(fields(delta, "content"), "text") ?? string(delta, "text") ?? "")
       case "thought_signature":
-        return void signatures.set(key, (signatures.get(key) ?? "") + (string(delta, "signature") ?? ""))
+        return sign(key, string(delta, "signature") ?? "")
       case "arguments_delta":
         return reply.params(key, string(delta, "arguments") ?? "")
     }

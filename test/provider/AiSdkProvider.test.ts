@@ -378,6 +378,19 @@ describe("AiSdkProvider", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("keeps no more of what a model wants back than a reply may hold (R-20)", () =>
+    Effect.gen(function* () {
+      const note = (id: number) => ({
+        type: "reasoning-start",
+        id: `${id}`,
+        providerMetadata: { acme: { s: "x".repeat(90) } }
+      })
+      const { model } = scripted("v4", [...Array.from({ length: 9 }, (_, id) => note(id)), say("hi"), endings.v4])
+      const error = yield* Effect.flip(read(AiSdkProvider.fromModel(model).stream(request())))
+      assert.strictEqual(error.reason, "limit_exceeded")
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, replyBytes: 800 }))
+  )
+
   it.effect("delivers nothing of a read that exceeds the limit of a reply (R-20)", () =>
     Effect.gen(function* () {
       const { model } = scripted("v4", [say("far too long"), endings.v4])

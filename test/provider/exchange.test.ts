@@ -428,6 +428,35 @@ describe("answers that are no replies", () => {
   }
 })
 
+describe("what is kept of a reply until its end is heard (R-20)", () => {
+  const long = "x".repeat(5_000)
+  const events = (...all: ReadonlyArray<object>) =>
+    [...all, ...all].map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")
+  for (const [name, what, body] of [
+    [
+      "anthropic",
+      "a signature",
+      events({ type: "content_block_delta", delta: { type: "signature_delta", signature: long } })
+    ],
+    [
+      "google-interactions",
+      "a signature",
+      events({ event_type: "step.delta", delta: { type: "thought_signature", signature: long } })
+    ],
+    ["openai", "ids of calls", chunk({ tool_calls: [{ index: 0, id: long }] })]
+  ] as const) {
+    it.effect(`is bounded: ${what} of ${name}`, () =>
+      Effect.gen(function* () {
+        const { provider } = yield* answeringAs(name, () => sse(body))
+        const error = yield* failure(provider).pipe(
+          Effect.provideService(Limits.Limits, { ...Limits.defaults, replyBytes: 4_999 })
+        )
+        assert.include(error.message, "replyBytes is 4999")
+      })
+    )
+  }
+})
+
 describe("what a call costs", () => {
   it.effect("delivers all parts of one network read as one array", () =>
     Effect.gen(function* () {

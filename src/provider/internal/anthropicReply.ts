@@ -40,7 +40,9 @@ export const decoder = (reply: Reply): Decoder => {
 
   const sign = (index: number, part: Fields | undefined) => {
     const signature = text(part, "signature")
-    if (signature !== undefined) signatures.set(index, (signatures.get(index) ?? "") + signature)
+    if (signature === undefined) return
+    signatures.set(index, (signatures.get(index) ?? "") + signature)
+    reply.keep(signature.length)
   }
 
   const blockDelta = (index: number, delta: Fields | undefined) => {

@@ -16,7 +16,7 @@ import * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type { Json, JsonObject } from "../../internal/json.ts"
+import { type Json, type JsonObject, sizeOf } from "../../internal/json.ts"
 import type { ProviderError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { StreamPart } from "../../StreamPart.ts"
@@ -91,7 +91,9 @@ export const makeTeller = (provider: string, reply: Reply) => {
   const calls = new Map<string, { readonly key: string; readonly id: string }>()
   const note = (id: string, metadata: unknown) => {
     const told = metadataOf(metadata)
-    if (told !== undefined) thoughts.set(id, merge(thoughts.get(id), told))
+    if (told === undefined) return
+    thoughts.set(id, merge(thoughts.get(id), told))
+    reply.keep(id.length + sizeOf(told))
   }
   const begin = (id: string, name: string) => {
     const key = String(reply.callCount())

@@ -19,8 +19,6 @@ import { isDeeper, parse } from "./read.ts"
 /** One reply being read. `out` is emptied by whoever delivers the parts. */
 export interface Reply {
   out: Array<StreamPart.StreamPart>
-  /** UTF-16 units said so far. */
-  readonly size: number
   readonly isFinished: boolean
   /** The limit the reply broke. */
   readonly fault: Fault | undefined
@@ -29,6 +27,8 @@ export interface Reply {
   readonly about: (id: string | undefined, modelId: string | undefined) => void
   readonly text: (delta: string) => void
   readonly thinking: (delta: string) => void
+  /** Counts what is kept of a reply beside what is said: what its vendor wants back, until it can be told. */
+  readonly keep: (length: number) => void
   /** Ends the thinking that is open, with what its vendor wants back. */
   readonly endThinking: (metadata: Metadata) => void
   /**
@@ -133,9 +133,6 @@ export const make = (limits: Limits): Reply => {
 
   const reply: Reply = {
     out: [],
-    get size() {
-      return size
-    },
     get isFinished() {
       return isFinished
     },
@@ -164,6 +161,9 @@ export const make = (limits: Limits): Reply => {
       size += delta.length
       reply.out.push({ type: "reasoning-delta", id: begin(false), delta })
     },
+    keep: (length) => {
+      size += length
+    },
     endThinking: (metadata) => {
       begin(false)
       close(metadata)
@@ -172,6 +172,7 @@ export const make = (limits: Limits): Reply => {
       close()
       reply.endCall(key)
       const id = uniqueId(given)
+      size += id.length
       const call: Call = {
         id,
         given,
