@@ -378,6 +378,29 @@ describe("AiSdkProvider", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("passes over what a model wants back and JSON cannot hold (R-22)", () =>
+    Effect.gen(function* () {
+      const throwing = {
+        get s() {
+          throw new Error("no")
+        }
+      }
+      const notes = [{ n: 1n }, throwing, {}, undefined].map((providerMetadata, id) => ({
+        type: "reasoning-end",
+        id: `${id}`,
+        providerMetadata
+      }))
+      const kept = { type: "reasoning-end", id: "last", providerMetadata: { acme: { s: "x", none: undefined } } }
+      const { model } = scripted("v4", [...notes, kept, say("hi"), endings.v4])
+      const { parts, text } = yield* read(AiSdkProvider.fromModel(model).stream(request()))
+      assert.strictEqual(text, "hi")
+      assert.deepStrictEqual(
+        parts.filter((part) => part.type === "reasoning-end"),
+        [{ type: "reasoning-end", id: "0", metadata: { acme: { options: { acme: { s: "x" } } } } }]
+      )
+    })
+  )
+
   it.effect("keeps no more of what a model wants back than a reply may hold (R-20)", () =>
     Effect.gen(function* () {
       const note = (id: number) => ({

@@ -140,11 +140,13 @@ const merge = (before: JsonObject | undefined, told: JsonObject): JsonObject => 
   return merged
 }
 
+// What is no JSON, or cannot be read, means nothing to whoever reads it back.
 const metadataOf = (metadata: unknown): JsonObject | undefined => {
-  if (!isFields(metadata) || Object.keys(metadata).length === 0 || isDeeper(metadata, 32)) return undefined
-  // What is no JSON means nothing to whoever reads it back.
-  const plain: unknown = JSON.parse(JSON.stringify(metadata))
-  return isJson(plain) ? plain : undefined
+  if (!isFields(metadata)) return undefined
+  const plain = Result.try((): unknown => (isDeeper(metadata, 32) ? undefined : JSON.parse(JSON.stringify(metadata))))
+  return Result.isSuccess(plain) && isJson(plain.success) && Object.keys(plain.success).length > 0
+    ? plain.success
+    : undefined
 }
 
 // The result of JSON.parse is JSON.
