@@ -162,8 +162,16 @@ describe("Scenario.run", () => {
 
   it.live("keeps keys out of its log (W-31, S-7)", () =>
     Effect.gen(function* () {
-      const report = yield* Scenario.run(simple({ input: "My key is sk-test-0123456789abcdef." }))
-      assert.notInclude(JSON.stringify(Scenario.toJson(report)), "0123456789abcdef")
+      const key = "sk-test-0123456789abcdef"
+      const said = { root: [final(`Your key is ${key}.`)] }
+      for (const scenario of [
+        { input: `My key is ${key}.` },
+        { offline: said, expect: ({ result }: Scenario.Report) => [`it says: ${result}`] },
+        { offline: Effect.fail({ message: `no model takes ${key}` }) }
+      ]) {
+        const report = yield* Scenario.run(simple(scenario))
+        assert.notInclude(JSON.stringify(Scenario.toJson(report)), "0123456789abcdef")
+      }
     })
   )
 })

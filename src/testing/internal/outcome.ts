@@ -92,7 +92,7 @@ export const report = ({ entries, exit, ...facts }: Facts): Report => {
     ...facts,
     status: result !== undefined ? "ok" : error instanceof Skipped ? "skipped" : "fail",
     result: result?.text ?? null,
-    failure: error instanceof Skipped ? { type: "skipped", message: error.message } : (failure ?? null),
+    failure: error instanceof Skipped ? { type: "skipped", message: redact(error.message) } : (failure ?? null),
     steps: new Set(root.map((entry) => entry.step)).size,
     tasks: entries.filter((entry) => entry.event === "task_start").length,
     usage: result === undefined || result.unreportedTurns === result.turns ? null : result.usage,
@@ -106,7 +106,7 @@ export const report = ({ entries, exit, ...facts }: Facts): Report => {
 export const judged = (report: Report, problems: ReadonlyArray<string>): Report =>
   problems.length === 0
     ? report
-    : { ...report, status: "fail", failure: { type: "unexpected_result", message: problems.join("; ") } }
+    : { ...report, status: "fail", failure: { type: "unexpected_result", message: redact(problems.join("; ")) } }
 
 /** A report under its names on the wire (BP-184). The tree can be made from the recording. */
 export const toJson = (report: Report): JsonObject => ({
