@@ -293,6 +293,11 @@ export const recorder = (
           : save(Redaction.exchange(request, response, body))
       })
       const stream = response.stream.pipe(
+        // As text, an empty body is an empty text.
+        Stream.catchIf(
+          (error) => error.reason._tag === "EmptyBodyError",
+          () => Stream.empty
+        ),
         Stream.mapArray((chunks) => {
           for (const chunk of chunks) {
             size += chunk.length
@@ -326,9 +331,12 @@ const withStream = (
   response: HttpClientResponse.HttpClientResponse,
   stream: Stream.Stream<Uint8Array, HttpClientError.HttpClientError>
 ): HttpClientResponse.HttpClientResponse => {
-  const text = Stream.mkString(Stream.decodeText(stream))
+  // Read once, as often as it is asked for.
+  const bytes = Effect.runSync(Effect.cached(Stream.mkUint8Array(stream)))
+  const text = Effect.map(bytes, (bytes) => new TextDecoder().decode(bytes))
   return Object.create(response, {
     stream: { get: () => stream },
+    arrayBuffer: { get: () => Effect.map(bytes, ({ buffer }) => buffer) },
     text: { get: () => text },
     json: { get: () => Effect.flatMap(text, (text) => jsonOf(response, text)) }
   })
@@ -337,7 +345,7 @@ const withStream = (
 const jsonOf = (response: HttpClientResponse.HttpClientResponse, text: string) =>
   Effect.fromResult(
     Result.try({
-      try: (): unknown => JSON.parse(text),
+      try: (): unknown => (text === "" ? null : JSON.parse(text)),
       catch: () =>
         new HttpClientError.HttpClientError({
           reason: new HttpClientError.DecodeError({ request: response.request, response, description: "no JSON" })

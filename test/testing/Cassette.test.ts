@@ -251,6 +251,38 @@ describe("Cassette", () => {
     })
   )
 
+  it.effect("gives a body in every form a client gives it in, recorded or played, and keeps it once", () =>
+    Effect.gen(function* () {
+      const saved: Array<Cassette.Exchange> = []
+      const http = stub((_, call) =>
+        Effect.succeed(call === 0 ? Response.json({ a: "é" }) : new Response(null, { status: 204 }))
+      )
+      const forms = Effect.fnUntraced(function* (client: HttpClient.HttpClient) {
+        const said = []
+        for (const _ of ["a body", "none"]) {
+          const response = yield* client.get("https://x.test/")
+          const { byteLength } = yield* response.arrayBuffer
+          said.push([byteLength, yield* response.text, yield* response.json])
+        }
+        return said
+      })
+      const expected = [
+        [10, '{"a":"é"}', { a: "é" }],
+        [0, "", null]
+      ]
+      const recorder = Cassette.recorder(http.client, (exchange) => Effect.sync(() => saved.push(exchange)))
+      assert.deepStrictEqual(yield* forms(recorder), expected)
+      assert.deepStrictEqual(
+        saved.map(({ response }) => [response.status, response.body]),
+        [
+          [200, '{"a":"é"}'],
+          [204, ""]
+        ]
+      )
+      assert.deepStrictEqual(yield* forms(Cassette.player(saved)), expected)
+    })
+  )
+
   it.effect("never writes a file that is too large to be read again", () =>
     inFile((file) =>
       Effect.gen(function* () {
