@@ -235,9 +235,10 @@ const factOf = (memory: number, name: string, value: unknown) => ({
   value: Key.make(Memories.canonical(value))
 })
 
-const floats = (bytes: Uint8Array): Float32Array =>
+/** The numbers of a vector; one of another program's making may be none. */
+const floats = (bytes: Uint8Array): Float32Array | undefined =>
   // Bytes from a database may begin anywhere; numbers may not.
-  new Float32Array(new Uint8Array(bytes).buffer)
+  bytes.length % 4 === 0 ? new Float32Array(new Uint8Array(bytes).buffer) : undefined
 
 const decode = /*#__PURE__*/ Schema.decodeUnknownResult(
   Schema.fromJsonString(

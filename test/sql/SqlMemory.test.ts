@@ -75,6 +75,22 @@ describe("SqlMemory", () => {
     )
   )
 
+  it.effect("finds by its words what has a vector that is none", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const memory = yield* SqlMemory.make()
+      yield* memory.store({ content: "words: here" })
+      yield* sql`UPDATE kernai_memories SET vector = ${new Uint8Array([1, 2, 3])}`
+      assert.deepStrictEqual(
+        (yield* memory.search({ query: "words" })).map(({ content }) => content),
+        ["words: here"]
+      )
+    }).pipe(
+      Effect.provideService(Memory.Embedder, () => Effect.succeed([1, 2, 3])),
+      Effect.provide(sqlite)
+    )
+  )
+
   it.effect("takes no part of a text for a query language, and tells what it cannot read", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
