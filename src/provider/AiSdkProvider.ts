@@ -73,16 +73,18 @@ export const fromModel = (
     const limits = yield* Limits
     const encoded = yield* encode(request)
     const model = yield* Effect.try({ try: () => modelFor(request), catch: () => refused })
-    const urls = yield* Effect.tryPromise({ try: async () => await model.supportedUrls, catch: () => refused })
-    const target = { version: versionOf(model), reads: readerOf(urls) }
-    const prompt = encoded.flatMap(({ message, pieces }) => toMessages(target, message, pieces))
     const abort = yield* Effect.acquireRelease(
       Effect.sync(() => new AbortController()),
       (controller) => Effect.sync(() => controller.abort())
     )
-    const asked = yield* Effect.tryPromise({
-      try: () => model.doStream(toOptions(request, name, prompt, abort.signal)),
-      catch: (error) => faultOf(error, clock)
+    const asked = yield* Effect.gen(function* () {
+      const urls = yield* Effect.tryPromise({ try: async () => await model.supportedUrls, catch: () => refused })
+      const target = { version: versionOf(model), reads: readerOf(urls) }
+      const prompt = encoded.flatMap(({ message, pieces }) => toMessages(target, message, pieces))
+      return yield* Effect.tryPromise({
+        try: () => model.doStream(toOptions(request, name, prompt, abort.signal)),
+        catch: (error) => faultOf(error, clock)
+      })
     }).pipe(
       Effect.timeoutOrElse({
         duration: limits.headersMs,

@@ -401,6 +401,21 @@ describe("AiSdkProvider", () => {
     })
   )
 
+  it.effect("waits no longer for a model to begin than for a service, wherever it hangs (F4)", () =>
+    Effect.gen(function* () {
+      const never = new Promise<never>(() => {})
+      const { model } = scripted("v4", [say("hi"), endings.v4])
+      for (const hanging of [
+        { ...model, supportedUrls: never },
+        { ...model, doStream: () => never }
+      ]) {
+        const fiber = yield* Effect.forkChild(Effect.flip(read(AiSdkProvider.fromModel(hanging).stream(request()))))
+        yield* TestClock.adjust("60 seconds")
+        assert.deepInclude(yield* Fiber.join(fiber), { reason: "timeout" })
+      }
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 }))
+  )
+
   it.effect("keeps no more of what a model wants back than a reply may hold (R-20)", () =>
     Effect.gen(function* () {
       const note = (id: number) => ({
