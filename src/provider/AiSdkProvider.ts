@@ -91,9 +91,12 @@ export const fromModel = (
         orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `headersMs is ${limits.headersMs}` })
       })
     )
+    // What is told to stop is not waited for: a stream may never say that it did.
+    yield* Effect.addFinalizer(() => Effect.sync(() => void asked.stream.cancel().catch(() => undefined)))
     return Stream.fromReadableStream({
       evaluate: () => asked.stream,
-      onError: (error) => faultOf(error, clock)
+      onError: (error) => faultOf(error, clock),
+      releaseLockOnEnd: true
     })
   })
 

@@ -416,6 +416,38 @@ describe("AiSdkProvider", () => {
     }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 }))
   )
 
+  it.effect("tells a stream to stop, also in the middle of a read, and does not wait until it did (F6)", () =>
+    Effect.gen(function* () {
+      const told: Array<string> = []
+      const { model } = scripted("v4")
+      const saying = (...parts: Parts) => ({
+        ...model,
+        doStream: () => {
+          const stream = new ReadableStream<never>({
+            start: (controller) => parts.forEach((part) => controller.enqueue(part as never)),
+            cancel: () => {
+              told.push("stop")
+              return new Promise(() => {})
+            }
+          })
+          return Promise.resolve({ stream })
+        }
+      })
+      const { text } = yield* read(AiSdkProvider.fromModel(saying(say("hi"), endings.v4)).stream(request()))
+      assert.strictEqual(text, "hi")
+      const begun = yield* Deferred.make<void>()
+      const fiber = yield* AiSdkProvider.fromModel(saying(say("h")))
+        .stream(request())
+        .pipe(
+          Stream.runForEach(() => Deferred.succeed(begun, undefined)),
+          Effect.forkChild
+        )
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(told, ["stop", "stop"])
+    })
+  )
+
   it.effect("keeps no more of what a model wants back than a reply may hold (R-20)", () =>
     Effect.gen(function* () {
       const note = (id: number) => ({
