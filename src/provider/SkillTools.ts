@@ -16,6 +16,7 @@ import * as Prompt from "effect/ai/Prompt"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Content } from "../Content.ts"
@@ -233,7 +234,9 @@ const failed = (skill: string, error: unknown): unknown => {
   }
   if (typeof error === "string" || error instanceof Error) return error
   const told = isFields(error) ? error : {}
-  return { _tag: text(told, "_tag") ?? "ToolFailure", message: text(told, "message") ?? JSON.stringify(error) ?? "" }
+  // What JSON cannot write is told by its tag.
+  const written = Result.getOrUndefined(Result.try(() => JSON.stringify(error)))
+  return { _tag: text(told, "_tag") ?? "ToolFailure", message: text(told, "message") ?? written ?? "" }
 }
 
 const handler =

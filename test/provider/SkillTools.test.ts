@@ -40,7 +40,12 @@ const filePart = () =>
   ({ ...promptPart, type: "file", mediaType: "image/png", fileName: undefined, data: new Uint8Array([1]) }) as const
 const promptPart = { "~effect/ai/Prompt/Part": "~effect/ai/Prompt/Part", options: {} } as const
 
-const toolkit = Toolkit.make(capital, sketch)
+const census = Tool.make("census", {
+  success: Schema.String,
+  failure: Schema.TaggedStruct("TooMany", { people: Schema.BigInt })
+})
+
+const toolkit = Toolkit.make(capital, sketch, census)
 const handlers = toolkit.toLayer({
   capital: ({ country, since }) =>
     Effect.flatMap(Atlas, (atlas) =>
@@ -48,7 +53,8 @@ const handlers = toolkit.toLayer({
         ? Effect.fail(new Unknown({ country }))
         : Effect.succeed({ city: atlas.capital(country), year: since.getUTCFullYear() })
     ),
-  sketch: () => Effect.succeed("drawn")
+  sketch: () => Effect.succeed("drawn"),
+  census: () => Effect.fail({ _tag: "TooMany", people: 8_000_000_000n } as const)
 })
 
 const kernel = Kernel.layer.pipe(
@@ -79,6 +85,7 @@ describe("SkillTools.fromToolkit", () => {
       const provider = MockProvider.make(
         call("capital", { country: "Atlantis", since: "1871-02-03" }),
         call("capital", { country: 1 }),
+        call("census", {}),
         "done"
       )
       const run = yield* told(agent, "?", { provider })
@@ -86,6 +93,7 @@ describe("SkillTools.fromToolkit", () => {
       assert.deepStrictEqual(results[0], { name: "UnknownCountry", message: "no country Atlantis", recoverable: true })
       assert.strictEqual(results[1]?.name, "InvalidArguments")
       assert.include(results[1]?.message, "country")
+      assert.deepStrictEqual(results[2], { name: "TooMany", message: "TooMany", recoverable: true })
     }).pipe(Effect.provide(kernel))
   )
 
