@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Schema, Scope } from "effect"
-import { BlockTypes, Content } from "kernai"
+import { BlockTypes, Content, Limits } from "kernai"
 
 class Chart extends Schema.Class<Chart>("Chart")({ type: Schema.tag("chart"), series: Schema.Array(Schema.Finite) }) {}
 const OtherChart = Schema.Struct({ type: Schema.Literal("chart"), title: Schema.String })
@@ -20,6 +20,18 @@ describe("BlockTypes", () => {
       assert.deepStrictEqual(Content.encode(content), toolResult)
       assert.deepStrictEqual(yield* Schema.encodeEffect(types.content)(content), toolResult)
       assert.deepStrictEqual(Content.encode(Result.getOrThrow(Content.decode(toolResult))), toolResult)
+    }).pipe(Effect.provide(BlockTypes.layer(Chart)))
+  )
+
+  it.effect("reads no deeper than the limits of the host (CP-6)", () =>
+    Effect.gen(function* () {
+      const { decode } = yield* BlockTypes.BlockTypes
+      const nested = { ...toolResult, content: [toolResult] }
+      assert.strictEqual((yield* decode(nested)).type, "tool_result")
+      const error = yield* Effect.flip(
+        Effect.provideService(decode(nested), Limits.Limits, { ...Limits.defaults, blockDepth: 1 })
+      )
+      assert.deepInclude(error, { path: "/content/0/content/0", reason: "contents nest too deeply" })
     }).pipe(Effect.provide(BlockTypes.layer(Chart)))
   )
 
