@@ -103,7 +103,8 @@ export const nothing: Spent = { tokens: 0, costUsd: 0 }
 export const ExecutionBudget: Schema.Codec<ExecutionBudget, EncodedExecutionBudget> = /*#__PURE__*/ (() => {
   const Milliseconds = Schema.Finite.pipe(
     Schema.decodeTo(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)), {
-      decode: SchemaGetter.transform((seconds: number) => Math.round(seconds * 1000)),
+      // To the microsecond: of what was written, hardly a thousandth is a whole number.
+      decode: SchemaGetter.transform((seconds: number) => Math.round(seconds * 1e6) / 1e3),
       encode: SchemaGetter.transform((milliseconds: number) => milliseconds / 1000)
     })
   )

@@ -46,8 +46,18 @@ describe("Budget", () => {
     const budget = Schema.decodeSync(Budget.ExecutionBudget)(wire)
     assert.deepStrictEqual(budget, { maxTokens: 5, maxCostUsd: 0.25, maxTurns: 3, deadlineMs: 1001 })
     assert.deepStrictEqual(Schema.encodeSync(Budget.ExecutionBudget)(budget), wire)
+    for (const deadlineMs of [0, 0.4, 1.5, 2_000.001, 86_400_000.25]) {
+      const written = Schema.encodeSync(Budget.ExecutionBudget)({ deadlineMs })
+      assert.deepStrictEqual(Schema.decodeSync(Budget.ExecutionBudget)(written), { deadlineMs })
+    }
     assert.deepStrictEqual(Schema.decodeSync(Budget.SpawnBudget)({}), { maxAgents: 50, maxDepth: 1 })
-    for (const bad of [{ max_tokens: -1 }, { deadline_s: -1 }, { max_cost_usd: Infinity }, { max_turns: 1.5 }]) {
+    for (const bad of [
+      { max_tokens: -1 },
+      { deadline_s: -1 },
+      { deadline_s: -1e-4 },
+      { max_cost_usd: Infinity },
+      { max_turns: 1.5 }
+    ]) {
       assert.throws(() => Schema.decodeSync(Budget.ExecutionBudget)(bad))
     }
   })
