@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -65,7 +66,7 @@ export const fromProvider = (provider: ProviderShape, options: Options): Effect.
     return checked(failing, asked, provider, method)
   }
   return LanguageModel.make({
-    streamText: (asked) => ask(asked, "streamText"),
+    streamText: (asked) => framed(ask(asked, "streamText")),
     generateText: (asked) =>
       Effect.map(collected(ask(asked, "generateText"), provider), (parts) =>
         whole(parts, asked.responseFormat.type === "json")
@@ -212,6 +213,39 @@ const checked = (
     return part.type === "finish" && !called ? Effect.fail(silent) : Effect.succeed(part)
   })
 }
+
+/** The parts with the begin and the end of each text and thought: what has none effect/ai keeps nowhere. */
+const framed = <E>(parts: Stream.Stream<StreamPart, E>): Stream.Stream<StreamPart, E> =>
+  Stream.suspend(() => {
+    const ends = new Map<string, StreamPart>()
+    const told = (kind: "text" | "reasoning", part: Said): Parts => {
+      const key = `${kind} ${part.id}`
+      const isBegun = ends.has(key) || part.type === `${kind}-start`
+      if (part.type === `${kind}-end`) ends.delete(key)
+      else if (!ends.has(key)) ends.set(key, { type: `${kind}-end`, id: part.id })
+      return isBegun ? [part] : [{ type: `${kind}-start`, id: part.id }, part]
+    }
+    const whole = (part: StreamPart): Parts => {
+      switch (part.type) {
+        case "text-start":
+        case "text-delta":
+        case "text-end":
+          return told("text", part)
+        case "reasoning-start":
+        case "reasoning-delta":
+        case "reasoning-end":
+          return told("reasoning", part)
+        case "finish":
+          return Arr.append([...ends.values()], part)
+        default:
+          return [part]
+      }
+    }
+    return Stream.mapArray(parts, Arr.flatMap(whole))
+  })
+
+type Said = Extract<StreamPart, { readonly type: `${"text" | "reasoning"}-${string}` }>
+type Parts = Arr.NonEmptyReadonlyArray<StreamPart>
 
 /** All parts of a reply, which is no larger than a reply may be, whoever the provider is. */
 const collected = /*#__PURE__*/ Effect.fnUntraced(function* (

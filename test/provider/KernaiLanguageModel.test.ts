@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted, Schedule, Schema, Stream } from "effect"
-import { LanguageModel, Prompt, Tool, Toolkit } from "effect/ai"
+import { Effect, Layer, Redacted, Ref, Schedule, Schema, Stream } from "effect"
+import { Chat, LanguageModel, Prompt, Tool, Toolkit } from "effect/ai"
 import { Content, KernelError, Limits, Model, Provider, StreamPart } from "kernai"
 import { AnthropicProvider, KernaiLanguageModel } from "kernai/provider"
 import { Cassette, MockProvider, ReplayProvider } from "kernai/testing"
@@ -71,6 +71,33 @@ describe("KernaiLanguageModel", () => {
       assert.deepStrictEqual(
         parts.map((part) => (part.type === "text-delta" ? part.delta : part.type)),
         ["text-start", "He", "ll", "o", "text-end", "finish"]
+      )
+    }).pipe(Effect.provide(over(mock)))
+  })
+
+  it.effect("streams what a chat of effect/ai keeps, though its provider tells no begin and no end", () => {
+    const signed = { mock: { signature: "s" } }
+    const mock = MockProvider.make([
+      { type: "reasoning-delta", id: "0", delta: "h" },
+      { type: "reasoning-delta", id: "0", delta: "m" },
+      { type: "reasoning-end", id: "b", metadata: signed },
+      StreamPart.text("Hel"),
+      StreamPart.text("lo"),
+      StreamPart.finish()
+    ])
+    return Effect.gen(function* () {
+      const chat = yield* Chat.empty
+      const parts = yield* Stream.runCollect(chat.streamText({ prompt: "hi" }))
+      assert.strictEqual(parts.at(-1)?.type, "finish")
+      const [, answer] = (yield* Ref.get(chat.history)).content
+      const kept = answer?.role === "assistant" ? answer.content : []
+      assert.deepStrictEqual(
+        kept.map((part) => [part.type, "text" in part ? part.text : undefined, part.options]),
+        [
+          ["reasoning", "hm", {}],
+          ["reasoning", "", signed],
+          ["text", "Hello", {}]
+        ]
       )
     }).pipe(Effect.provide(over(mock)))
   })
