@@ -25,7 +25,7 @@ import type { Generation } from "../Generation.ts"
 import type { Json, JsonObject } from "../internal/json.ts"
 import { jsonObject } from "../internal/json.ts"
 import { mediumOf } from "../internal/medium.ts"
-import { MediaNotFound, type ProviderError } from "../KernelError.ts"
+import { MediaNotFound, ProviderError } from "../KernelError.ts"
 import * as Limits from "../Limits.ts"
 import * as Media from "../Media.ts"
 import type { Message } from "../Message.ts"
@@ -60,7 +60,7 @@ export const fromProvider = (provider: ProviderShape, options: Options): Effect.
   const model = typeof options.model === "string" ? modelOf(provider.name, options.model) : options.model
   const ask = (asked: LanguageModel.ProviderOptions, method: Method) => {
     const parts = Stream.suspend(() => provider.stream(toRequest(provider, model, options.generation ?? {}, asked)))
-    const failing = Stream.catch(parts, (error) =>
+    const failing = Stream.catch(finished(parts, provider), (error) =>
       Stream.fromEffect(Effect.flatMap(toAiError(provider, error, method), Effect.fail))
     )
     return checked(failing, asked, provider, method)
@@ -190,6 +190,24 @@ const toResult = (part: Prompt.ToolResultPart): Content => {
 
 /** What of a `LanguageModel` was asked, as its errors tell it. */
 type Method = "generateText" | "streamText"
+
+/** Fails when the reply ends without its finish: then it was cut (AC-4). */
+const finished = (
+  parts: Stream.Stream<StreamPart, ProviderError>,
+  { name: provider }: ProviderShape
+): Stream.Stream<StreamPart, ProviderError> =>
+  Stream.suspend(() => {
+    let isFinished = false
+    const seen = Stream.mapArray(parts, (all) => {
+      isFinished ||= all.some((part) => part.type === "finish")
+      return all
+    })
+    const cut = new ProviderError({ provider, reason: "incomplete", detail: "the reply ended before it was finished" })
+    return Stream.concat(
+      seen,
+      Stream.suspend(() => (isFinished ? Stream.empty : Stream.fail(cut)))
+    )
+  })
 
 /** Fails when the reply makes no call though one was required. */
 const checked = (

@@ -102,6 +102,18 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock)))
   })
 
+  it.effect("fails when a provider of the host's own ends without a finish: half a reply is none (AC-4)", () => {
+    const mock = MockProvider.make([StreamPart.text("half")])
+    return Effect.gen(function* () {
+      const streamed = Stream.runDrain(LanguageModel.streamText({ prompt: "hi" }))
+      for (const asked of [streamed, LanguageModel.generateText({ prompt: "hi" })]) {
+        const { reason } = yield* Effect.flip(Effect.asVoid(asked))
+        assert.strictEqual(reason._tag, "InvalidResponseError")
+        assert.include(reason.message, "the reply ended before it was finished")
+      }
+    }).pipe(Effect.provide(over(mock)))
+  })
+
   it.effect("lets effect/ai run a toolkit and hands tool definitions and results to the provider", () => {
     const mock = MockProvider.make({ calls: [{ id: "c1", name: "weather", params: { city: "Rome" } }] }, "Sunny.")
     return Effect.gen(function* () {
