@@ -8,14 +8,12 @@
  *
  * @since 0.1.0
  */
-import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Prompt from "effect/ai/Prompt"
-import type * as Response from "effect/ai/Response"
 import * as Tool from "effect/ai/Tool"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
@@ -25,8 +23,7 @@ import type { Generation } from "../Generation.ts"
 import type { Json, JsonObject } from "../internal/json.ts"
 import { jsonObject } from "../internal/json.ts"
 import { mediumOf } from "../internal/medium.ts"
-import { MediaNotFound, ProviderError } from "../KernelError.ts"
-import * as Limits from "../Limits.ts"
+import { MediaNotFound, type ProviderError } from "../KernelError.ts"
 import * as Media from "../Media.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
@@ -34,7 +31,7 @@ import type { Model } from "../Model.ts"
 import { modelOf } from "../ModelRegistry.ts"
 import type { ProviderShape, Request, ToolDefinition } from "../Provider.ts"
 import { Provider } from "../Provider.ts"
-import type { StreamPart } from "../StreamPart.ts"
+import { checked, collected, finished, framed, type Method, whole } from "./internal/aiReply.ts"
 import { bytesOf } from "./internal/foreign.ts"
 import { madeOf } from "./internal/pieces.ts"
 
@@ -184,164 +181,6 @@ const toResult = (part: Prompt.ToolResultPart): Content => {
       ? [Contents.text(typeof result === "string" ? result : (JSON.stringify(result) ?? ""))]
       : modelOutput.map(toContent)
   return Contents.toolResult(id, content, { isError: isFailure })
-}
-
-// ---------------------------------------------------------------- the reply
-
-/** What of a `LanguageModel` was asked, as its errors tell it. */
-type Method = "generateText" | "streamText"
-
-/** Fails when the reply ends without its finish: then it was cut (AC-4). */
-const finished = (
-  parts: Stream.Stream<StreamPart, ProviderError>,
-  { name: provider }: ProviderShape
-): Stream.Stream<StreamPart, ProviderError> =>
-  Stream.suspend(() => {
-    let isFinished = false
-    const seen = Stream.mapArray(parts, (all) => {
-      isFinished ||= all.some((part) => part.type === "finish")
-      return all
-    })
-    const cut = new ProviderError({ provider, reason: "incomplete", detail: "the reply ended before it was finished" })
-    return Stream.concat(
-      seen,
-      Stream.suspend(() => (isFinished ? Stream.empty : Stream.fail(cut)))
-    )
-  })
-
-/** Fails when the reply makes no call though one was required. */
-const checked = (
-  parts: Stream.Stream<StreamPart, AiError.AiError>,
-  { toolChoice }: LanguageModel.ProviderOptions,
-  provider: ProviderShape,
-  method: Method
-): Stream.Stream<StreamPart, AiError.AiError> => {
-  const isRequired =
-    toolChoice === "required" ||
-    (typeof toolChoice === "object" && ("tool" in toolChoice || toolChoice.mode === "required"))
-  if (!isRequired) return parts
-  let called = false
-  const silent = AiError.make({
-    module: provider.name,
-    method,
-    reason: new AiError.InvalidOutputError({ description: "the model called no tool though one was required" })
-  })
-  return Stream.mapEffect(parts, (part) => {
-    called ||= part.type === "tool-call"
-    return part.type === "finish" && !called ? Effect.fail(silent) : Effect.succeed(part)
-  })
-}
-
-/** The parts with the begin and the end of each text and thought: what has none effect/ai keeps nowhere. */
-const framed = <E>(parts: Stream.Stream<StreamPart, E>): Stream.Stream<StreamPart, E> =>
-  Stream.suspend(() => {
-    const ends = new Map<string, StreamPart>()
-    const told = (kind: "text" | "reasoning", part: Said): Parts => {
-      const key = `${kind} ${part.id}`
-      const isBegun = ends.has(key) || part.type === `${kind}-start`
-      if (part.type === `${kind}-end`) ends.delete(key)
-      else if (!ends.has(key)) ends.set(key, { type: `${kind}-end`, id: part.id })
-      return isBegun ? [part] : [{ type: `${kind}-start`, id: part.id }, part]
-    }
-    const whole = (part: StreamPart): Parts => {
-      switch (part.type) {
-        case "text-start":
-        case "text-delta":
-        case "text-end":
-          return told("text", part)
-        case "reasoning-start":
-        case "reasoning-delta":
-        case "reasoning-end":
-          return told("reasoning", part)
-        case "finish":
-          return Arr.append([...ends.values()], part)
-        default:
-          return [part]
-      }
-    }
-    return Stream.mapArray(parts, Arr.flatMap(whole))
-  })
-
-type Said = Extract<StreamPart, { readonly type: `${"text" | "reasoning"}-${string}` }>
-type Parts = Arr.NonEmptyReadonlyArray<StreamPart>
-
-/** All parts of a reply, which is no larger than a reply may be, whoever the provider is. */
-const collected = /*#__PURE__*/ Effect.fnUntraced(function* (
-  parts: Stream.Stream<StreamPart, AiError.AiError>,
-  provider: ProviderShape
-) {
-  const { replyBytes } = yield* Limits.Limits
-  let size = 0
-  const bounded = Stream.mapEffect(parts, (part) => {
-    size += "delta" in part ? Math.max(1, part.delta.length) : 1
-    return size > replyBytes ? Effect.fail(tooLarge(provider, replyBytes)) : Effect.succeed(part)
-  })
-  return yield* Stream.runCollect(bounded)
-})
-
-const tooLarge = (provider: ProviderShape, replyBytes: number) =>
-  AiError.make({
-    module: provider.name,
-    method: "generateText",
-    reason: new AiError.InvalidResponseError({ description: `the reply is too large: replyBytes is ${replyBytes}` })
-  })
-
-/** The parts of a reply as a whole: text and thinking in one piece each time. */
-const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<Response.PartEncoded> => {
-  const found: Array<Response.PartEncoded> = []
-  let text = ""
-  let thinking: { text: string; metadata: StreamPart["metadata"] } | undefined
-  const endText = () => {
-    if (text !== "") found.push({ type: "text", text: isJson ? unfenced(text) : text })
-    text = ""
-  }
-  const endThinking = (last: StreamPart["metadata"]) => {
-    found.push({ type: "reasoning", text: thinking?.text ?? "", metadata: { ...thinking?.metadata, ...last } })
-    thinking = undefined
-  }
-  // A provider need not say where its thinking ends.
-  const endBoth = () => {
-    if (thinking !== undefined) endThinking(undefined)
-    endText()
-  }
-  for (const part of parts) {
-    switch (part.type) {
-      case "text-delta":
-        text += part.delta
-        break
-      case "reasoning-start":
-        endBoth()
-        thinking = { text: "", metadata: part.metadata }
-        break
-      case "reasoning-delta":
-        if (thinking === undefined) endText()
-        thinking ??= { text: "", metadata: undefined }
-        thinking.text += part.delta
-        break
-      case "reasoning-end":
-        endThinking(part.metadata)
-        break
-      case "response-metadata":
-        endText()
-        found.push(part)
-        break
-      case "tool-call":
-      case "finish":
-        endBoth()
-        found.push(part)
-    }
-  }
-  endBoth()
-  return found
-}
-
-// A model that was told not to may still put its JSON into a fence.
-const unfenced = (text: string): string => {
-  const inner = text.trim()
-  const line = inner.indexOf("\n")
-  if (!inner.startsWith("```") || !inner.endsWith("```") || line === -1 || line > inner.length - 3) return text
-  const word = inner.slice(3, line).trim()
-  return word === "" || word === "json" ? inner.slice(line + 1, -3).trim() : text
 }
 
 // ---------------------------------------------------------------- errors
