@@ -17,7 +17,7 @@ import * as Block from "../Block.ts"
 import * as BlockParser from "../BlockParser.ts"
 import { isJsonObject, type Json, type JsonObject } from "../internal/json.ts"
 import { ProviderError } from "../KernelError.ts"
-import { Provider, type ProviderShape } from "../Provider.ts"
+import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import * as Cassette from "./Cassette.ts"
 import * as Redaction from "./internal/redaction.ts"
 
@@ -71,6 +71,11 @@ export const make = <E>(
 ): Effect.Effect<ProviderShape, E> =>
   Effect.suspend(() => {
     let refused: string | undefined
+    const asked = (provider: ProviderShape, request: Request) =>
+      Stream.suspend(() => {
+        refused = undefined
+        return provider.stream(request)
+      })
     const client = Cassette.player(cassette.interactions, {
       ...(options?.cut === undefined ? {} : { cut: options.cut }),
       check: (recorded, asked, index) => {
@@ -84,7 +89,7 @@ export const make = <E>(
     return Effect.map(Effect.provideService(adapter, HttpClient.HttpClient, client), (provider) => ({
       name: provider.name,
       stream: (request) =>
-        Stream.mapError(provider.stream(request), (error) =>
+        Stream.mapError(asked(provider, request), (error) =>
           // What the recording itself refuses has a status; what is refused here has none.
           error.reason !== "invalid_request" || error.status !== undefined
             ? error

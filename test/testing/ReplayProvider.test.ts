@@ -61,6 +61,15 @@ describe("ReplayProvider", () => {
     })
   )
 
+  it.effect("says of each call what is wrong with it, and not what was with the one before", () =>
+    Effect.gen(function* () {
+      const provider = yield* ReplayProvider.make(yield* load("openai_final_block"), vendor("openai")({}))
+      const asked = Effect.flip(read(provider.stream(request())))
+      assert.include((yield* asked).message, "request 0 differs from the recording")
+      assert.include((yield* asked).message, "no further answer")
+    })
+  )
+
   it.effect("does not compare when told so", () =>
     Effect.gen(function* () {
       const cassette = yield* load("openai_final_block")
