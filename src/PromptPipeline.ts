@@ -22,7 +22,7 @@ import type { KernelError } from "./KernelError.ts"
 import { ContextWindowExceeded } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { Model } from "./Model.ts"
-import { Provider, type ProviderShape, type ToolDefinition } from "./Provider.ts"
+import type { ProviderShape, ToolDefinition } from "./Provider.ts"
 import type { Redactor } from "./Redaction.ts"
 import type { RunState } from "./RunState.ts"
 import type { AnySkill } from "./Skill.ts"
@@ -48,6 +48,8 @@ export interface PromptContext {
   readonly instructions: string
   readonly state: RunState
   readonly model: Model
+  /** Who the run asks that model of. */
+  readonly provider: ProviderShape
   /** Whether the agent can act (BP-42): one predicate for the rules and the stall. */
   readonly canAct: boolean
   /** Names of the protocols it may speak. */
@@ -257,17 +259,20 @@ export const substitute = (template: string, values: JsonObject): string =>
     : template
 
 /**
- * Lets a model say what goes, for `Compaction`: the run's own on the provider of
- * the context, unless told. It is asked once per compaction; what it used counts as
- * what the run used, also against its budget (CP-15).
+ * Lets a model say what goes, for `Compaction`: the run's own, of the run's own provider, unless told. What
+ * `ModelRegistry.resolve` gives can be told as it is.
+ *
+ * It is asked once per compaction, without the middleware of the run: no fallback takes its place. What it used
+ * counts as what the run used, also against its budget (CP-15). A chat's history stays whole, so each message to one
+ * that outgrew its window is a compaction of its own.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const summarizer =
   (options?: { readonly provider?: ProviderShape; readonly model?: Model }) =>
-  (messages: ReadonlyArray<Message>, context: PromptContext): Effect.Effect<Summary, KernelError, Provider> =>
-    Provider.use((provider) => summarize(options?.provider ?? provider, options?.model ?? context.model, messages))
+  (messages: ReadonlyArray<Message>, context: PromptContext): Effect.Effect<Summary, KernelError> =>
+    summarize(options?.provider ?? context.provider, options?.model ?? context.model, messages)
 
 // ---------------------------------------------------------------- pipelines
 

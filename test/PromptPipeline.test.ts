@@ -10,10 +10,10 @@ import {
   Limits,
   Memory,
   Message,
+  ModelRegistry,
   PromptPipeline,
   Protocol,
   ProtocolRegistry,
-  type Provider,
   Redaction,
   RunStore,
   Skill,
@@ -34,7 +34,10 @@ const look = Skill.make("look", {
 const looks = (input: unknown) => command("look", input)
 const done = final("done")
 
-const world = (mock: MockProvider.Mock, ...more: ReadonlyArray<Layer.Layer<never>>) =>
+const world = (
+  mock: MockProvider.Mock,
+  ...more: ReadonlyArray<Layer.Layer<never> | Layer.Layer<ModelRegistry.ModelRegistry>>
+) =>
   Kernel.layer.pipe(
     Layer.provide(Layer.mergeAll(Layer.empty, ...more)),
     Layer.provideMerge(Layer.merge(MockProvider.layerOf(mock), ports(look)))
@@ -488,7 +491,7 @@ describe("compaction", () => {
     const writer = MockProvider.make("They looked around.")
     const pipeline = PromptPipeline.layer({
       compaction: { summarize: PromptPipeline.summarizer({ provider: writer }) }
-    }).pipe(Layer.provide(MockProvider.layerOf(run)))
+    })
     return Effect.gen(function* () {
       yield* Kernel.run(small("tools", 1_500), "the task")
       assert.isTrue(writer.callCount > 0)
@@ -498,13 +501,34 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(run, pipeline)))
   })
 
+  it.effect("asks the run's own model for a summary, of whoever the run asks it of", () => {
+    const run = MockProvider.make().onCall(({ tools }, call) =>
+      tools.length === 0
+        ? "They looked around."
+        : call < 30
+          ? { calls: [{ id: `c${call}`, name: "look", params: { size: 300 } }] }
+          : "done"
+    )
+    const other = MockProvider.make("Nobody asked me.")
+    const pipeline = PromptPipeline.layer({ compaction: { summarize: PromptPipeline.summarizer() } })
+    const agent = { ...small("tools", 1_500), model: "acme/m" }
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, "the task")
+      const asked = run.calls.filter(({ tools }) => tools.length === 0)
+      assert.isAbove(asked.length, 0)
+      assert.deepStrictEqual([...new Set(asked.map(({ model }) => model.id))], ["m"])
+      assert.include(said(run, run.callCount - 1).join(), "In short: They looked around.")
+      assert.strictEqual(other.callCount, 0)
+    }).pipe(Effect.provide(world(other, pipeline, ModelRegistry.layer({ acme: run }))))
+  })
+
   describe("whose summary is written by a model", () => {
     const counted = () => {
       const run = bulky(30, 300)
       const writer = MockProvider.make("They looked around.").withTokenCounter(() => ({ input: 100, output: 10 }))
       const priced = { ...model, price: { inputPerMillion: 1_000, outputPerMillion: 5_000 } }
       const summarize = PromptPipeline.summarizer({ provider: writer, model: priced })
-      const pipeline = Layer.provide(PromptPipeline.layer({ compaction: { summarize } }), MockProvider.layerOf(run))
+      const pipeline = PromptPipeline.layer({ compaction: { summarize } })
       return { writer, world: world(run, pipeline) }
     }
 
@@ -612,11 +636,11 @@ describe("compaction", () => {
     const run = bulky(30, 300)
     const writer = MockProvider.make("They looked around.")
     const told: Array<ReadonlyArray<Message.Message>> = []
-    const summarize: PromptPipeline.Compaction<Provider.Provider>["summarize"] = (messages, context) => {
+    const summarize: PromptPipeline.Compaction["summarize"] = (messages, context) => {
       told.push(messages)
       return PromptPipeline.summarizer({ provider: writer })(messages, context)
     }
-    const pipeline = PromptPipeline.layer({ compaction: { summarize } }).pipe(Layer.provide(MockProvider.layerOf(run)))
+    const pipeline = PromptPipeline.layer({ compaction: { summarize } })
     const history = [Message.user(`log in with ${secret}`), Message.assistant(`I logged in with ${secret}`)]
     return Effect.gen(function* () {
       yield* Kernel.run(small("tools", 1_500), "the task", { history })
@@ -640,7 +664,7 @@ describe("compaction", () => {
     }
     const pipeline = PromptPipeline.layer({
       compaction: { summarize: PromptPipeline.summarizer({ provider: writer }) }
-    }).pipe(Layer.provide(MockProvider.layerOf(run)))
+    })
     return Effect.gen(function* () {
       yield* Kernel.run(small("tools", 1_500), "the task")
       assert.isTrue(heard > 0)

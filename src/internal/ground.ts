@@ -186,8 +186,7 @@ export const service = <I, S>(
   built: Context.Context<never>,
   current: Context.Context<never>,
   key: Context.Key<I, S>
-): S | undefined =>
-  Option.getOrUndefined(Option.orElse(Context.getOption(current, key), () => Context.getOption(built, key)))
+): S | undefined => Context.getOrUndefined(current, key) ?? Context.getOrUndefined(built, key)
 
 /** A reference as the running fiber has it, else as the layer was built with. */
 export const reference = <A>(

@@ -84,6 +84,7 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Re
     instructions,
     state: run.state,
     model: run.model,
+    provider: run.provider,
     canAct: canAct(run, protocols),
     protocols: protocols.length === 0 ? none : protocols.map((protocol) => protocol.name),
     tools: agent.dialect === "tools" ? yield* definitions(run) : none,
