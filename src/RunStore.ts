@@ -15,7 +15,9 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
+import type { Call } from "./Call.ts"
 import { originsOf } from "./internal/fork.ts"
+import * as Calls from "./internal/inFlight.ts"
 import * as MemoryRuns from "./internal/memoryRuns.ts"
 import { headOf, inOrder, matches } from "./internal/runHead.ts"
 import { notFirst, notOfOne, notTogether } from "./internal/succession.ts"
@@ -209,6 +211,35 @@ export {
    */
   notTogether
 }
+
+/**
+ * A call that was begun and has no result: where its process died, nobody knows whether it was made (DR-16).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CallInFlight extends Call {
+  /** The run that makes it: the one that was asked about, or a task below it. */
+  readonly runId: string
+  /** What its skill was given as `SkillContext.idempotencyKey`: what to look for where the call may have left a trace. */
+  readonly idempotencyKey: string
+}
+
+/**
+ * The calls that a run and the tasks below it began and have no result of: those that were under way when its process
+ * died, or are under way now. What is known of them is told to `Kernel.resume`, or to a `RunWorker`, as `replay` (DR-17).
+ *
+ * @example
+ * const calls = yield* RunStore.inFlight(runId)
+ * const replay = Object.fromEntries(calls.map((call) => [call.toolCallId, isPaid(call.idempotencyKey) ? paid : "retry"]))
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const inFlight = (
+  runId: string
+): Effect.Effect<ReadonlyArray<CallInFlight>, RunNotFound | StoreError, RunStore> =>
+  RunStore.use((store) => Calls.inFlight(store, runId))
 
 /**
  * Forgets trees of runs whose root has ended and in which nothing happened since a time, and tells their ids.

@@ -85,17 +85,33 @@ export interface Options<R = never> {
    * end then is interrupted, and left behind after `Limits.cleanUpMs`.
    */
   readonly drain?: Duration.Input | undefined
-  /** How a run is taken up: verdicts on calls in flight, for instance, or the skills that are allowed. */
-  readonly resume?:
-    | ((
-        head: RunHead
-      ) => Pick<ResumeOptions, "replay" | "rewind" | "context" | "provider" | "allowedSkills" | "onTaskComplete">)
-    | undefined
+  /**
+   * How a run is taken up: verdicts on calls in flight, for instance, or the skills that are allowed. Asked when the run
+   * is held. A failure counts as one of the run's store: the run is given back, to be taken up later.
+   *
+   * @example
+   * const resume = ({ runId }: RunStore.RunHead) =>
+   *   Effect.map(RunStore.inFlight(runId), (calls) => ({
+   *     replay: Object.fromEntries(calls.map((call) => [call.toolCallId, ledger.find(call.idempotencyKey) ?? "retry"]))
+   *   }))
+   */
+  readonly resume?: ((head: RunHead) => TakeUp | Effect.Effect<TakeUp, KernelError, RunStore | R>) | undefined
   /**
    * Told how each run it worked on ended, for now, with its head as it is then. Without it, why a run stopped is logged.
    */
   readonly onRun?: ((head: RunHead, exit: Exit.Exit<unknown, KernelError>) => Effect.Effect<void>) | undefined
 }
+
+/**
+ * How a worker takes a run up.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type TakeUp = Pick<
+  ResumeOptions,
+  "replay" | "rewind" | "context" | "provider" | "allowedSkills" | "onTaskComplete"
+>
 
 /**
  * What agents need, together.
@@ -176,7 +192,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
 ): Effect.fn.Return<Worker, never, Kernel | RunStore | R> {
   const kernel = yield* Kernel
   const store = yield* RunStore
-  const services = yield* Effect.context<R>()
+  const services = yield* Effect.context<RunStore | R>()
   const { cleanUpMs } = yield* Limits
   const workerId = options.workerId ?? `worker-${randomId(yield* Random.Random)}`
   const agents = new Map(options.agents.map((agent) => [agent.name, agent]))
@@ -246,12 +262,14 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     agent: Runnable<R>,
     lease: Held,
     restore: typeof Effect.interruptible
-  ): Effect.Effect<void, never, R> => {
+  ): Effect.Effect<void, never, RunStore | R> => {
     const { runId } = head
     const lost = () => new AgentCrashError({ runId, agentId: agent.name })
-    const resumed = Effect.flatMap(Clock.clockWith(Effect.succeed), (clock) =>
-      kernel.resume(agent, runId, {
-        ...options.resume?.(head),
+    const resumed = Effect.gen(function* () {
+      const clock = yield* Clock.clockWith(Effect.succeed)
+      const how = options.resume?.(head)
+      return yield* kernel.resume(agent, runId, {
+        ...(Effect.isEffect(how) ? yield* how : how),
         workerId,
         stop: () =>
           lease.lost || clock.currentTimeMillisUnsafe() >= lease.expiresAt
@@ -260,7 +278,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
               ? new CancellationError({ reason: "cancelled" })
               : undefined
       })
-    )
+    })
     // Losing the lease ends the work wherever it stands.
     const owned = Effect.raceFirst(
       resumed,

@@ -1,7 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, Stream } from "effect"
-import { RunState, RunStore } from "kernai"
+import { Context, Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { Kernel, type Provider, RunState, RunStore, Skill } from "kernai"
+import { MockProvider, Scenario } from "kernai/testing"
+import { command } from "./support/blocks.ts"
+import { kernel } from "./support/kernel.ts"
 import { suite } from "./support/runStore.ts"
+import { agent, plan } from "./support/workflow.ts"
 
 describe("RunStore.layerMemory", () => {
   const context = Effect.runSync(Effect.scoped(Layer.build(RunStore.layerMemory)))
@@ -60,6 +65,58 @@ describe("RunStore.layerMemory", () => {
       assert.deepStrictEqual(yield* Stream.runCollect(store.read("r")), records)
       assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(store.tail("r", 4), 7)), records.slice(4))
     })
+  )
+})
+
+describe("RunStore.inFlight", () => {
+  it.effect(
+    "tells what a run and its tasks began and have no result of, by the key their skill was given (DR-17)",
+    () => {
+      const keys: Array<string> = []
+      const pay = Skill.make("pay", {
+        description: "Pays",
+        input: Schema.Struct({ to: Schema.String }),
+        execute: (_, { idempotencyKey }) =>
+          Effect.andThen(
+            Effect.sync(() => keys.push(idempotencyKey)),
+            Effect.never
+          )
+      })
+      const call = (to: string) => ({ calls: [{ id: "call-a", name: "pay", params: { to } }] })
+      const clerk = agent({ dialect: "tools" })
+      const cut = (runId: string, provider: Provider.ProviderShape, who = clerk) =>
+        Effect.gen(function* () {
+          const fiber = yield* Effect.forkChild(Kernel.run(who, "go", { runId, provider }))
+          yield* TestClock.adjust("1 second")
+          yield* Fiber.interrupt(fiber)
+          return (yield* RunStore.inFlight(runId)).map(({ idempotencyKey, input, runId, toolCallId, toolName }) => ({
+            idempotencyKey,
+            input,
+            runId,
+            toolCallId,
+            toolName
+          }))
+        })
+      return Effect.gen(function* () {
+        const facts = { toolCallId: "call-a", toolName: "pay", input: { to: "eva" } }
+        const own = yield* cut("r", MockProvider.make(call("eva")))
+        assert.deepStrictEqual(own, [{ ...facts, runId: "r", idempotencyKey: keys[0] ?? "" }])
+        const provider = Scenario.scripted({ root: [plan(["a"])], tasks: { a: [command("pay", { to: "bob" })] } })
+        const below = yield* cut("w", provider, agent())
+        const runId = "w:t1/a"
+        assert.deepStrictEqual(below, [
+          { toolCallId: `${runId}:t1.0`, toolName: "pay", input: { to: "bob" }, runId, idempotencyKey: keys[1] ?? "" }
+        ])
+        yield* Effect.exit(
+          Kernel.resume(clerk, "r", {
+            replay: { "call-a": { resolve: { output: [] } } },
+            provider: MockProvider.make("paid")
+          })
+        )
+        assert.deepStrictEqual(yield* RunStore.inFlight("r"), [])
+        assert.strictEqual((yield* Effect.flip(RunStore.inFlight("nobody")))._tag, "RunNotFound")
+      }).pipe(Effect.provide(kernel(pay)))
+    }
   )
 })
 

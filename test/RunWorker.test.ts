@@ -3,6 +3,7 @@ import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Ref, Sched
 import { TestClock } from "effect/testing"
 import {
   Agent,
+  Content,
   Hooks,
   Kernel,
   MediaStore,
@@ -327,6 +328,37 @@ describe("RunWorker", () => {
         assert.strictEqual(yield* statusOf(store, "r"), ends)
         yield* Fiber.interrupt(worker)
       }
+    })
+  )
+
+  it.effect("takes a run up as who knows what came of its calls says, and later where nobody can tell (DR-17)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      let paid = 0
+      const pay = Effect.andThen(
+        Effect.sync(() => paid++),
+        Effect.never
+      )
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
+      const first = RunWorker.run({ agents: [agent], drain: 0 })
+      const worker = yield* Effect.forkChild(Effect.provide(first, process(store, pay, "write")))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.interrupt(worker)
+      const away = new RunStore.StoreError({ operation: "ledger", reason: "unavailable", detail: "away" })
+      let asked = 0
+      const resume = ({ runId }: RunStore.RunHead) =>
+        Effect.gen(function* () {
+          if (asked++ === 0) return yield* away
+          const calls = yield* RunStore.inFlight(runId)
+          const known: Kernel.Verdict = { resolve: { output: [Content.text("paid before")] } }
+          return { replay: Object.fromEntries(calls.map(({ toolCallId }) => [toolCallId, known])) }
+        })
+      const second = RunWorker.run({ agents: [agent], resume })
+      yield* Effect.forkChild(Effect.provide(second, process(store, pay, "write")))
+      yield* TestClock.adjust("500 millis")
+      assert.deepStrictEqual([asked, yield* statusOf(store, "r")], [1, "running"])
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual([asked, paid, yield* statusOf(store, "r")], [2, 1, "completed"])
     })
   )
 

@@ -2,7 +2,7 @@
  * What is inferred of the services a worker's agents need.
  */
 import { Context, Effect, type Layer, Schema } from "effect"
-import { Agent, Kernel, type RunStore, RunWorker } from "kernai"
+import { Agent, Kernel, RunStore, RunWorker } from "kernai"
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 const yes = <T extends true>(): T | undefined => undefined
@@ -34,5 +34,10 @@ RunWorker.layer({ agents: [plain], concurency: 2 })
 // What is not stored is said by whoever resumes.
 export const submitted = Kernel.submit(plain, "hi", { runId: "r", history: [], context: {}, workerId: "w" })
 export const restricted = RunWorker.layer({ agents: [plain], resume: () => ({ allowedSkills: ["look"] }) })
+export const settled = RunWorker.layer({
+  agents: [here],
+  resume: ({ runId }) => Effect.map(RunStore.inFlight(runId), (calls) => ({ rewind: calls.length === 0 }))
+})
+yes<Equal<typeof settled, Worker<Atlas>>>()
 // @ts-expect-error a run that is only stored keeps no list of skills
 export const kept = Kernel.submit(plain, "hi", { allowedSkills: ["look"] })

@@ -40,7 +40,7 @@ import { isJsonObject, type JsonObject } from "./json.ts"
 import { limited } from "./limited.ts"
 import { isLong, shorten, type Truncated } from "./longResult.ts"
 import { plain } from "./plain.ts"
-import { now, type Run, stepOf } from "./run.ts"
+import { keyOf, now, type Run, stepOf } from "./run.ts"
 import { paramsOf } from "./skillInput.ts"
 import { clean, toAnswer } from "./skillOutput.ts"
 import { maySpeak, refusalOf, refusalThrough } from "./view.ts"
@@ -187,14 +187,11 @@ const skillDone = (
 
 const scopeOf = (run: Run, call: Call): CallScope => {
   const { context, currentTurn, depth, rootRunId, runId, taskId } = run.state
-  const callId = call.toolCallId
-  const turnId = currentTurn?.turnId ?? runId
   return {
     runId,
     rootRunId,
-    callId,
-    // An id of ours says which turn of which run it is of; one that a vendor gave may come again.
-    idempotencyKey: callId.startsWith(`${turnId}.`) ? callId : `${turnId}/${callId}`,
+    callId: call.toolCallId,
+    idempotencyKey: keyOf(run.state, call),
     step: stepOf(run.state),
     depth,
     taskId,

@@ -106,10 +106,9 @@ export const onGround = <Output, S extends AnySkill<unknown>, R, A>(
       )
       const absent = unregistered(agent, ground.skills)
       if (absent.length === 0) return whole
-      const names = absent.map((name) => `'${name}'`).join(", ")
       return Effect.andThen(
         Effect.logWarning(
-          `the agent '${agent.name}' lists ${names}, which no SkillRegistry has: calls will not find it`
+          `the agent '${agent.name}' lists ${absent.join(", ")}, which no SkillRegistry has: calls will not find it`
         ),
         whole
       )
@@ -118,7 +117,7 @@ export const onGround = <Output, S extends AnySkill<unknown>, R, A>(
 
 /**
  * Skills an agent was given as values and the registry does not have: a slip that only the model would hear of. What is
- * listed by name may come later. Told once for each agent and registry.
+ * listed by name may come later. Told once for each agent and registry, in quotes.
  */
 const unregistered = (
   agent: Agent<unknown, AnySkill<unknown>, unknown>,
@@ -127,7 +126,7 @@ const unregistered = (
   const { skills } = agent
   if (skills === undefined || skills === "all" || warned.get(registry)?.has(agent) === true) return []
   const absent = skills.flatMap((skill) =>
-    typeof skill === "string" || Option.isSome(registry.find(skill.name)) ? [] : [skill.name]
+    typeof skill === "string" || Option.isSome(registry.find(skill.name)) ? [] : [`'${skill.name}'`]
   )
   if (absent.length > 0) warned.set(registry, (warned.get(registry) ?? new WeakSet()).add(agent))
   return absent

@@ -137,6 +137,12 @@ export interface Outbox {
 /** The time of the clock the run began on. */
 export const now = (run: Ground): number => run.clock.currentTimeMillisUnsafe()
 
+/** What a call is known by over all runs: an id of ours says its turn and run, one that a vendor gave may come again. */
+export const keyOf = ({ currentTurn, runId }: RunState, { toolCallId }: Call): string => {
+  const turnId = currentTurn?.turnId ?? runId
+  return toolCallId.startsWith(`${turnId}.`) ? toolCallId : `${turnId}/${toolCallId}`
+}
+
 /** The step events of this moment belong to. */
 export const stepOf = (state: RunState): number =>
   state.currentTurn === undefined ? Math.max(0, turnLog(state).length - 1) : state.currentTurn.turn - 1

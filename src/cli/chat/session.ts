@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Call } from "../../Call.ts"
 import * as ChatHistory from "../../ChatHistory.ts"
+import * as Calls from "../../internal/inFlight.ts"
 import * as Offers from "../../internal/offer.ts"
 import type { StoreError } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
@@ -165,9 +166,7 @@ export const questions = (runId: string): Effect.Effect<ReadonlyArray<Approval>,
  * @since 0.1.0
  */
 export const inFlight = (runId: string): Effect.Effect<ReadonlyArray<Call>, StoreError, RunStore> =>
-  Effect.map(tree(runId), (states) =>
-    states.flatMap(({ currentTurn }) => (currentTurn?.inFlight ?? []).filter(({ kind }) => kind !== "task"))
-  )
+  RunStore.use((store) => Calls.inFlight(store, runId)).pipe(Effect.catchTag("RunNotFound", () => Effect.succeed([])))
 
 // ---------------------------------------------------------------- helpers
 
@@ -176,13 +175,3 @@ const load = (runId: string) =>
     RunStore.use((store) => store.load(runId)),
     Option.getOrUndefined
   )
-
-/** A run and what it spawned that has not ended. */
-const tree = Effect.fnUntraced(function* (
-  runId: string
-): Effect.fn.Return<ReadonlyArray<RunState>, StoreError, RunStore> {
-  const store = yield* RunStore
-  const heads = yield* store.list({ rootRunId: runId, status: ["running", "paused", "failed"] })
-  const states = yield* Effect.forEach(heads, (head) => store.load(head.runId))
-  return states.flatMap(Option.toArray)
-})

@@ -194,7 +194,7 @@ export class DeadlockError extends Schema.TaggedError<DeadlockError>()("Deadlock
 
 /**
  * Calls were in flight when the run stopped and nobody said what became of them (DR-16). `resume` says it with `replay`,
- * by these ids; which skills they are of, and with which input, stands in `currentTurn.inFlight` of the stored run.
+ * by these ids; `RunStore.inFlight` tells which skills they are of, and with which input.
  *
  * @category errors
  * @since 0.1.0

@@ -1,0 +1,35 @@
+/**
+ * The calls of a stored run that were begun and have no result.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type { RunNotFound, StoreError } from "../KernelError.ts"
+import type { RunState } from "../RunState.ts"
+import type * as RunStore from "../RunStore.ts"
+import { keyOf } from "./run.ts"
+import { stored, storedTasks } from "./stored.ts"
+
+/** Those of a run and of the tasks below it. */
+export const inFlight = (
+  store: RunStore.Shape,
+  runId: string
+): Effect.Effect<ReadonlyArray<RunStore.CallInFlight>, RunNotFound | StoreError> =>
+  Effect.flatMap(stored(store, runId), (state) => below(store, state))
+
+const below = (
+  store: RunStore.Shape,
+  state: RunState
+): Effect.Effect<ReadonlyArray<RunStore.CallInFlight>, StoreError> =>
+  storedTasks(store, state).pipe(
+    Effect.flatMap((tasks) => Effect.forEach(tasks.values(), (task) => below(store, task))),
+    Effect.map((calls) => [...own(state), ...calls.flat()])
+  )
+
+/** Those of a run itself. One that has ended waits for no call. */
+const own = (state: RunState): ReadonlyArray<RunStore.CallInFlight> =>
+  state.currentTurn === undefined || state.status.type === "completed"
+    ? []
+    : state.currentTurn.inFlight
+        .filter(({ kind }) => kind !== "task")
+        .map((call) => ({ ...call, runId: state.runId, idempotencyKey: keyOf(state, call) }))
