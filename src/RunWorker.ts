@@ -378,4 +378,11 @@ const isTaken = (cause: Cause.Cause<KernelError>): boolean =>
 const tell = (runId: string, exit: Exit.Exit<unknown, KernelError>): Effect.Effect<void> =>
   Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
     ? Effect.void
-    : Effect.logInfo(`run ${runId} stopped`, redact(Cause.pretty(exit.cause)))
+    : Effect.logInfo(`run ${runId} stopped`, redact(why(exit.cause)))
+
+/** A failure is a sentence; where a defect comes from is told with its stack. */
+const why = (cause: Cause.Cause<KernelError>): string =>
+  Option.match(Cause.findErrorOption(cause), {
+    onNone: () => Cause.pretty(cause),
+    onSome: ({ _tag, message }) => `${_tag}: ${message}`
+  })

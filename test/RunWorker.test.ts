@@ -309,6 +309,23 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("logs that a run waits for a person as a sentence, and where a defect comes from", () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ message }) => void lines.push(String(message)))
+    const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
+    const broken = Hooks.layer({ onRunStarted: () => Effect.die(new Error("odd")) })
+    return Effect.gen(function* () {
+      for (const around of [asks, broken]) {
+        const store = yield* RunStore.makeMemory
+        const layer = process(store).pipe(Layer.provide(around))
+        yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), layer)
+        yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), layer)
+      }
+      assert.strictEqual(lines[0], "run r stopped,RunPaused: run 'r' is paused: approval_required")
+      assert.match(lines[1] ?? "", /odd[^]*\n +at /)
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
+
   it.effect("takes a failed run up again when its provider was not to be reached, or where it is told to (R-13)", () =>
     Effect.gen(function* () {
       for (const [reason, told, ends] of [
