@@ -339,7 +339,8 @@ export const recordsOf = (
  *
  * The provider of the layer is used by runs that name none. References
  * (Policy, Hooks, Middleware, PromptPipeline, Recorder, …) are taken from here
- * and from the running fiber: the fiber's win, policies combine.
+ * and from the running fiber: the fiber's win, policies combine. What only a skill asks for, such as its
+ * credentials, is not: that comes from where the skill is registered, or from the running fiber.
  *
  * Like every layer it is built once where it is provided twice: a second kernel
  * on other registries is `Layer.fresh(Kernel.layer)`. A skill that asks another

@@ -340,6 +340,12 @@ export {
 /**
  * Credentials given in code: by key, or by skill and key (BP-93).
  *
+ * They are for the skills of a registry it is provided to, or for what runs under it; those of a run win. Beside the
+ * registry, in the list of layers a kernel is given, no skill sees them.
+ *
+ * @example
+ * const Skills = SkillRegistry.layer(search).pipe(Layer.provide(Skill.layerCredentials({ search: { token } })))
+ *
  * @category layers
  * @since 0.1.0
  */
@@ -349,7 +355,7 @@ export const layerCredentials = (values: Settings.SettingRecord<Redacted.Redacte
 }
 
 /**
- * Configuration given in code, as text: by key, or by skill and key (BP-93).
+ * Configuration given in code, as text: by key, or by skill and key (BP-93). It is provided where `layerCredentials` is.
  *
  * @category layers
  * @since 0.1.0
