@@ -101,12 +101,17 @@ export interface CallScope {
 }
 
 /**
- * What `execute` is given beside its input (BP-91).
+ * What `execute` is given beside its input (BP-91): with its settings in the types that were declared. Unless told, of
+ * any skill.
  *
  * @category models
  * @since 0.1.0
  */
-export interface SkillContext extends CallScope, Settings.Settings {}
+export interface SkillContext<
+  Configs extends Settings.Specs<Settings.ConfigSpec> = Settings.Specs<Settings.ConfigSpec>,
+  Credentials extends Settings.Specs<Settings.CredentialSpec> = Settings.Specs<Settings.CredentialSpec>
+>
+  extends CallScope, Settings.Settings<Configs, Credentials> {}
 
 /**
  * A skill as registry and kernel see it: input closed over, services still open.
@@ -178,7 +183,10 @@ export declare namespace SkillTypes {
  * @category models
  * @since 0.1.0
  */
-export interface Options {
+export interface Options<
+  Configs extends Settings.Specs<Settings.ConfigSpec> = Settings.Specs<Settings.ConfigSpec>,
+  Credentials extends Settings.Specs<Settings.CredentialSpec> = Settings.Specs<Settings.CredentialSpec>
+> {
   readonly description: string
   /** `write` unless told. */
   readonly effects?: Effects | undefined
@@ -188,9 +196,9 @@ export interface Options {
   readonly requires?: ReadonlyArray<Capability> | undefined
   readonly produces?: ReadonlyArray<Kind> | undefined
   /** What `SkillContext.config` may be asked for. */
-  readonly config?: { readonly [key: string]: Settings.ConfigSpec } | undefined
+  readonly config?: (Configs & Settings.Exactly<Configs, Settings.ConfigSpec>) | undefined
   /** What `SkillContext.credential` may be asked for. */
-  readonly credentials?: { readonly [key: string]: Settings.CredentialSpec } | undefined
+  readonly credentials?: (Credentials & Settings.Exactly<Credentials, Settings.CredentialSpec>) | undefined
   /** Milliseconds one call may take: `Limits.skillMs` unless told. */
   readonly timeLimit?: number | undefined
   /** `native` unless told. */
@@ -240,13 +248,28 @@ export type {
  * @category constructors
  * @since 0.1.0
  */
-export const make = <const Name extends string, S extends Schema.Constraint, A, E, R = never>(
+export function make<
+  const Name extends string,
+  S extends Schema.Constraint,
+  A,
+  E,
+  R = never,
+  const Configs extends Settings.Specs<Settings.ConfigSpec> = {},
+  const Credentials extends Settings.Specs<Settings.CredentialSpec> = {}
+>(
+  name: Name,
+  options: Options<Configs, Credentials> & {
+    readonly input: S
+    readonly execute: (input: S["Type"], context: SkillContext<Configs, Credentials>) => Effect.Effect<A, E, R>
+  }
+): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"]>
+export function make<const Name extends string, S extends Schema.Constraint, A, E, R>(
   name: Name,
   options: Options & {
     readonly input: S
-    readonly execute: (input: S["Type"], context: SkillContext) => Effect.Effect<A, E, R>
+    readonly execute: (input: S["Type"], context: CallScope & Settings.AnySettings) => Effect.Effect<A, E, R>
   }
-): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"]> => {
+): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"]> {
   const input = Input.fromSchema(options.input)
   const contextOf = contexts(name, options)
   const decode = (params: JsonObject, dialect?: CallScope["dialect"]) =>
@@ -269,13 +292,27 @@ export const make = <const Name extends string, S extends Schema.Constraint, A, 
  * @category constructors
  * @since 0.1.0
  */
-export const dynamic = <const Name extends string, A, E, R = never>(
+export function dynamic<
+  const Name extends string,
+  A,
+  E,
+  R = never,
+  const Configs extends Settings.Specs<Settings.ConfigSpec> = {},
+  const Credentials extends Settings.Specs<Settings.CredentialSpec> = {}
+>(
+  name: Name,
+  options: Options<Configs, Credentials> & {
+    readonly inputSchema: JsonObject
+    readonly execute: (input: JsonObject, context: SkillContext<Configs, Credentials>) => Effect.Effect<A, E, R>
+  }
+): Made<Name, JsonObject, A, R>
+export function dynamic<const Name extends string, A, E, R>(
   name: Name,
   options: Options & {
     readonly inputSchema: JsonObject
-    readonly execute: (input: JsonObject, context: SkillContext) => Effect.Effect<A, E, R>
+    readonly execute: (input: JsonObject, context: CallScope & Settings.AnySettings) => Effect.Effect<A, E, R>
   }
-): Made<Name, JsonObject, A, R> => {
+): Made<Name, JsonObject, A, R> {
   const contextOf = contexts(name, options)
   return assemble(name, options, Input.fromJsonSchema(options.inputSchema), (params, scope) =>
     Effect.suspend(() => options.execute(params, contextOf(scope)))

@@ -1,7 +1,7 @@
 /**
  * What users rely on the compiler for: names, inputs, outputs and services of skills.
  */
-import { Context, Effect, Layer, Schema, SchemaGetter } from "effect"
+import { Context, Effect, Layer, type Redacted, Schema, SchemaGetter } from "effect"
 import * as Protocol from "../src/Protocol.ts"
 import * as ProtocolRegistry from "../src/ProtocolRegistry.ts"
 import * as Skill from "../src/Skill.ts"
@@ -97,6 +97,98 @@ Skill.make("bad", {
   // @ts-expect-error there are three words for effects
   effects: "safe",
   execute: () => Effect.succeed(null)
+})
+
+// Settings have the types that were declared, and only what was declared can be asked for.
+type Asked<T> = T extends Effect.Effect<infer A, infer _E, infer _R> ? A : never
+Skill.make("mailer", {
+  description: "",
+  input: Schema.Struct({}),
+  config: {
+    host: { default: "localhost" },
+    user: {},
+    port: { type: "integer" },
+    retries: { type: "number", default: 3 },
+    debug: { type: "boolean", default: null }
+  },
+  credentials: { token: { required: true }, hint: {}, old: { required: false } },
+  execute: (_, context) => {
+    const { host, user, port, retries, debug } = {
+      host: context.config("host"),
+      user: context.config("user"),
+      port: context.config("port"),
+      retries: context.config("retries"),
+      debug: context.config("debug")
+    }
+    yes<Equal<Asked<typeof host>, string>>()
+    yes<Equal<Asked<typeof user>, string | null>>()
+    yes<Equal<Asked<typeof port>, number | null>>()
+    yes<Equal<Asked<typeof retries>, number>>()
+    yes<Equal<Asked<typeof debug>, boolean | null>>()
+    const { token, hint, old } = {
+      token: context.credential("token"),
+      hint: context.credential("hint"),
+      old: context.credential("old")
+    }
+    yes<Equal<Asked<typeof token>, Redacted.Redacted<string>>>()
+    yes<Equal<Asked<typeof hint>, Redacted.Redacted<string> | null>>()
+    yes<Equal<Asked<typeof old>, Redacted.Redacted<string> | null>>()
+    // @ts-expect-error nobody declared it
+    const slip = context.config("hots")
+    // @ts-expect-error configuration is no credential
+    const other = context.credential("host")
+    return Effect.all([slip, other, anyPort(context)])
+  }
+})
+
+// What is given the context of any skill may ask for any key, and takes that of each.
+const anyPort = (context: Skill.SkillContext) => context.config("port")
+yes<Equal<Asked<ReturnType<typeof anyPort>>, string | number | boolean | null>>()
+Skill.dynamic("peer", {
+  description: "",
+  inputSchema: { type: "object" },
+  config: { port: { type: "integer", default: 25 } },
+  execute: (_, context) => Effect.map(context.config("port"), (port) => port.toFixed(0))
+})
+const config: Record<string, { readonly type: "number" }> = {}
+Skill.make("computed", {
+  description: "",
+  input: Schema.Struct({}),
+  config,
+  execute: (_, context) => Effect.map(context.config("any"), (value) => (value ?? 0).toFixed(0))
+})
+Skill.make("bare", {
+  description: "",
+  input: Schema.Struct({}),
+  // @ts-expect-error nothing was declared
+  execute: (_, context) => context.config("host")
+})
+Skill.make("slip", {
+  description: "",
+  input: Schema.Struct({}),
+  // @ts-expect-error no declaration has such a field
+  config: { port: { type: "integer", defualt: 25 } },
+  execute: () => Effect.succeed(null)
+})
+Skill.make("slip", {
+  description: "",
+  input: Schema.Struct({}),
+  // @ts-expect-error there are four words for types
+  config: { port: { type: "int" } },
+  execute: () => Effect.succeed(null)
+})
+Skill.make("slip", {
+  description: "",
+  input: Schema.Struct({}),
+  // @ts-expect-error no declaration has such a field
+  credentials: { token: { requird: true } },
+  execute: () => Effect.succeed(null)
+})
+const options: Skill.Options = { description: "", config: { port: { type: "integer" } } }
+Skill.make("told", {
+  ...options,
+  input: Schema.Struct({}),
+  execute: (_, context) => context.config("port")
 })
 
 // A foreign skill is given JSON.

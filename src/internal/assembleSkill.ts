@@ -4,13 +4,13 @@
  * @since 0.1.0
  */
 import * as Blocks from "../Block.ts"
-import type { AnySkill, CallScope, Made, Options, SkillContext } from "../Skill.ts"
+import type { AnySkill, CallScope, Made, Options } from "../Skill.ts"
 import * as Input from "./skillInput.ts"
 import * as Settings from "./skillSettings.ts"
 import { visible } from "./visible.ts"
 
 /** Adds the settings a skill may ask for to where it runs. */
-export const contexts = (name: string, options: Options): ((scope: CallScope) => SkillContext) => {
+export const contexts = (name: string, options: Options): ((scope: CallScope) => CallScope & Settings.AnySettings) => {
   const settings = Settings.make(name, options.config, options.credentials)
   return (scope) => ({ ...scope, ...settings() })
 }

@@ -28,6 +28,28 @@ export interface CredentialSpec {
   readonly required?: boolean
 }
 
+/** What a skill declares: configuration keys, or credential keys. */
+export interface Specs<Spec> {
+  readonly [key: string]: Spec
+}
+
+/** Refuses fields that no declaration has: nobody would read them. */
+export type Exactly<Declared, Spec> = {
+  readonly [Key in keyof Declared]: { readonly [Field in Exclude<keyof Declared[Key], keyof Spec>]: never }
+}
+
+/** What a configuration key gives: its type, or its default, or null when it has none and nobody set it. */
+export type ConfigValue<Spec extends ConfigSpec> =
+  | TypeOf<Spec["type"]>
+  | (Spec extends { readonly default: infer Default } ? Default : null)
+
+type TypeOf<Word> = Word extends "number" | "integer" ? number : Word extends "boolean" ? boolean : string
+
+/** What a credential key gives: null only where nobody must have it. */
+export type CredentialValue<Spec extends CredentialSpec> =
+  | Redacted.Redacted<string>
+  | (Spec extends { readonly required: true } ? never : null)
+
 /** Gives the text of a configuration key, or null. */
 export interface ConfigResolver {
   readonly resolve: (skill: string, key: string) => Effect.Effect<string | null>
@@ -38,13 +60,24 @@ export interface CredentialResolver {
   readonly resolve: (skill: string, key: string) => Effect.Effect<Redacted.Redacted<string> | null>
 }
 
-/** How a skill asks for its settings. */
-export interface Settings {
+/** How a skill asks for its settings. Methods, so that what takes any settings takes those of one skill. */
+export interface Settings<
+  Configs extends Specs<ConfigSpec> = Specs<ConfigSpec>,
+  Credentials extends Specs<CredentialSpec> = Specs<CredentialSpec>
+> {
   /** The credential declared under this key; null when nobody has it and it is not `required`. */
+  credential<Key extends keyof Credentials & string>(
+    key: Key
+  ): Effect.Effect<CredentialValue<Credentials[Key]>, CredentialMissing | SkillSettingInvalid>
+  /** The configuration declared under this key, in its type; its `default`, or null, when nobody set it. */
+  config<Key extends keyof Configs & string>(key: Key): Effect.Effect<ConfigValue<Configs[Key]>, SkillSettingInvalid>
+}
+
+/** The same, where the declarations are not known to the compiler. */
+export interface AnySettings {
   readonly credential: (
     key: string
   ) => Effect.Effect<Redacted.Redacted<string> | null, CredentialMissing | SkillSettingInvalid>
-  /** The configuration declared under this key, in its type; its `default`, or null, when nobody set it. */
   readonly config: (key: string) => Effect.Effect<SettingValue, SkillSettingInvalid>
 }
 
@@ -104,12 +137,12 @@ interface Execution {
 /** Makes the settings of one execution: each begins with an empty cache. */
 export const make = (
   skill: string,
-  configs: { readonly [key: string]: ConfigSpec } = {},
-  credentials: { readonly [key: string]: CredentialSpec } = {}
-): (() => Settings) => {
+  configs: Specs<ConfigSpec> = {},
+  credentials: Specs<CredentialSpec> = {}
+): (() => AnySettings) => {
   const configSpecs = new Map(Object.entries(configs))
   const credentialSpecs = new Map(Object.entries(credentials))
-  const begin = (): Settings => {
+  const begin = (): AnySettings => {
     const execution = { skill, configSpecs, credentialSpecs, configs: new Map(), credentials: new Map() }
     return { config: (key) => readConfig(execution, key), credential: (key) => readCredential(execution, key) }
   }
