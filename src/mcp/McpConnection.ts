@@ -264,12 +264,16 @@ class Changes {
     this.some.openUnsafe()
   }
 
-  readonly take: Effect.Effect<ReadonlySet<Change>> = Effect.map(this.some.await, () => {
-    const taken = new Set(this.kinds)
-    this.kinds.clear()
-    this.some.closeUnsafe()
-    return taken
-  })
+  // What comes at once is taken at once.
+  readonly take: Effect.Effect<ReadonlySet<Change>> = Effect.map(
+    Effect.andThen(this.some.await, Effect.yieldNow),
+    () => {
+      const taken = new Set(this.kinds)
+      this.kinds.clear()
+      this.some.closeUnsafe()
+      return taken
+    }
+  )
 }
 
 const saysRepeatable = (tool: McpSchema.Tool | undefined): boolean =>

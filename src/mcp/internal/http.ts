@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 import type { McpClientError } from "effect/ai/McpClientError"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
@@ -66,16 +67,18 @@ export const movedTo = (response: HttpClientResponse, base: string): string | un
   return url === null ? undefined : `it moved to ${url.protocol}//${url.host}${url.pathname}`
 }
 
-/** Hands every event of a response to a function until the stream ends. */
+/** Hands every event of a response to a function until the stream ends, and to another how long to wait after that. */
 export const forEachEvent = <E>(
   response: HttpClientResponse,
   limit: number,
-  onEvent: (event: Sse.Event) => Effect.Effect<void, E>
+  onEvent: (event: Sse.Event) => Effect.Effect<void, E>,
+  onRetry: (wait: Duration.Duration) => void = () => {}
 ): Effect.Effect<void, E | McpClientError> => {
   const events: Array<Sse.Event> = []
   const parser = Sse.makeParser(
     (event) => {
       if (event._tag === "Event") events.push(event)
+      else onRetry(event.duration)
     },
     { maxEventSize: limit }
   )

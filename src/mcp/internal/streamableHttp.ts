@@ -8,12 +8,12 @@ import * as McpClient from "effect/ai/McpClient"
 import { HttpError, McpClientError } from "effect/ai/McpClientError"
 import * as McpProtocol from "effect/ai/McpProtocol"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { parseJson } from "../../internal/untrusted.ts"
 import { Limits } from "../../Limits.ts"
@@ -81,10 +81,10 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
       HttpClientRequest.setHeader("accept", "application/json, text/event-stream"),
       HttpClientRequest.bodyJsonUnsafe(Exchange.reply(message.value))
     )
-    return Effect.ignore(Effect.scoped(HttpClient.withScope(client).execute(post)))
+    const told = Effect.scoped(HttpClient.withScope(client).execute(post))
+    return Effect.ignore(Effect.timeoutOption(told, limits.connectMs))
   }
 
-  // A stream that ends or breaks is opened again; a server that refuses to open one has none.
   const ask = modern
     ? HttpClientRequest.post(server.url).pipe(
         HttpClientRequest.setHeaders({
@@ -95,21 +95,59 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
         HttpClientRequest.bodyJsonUnsafe(Handshake.subscription)
       )
     : HttpClientRequest.get(server.url).pipe(HttpClientRequest.setHeader("accept", "text/event-stream"))
+  // Nobody told what changed while no stream was open.
+  const missed = Effect.sync(() => {
+    for (const list of ["tools", "resources", "prompts"]) listener.onNotification(`notifications/${list}/list_changed`)
+  })
+  let asks = 0
+  let wasOpen = false
+  let wait = 0
+  // Follows one stream to its end; false when there will be no other.
   const follow = Effect.gen(function* () {
+    asks++
+    wait = 0
     const response = yield* HttpClient.withScope(client).execute(withSession(ask))
-    if (response.status !== 200 || !Http.isEventStream(response)) return false
-    yield* Effect.ignore(Http.forEachEvent(response, limits.frameBytes, (event) => answer(event.data)))
+    const { status } = response
+    if (status !== 200 || !Http.isEventStream(response)) {
+      if (passes(status) || (wasOpen && status < 400)) return true
+      // A server that had one may have been restarted: then the next request gets another session.
+      if (wasOpen) yield* missed
+      return false
+    }
+    if (asks > 1) yield* missed
+    wasOpen = true
+    const onRetry = (asked: Duration.Duration) => {
+      wait = Duration.toMillis(asked)
+    }
+    yield* Effect.ignore(Http.forEachEvent(response, limits.frameBytes, (event) => answer(event.data), onRetry))
     return true
   }).pipe(
     Effect.scoped,
-    Effect.orElseSucceed(() => false)
+    Effect.orElseSucceed(() => true)
   )
 
-  return {
-    transport,
-    listen: Effect.asVoid(Effect.repeat(follow, { while: (open) => open, schedule: Schedule.spaced("1 second") }))
-  }
+  // A server that is away, or ends its streams as soon as they are open, is asked less and less often.
+  const listen = Effect.gen(function* () {
+    let pause = shortest
+    for (;;) {
+      const [lasted, goesOn] = yield* Effect.timed(follow)
+      if (!goesOn || (!wasOpen && pause === longest)) return
+      if (Duration.toMillis(lasted) >= longest) pause = shortest
+      yield* Effect.sleep(Math.max(pause, wait))
+      pause = Math.min(pause * 2, longest)
+    }
+  })
+
+  return { transport, listen }
 })
+
+const shortest = 1_000
+const longest = 60_000
+
+// A server without a stream says so. Here something on the way to it does, or it will have one again; a token is
+// renewed by the next request.
+const passes = (status: number): boolean =>
+  status === 401 || status === 408 || status === 429 || (status >= 500 && status !== 501)
 
 /** What is noted of an answer, of which the transport tells the status only. */
 interface Noted {
