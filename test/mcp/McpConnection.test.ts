@@ -250,6 +250,22 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
+    it.effect("says that a server is not there when a gateway says so", () =>
+      Effect.gen(function* () {
+        for (const [status, reason] of [
+          [501, "remote"],
+          [502, "connect"],
+          [504, "connect"],
+          [505, "remote"]
+        ] as const) {
+          const server = yield* Http.serve((_, response) => response.writeHead(status).end())
+          const error = yield* Effect.flip((yield* Support.connect({ url: server.url() })).info)
+          assert.strictEqual(error.reason, reason)
+          assert.strictEqual(error.message, `MCP server 'it' answered with HTTP status ${status}`)
+        }
+      })
+    )
+
     it.effect("follows no redirect, so no key reaches another server, and says where it leads", () =>
       Effect.gen(function* () {
         const other = yield* Http.serve((_, response) => Http.json(response, 200, {}))

@@ -44,16 +44,22 @@ export const challengeOf = ({ reason }: McpClientError): string | undefined =>
 /** Puts failures of one server into words. */
 export class Teller {
   readonly server: McpServer
-  private readonly secrets: Set<string>
+  private readonly secrets: ReadonlyArray<string>
+  private readonly tokens = new Set<string>()
 
   constructor(server: McpServer) {
     this.server = server
-    this.secrets = new Set(secretsOf(server))
+    this.secrets = secretsOf(server)
   }
 
-  /** Another text that must never be told: an access token, as it is used. */
-  learn(secret: string): void {
-    if (this.secrets.size < maxSecrets) this.secrets.add(secret)
+  /** Another text that must never be told: an access token, as it is used. Of very many, the last used are known. */
+  learn(token: string): void {
+    this.tokens.delete(token)
+    this.tokens.add(token)
+    for (const oldest of this.tokens) {
+      if (this.tokens.size <= maxTokens) return
+      this.tokens.delete(oldest)
+    }
   }
 
   /** `operation` is what was asked for, in the protocol's words. */
@@ -64,7 +70,7 @@ export class Teller {
   /** The server could not be connected to: nothing was asked of it yet. */
   unreachable(error: McpClientError): McpError {
     const [reason, detail] = describe(this.server, "initialize", error)
-    return this.make(reason === "disconnected" ? "connect" : reason, detail)
+    return this.make(reason === "disconnected" || isAway(error) ? "connect" : reason, detail)
   }
 
   /** Something of the server's is not there. */
@@ -87,7 +93,7 @@ export class Teller {
 
   private mask(text: string): string {
     let masked = text
-    for (const secret of [...this.secrets].sort((a, b) => b.length - a.length)) {
+    for (const secret of [...this.secrets, ...this.tokens].sort((a, b) => b.length - a.length)) {
       masked = masked.replaceAll(secret, "<redacted>")
     }
     return redact(masked.length > maxDetail ? `${masked.slice(0, maxDetail)}…` : masked)
@@ -140,6 +146,10 @@ const describe = (
 
 const after = (description: string | undefined) => (description === undefined ? "" : `: ${description}`)
 
+// Something on the way to the server says that it is not there.
+const isAway = ({ reason }: McpClientError): boolean =>
+  reason._tag === "HttpError" && reason.status >= 502 && reason.status <= 504
+
 // The protocol wants 404 for a session that is gone, which comes as a closed one; some servers say 400.
 const isUnknownSession = (error: { readonly status: number; readonly description?: string | undefined }): boolean =>
   error.status === 400 && /\bsession\b/i.test(error.description ?? "")
@@ -155,7 +165,7 @@ const unsent: ReadonlySet<string> = new Set([
 ])
 
 const maxDetail = 4096
-const maxSecrets = 1024
+const maxTokens = 1024
 
 // Short values are no secrets, and masking them would only garble the text.
 const secretsOf = (server: McpServer): ReadonlyArray<string> =>
