@@ -90,6 +90,9 @@ export const discover = /*#__PURE__*/ Effect.fnUntraced(function* (
   })
 
   const url = new URL(server.url)
+  if (!isSafe(server.url, url)) {
+    return yield* refuse(`MCP server '${server.name}' must be reached by https: a token would be sent to it`)
+  }
   const asked = parametersOf(challenge)
   const told = asked.get("resource_metadata")
   if (told !== undefined && URL.parse(told)?.origin !== url.origin) {
