@@ -74,14 +74,14 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   const gate = yield* Semaphore.make(1)
   let challenge = ""
   let held: Grant | undefined
+  // What the store last gave. Where it keeps nothing, that is older than what is held.
+  let stored: Grant | undefined
 
   const heldOr = (read: Effect.Effect<Grant | undefined>) =>
     Effect.suspend(() => (held === undefined ? read : Effect.succeed(held)))
-  const load = Effect.suspend(() =>
-    Effect.map(store.load(server.url), (stored) => (held = Option.getOrUndefined(stored)))
-  )
+  const load = Effect.map(store.load(server.url), (found) => (stored = Option.getOrUndefined(found)))
   // What was read before somebody signed in or out is not held after that.
-  const current = heldOr(gate.withPermits(1)(heldOr(load)))
+  const current = heldOr(gate.withPermits(1)(heldOr(Effect.map(load, (found) => (held = found)))))
   const keep = (grant: Grant) => {
     held = grant
     return store.save(server.url, grant)
@@ -91,9 +91,21 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
     return store.remove(server.url)
   })
 
+  // Somebody may have signed in or renewed the token beside us: in another process, or for another connection.
+  const isReplaced = (grant: Grant | undefined) =>
+    Effect.suspend(() => {
+      const before = stored
+      return Effect.map(load, (found) => {
+        if (found === undefined || isSameToken(found, grant) || isSameToken(found, before)) return false
+        held = found
+        return true
+      })
+    })
+
   // A refresh token that was refused is worth nothing; one that met no answer may work later. Once asked,
   // the answer is kept whatever becomes of the caller: it may hold the only refresh token that still works.
   const refresh = Effect.fnUntraced(function* (grant: Grant) {
+    if (yield* isReplaced(grant)) return true
     if (grant.refreshToken === undefined) return false
     const answer = yield* Effect.option(
       Tokens.ask(server.name, client, grant, {
@@ -103,8 +115,13 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
     )
     if (Option.isNone(answer)) return false
     const fresh = yield* Tokens.read(answer.value)
-    if (fresh !== undefined) yield* keep({ ...grant, ...fresh })
-    else if (answer.value.status === 400 || answer.value.status === 401) yield* forget
+    if (fresh !== undefined) {
+      const { expiresAt: _, ...lasting } = grant
+      yield* keep({ ...lasting, ...fresh })
+    } else if (answer.value.status === 400 || answer.value.status === 401) {
+      if (yield* isReplaced(grant)) return true
+      yield* forget
+    }
     return fresh !== undefined
   }, Effect.uninterruptible)
 
@@ -122,15 +139,10 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
     return yield* gate.withPermits(1)(
       Effect.gen(function* () {
         if (held !== refused) return held !== undefined
-        // Someone may have signed in beside us.
-        const stored = Option.getOrUndefined(yield* store.load(server.url))
-        if (stored !== undefined && !isSameToken(stored, refused)) {
-          held = stored
-          return true
-        }
-        if (refused === undefined) return false
+        if (refused === undefined) return yield* isReplaced(undefined)
+        if (yield* refresh(refused)) return true
         if (refused.refreshToken === undefined) yield* forget
-        return yield* refresh(refused)
+        return false
       })
     )
   })

@@ -103,6 +103,106 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
+  it.effect("renews no token early whose end it was not told", () =>
+    Effect.gen(function* () {
+      const guard = new Authorization.Guard()
+      guard.expiresIn = 10
+      const server = yield* Authorization.serve(guard)
+      const { auth, connection } = yield* prepare(server.url())
+      yield* auth.signIn(Authorization.browse)
+      guard.expiresIn = undefined
+      yield* write(connection)
+      yield* write(connection)
+      assert.strictEqual(guard.refreshed, 1)
+    })
+  )
+
+  it.effect("renews a token once, also for a call that hears late that the old one is refused", () =>
+    Effect.gen(function* () {
+      const guard = new Authorization.Guard()
+      const server = yield* Authorization.serve(guard)
+      const late = yield* Deferred.make<void>()
+      let calls = 0
+      const slow = HttpClient.transform(yield* HttpClient.HttpClient, (response, { body }) =>
+        body._tag === "Uint8Array" && new TextDecoder().decode(body.body).includes("tools/call") && ++calls === 2
+          ? Effect.tap(response, () => Deferred.await(late))
+          : response
+      )
+      const { auth, connection } = yield* Effect.provideService(prepare(server.url()), HttpClient.HttpClient, slow)
+      yield* auth.signIn(Authorization.browse)
+      yield* connection.tools
+      guard.tokens.clear()
+      const [first, second] = [yield* Effect.forkChild(write(connection)), yield* Effect.forkChild(write(connection))]
+      yield* Fiber.join(first)
+      yield* Deferred.succeed(late, undefined)
+      yield* Fiber.join(second)
+      assert.deepStrictEqual([guard.refreshed, guard.notebook.written], [1, 2])
+    })
+  )
+
+  describe("beside another who uses the same sign-in", () => {
+    it.effect("takes the token that was renewed there, as its own refresh token is worth nothing then", () =>
+      Effect.gen(function* () {
+        const guard = new Authorization.Guard()
+        guard.expiresIn = 10
+        const server = yield* Authorization.serve(guard)
+        const [one, other] = [yield* prepare(server.url()), yield* prepare(server.url())]
+        yield* one.auth.signIn(Authorization.browse)
+        assert.strictEqual(yield* other.auth.state, "signed-in")
+        guard.expiresIn = 3600
+        for (const { connection } of [one, other]) yield* write(connection)
+        assert.strictEqual(guard.refreshed, 1)
+        assert.lengthOf(
+          server.seen.filter(({ body }) => body.startsWith("grant_type=refresh_token")),
+          1
+        )
+      })
+    )
+
+    it.effect("takes it also when both asked at the same moment", () =>
+      Effect.gen(function* () {
+        const guard = new Authorization.Guard()
+        guard.expiresIn = 10
+        const server = yield* Authorization.serve(guard)
+        const [asked, told] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const slow = HttpClient.transform(yield* HttpClient.HttpClient, (response, request) =>
+          request.url.endsWith("/token")
+            ? Effect.andThen(Deferred.succeed(asked, undefined), Effect.andThen(Deferred.await(told), response))
+            : response
+        )
+        const one = yield* prepare(server.url())
+        const other = yield* Effect.provideService(prepare(server.url()), HttpClient.HttpClient, slow)
+        yield* one.auth.signIn(Authorization.browse)
+        yield* other.auth.state
+        guard.expiresIn = 3600
+        const writing = yield* Effect.forkChild(write(other.connection))
+        yield* Deferred.await(asked)
+        yield* write(one.connection)
+        yield* Deferred.succeed(told, undefined)
+        yield* Fiber.join(writing)
+        assert.deepStrictEqual([guard.refreshed, guard.notebook.written], [1, 2])
+        const store = yield* TokenStore.TokenStore
+        assert.isTrue(Option.isSome(yield* store.load(server.url())))
+      })
+    )
+
+    it.effect("takes no older one from a store that keeps nothing", () =>
+      Effect.gen(function* () {
+        const guard = new Authorization.Guard()
+        guard.expiresIn = 10
+        const server = yield* Authorization.serve(guard)
+        const { auth: earlier } = yield* prepare(server.url())
+        yield* earlier.signIn(Authorization.browse)
+        const store = yield* TokenStore.TokenStore
+        const full = TokenStore.TokenStore.of({ ...store, save: () => Effect.void, remove: () => Effect.void })
+        const { connection } = yield* Effect.provideService(prepare(server.url()), TokenStore.TokenStore, full)
+        for (const count of ["1", "2", "3"]) assert.strictEqual(yield* write(connection), count)
+        guard.tokens.clear()
+        assert.strictEqual(yield* write(connection), "4")
+      })
+    )
+  })
+
   it.effect("stays signed out when a refresh was under way", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
@@ -271,6 +371,21 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
         const error = yield* Effect.flip(auth.signIn(Authorization.browse))
         assert.include(error.message, "another origin")
         assert.lengthOf(other.seen, 0)
+      })
+    )
+
+    it.effect("a server that tokens would reach in clear", () =>
+      Effect.gen(function* () {
+        const asked: Array<string> = []
+        const client = HttpClient.make((request) => {
+          asked.push(request.url)
+          return Effect.never
+        })
+        const prepared = prepare("http://mcp.example/mcp")
+        const { auth } = yield* Effect.provideService(prepared, HttpClient.HttpClient, client)
+        const error = yield* Effect.flip(auth.signIn(Authorization.browse))
+        assert.strictEqual(error.message, "MCP server 'it' must be reached by https: a token would be sent to it")
+        assert.deepStrictEqual(asked, [])
       })
     )
 

@@ -90,6 +90,7 @@ export const make = (options: {
   let current: Entry | undefined
   let closing = Effect.void
   let connectedBefore = false
+  let renewals = 0
 
   // Nobody waits for a session to end but the next one, so that two never run side by side.
   const close = (entry: Entry) =>
@@ -142,6 +143,7 @@ export const make = (options: {
     // Once for a session that is gone, once for a token that is.
     for (let again = 2; ; again--) {
       let entry: Entry | undefined
+      const before = renewals
       const attempt = yield* Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(restore(connect), (held) => {
           entry = held
@@ -155,8 +157,12 @@ export const make = (options: {
 
       const challenge = Verdict.challengeOf(error)
       if (challenge !== undefined) {
-        if (again > 0 && (yield* options.renew(challenge))) continue
-        return yield* teller.tell(operation, error)
+        // A token that was renewed meanwhile need not be the one that was refused.
+        if (again === 0 || (renewals === before && !(yield* options.renew(challenge)))) {
+          return yield* teller.tell(operation, error)
+        }
+        renewals++
+        continue
       }
       if (entry === undefined) return yield* teller.unreachable(error)
 
