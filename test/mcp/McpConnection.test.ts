@@ -526,6 +526,16 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
+    it.effect("gives up in its time where the server says nothing at all", () =>
+      Effect.gen(function* () {
+        const server = yield* Http.serve(() => {})
+        const connection = yield* Support.connect({ url: server.url("/sse"), connectTimeout: "30 millis" })
+        const error = yield* Effect.flip(connection.info)
+        assert.strictEqual(error.reason, "timeout")
+        yield* Support.until(() => server.openSockets() === 0)
+      })
+    )
+
     it.effect("says what is no stream of events, and asks for one", () =>
       Effect.gen(function* () {
         const server = yield* Http.serve((_, response) => Http.json(response, 200, {}))

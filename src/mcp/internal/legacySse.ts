@@ -5,7 +5,7 @@
  *
  * @since 0.1.0
  */
-import { HttpError, type McpClientError, McpClientError as Failure } from "effect/ai/McpClientError"
+import { HttpError, type McpClientError, McpClientError as Failure, TimeoutError } from "effect/ai/McpClientError"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"
@@ -33,10 +33,11 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   })
   const line = Exchange.make({ send: post, listener, limits })
 
-  const response = yield* execute(
-    client,
-    HttpClientRequest.get(server.url).pipe(HttpClientRequest.setHeader("accept", "text/event-stream"))
-  )
+  const ask = HttpClientRequest.get(server.url).pipe(HttpClientRequest.setHeader("accept", "text/event-stream"))
+  const response = yield* Effect.timeoutOrElse(execute(client, ask), {
+    duration: server.connectTimeout,
+    orElse: () => Effect.fail(new Failure({ reason: new TimeoutError({ operation: "initialize" }) }))
+  })
   if (!Http.isEventStream(response)) return yield* Exchange.broken("the server answered with no event stream")
 
   yield* Http.forEachEvent(response, limits.frameBytes, (event) => {
