@@ -79,7 +79,9 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
 
   const heldOr = (read: Effect.Effect<Grant | undefined>) =>
     Effect.suspend(() => (held === undefined ? read : Effect.succeed(held)))
-  const load = Effect.map(store.load(server.url), (found) => (stored = Option.getOrUndefined(found)))
+  const load = Effect.suspend(() =>
+    Effect.map(store.load(server.url), (found) => (stored = Option.getOrUndefined(found)))
+  )
   // What was read before somebody signed in or out is not held after that.
   const current = heldOr(gate.withPermits(1)(heldOr(Effect.map(load, (found) => (held = found)))))
   const keep = (grant: Grant) => {

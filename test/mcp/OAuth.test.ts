@@ -1,7 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer, Option, Redacted } from "effect"
-import { FetchHttpClient, HttpClient } from "effect/http"
+import { FetchHttpClient, HttpClient, HttpClientError } from "effect/http"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { inspect } from "node:util"
@@ -19,6 +19,8 @@ const prepare = Effect.fnUntraced(function* (url: string, oauth: { readonly [key
 })
 
 const write = (connection: McpConnection.McpConnection) => Effect.map(connection.callTool("write", {}), Support.textOf)
+
+const isRenewal = ({ body }: { readonly body: string }) => body.startsWith("grant_type=refresh_token")
 
 layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestServices: true })("OAuth", (it) => {
   it.effect("signs in once a person was there, and renews without one", () =>
@@ -43,6 +45,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
         ),
         ["1", "code", "S256", "mcp:use", server.url()]
       )
+      assert.deepStrictEqual([...guard.clients.keys()], [asked.searchParams.get("client_id")])
       assert.match(asked.searchParams.get("redirect_uri")!, /^http:\/\/127\.0\.0\.1:\d+\/callback$/)
       assert.strictEqual(yield* write(connection), "1")
 
@@ -69,20 +72,81 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  it.effect("needs a sign-in again when the refresh token is refused, and says nothing of it", () =>
+  it.effect.each([400, 401])(
+    "needs a sign-in again when the refresh token is refused (%s), and says nothing of it",
+    (refusal) =>
+      Effect.gen(function* () {
+        const guard = new Authorization.Guard()
+        guard.refusal = refusal
+        const server = yield* Authorization.serve(guard)
+        const { auth, connection } = yield* prepare(server.url())
+        yield* auth.signIn(Authorization.browse)
+        const [token] = [...guard.tokens]
+        const [refresh] = [...guard.refreshTokens]
+        guard.tokens.clear()
+        guard.refreshTokens.clear()
+        const error = yield* Effect.flip(connection.callTool("write", {}))
+        assert.strictEqual(error.reason, "needs_sign_in")
+        assert.strictEqual(yield* auth.state, "needs-sign-in")
+        for (const secret of [token!, refresh!]) assert.notInclude(inspect(error, { depth: 20 }), secret)
+      })
+  )
+
+  it.effect("renews a token that is refused, once for all who need it", () =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       const server = yield* Authorization.serve(guard)
       const { auth, connection } = yield* prepare(server.url())
       yield* auth.signIn(Authorization.browse)
-      const [token] = [...guard.tokens]
-      const [refresh] = [...guard.refreshTokens]
+      yield* connection.tools
       guard.tokens.clear()
-      guard.refreshTokens.clear()
-      const error = yield* Effect.flip(connection.callTool("write", {}))
-      assert.strictEqual(error.reason, "needs_sign_in")
+      yield* Effect.all(
+        Array.from({ length: 5 }, () => write(connection)),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(guard.refreshed, 1)
+      assert.lengthOf(server.seen.filter(isRenewal), 1)
+    })
+  )
+
+  it.effect("keeps a token that was renewed for a call that was given up", () =>
+    Effect.gen(function* () {
+      const guard = new Authorization.Guard()
+      guard.expiresIn = 10
+      const server = yield* Authorization.serve(guard)
+      const [asked, answered] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      let isSlow = false
+      const slow = HttpClient.transform(yield* HttpClient.HttpClient, (response, request) =>
+        isSlow && request.url.endsWith("/token")
+          ? Effect.tap(response, () => Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(answered)))
+          : response
+      )
+      const { auth, connection } = yield* Effect.provideService(prepare(server.url()), HttpClient.HttpClient, slow)
+      yield* auth.signIn(Authorization.browse)
+      isSlow = true
+      guard.expiresIn = 3600
+      const writing = yield* Effect.forkChild(write(connection))
+      yield* Deferred.await(asked)
+      const leaving = yield* Effect.forkChild(Fiber.interrupt(writing), { startImmediately: true })
+      yield* Deferred.succeed(answered, undefined)
+      yield* Fiber.join(leaving)
+      assert.strictEqual(yield* write(connection), "1")
+      assert.lengthOf(server.seen.filter(isRenewal), 1)
+    })
+  )
+
+  it.effect("needs a sign-in again when a token is refused that nothing renews", () =>
+    Effect.gen(function* () {
+      const guard = new Authorization.Guard()
+      guard.changes.set("/token", (body) => ({ ...body, refresh_token: undefined }))
+      const server = yield* Authorization.serve(guard)
+      const { auth, connection } = yield* prepare(server.url())
+      yield* auth.signIn(Authorization.browse)
+      guard.tokens.clear()
+      const before = server.seen.length
+      assert.strictEqual((yield* Effect.flip(connection.tools)).reason, "needs_sign_in")
+      assert.lengthOf(server.seen, before + 1)
       assert.strictEqual(yield* auth.state, "needs-sign-in")
-      for (const secret of [token!, refresh!]) assert.notInclude(inspect(error, { depth: 20 }), secret)
     })
   )
 
@@ -90,13 +154,32 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
       const server = yield* Authorization.serve(guard)
-      const { auth, connection } = yield* prepare(server.url())
+      let isCut = false
+      const cut = HttpClient.transform(yield* HttpClient.HttpClient, (response, request) =>
+        isCut && request.url.endsWith("/token")
+          ? Effect.fail(
+              new HttpClientError.HttpClientError({ reason: new HttpClientError.TransportError({ request }) })
+            )
+          : response
+      )
+      const { auth, connection } = yield* Effect.provideService(prepare(server.url()), HttpClient.HttpClient, cut)
       yield* auth.signIn(Authorization.browse)
       guard.tokens.clear()
+      const isKept = Effect.gen(function* () {
+        const before = server.seen.filter(({ path }) => path === "/mcp").length
+        assert.strictEqual((yield* Effect.flip(connection.tools)).reason, "needs_sign_in")
+        assert.lengthOf(
+          server.seen.filter(({ path }) => path === "/mcp"),
+          before + 1
+        )
+        assert.strictEqual(yield* auth.state, "signed-in")
+      })
+      isCut = true
+      yield* isKept
+      isCut = false
       guard.changes.set("/token", () => "<html>")
       const refreshTokens = [...guard.refreshTokens]
-      assert.strictEqual((yield* Effect.flip(connection.tools)).reason, "needs_sign_in")
-      assert.strictEqual(yield* auth.state, "signed-in")
+      yield* isKept
       for (const token of refreshTokens) guard.refreshTokens.add(token)
       guard.changes.clear()
       assert.isAbove((yield* connection.tools).length, 0)
@@ -152,17 +235,43 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
         guard.expiresIn = 3600
         for (const { connection } of [one, other]) yield* write(connection)
         assert.strictEqual(guard.refreshed, 1)
-        assert.lengthOf(
-          server.seen.filter(({ body }) => body.startsWith("grant_type=refresh_token")),
-          1
-        )
+        assert.lengthOf(server.seen.filter(isRenewal), 1)
+      })
+    )
+
+    it.effect("takes a new sign-in when its token is refused", () =>
+      Effect.gen(function* () {
+        const guard = new Authorization.Guard()
+        const server = yield* Authorization.serve(guard)
+        const [one, other] = [yield* prepare(server.url()), yield* prepare(server.url())]
+        yield* one.auth.signIn(Authorization.browse)
+        assert.strictEqual(yield* write(other.connection), "1")
+        yield* one.auth.signIn(Authorization.browse)
+        assert.strictEqual(yield* write(other.connection), "2")
+        assert.strictEqual(guard.refreshed, 0)
+      })
+    )
+
+    it.effect("takes the first sign-in when it had none", () =>
+      Effect.gen(function* () {
+        const server = yield* Authorization.serve(new Authorization.Guard())
+        const store = yield* TokenStore.TokenStore
+        let reads = 0
+        const late = TokenStore.TokenStore.of({
+          ...store,
+          load: (url) => (++reads === 1 ? Effect.succeedNone : store.load(url))
+        })
+        const one = yield* prepare(server.url())
+        const other = yield* Effect.provideService(prepare(server.url()), TokenStore.TokenStore, late)
+        yield* one.auth.signIn(Authorization.browse)
+        assert.strictEqual(yield* write(other.connection), "1")
+        assert.strictEqual(reads, 2)
       })
     )
 
     it.effect("takes it also when both asked at the same moment", () =>
       Effect.gen(function* () {
         const guard = new Authorization.Guard()
-        guard.expiresIn = 10
         const server = yield* Authorization.serve(guard)
         const [asked, told] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
         const slow = HttpClient.transform(yield* HttpClient.HttpClient, (response, request) =>
@@ -174,7 +283,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
         const other = yield* Effect.provideService(prepare(server.url()), HttpClient.HttpClient, slow)
         yield* one.auth.signIn(Authorization.browse)
         yield* other.auth.state
-        guard.expiresIn = 3600
+        guard.tokens.clear()
         const writing = yield* Effect.forkChild(write(other.connection))
         yield* Deferred.await(asked)
         yield* write(one.connection)

@@ -41,9 +41,11 @@ const connect = Effect.fnUntraced(function* (open: (time: number, response: http
   const notebook = new Http.Notebook()
   const small = Http.mcp(notebook)
   let asked = 0
+  let answers = 0
   const handle: Parameters<typeof Http.serve>[0] = (request, response) => {
-    // Nobody takes an answer.
-    if (request.method === "POST" && !request.body.includes('"method"')) return
+    // The first answer is cut off, no other is taken.
+    const isAnswer = request.method === "POST" && !request.body.includes('"method"')
+    if (isAnswer) return void (++answers === 1 && response.destroy())
     if (request.method !== "GET" || open(++asked, response) === true) small(request, response)
   }
   const server = yield* Http.serve(handle)
@@ -159,30 +161,90 @@ layer(Support.platform, { excludeTestServices: true })("the stream of a server",
     })
   )
 
-  it.effect("that a restarted server knows nothing of leads to another session, without a call", () =>
+  it.effect.each([404, 400] as const)(
+    "that a restarted server refuses with %s leads to another session, without a call",
+    (status) =>
+      Effect.gen(function* () {
+        const { changed, connection, isOpen, notebook, pause } = yield* connect(() => true)
+        notebook.unknownSession = status
+        yield* isOpen
+        notebook.sessions.clear()
+        notebook.tools.push("new")
+        yield* end(notebook)
+        yield* pause
+        assert.strictEqual(yield* changed, all)
+        assert.lengthOf(yield* connection.tools, notebook.tools.length)
+        yield* isOpen
+        assert.strictEqual(notebook.sessions.size, 1)
+      })
+  )
+
+  it.effect("is heard further after what is no message, or no change", () =>
     Effect.gen(function* () {
-      const { changed, connection, isOpen, notebook, pause } = yield* connect(() => true)
+      const { changed, connection, isOpen, notebook, server } = yield* connect(() => true)
       yield* isOpen
-      notebook.sessions.clear()
-      notebook.tools.push("new")
-      yield* end(notebook)
-      yield* pause
-      assert.strictEqual(yield* changed, all)
+      const before = server.seen.length
+      for (const text of ["{", "1", '{"jsonrpc":"2.0","id":9,"result":{}}', '{"jsonrpc":"2.0","method":"x"}']) {
+        for (const stream of notebook.streams) stream.write(`data: ${text}\n\n`)
+      }
+      notebook.changed()
+      assert.strictEqual(yield* changed, "tools")
       assert.lengthOf(yield* connection.tools, notebook.tools.length)
-      yield* isOpen
-      assert.strictEqual(notebook.sessions.size, 1)
+      assert.lengthOf(server.seen, before + 1)
     })
   )
 
-  it.effect("is heard further when nobody takes the answer to what was asked over it", () =>
+  it.effect("is heard further when nobody takes the answers to what was asked over it", () =>
     Effect.gen(function* () {
-      const { changed, isOpen, notebook, pause, server } = yield* connect(() => true)
+      const { asked, changed, isOpen, notebook, pause, server } = yield* connect(() => true)
       yield* isOpen
-      for (const stream of notebook.streams) stream.write('data: {"jsonrpc":"2.0","id":7,"method":"ping"}\n\n')
+      for (const stream of notebook.streams) {
+        for (const id of [7, 8]) stream.write(`data: {"jsonrpc":"2.0","id":${id},"method":"ping"}\n\n`)
+      }
+      yield* Support.until(() => server.seen.at(-1)!.body.includes('"id":8'))
       assert.strictEqual(yield* pause, 10)
       notebook.changed()
       assert.strictEqual(yield* changed, "tools")
-      assert.deepStrictEqual(JSON.parse(server.seen.at(-1)!.body), { jsonrpc: "2.0", id: 7, result: {} })
+      assert.strictEqual(asked(), 1)
+      const { body, headers } = server.seen.at(-1)!
+      assert.deepStrictEqual(JSON.parse(body), { jsonrpc: "2.0", id: 8, result: {} })
+      assert.include(headers.accept, "text/event-stream")
+      assert.isTrue(notebook.sessions.has(`${headers["mcp-session-id"]}`))
+    })
+  )
+
+  it.effect("is asked for with a subscription where the protocol has no other (2026-07-28)", () =>
+    Effect.gen(function* () {
+      const streams: Array<http.ServerResponse> = []
+      const server = yield* Http.serve((request, response) => {
+        const { id, method } = JSON.parse(request.body)
+        if (method === "subscriptions/listen") {
+          streams.push(response.writeHead(200, { "content-type": "text/event-stream" }))
+          return response.flushHeaders()
+        }
+        const discovered = { supportedVersions: ["2026-07-28"], capabilities: { tools: { listChanged: true } } }
+        const result = method === "server/discover" ? discovered : { tools: [] }
+        Http.json(response, 200, { jsonrpc: "2.0", id, result: { ...result, ttlMs: 0, cacheScope: "public" } })
+      })
+      const connection = yield* Support.connect({ url: server.url(), protocolVersion: "2026-07-28" })
+      yield* connection.tools
+      yield* connection.awaitChanges
+      yield* Support.until(() => streams.length === 1)
+      streams[0]!.write('data: {"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}\n\n')
+      assert.deepStrictEqual([...(yield* connection.awaitChanges)], ["prompts"])
+      const { body, headers, method } = server.seen.find(({ body }) => body.includes("subscriptions/listen"))!
+      const told = ["accept", "mcp-protocol-version", "mcp-method"].map((name) => headers[name])
+      assert.deepStrictEqual(
+        [method, ...told],
+        ["POST", "application/json, text/event-stream", "2026-07-28", "subscriptions/listen"]
+      )
+      const { params } = JSON.parse(body)
+      assert.deepStrictEqual(params.notifications, {
+        toolsListChanged: true,
+        promptsListChanged: true,
+        resourcesListChanged: true
+      })
+      assert.strictEqual(params._meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28")
     })
   )
 })

@@ -12,6 +12,8 @@ export class Guard {
   readonly refreshTokens = new Set<string>()
   refreshed = 0
   expiresIn: number | undefined = 3600
+  /** The status it refuses a refresh token with. */
+  refusal = 400
   /** Changes a document or an answer before it is sent, by its path. */
   readonly changes = new Map<string, (body: Record<string, unknown>) => unknown>()
   /** What the browser is sent back with. */
@@ -82,7 +84,7 @@ export const serve = (guard: Guard) => {
             asked.get("resource") === form.get("resource")
           if (!fits) return send(400, { error: "invalid_grant" })
         } else if (!guard.refreshTokens.delete(form.get("refresh_token") ?? "")) {
-          return send(400, { error: "invalid_grant", error_description: form.get("refresh_token") })
+          return send(guard.refusal, { error: "invalid_grant", error_description: form.get("refresh_token") })
         } else guard.refreshed++
         const [access, refresh] = [`access-${randomUUID()}`, `refresh-${randomUUID()}`]
         guard.tokens.clear()
