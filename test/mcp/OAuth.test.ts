@@ -56,10 +56,13 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
-  it.effect("renews a token before it ends, once for all who need it", () =>
+  it.effect.each([
+    [25, 1],
+    [40, 0]
+  ])("renews a token before it ends (in %s seconds), once for all who need it", ([expiresIn, refreshed]) =>
     Effect.gen(function* () {
       const guard = new Authorization.Guard()
-      guard.expiresIn = 10
+      guard.expiresIn = expiresIn
       const server = yield* Authorization.serve(guard)
       const { auth, connection } = yield* prepare(server.url())
       yield* auth.signIn(Authorization.browse)
@@ -68,7 +71,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
         Array.from({ length: 5 }, () => connection.tools),
         { concurrency: "unbounded" }
       )
-      assert.strictEqual(guard.refreshed, 1)
+      assert.strictEqual(guard.refreshed, refreshed)
     })
   )
 
@@ -340,6 +343,33 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     })
   )
 
+  it.effect("keeps a new sign-in whatever was being renewed", () =>
+    Effect.gen(function* () {
+      const guard = new Authorization.Guard()
+      guard.expiresIn = 10
+      const server = yield* Authorization.serve(guard)
+      const [asked, answered] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const slow = HttpClient.transform(yield* HttpClient.HttpClient, (response, { body }) =>
+        body._tag === "Uint8Array" && isRenewal({ body: new TextDecoder().decode(body.body) })
+          ? Effect.tap(response, () => Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(answered)))
+          : response
+      )
+      const { auth, connection } = yield* Effect.provideService(prepare(server.url()), HttpClient.HttpClient, slow)
+      yield* auth.signIn(Authorization.browse)
+      guard.expiresIn = 3600
+      const renewing = yield* Effect.forkChild(auth.credentials.accessToken)
+      yield* Deferred.await(asked)
+      const signing = yield* Effect.forkChild(auth.signIn(Authorization.browse))
+      yield* Support.until(() => server.seen.filter(({ path }) => path === "/token").length === 3)
+      yield* Effect.sleep("10 millis")
+      yield* Deferred.succeed(answered, undefined)
+      yield* Fiber.join(renewing)
+      yield* Fiber.join(signing)
+      assert.strictEqual(yield* write(connection), "1")
+      assert.strictEqual(guard.refreshed, 1)
+    })
+  )
+
   it.effect("stays signed out when its sign-in was being read", () =>
     Effect.gen(function* () {
       const server = yield* Authorization.serve(new Authorization.Guard())
@@ -561,7 +591,12 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       guard.back = (parameters) => parameters.delete("iss")
       const server = yield* Authorization.serve(guard)
       const { auth } = yield* prepare(server.url())
-      yield* auth.signIn(Authorization.browse)
+      let shown = ""
+      yield* auth.signIn((url) => {
+        shown = url
+        return Authorization.browse(url)
+      })
+      assert.isFalse(new URL(shown).searchParams.has("scope"))
       assert.strictEqual(yield* auth.state, "signed-in")
       yield* auth.signOut
       assert.strictEqual(yield* auth.state, "needs-sign-in")

@@ -119,7 +119,7 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
     const onRetry = (asked: Duration.Duration) => {
       wait = Duration.toMillis(asked)
     }
-    yield* Effect.ignore(Http.forEachEvent(response, limits.frameBytes, (event) => answer(event.data), onRetry))
+    yield* Http.forEachEvent(response, limits.frameBytes, (event) => answer(event.data), onRetry)
     return true
   }).pipe(
     Effect.scoped,

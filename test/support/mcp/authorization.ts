@@ -80,6 +80,7 @@ export const serve = (guard: Guard) => {
             .digest("base64url")
           const fits =
             asked?.get("code_challenge") === proof &&
+            /^[\w.~-]{43,128}$/.test(form.get("code_verifier") ?? "") &&
             asked.get("redirect_uri") === form.get("redirect_uri") &&
             asked.get("resource") === form.get("resource")
           if (!fits) return send(400, { error: "invalid_grant" })
