@@ -250,6 +250,22 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
+    it.effect("names the header that no request can carry, and sends none", () =>
+      Effect.gen(function* () {
+        const server = yield* Http.serve((_, response) => response.writeHead(500).end())
+        for (const [name, value] of [
+          ["x key", "fits"],
+          ["x-key", "does\nnot"]
+        ] as const) {
+          const connection = yield* Support.connect({ url: server.url(), headers: { fits: "fits", [name]: value } })
+          const error = yield* Effect.flip(connection.info)
+          assert.strictEqual(error.reason, "config")
+          assert.strictEqual(error.message, `the header '${name}' of MCP server 'it' holds what no header can carry`)
+        }
+        assert.deepStrictEqual(server.seen, [])
+      })
+    )
+
     it.effect("says that a server is not there when a gateway says so", () =>
       Effect.gen(function* () {
         for (const [status, reason] of [

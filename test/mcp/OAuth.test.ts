@@ -45,7 +45,21 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
         ),
         ["1", "code", "S256", "mcp:use", server.url()]
       )
-      assert.deepStrictEqual([...guard.clients.keys()], [asked.searchParams.get("client_id")])
+      assert.deepStrictEqual(
+        [...guard.clients],
+        [
+          [
+            asked.searchParams.get("client_id"),
+            {
+              client_name: "kernai",
+              redirect_uris: [asked.searchParams.get("redirect_uri")],
+              grant_types: ["authorization_code", "refresh_token"],
+              response_types: ["code"],
+              token_endpoint_auth_method: "none"
+            }
+          ]
+        ]
+      )
       assert.match(asked.searchParams.get("redirect_uri")!, /^http:\/\/127\.0\.0\.1:\d+\/callback$/)
       assert.strictEqual(yield* write(connection), "1")
 
@@ -424,6 +438,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     Effect.gen(function* () {
       const sent = Effect.fnUntraced(function* (registered: Record<string, unknown>) {
         const guard = new Authorization.Guard()
+        guard.registration = 200
         let id = ""
         guard.changes.set("/register", (body) => {
           id = String(body["client_id"])
@@ -435,6 +450,8 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
         const asked = server.seen.find((request) => request.path === "/token")
         const form = new URLSearchParams(asked?.body)
         const pair = Buffer.from(asked?.headers.authorization?.slice("Basic ".length) ?? "", "base64").toString()
+        // Some answer with a form to those who do not ask for JSON.
+        assert.strictEqual(asked?.headers.accept, "application/json")
         return [form.get("client_id") === id, form.get("client_secret"), pair.replace(id, "id")]
       })
       assert.deepStrictEqual(yield* sent({}), [true, null, ""])
@@ -450,6 +467,29 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
         ""
       ])
     })
+  )
+
+  it.effect("tells nothing that an authorization server writes in place of a code (S-7)", () =>
+    Effect.gen(function* () {
+      for (const error of ["no such client: hush", "h".repeat(65), 7]) {
+        const guard = new Authorization.Guard()
+        guard.changes.set("/token", () => ({ error }))
+        const server = yield* Authorization.serve(guard)
+        const { auth } = yield* prepare(server.url(), { clientId: "me", clientSecret: "hush" })
+        const { message } = yield* Effect.flip(auth.signIn(Authorization.browse))
+        assert.strictEqual(message, "the authorization server of MCP server 'it' gave no token")
+      }
+    })
+  )
+
+  it.effect("tells no server of the trace it is called in", () =>
+    Effect.gen(function* () {
+      const server = yield* Authorization.serve(new Authorization.Guard())
+      const { auth, connection } = yield* prepare(server.url())
+      yield* auth.signIn(Authorization.browse)
+      yield* write(connection)
+      for (const { headers } of server.seen) assert.doesNotHaveAnyKeys(headers, ["traceparent", "b3"])
+    }).pipe(Effect.withSpan("a run"))
   )
 
   it.effect("reads no description that is larger than any (S-11)", () =>

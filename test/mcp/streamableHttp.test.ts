@@ -219,7 +219,7 @@ layer(Support.platform, { excludeTestServices: true })("the stream of a server",
       const server = yield* Http.serve((request, response) => {
         const { id, method } = JSON.parse(request.body)
         if (method === "subscriptions/listen") {
-          streams.push(response.writeHead(200, { "content-type": "text/event-stream" }))
+          streams.push(response.writeHead(200, { "content-type": "Text/Event-Stream ; charset=utf-8" }))
           return response.flushHeaders()
         }
         const discovered = { supportedVersions: ["2026-07-28"], capabilities: { tools: { listChanged: true } } }

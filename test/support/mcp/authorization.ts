@@ -12,6 +12,8 @@ export class Guard {
   readonly refreshTokens = new Set<string>()
   refreshed = 0
   expiresIn: number | undefined = 3600
+  /** The status it says with that it knows a client now. */
+  registration = 201
   /** The status it refuses a refresh token with. */
   refusal = 400
   /** Changes a document or an answer before it is sent, by its path. */
@@ -53,7 +55,7 @@ export const serve = (guard: Guard) => {
       case "/register": {
         const client = randomUUID()
         guard.clients.set(client, JSON.parse(request.body))
-        return send(201, { client_id: client })
+        return send(guard.registration, { client_id: client })
       }
       case "/authorize": {
         const asked = url.searchParams
@@ -93,7 +95,7 @@ export const serve = (guard: Guard) => {
         guard.refreshTokens.add(refresh)
         return send(200, {
           access_token: access,
-          token_type: "bearer",
+          token_type: grant === "refresh_token" ? "bearer" : "Bearer",
           refresh_token: refresh,
           ...(guard.expiresIn === undefined ? {} : { expires_in: guard.expiresIn })
         })
