@@ -3,8 +3,10 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer, Option, Redacted } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError } from "effect/http"
 import * as fs from "node:fs"
+import type { ServerResponse } from "node:http"
 import * as path from "node:path"
 import { inspect } from "node:util"
+import { Limits } from "kernai"
 import { McpConfig, McpConnection, OAuth, TokenStore } from "kernai/mcp"
 import * as Authorization from "../support/mcp/authorization.ts"
 import * as Support from "../support/mcp/connect.ts"
@@ -467,6 +469,61 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
         ""
       ])
     })
+  )
+
+  it.effect("looks for the descriptions wherever they may be, the nearest first", () =>
+    Effect.gen(function* () {
+      const server = yield* Http.serve(({ headers, path }, response) => {
+        const origin = `http://${headers.host}`
+        if (path === "/.well-known/oauth-protected-resource") {
+          return Http.json(response, 200, { resource: origin, authorization_servers: [`${origin}/as`] })
+        }
+        if (path !== "/as/.well-known/openid-configuration") return Http.json(response, 404, {})
+        Http.json(response, 200, {
+          issuer: `${origin}/as`,
+          authorization_endpoint: `${origin}/authorize`,
+          token_endpoint: `${origin}/token`,
+          code_challenge_methods_supported: ["S256"]
+        })
+      })
+      const { auth } = yield* prepare(server.url())
+      const error = yield* Effect.flip(auth.signIn(Authorization.browse))
+      assert.include(error.message, "registers no clients")
+      assert.deepStrictEqual(
+        server.seen.map(({ headers, path }) => [path, headers.accept]),
+        [
+          "/.well-known/oauth-protected-resource/mcp",
+          "/.well-known/oauth-protected-resource",
+          "/.well-known/oauth-authorization-server/as",
+          "/.well-known/openid-configuration/as",
+          "/as/.well-known/openid-configuration"
+        ].map((path) => [path, "application/json"])
+      )
+    })
+  )
+
+  it.effect("waits for no description that does not come, and takes none that is cut off", () =>
+    Effect.gen(function* () {
+      for (const [answer, told] of [
+        [() => {}, "did not answer in time"],
+        [
+          (response: ServerResponse) => {
+            response.writeHead(200, { "content-length": 9 }).write("{")
+            setImmediate(() => response.destroy())
+          },
+          "cannot be reached"
+        ]
+      ] as const) {
+        const server = yield* Http.serve((_, response) => answer(response))
+        const { auth } = yield* prepare(server.url())
+        const error = yield* Effect.flip(auth.signIn(Authorization.browse))
+        assert.deepStrictEqual(
+          [error._tag, error.message],
+          ["McpError", `the authorization server of MCP server 'it' ${told}`]
+        )
+        yield* Support.until(() => server.openSockets() === 0)
+      }
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, connectMs: 60 }))
   )
 
   it.effect("tells nothing that an authorization server writes in place of a code (S-7)", () =>
