@@ -250,6 +250,23 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
+    it.effect("waits a moment for a server that was there before, and for no other", () =>
+      Effect.gen(function* () {
+        const cut = yield* Http.serve((_, response) => response.destroy())
+        assert.strictEqual((yield* Effect.flip((yield* Support.connect({ url: cut.url() })).info)).reason, "connect")
+        assert.lengthOf(cut.seen, 1)
+        const notebook = new Http.Notebook()
+        const server = yield* Http.serve(Http.mcp(notebook))
+        const connection = yield* Support.connect({ url: server.url() })
+        yield* connection.tools
+        yield* server.stop
+        const writing = yield* Effect.forkChild(connection.callTool("write", {}))
+        yield* Effect.sleep("30 millis")
+        yield* Http.serve(Http.mcp(notebook), server.port)
+        assert.strictEqual(Support.textOf(yield* Fiber.join(writing)), "1")
+      })
+    )
+
     it.effect("names the header that no request can carry, and sends none", () =>
       Effect.gen(function* () {
         const server = yield* Http.serve((_, response) => response.writeHead(500).end())
