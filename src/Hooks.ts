@@ -127,7 +127,10 @@ export interface Given<out E, out R> {
   readonly onToolCallsCompleted?: Hook<object, never, E, R> | undefined
   /** The turn is over; `continue` asks for another one. */
   readonly onTurnCompleted?: Hook<object, never, E, R> | undefined
-  /** The run is about to end, and may only be paused before it does: then it ends when it is resumed (DR-10). */
+  /**
+   * The run is about to end, and may only be paused before it does: then it ends when it is resumed (DR-10). Where this
+   * hook fails, so does the run; when it is resumed, it comes to its end again, and whoever finished it may be asked again.
+   */
   readonly onRunCompleted?:
     | Hook<{ readonly source: RunSource; readonly reason: string | undefined }, never, E, R>
     | undefined

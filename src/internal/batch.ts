@@ -286,7 +286,6 @@ const together = (run: Run, calls: Effect.Effect<void, KernelError>): Effect.Eff
 /** Does what was asked for, if anything was. */
 const stop = (run: Run): Effect.Effect<void, KernelError> => {
   const control = deferred(run)
-  run.deferred = undefined
   return control === undefined ? Effect.void : obey(run, control)
 }
 

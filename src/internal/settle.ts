@@ -71,13 +71,11 @@ export const settle = <More extends object>(
   return Effect.flatMap(
     ask(run, name, () => hook(hookArgs(run, more))),
     ({ control }) => {
-      if (control === undefined) return next(run)
+      if (control === undefined || (control.type === "continue" && name !== "onTurnCompleted")) return next(run)
+      // No record tells what it asked for: until that turn begins, or the run has ended, it was not heard.
+      run.settled = stop !== obey
       if (control.type !== "continue") return stop(run, control)
-      if (name === "onTurnCompleted") {
-        run.goesOn = true
-        // No record tells what it asked for: until that turn begins, it was not heard.
-        run.settled = false
-      }
+      run.goesOn = true
       return next(run)
     }
   )

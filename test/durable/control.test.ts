@@ -274,6 +274,50 @@ tests("a finish (DR-10)", [
   )
 ])
 
+const forgetful = (hook: string) => {
+  const { phase, toolsRun } = placeOf(hook)
+  return scenario(
+    `${hook}: what it finished is finished when the hook of the end fails, and nothing more is run`,
+    { ...one, hooks: [finishes(nameOf(hook)), throws("onRunCompleted")] },
+    [
+      { do: "run", expect: { toolsRun, status: failed(phase, "onRunCompleted broke"), error: "RunFailed" } },
+      {
+        do: "resume",
+        expect: {
+          events: ["run_completed"],
+          hooks: [...(hook === "onToolCallCompleted:call-a" ? [] : [hook]), "onRunCompleted"],
+          toolsRun: [],
+          status: byCaller("enough")
+        }
+      }
+    ],
+    { toolExecutions: toolsRun }
+  )
+}
+
+tests("a finish whose end failed (DR-10, DR-18)", [
+  // A model that is to be asked again is asked, whatever was said before it (DR-15).
+  ...hooks.filter((hook) => hook !== "onRunCompleted" && hook !== "onModelStarted").map(forgetful),
+  scenario(
+    "one that the last of several calls asked for is made, though it was never stored",
+    {
+      ...three,
+      toolConcurrency: 3,
+      hooks: [finishes("onToolCallCompleted", { toolName: "C" }), throws("onRunCompleted")]
+    },
+    [
+      {
+        do: "run",
+        expect: { status: failed("tool_call_completed", "onRunCompleted broke"), error: "RunFailed" }
+      },
+      {
+        do: "resume",
+        expect: { events: ["run_completed"], hooks: ["onRunCompleted"], toolsRun: [], status: byCaller("enough") }
+      }
+    ]
+  )
+])
+
 const broken = (hook: string) => {
   const { phase, rest, stored, toolsRun } = placeOf(hook)
   const inModel = phase === "model_started"
