@@ -334,10 +334,7 @@ const again =
   (ground: Ground, children: ReadonlyMap<string, RunState>, how: Resume): Ground["spawn"] =>
   (parent, call, input) =>
     children.has(call.toolCallId)
-      ? goOnWith(parent, ground.spawn, call, {
-          ...(how.context === undefined ? {} : { context: how.context }),
-          ...(how.replay === undefined ? {} : { replay: how.replay })
-        })
+      ? goOnWith(parent, ground.spawn, call, { context: how.context, replay: how.replay })
       : ground.spawn(parent, call, input)
 
 /**
