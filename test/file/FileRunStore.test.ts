@@ -250,6 +250,20 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
+  it.live("leaves a lease of a newer format alone, and does not try for ever to take it (R-9)", () =>
+    Effect.gen(function* () {
+      const { directory } = yield* stored
+      const held = '{"format":1,"n":1,"lease":{"workerId":"me","until":"tomorrow"}}\n'
+      fs.writeFileSync(`${directory}/run.lease`, held)
+      const store = yield* at(directory)
+      const taken = yield* Effect.flip(
+        Effect.timeout(store.acquire("run", { workerId: "me", expiresAt: 100 }, 50), "2 seconds")
+      )
+      assert.strictEqual(taken._tag === "StoreError" ? taken.reason : taken._tag, "format")
+      assert.strictEqual(fs.readFileSync(`${directory}/run.lease`, "utf8"), held)
+    })
+  )
+
   it.effect("fails typed where there is no room for it (F2)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored

@@ -8,6 +8,7 @@ import type * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { StoreError } from "../../KernelError.ts"
 import type { Lease } from "../../RunStore.ts"
 import * as Log from "./log.ts"
 
@@ -21,12 +22,12 @@ export const acquire = /*#__PURE__*/ Effect.fnUntraced(function* (
   path: string,
   lease: Lease,
   now: number
-): Effect.fn.Return<Lease | undefined, PlatformError> {
+): Effect.fn.Return<Lease | undefined, PlatformError | StoreError> {
   const log = logOf(files, path)
   for (;;) {
     const { lease: held, n } = yield* last(log)
     if (held !== undefined && held.workerId !== lease.workerId && held.expiresAt > now) return held
-    if ((yield* log.append(n + 1, write({ n: n + 1, lease })))._tag === "Appended") return undefined
+    if (yield* put(log, { n: n + 1, lease })) return undefined
   }
 })
 
@@ -35,12 +36,12 @@ export const release = /*#__PURE__*/ Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
   workerId: string
-): Effect.fn.Return<void, PlatformError> {
+): Effect.fn.Return<void, PlatformError | StoreError> {
   const log = logOf(files, path)
   for (;;) {
     const { lease: held, n } = yield* last(log)
     if (held?.workerId !== workerId) return
-    if ((yield* log.append(n + 1, write({ n: n + 1, lease: null })))._tag === "Appended") return
+    if (yield* put(log, { n: n + 1, lease: null })) return
   }
 })
 
@@ -53,7 +54,13 @@ const Line = /*#__PURE__*/ Schema.fromJsonString(
 
 const decode = /*#__PURE__*/ Schema.decodeUnknownResult(Line)
 
-const write = (line: typeof Line.Type): string => JSON.stringify(line)
+/** Appends a line; false when another was faster. What a newer version wrote is not for us to go on with. */
+const put = /*#__PURE__*/ Effect.fnUntraced(function* (log: Log.Log, line: typeof Line.Type) {
+  const appended = yield* log.append(line.n, JSON.stringify(line))
+  if (appended._tag !== "Newer") return appended._tag === "Appended"
+  const detail = `its lease is of the format ${appended.format}, which a newer version wrote`
+  return yield* new StoreError({ operation: "hold the run", reason: "format", detail })
+})
 
 const logOf = (files: FileSystem.FileSystem, path: string): Log.Log =>
   Log.make(files, `${path}.lease`, { field: "n", format: 0, isSame: () => false })
