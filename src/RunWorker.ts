@@ -196,7 +196,8 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   const { cleanUpMs } = yield* Limits
   const workerId = options.workerId ?? `worker-${randomId(yield* Random.Random)}`
   const agents = new Map(options.agents.map((agent) => [agent.name, agent]))
-  const leaseMs = Duration.toMillis(options.lease ?? "30 seconds")
+  // An end that is no number cannot be stored.
+  const leaseMs = Math.min(Duration.toMillis(options.lease ?? "30 seconds"), 1e15)
   const orphanMs = Duration.toMillis(options.orphanAfter ?? "10 minutes")
   const { onRun } = options
   const retry = options.retry ?? Schedule.upTo(Schedule.exponential("1 second"), { times: 5 })

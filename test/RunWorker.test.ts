@@ -83,6 +83,25 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("holds a run for as long as it likes until an end that every store can keep (R-8)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const ends: Array<number> = []
+      const noted: RunStore.Shape = {
+        ...store,
+        acquire: (runId, lease, now) => {
+          ends.push(lease.expiresAt)
+          return store.acquire(runId, lease, now)
+        }
+      }
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
+      yield* Effect.provide(RunWorker.runOnce({ agents: [agent], lease: "Infinity" }), process(noted))
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+      assert.isAbove(ends[0] ?? 0, 1e14)
+      assert.isTrue(ends.every(Number.isSafeInteger), ends.join())
+    })
+  )
+
   it.effect("logs why it could not look, or a run stopped, without what looks like a key (S-7)", () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ cause, message }) => void lines.push(`${message} ${Cause.pretty(cause)}`))
