@@ -7,23 +7,18 @@ import * as Effect from "effect/Effect"
 import type { RunNotFound, StoreError } from "../KernelError.ts"
 import type { RunState } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
+import { treeOf } from "./offer.ts"
 import { keyOf } from "./run.ts"
-import { stored, storedTasks } from "./stored.ts"
+import { stored } from "./stored.ts"
 
 /** Those of a run and of the tasks below it. */
 export const inFlight = (
   store: RunStore.Shape,
   runId: string
 ): Effect.Effect<ReadonlyArray<RunStore.CallInFlight>, RunNotFound | StoreError> =>
-  Effect.flatMap(stored(store, runId), (state) => below(store, state))
-
-const below = (
-  store: RunStore.Shape,
-  state: RunState
-): Effect.Effect<ReadonlyArray<RunStore.CallInFlight>, StoreError> =>
-  storedTasks(store, state).pipe(
-    Effect.flatMap((tasks) => Effect.forEach(tasks.values(), (task) => below(store, task))),
-    Effect.map((calls) => [...own(state), ...calls.flat()])
+  stored(store, runId).pipe(
+    Effect.flatMap((state) => treeOf(store, state)),
+    Effect.map((tree) => tree.flatMap(own))
   )
 
 /** Those of a run itself. One that has ended waits for no call. */

@@ -11,6 +11,7 @@ import * as Session from "../../src/cli/chat/session.ts"
 import { CommandFailed } from "../../src/cli/exit.ts"
 import { command, final } from "../support/blocks.ts"
 import { folder } from "../support/folder.ts"
+import { plan } from "../support/workflow.ts"
 import { kernai, memoryScreen, start } from "./support.ts"
 
 /** A folder with a script, and skills that leave a trace when they run. */
@@ -208,6 +209,18 @@ describe("kernai chat", () => {
       assert.include(second.progress, "? deliver was cut off; whether it ran is not known")
       assert.strictEqual(second.out, "It may be there.\n")
       assert.strictEqual(traceOf(folder), "on the way to Oslo\n")
+    })
+  )
+
+  it.live("knows of a call of a task that was cut off from the run, and from the run of the task as well", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const script = [plan(["a"]), command("deliver", { to: "Oslo" }), final("It may be there.")]
+      yield* talk(folder, script, ["go"], { yes: true, interrupted: delivering(folder) })
+      for (const id of ["default-1", "default-1:t1/a"]) {
+        const shown = yield* kernai(["runs", "show", id, "--store", `sqlite:${join(folder, "kept", "chat.db")}`])
+        assert.include(shown.out, "! default-1:t1/a:t2.0: deliver was begun, and its end is not known", id)
+      }
     })
   )
 
