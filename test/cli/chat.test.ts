@@ -1,12 +1,13 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Result } from "effect"
+import { Effect, Fiber, Option, Result } from "effect"
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { PassThrough } from "node:stream"
 import { SqlRunStore } from "kernai/sql"
 import { RunStore } from "kernai"
 import { chat, type Options } from "../../src/cli/chat.ts"
-import { Lines } from "../../src/cli/chat/lines.ts"
+import { Lines, ofTerminal } from "../../src/cli/chat/lines.ts"
 import * as Session from "../../src/cli/chat/session.ts"
 import { CommandFailed } from "../../src/cli/exit.ts"
 import { command, final } from "../support/blocks.ts"
@@ -60,12 +61,18 @@ const talk = Effect.fn("talk")(function* (
   folder: string,
   script: ReadonlyArray<unknown>,
   typed: ReadonlyArray<string>,
-  options: Partial<Options> & { readonly interrupted?: Effect.Effect<void>; readonly isTerminal?: boolean } = {}
+  options: Partial<Options> & {
+    readonly interrupted?: Effect.Effect<void>
+    readonly isTerminal?: boolean
+    /** What is typed once a question is asked: what is typed next, unless told. */
+    readonly answers?: ReadonlyArray<string>
+  } = {}
 ) {
   const file = join(folder, "script.json")
   writeFileSync(file, JSON.stringify(script))
   const screen = memoryScreen()
   const left = [...typed]
+  const answers = options.answers === undefined ? left : [...options.answers]
   const result = yield* chat({
     session: "default",
     store: join(folder, "kept", "chat.db"),
@@ -80,6 +87,7 @@ const talk = Effect.fn("talk")(function* (
     Effect.result,
     Effect.provideService(Lines, {
       next: () => Effect.sync(() => Option.fromUndefinedOr(left.shift())),
+      answer: () => Effect.sync(() => Option.fromUndefinedOr(answers.shift())),
       interrupted: options.interrupted ?? Effect.never,
       isTerminal: options.isTerminal ?? true
     }),
@@ -170,6 +178,16 @@ describe("kernai chat", () => {
       const chat = yield* talk(folder, script, ["go", "y"], { dialect: "tools" })
       assert.strictEqual(chat.out, "I send it.\nDone.\n")
       assert.strictEqual(traceOf(folder), "sent to Oslo\n")
+    })
+  )
+
+  it.live("takes no line that was typed before a question for its answer", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const script = [send("Oslo"), final("As you like."), final("Never mind.")]
+      const chat = yield* talk(folder, script, ["go", "yes, do"], { answers: ["n"] })
+      assert.strictEqual(chat.out, "As you like.\nNever mind.\n")
+      assert.strictEqual(traceOf(folder), "")
     })
   )
 
@@ -451,5 +469,25 @@ describe("kernai chat as a process", () => {
         assert.strictEqual((yield* only.ended).code, 130)
       }),
     60_000
+  )
+})
+
+describe("the lines of a terminal", () => {
+  it.live("keep what was typed ahead for the next message, and wait for an answer (DR-22)", () =>
+    Effect.gen(function* () {
+      const input = new PassThrough()
+      const { close, lines } = ofTerminal(input, new PassThrough())
+      yield* Effect.addFinalizer(() => Effect.sync(close))
+      input.write("go\nyes, do\n")
+      assert.deepStrictEqual(yield* lines.next("> "), Option.some("go"))
+      const answer = yield* Effect.forkChild(lines.answer("? "), { startImmediately: true })
+      yield* Effect.sleep("20 millis")
+      assert.isUndefined(answer.pollUnsafe())
+      input.write("no\n")
+      assert.deepStrictEqual(yield* Fiber.join(answer), Option.some("no"))
+      assert.deepStrictEqual(yield* lines.next("> "), Option.some("yes, do"))
+      input.end()
+      assert.deepStrictEqual(yield* lines.answer("? "), Option.none())
+    })
   )
 })

@@ -28,6 +28,7 @@ const say = Effect.fn("say")(function* (folder: string, store: string, text: str
     Effect.result,
     Effect.provideService(Lines, {
       next: () => Effect.sync(() => Option.fromUndefinedOr(left.shift())),
+      answer: () => Effect.succeedNone,
       interrupted: Effect.never,
       isTerminal: true
     }),

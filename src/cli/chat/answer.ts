@@ -221,7 +221,7 @@ const choose = Effect.fnUntraced(function* <Choice extends string>(
   const lines = yield* Lines
   screen.progress(`${question}\n`)
   while (true) {
-    const line = yield* lines.next("? ")
+    const line = yield* lines.answer("? ")
     if (Option.isNone(line)) return undefined
     const [word = "", ...rest] = line.value.trim().split(/\s+/)
     for (const letter in words) {

@@ -24,6 +24,11 @@ import { Codes, CommandFailed } from "../exit.ts"
 export interface Shape {
   /** The next line; none when no more will come. One that is longer than a million characters fails. */
   readonly next: (prompt: string) => Effect.Effect<Option.Option<string>, CommandFailed>
+  /**
+   * The next line, as the answer to a question. On a terminal it is one that is typed from now on: what was typed ahead,
+   * or pasted, was typed by somebody who had not read the question, and is left to `next`.
+   */
+  readonly answer: (prompt: string) => Effect.Effect<Option.Option<string>, CommandFailed>
   /** Ends when Ctrl-C is pressed the next time. */
   readonly interrupted: Effect.Effect<void>
   /** Whether a person is there, who sees what fails and can try it again. */
@@ -70,7 +75,8 @@ interface Open {
   readonly close: () => void
 }
 
-const open = (): Open => (process.stdin.isTTY && process.stdout.isTTY ? ofTerminal() : ofPipe(process.stdin))
+const open = (): Open =>
+  process.stdin.isTTY && process.stdout.isTTY ? ofTerminal(process.stdin, process.stdout) : ofPipe(process.stdin)
 
 /** Lines of a pipe. No more of it is held than a line and the piece in which it ended. */
 const ofPipe = (input: NodeJS.ReadStream): Open => {
@@ -125,16 +131,17 @@ const ofPipe = (input: NodeJS.ReadStream): Open => {
       })
     })
 
-  return { lines: { next, interrupted: Effect.never, isTerminal: false }, close: () => input.destroy() }
+  return { lines: { next, answer: next, interrupted: Effect.never, isTerminal: false }, close: () => input.destroy() }
 }
 
-const ofTerminal = (): Open => {
-  const reader = createInterface({
-    input: process.stdin,
-    output: process.stdout,
-    terminal: true,
-    historySize: 500
-  })
+/**
+ * Lines of a terminal.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ofTerminal = (input: NodeJS.ReadableStream, output: NodeJS.WritableStream): Open => {
+  const reader = createInterface({ input, output, terminal: true, historySize: 500 })
   const waiting: Array<string> = []
   let isClosed = false
   let taker: ((line: string | undefined) => void) | undefined
@@ -159,17 +166,15 @@ const ofTerminal = (): Open => {
       return
     }
     // At the prompt, what was typed is thrown away, as shells do.
-    if (reader.line === "") process.stdout.write("\nCtrl-D or /exit ends the chat")
+    if (reader.line === "") output.write("\nCtrl-D or /exit ends the chat")
     reader.write(null, { ctrl: true, name: "e" })
     reader.write(null, { ctrl: true, name: "u" })
-    process.stdout.write("\n")
+    output.write("\n")
     reader.prompt()
   })
 
-  const next = (prompt: string) =>
+  const answer = (prompt: string) =>
     Effect.callback<Option.Option<string>, CommandFailed>((resume) => {
-      const line = waiting.shift()
-      if (line !== undefined) return resume(lineOf(line))
       if (isClosed) return resume(Effect.succeedNone)
       taker = (line) => resume(line === undefined ? Effect.succeedNone : lineOf(line))
       reader.setPrompt(prompt)
@@ -177,6 +182,12 @@ const ofTerminal = (): Open => {
       return Effect.sync(() => {
         taker = undefined
       })
+    })
+
+  const next = (prompt: string) =>
+    Effect.suspend(() => {
+      const line = waiting.shift()
+      return line === undefined ? answer(prompt) : lineOf(line)
     })
 
   const interrupted = Effect.callback<void>((resume) => {
@@ -188,5 +199,5 @@ const ofTerminal = (): Open => {
     return Effect.sync(() => listeners.delete(listener))
   })
 
-  return { lines: { next, interrupted, isTerminal: true }, close: () => reader.close() }
+  return { lines: { next, answer, interrupted, isTerminal: true }, close: () => reader.close() }
 }
