@@ -18,12 +18,12 @@ import * as Text from "./text.ts"
 export interface Markdown {
   /** Takes a piece; gives what can be shown now. */
   readonly push: (piece: string) => string
-  /** The rest, when nothing more comes. */
+  /** The rest, when nothing more comes of this text. */
   readonly end: () => string
 }
 
 /**
- * A renderer for one answer.
+ * A renderer for one text after the other: `end` ends one, with the code that is open in it.
  *
  * @category constructors
  * @since 0.1.0
@@ -50,9 +50,10 @@ export const make = (colors: boolean): Markdown => {
       return lines.map(show).join("")
     },
     end: () => {
-      const last = held
+      const rest = held === "" ? "" : show(held)
       held = ""
-      return last === "" ? "" : show(last)
+      fenced = false
+      return rest
     }
   }
 }

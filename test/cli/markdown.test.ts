@@ -41,6 +41,12 @@ describe("Markdown", () => {
     assert.strictEqual(plain(show(true, "```\n# a\n- **b**\n```\n# c")), "```\n# a\n- **b**\n```\nc\n")
   })
 
+  it("begins the next text outside of code, also after one whose code was never closed", () => {
+    const markdown = Markdown.make(true)
+    assert.strictEqual(plain(markdown.push("```\n# a") + markdown.end()), "```\n# a\n")
+    assert.strictEqual(markdown.push("# b\n"), "\u001b[1mb\u001b[22m\n")
+  })
+
   it("is the same wherever the text is cut", () => {
     for (const colors of [false, true]) {
       const whole = show(colors, letter)
