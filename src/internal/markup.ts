@@ -56,7 +56,7 @@ const spans = (
 ): Reading | undefined => {
   let start = text.indexOf(open)
   if (start === -1) return undefined
-  const asked: Array<Asked> = []
+  let asked: ReadonlyArray<Asked> = []
   const rest: Array<string> = []
   let at = 0
   for (let count = 0; start !== -1 && count < maxSpans; count++) {
@@ -65,7 +65,8 @@ const spans = (
     if (end === -1) break
     const found = take(text.slice(inner, end))
     if (found.length > 0) {
-      asked.push(...found)
+      // Not pushed: there may be more than a call takes arguments.
+      asked = asked.concat(found)
       rest.push(text.slice(at, start))
       at = end + close.length
     }
