@@ -62,7 +62,7 @@ export interface Limits {
   readonly decompressionRatio: number
   /** Bytes of one skill result told to the model (AC-14). */
   readonly resultBytes: number
-  /** Blocks dispatched from one reply. */
+  /** Blocks dispatched from one reply; of those beyond, 1,000 are answered with an error, and the others passed over. */
   readonly blocksPerReply: number
   /** How deep blocks may nest in a reply (BP-26), and contents in each other (CP-6). */
   readonly blockDepth: number

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   Cause,
+  Clock,
   Context,
   Deferred,
   Effect,
@@ -61,7 +62,7 @@ const agent = Agent.make({ instructions: "You test.", model: Model.textOnly, ski
 /** Runs with a scripted model and gives the events too. */
 const told = Effect.fnUntraced(function* <O, S extends Skill.AnySkill<unknown>>(
   agent: Agent.Agent<O, S>,
-  replies: ReadonlyArray<string>,
+  replies: ReadonlyArray<MockProvider.Reply>,
   options: Kernel.RunOptions = {}
 ) {
   const mock = MockProvider.make(...replies)
@@ -601,6 +602,55 @@ describe("calls", () => {
       assert.strictEqual(events.filter((event) => event.type === "skill_error").length, 2)
     }).pipe(
       Effect.provideService(Limits.Limits, { ...Limits.defaults, blocksPerReply: 2 }),
+      Effect.provide(kernel(echo))
+    )
+  )
+
+  it.effect("far beyond the limit of one reply cost next to nothing: a reply may be full of them (S-12)", () =>
+    Effect.gen(function* () {
+      const { events, mock } = yield* told(agent, ["<command></command>".repeat(50_000), final("ok")])
+      assert.strictEqual(events.filter((event) => event.type === "skill_error").length, 1_256)
+      assert.strictEqual(mock.messagesAt(1)?.length, 1_259)
+    }).pipe(Effect.provide(kernel(echo)))
+  )
+
+  it.effect(
+    "of native kind that are far beyond the limit of one reply are answered all the same, each by its own id",
+    () =>
+      Effect.gen(function* () {
+        const calls = Array.from({ length: 1_010 }, () => ({ id: "x", name: "echo", params: {} }))
+        const { mock } = yield* told({ ...agent, dialect: "tools" }, [{ calls }, final("ok")])
+        const said = mock.messagesAt(1) ?? []
+        const asked = said.flatMap(({ content }) =>
+          content.flatMap((part) => (part.type === "tool_use" ? part.callId : []))
+        )
+        const answered = said.flatMap(({ content }) =>
+          content.flatMap((part) => (part.type === "tool_result" ? part.callId : []))
+        )
+        assert.strictEqual(new Set(asked).size, 1_010)
+        assert.sameMembers(answered, asked)
+      }).pipe(
+        Effect.provideService(Limits.Limits, { ...Limits.defaults, blocksPerReply: 2 }),
+        Effect.provide(kernel(echo))
+      )
+  )
+
+  it.effect("that are many are stored while they are reviewed: nothing holds all of them as often as they are", () =>
+    Effect.gen(function* () {
+      let at = 0
+      const clock = yield* Clock.Clock
+      const ticking: Clock.Clock = { ...clock, currentTimeMillisUnsafe: () => ++at }
+      const { events } = yield* Effect.provideService(
+        told(agent, [act("x").repeat(1_000), final("ok")]),
+        Clock.Clock,
+        ticking
+      )
+      const reviewed = events.filter((event) => event.type === "tool_call_started")
+      assert.strictEqual(reviewed.length, 1_000)
+      // What waits for one barrier has one time.
+      assert.isAtLeast(new Set(reviewed.map((event) => event.at)).size, 4)
+    }).pipe(
+      Effect.provideService(Limits.Limits, { ...Limits.defaults, blocksPerReply: 1_000 }),
       Effect.provide(kernel(echo))
     )
   )

@@ -109,8 +109,8 @@ export const messageOf = (reply: Reply, calls: ReadonlyArray<Call>): Message => 
   let index = 0
   const content = reply.content.map((part): Content => {
     if (part.type !== "tool_use") return part
-    // Calls of a cut reply are never made, but they are answered: each needs an id of its own too.
-    const callId = calls[index++]?.toolCallId ?? unique(part.callId, used)
+    // Calls of a cut reply, or far beyond the limit, are never made, but they are answered: each needs an id of its own.
+    const callId = unique(calls[index++]?.toolCallId ?? part.callId, used)
     if (callId === part.callId) return part
     if (!renamed.has(part.callId)) renamed.set(part.callId, callId)
     return Contents.toolUse(callId, part.toolName, part.arguments)
@@ -261,18 +261,12 @@ const corrected = (
   facts: ReadonlyArray<Fact>
 ): Intent => ({ outcome: { type: "corrective", reason, corrective }, calls: [], facts })
 
-/** Calls beyond the limit are answered, not run. */
-const bounded = (calls: ReadonlyArray<Call>, limits: Limits): ReadonlyArray<Call> =>
-  calls.length <= limits.blocksPerReply
-    ? calls
-    : calls.map((call, index) =>
-        index < limits.blocksPerReply
-          ? call
-          : {
-              ...call,
-              fault: Calls.error("LimitExceeded", `Only ${limits.blocksPerReply} calls of one reply are run.`)
-            }
-      )
+/** Calls beyond the limit are answered, not run. Those far beyond it are not even made: each would take its time, too. */
+const bounded = (calls: ReadonlyArray<Call>, { blocksPerReply: limit }: Limits): ReadonlyArray<Call> => {
+  if (calls.length <= limit) return calls
+  const fault = Calls.error("LimitExceeded", `Only ${limit} calls of one reply are run.`)
+  return calls.slice(0, limit + 1_000).map((call, index) => (index < limit ? call : { ...call, fault }))
+}
 
 /** Result, error and media blocks come from the kernel only; unknown types mean nothing (BP-39, BP-82). */
 const hasNoEffect = (block: Block.Block, view: View): boolean =>

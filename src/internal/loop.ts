@@ -40,6 +40,8 @@ const loop = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Ret
     if (reason !== undefined) return yield* Effect.fail(reason)
     const step = stepFrom(run.state.status.phase, run)
     if (step !== Effect.void) yield* step
+    // Many calls are reviewed one after the other, and every state that waits holds a list of them all.
+    if (run.outbox.records.length > 255) yield* Effect.andThen(flush(run), Effect.yieldNow)
   }
   yield* flush(run)
 })
