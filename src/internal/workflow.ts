@@ -181,16 +181,13 @@ const child = (
   const { taskMs } = run.limits
   return Effect.timeoutOrElse(run.spawn(run, call, input), {
     duration: taskMs,
-    orElse: () => Effect.fail(new TaskTimedOut(taskMs))
+    orElse: () => Effect.fail<TaskTimedOut>({ _tag: "TaskTimedOut", message: `the task took longer than ${taskMs} ms` })
   })
 }
 
-class TaskTimedOut {
-  readonly _tag = "TaskTimedOut"
+interface TaskTimedOut {
+  readonly _tag: "TaskTimedOut"
   readonly message: string
-  constructor(limitMs: number) {
-    this.message = `the task took longer than ${limitMs} ms`
-  }
 }
 
 /** What is no failure of the task: its run belongs to another, cannot be stored, or the whole tree may not go on. */
