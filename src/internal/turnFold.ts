@@ -47,19 +47,16 @@ export const idsOf = (calls: ReadonlyArray<Call>): ReadonlyArray<string> =>
 
 /** A call was looked at: it will run, as it is or changed, or it has its result already. */
 export const review = (turn: Turn, toolCallId: string, change: ToolResponseChange | undefined): Turn => {
+  const { completed, pending } = turn
+  const at = indexOf(pending, toolCallId)
   if (change?.type === "skip") {
-    return {
-      ...turn,
-      pending: turn.pending.filter((call) => call.toolCallId !== toolCallId),
-      completed: turn.completed.concat(change.result)
-    }
+    return { ...turn, pending: without(pending, at), completed: completed.concat(change.result) }
   }
-  const at = indexOf(turn.pending, toolCallId)
-  const call = change === undefined ? turn.pending[at] : change.call
+  const call = change === undefined ? pending[at] : change.call
   if (call === undefined || at === -1) return turn
-  const pending = turn.pending.slice()
-  pending[at] = { ...call, review: "accepted" }
-  return { ...turn, pending }
+  const next = pending.slice()
+  next[at] = { ...call, review: "accepted" }
+  return { ...turn, pending: next }
 }
 
 /** The first call that nobody has looked at yet. */
