@@ -11,6 +11,7 @@ import type { Json } from "effect/Schema"
 import * as Blocks from "./Block.ts"
 import type { Content, MediaContent } from "./Content.ts"
 import * as Contents from "./Content.ts"
+import { resultOf } from "./internal/callResult.ts"
 import type { Message } from "./Message.ts"
 import type { Expense } from "./Usage.ts"
 
@@ -92,14 +93,7 @@ export const failed = (
   call: Call,
   error: CallError,
   more?: Pick<CallResult, "skipped" | "durationMs" | "spent">
-): CallResult => ({
-  toolCallId: call.toolCallId,
-  toolName: call.toolName,
-  kind: call.kind,
-  input: call.input,
-  error,
-  ...more
-})
+): CallResult => resultOf(call, { error, ...more })
 
 /**
  * Makes the successful result of a call.
@@ -111,14 +105,7 @@ export const succeeded = (
   call: Call,
   output: ReadonlyArray<Content>,
   more?: Pick<CallResult, "message" | "metadata" | "durationMs" | "spent">
-): CallResult => ({
-  toolCallId: call.toolCallId,
-  toolName: call.toolName,
-  kind: call.kind,
-  input: call.input,
-  output,
-  ...more
-})
+): CallResult => resultOf(call, { output, ...more })
 
 /**
  * Makes the error a model is told.

@@ -22,6 +22,7 @@ import * as Policy from "../Policy.ts"
 import type { Approval, ToolResponseChange } from "../RunState.ts"
 import { askAboutSkill } from "./askAboutSkill.ts"
 import { askPolicy } from "./askPolicy.ts"
+import { resultOf } from "./callResult.ts"
 import { unanswered, unreviewed } from "./turnFold.ts"
 import { commit, type Draft, flush, send, write } from "./commit.ts"
 import { effectsOf, execute, runnable, skillCallOf } from "./dispatch.ts"
@@ -214,15 +215,7 @@ const review = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, call: Call):
     if (result.control !== undefined && result.control.type !== "continue") return yield* obey(run, result.control)
     const value: Review | undefined = result.value
     if (value?.type === "skip") {
-      const skipped: CallResult = {
-        toolCallId: call.toolCallId,
-        toolName: call.toolName,
-        kind: call.kind,
-        input: call.input,
-        ...value.result,
-        skipped: true
-      }
-      return yield* started(run, call, { type: "skip", result: skipped })
+      return yield* started(run, call, { type: "skip", result: resultOf(call, { ...value.result, skipped: true }) })
     }
     if (value?.type === "rewrite") {
       asked = { ...asked, input: value.input }
@@ -342,9 +335,9 @@ const finish = (
   return run.lock === undefined ? body : run.lock.withPermits(1)(body)
 }
 
-const completed = (result: CallResult): Draft => {
-  const { toolCallId } = result
-  if (result.spent === undefined) return { type: "tool_call_completed", toolCallId, result }
-  const { spent, ...rest } = result
-  return { type: "tool_call_completed", toolCallId, result: rest, spent }
-}
+const completed = ({ spent, ...result }: CallResult): Draft => ({
+  type: "tool_call_completed",
+  toolCallId: result.toolCallId,
+  result,
+  ...(spent === undefined ? {} : { spent })
+})

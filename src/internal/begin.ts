@@ -20,6 +20,7 @@ import * as Messages from "../Message.ts"
 import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from "../RunState.ts"
 import { advance } from "./advance.ts"
 import { UsedIds } from "./callIds.ts"
+import { resultOf } from "./callResult.ts"
 import { commit, emptyOutbox, flush, patiently } from "./commit.ts"
 import { effectsOf } from "./dispatch.ts"
 import { answerTasks, checkAnswers, offer, treeOf, withdraw } from "./offer.ts"
@@ -291,14 +292,7 @@ const resolve = (
   call: Call,
   known: Pick<CallResult, "output"> | Pick<CallResult, "error">,
   child: RunState | undefined
-): CallResult => ({
-  toolCallId: call.toolCallId,
-  toolName: call.toolName,
-  kind: call.kind,
-  input: call.input,
-  ...known,
-  ...(child === undefined ? {} : { spent: spentBy(child) })
-})
+): CallResult => resultOf(call, { ...known, ...(child === undefined ? {} : { spent: spentBy(child) }) })
 
 // ---------------------------------------------------------------- children
 
