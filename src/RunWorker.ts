@@ -54,7 +54,7 @@ export type Runnable<R = never> = Agent<unknown, AnySkill<unknown>, R>
  */
 export interface Options<R = never> {
   /** The agents it can run: a run names its agent. Runs of others are left alone. */
-  readonly agents: ReadonlyArray<Runnable<R>>
+  readonly agents: ReadonlyArray<Runnable<NoInfer<R>>>
   /** Who it is; a name of its own unless told. Two workers never share one. */
   readonly workerId?: string | undefined
   /** Runs it works on at once: 1 unless told. */
@@ -87,7 +87,8 @@ export interface Options<R = never> {
   readonly drain?: Duration.Input | undefined
   /**
    * How a run is taken up: verdicts on calls in flight, for instance, or the skills that are allowed. Asked when the run
-   * is held. A failure counts as one of the run's store: the run is given back, to be taken up later.
+   * is held; it may need what no agent does. A failure counts as one of the run's store: the run is given back, to be taken
+   * up later.
    *
    * @example
    * const resume = ({ runId }: RunStore.RunHead) =>
@@ -121,8 +122,8 @@ export type TakeUp = Pick<
  */
 export type Services<A> = A extends Runnable<infer R> ? R : never
 
-/** Options of agents that may each need something else. */
-type Given<A extends Runnable<unknown>> = Options<Services<A>> & { readonly agents: ReadonlyArray<A> }
+/** Options of agents that may each need something else, and of a `resume` that may. */
+type Given<A extends Runnable<unknown>, R> = Options<Services<A> | R> & { readonly agents: ReadonlyArray<A> }
 
 // ---------------------------------------------------------------- running
 
@@ -135,10 +136,10 @@ type Given<A extends Runnable<unknown>> = Options<Services<A>> & { readonly agen
  * @category running
  * @since 0.1.0
  */
-export const run = /*#__PURE__*/ Effect.fnUntraced(function* <A extends Runnable<unknown>>(
-  options: Given<A>
-): Effect.fn.Return<never, never, Kernel | RunStore | Services<A>> {
-  const worker = yield* make<Services<A>>(options)
+export const run = /*#__PURE__*/ Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
+  options: Given<A, R>
+): Effect.fn.Return<never, never, Kernel | RunStore | Services<A> | R> {
+  const worker = yield* make<Services<A> | R>(options)
   const poll = Duration.toMillis(options.poll ?? "1 second")
   return yield* Effect.onInterrupt(Effect.forever(Effect.andThen(worker.look, Effect.sleep(poll))), () => worker.drain)
 })
@@ -149,10 +150,10 @@ export const run = /*#__PURE__*/ Effect.fnUntraced(function* <A extends Runnable
  * @category running
  * @since 0.1.0
  */
-export const runOnce = /*#__PURE__*/ Effect.fnUntraced(function* <A extends Runnable<unknown>>(
-  options: Given<A>
-): Effect.fn.Return<number, never, Kernel | RunStore | Services<A>> {
-  const worker = yield* make<Services<A>>(options)
+export const runOnce = /*#__PURE__*/ Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
+  options: Given<A, R>
+): Effect.fn.Return<number, never, Kernel | RunStore | Services<A> | R> {
+  const worker = yield* make<Services<A> | R>(options)
   const work = Effect.gen(function* () {
     let taken = -1
     for (let now = 0; now > taken; now = yield* worker.settled) {
@@ -170,9 +171,10 @@ export const runOnce = /*#__PURE__*/ Effect.fnUntraced(function* <A extends Runn
  * @category layers
  * @since 0.1.0
  */
-export const layer = <A extends Runnable<unknown>>(
-  options: Given<A>
-): Layer.Layer<never, never, Kernel | RunStore | Services<A>> => Layer.effectDiscard(Effect.forkScoped(run(options)))
+export const layer = <A extends Runnable<unknown>, R = never>(
+  options: Given<A, R>
+): Layer.Layer<never, never, Kernel | RunStore | Services<A> | R> =>
+  Layer.effectDiscard(Effect.forkScoped(run(options)))
 
 // ---------------------------------------------------------------- the worker
 

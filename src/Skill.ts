@@ -350,6 +350,20 @@ export const isSkill = (value: unknown): value is AnySkill<unknown> =>
 
 export {
   /**
+   * A configuration key as a skill declares it: its type (`string` unless told), and what it is when nobody set it.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  type ConfigSpec,
+  /**
+   * A credential as a skill declares it; `required` makes its absence an error.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  type CredentialSpec,
+  /**
    * Who knows the configuration of skills. The default reads the variable
    * `KERNAI_SKILL_<SKILL>_<KEY>` through the ConfigProvider (BP-93).
    *

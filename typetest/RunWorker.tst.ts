@@ -39,5 +39,11 @@ export const settled = RunWorker.layer({
   resume: ({ runId }) => Effect.map(RunStore.inFlight(runId), (calls) => ({ rewind: calls.length === 0 }))
 })
 yes<Equal<typeof settled, Worker<Atlas>>>()
+// Who looks a call up may need what no agent does.
+const dated = (_: RunStore.RunHead) => Almanac.use(({ date }) => Effect.map(date, (now) => ({ context: { now } })))
+export const known = RunWorker.layer({ agents: [plain], resume: dated })
+yes<Equal<typeof known, Worker<Almanac>>>()
+export const both = RunWorker.runOnce({ agents: [plain, here], resume: dated })
+yes<Equal<typeof both, Effect.Effect<number, never, Kernel.Kernel | RunStore.RunStore | Atlas | Almanac>>>()
 // @ts-expect-error a run that is only stored keeps no list of skills
 export const kept = Kernel.submit(plain, "hi", { allowedSkills: ["look"] })

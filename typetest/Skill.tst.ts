@@ -191,6 +191,23 @@ Skill.make("told", {
   execute: (_, context) => context.config("port")
 })
 
+// Declarations that are written elsewhere keep their types where the compiler is told what they are.
+const mail = { port: { type: "integer", default: 25 } } satisfies Record<string, Skill.ConfigSpec>
+const keys = { token: { required: true } } as const satisfies Record<string, Skill.CredentialSpec>
+const send = (context: Skill.SkillContext<typeof mail, typeof keys>) => context.config("port")
+Skill.make("elsewhere", {
+  description: "",
+  input: Schema.Struct({}),
+  config: mail,
+  credentials: keys,
+  execute: (_, context) => {
+    const { port, token } = { port: send(context), token: context.credential("token") }
+    yes<Equal<Asked<typeof port>, number>>()
+    yes<Equal<Asked<typeof token>, Redacted.Redacted<string>>>()
+    return Effect.all([port, Effect.as(token, "")])
+  }
+})
+
 // A foreign skill is given JSON.
 const remote = Skill.dynamic("remote", {
   description: "",
