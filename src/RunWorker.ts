@@ -204,6 +204,8 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   const { onRun } = options
   const retry = options.retry ?? Schedule.upTo(Schedule.exponential("1 second"), { times: 5 })
   const active = new Map<string, Fiber.Fiber<unknown, unknown>>()
+  // Where runs stood when they were taken up: one that came no further is left alone until another look.
+  const tried = new Map<string, number>()
   let draining = false
   let taken = 0
 
@@ -212,7 +214,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   /** Claims a run that can be taken up now. */
   const consider = Effect.fnUntraced(function* (head: RunHead, now: number) {
     const agent = agents.get(head.agent)
-    if (agent === undefined || active.has(head.runId)) return
+    if (agent === undefined || active.has(head.runId) || tried.get(head.runId) === head.revision) return
     if (head.lease === undefined && (yield* isAtWork(head, now - orphanMs))) return
     if (head.status.type === "failed" && !(options.retries ?? isPassing)(head)) return
     const wait = yield* patience(store, retry, head)
@@ -244,6 +246,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
           return isTaken(exit.cause) ? Effect.void : Effect.ignore(giveBack(runId))
         }
         taken++
+        tried.set(runId, head.revision)
         answer()
         return work(head, agent, lease, restore)
       })
@@ -352,9 +355,10 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   const failed = Pages.make(store, "failed", { consider, isFull })
   // In turn, so that neither takes every place.
   let looks = 0
-  const look = Effect.suspend(() =>
-    looks++ % 2 === 0 ? Effect.andThen(running.next, failed.next) : Effect.andThen(failed.next, running.next)
-  )
+  const look = Effect.suspend(() => {
+    tried.clear()
+    return looks++ % 2 === 0 ? Effect.andThen(running.next, failed.next) : Effect.andThen(failed.next, running.next)
+  })
 
   const lookAtAll = Effect.andThen(running.all, failed.all)
 

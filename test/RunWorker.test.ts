@@ -398,6 +398,23 @@ describe("RunWorker", () => {
     })
   )
 
+  it.live("that ends with its work takes a run up once where nothing comes of it: nobody can read it, or say how", () =>
+    Effect.gen(function* () {
+      const { layer, store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      yield* submit(agent, "s")
+      const gone = new RunStore.StoreError({ operation: "load", reason: "invalid", detail: "no run" })
+      const odd: RunStore.Shape = { ...store, load: (id) => (id === "r" ? Effect.fail(gone) : store.load(id)) }
+      const resume = ({ runId }: RunStore.RunHead) => (runId === "r" ? Effect.fail(gone) : Effect.succeed({}))
+      const counts = [
+        yield* Effect.provide(RunWorker.runOnce({ agents: [agent], resume }), layer),
+        yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(odd))
+      ]
+      assert.deepStrictEqual(counts, [2, 1])
+      assert.deepStrictEqual([yield* statusOf(store, "r"), yield* statusOf(store, "s")], ["running", "completed"])
+    })
+  )
+
   it.effect("does nothing with a run that another holds by the time it asks for it, nor without a list of runs", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
