@@ -84,21 +84,22 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   )
   // What was read before somebody signed in or out is not held after that.
   const current = heldOr(gate.withPermits(1)(heldOr(Effect.map(load, (found) => (held = found)))))
-  const keep = (grant: Grant) => {
-    held = grant
-    return store.save(server.url, grant)
-  }
+  const keep = (grant: Grant) =>
+    Effect.suspend(() => {
+      held = grant
+      return Effect.andThen(store.save(server.url, grant), load)
+    })
   const forget = Effect.suspend(() => {
     held = undefined
     return store.remove(server.url)
   })
 
-  // Somebody may have signed in or renewed the token beside us: in another process, or for another connection.
+  // Somebody may have signed in or out, or renewed the token, beside us: in another process, or for another connection.
   const isReplaced = (grant: Grant | undefined) =>
     Effect.suspend(() => {
       const before = stored
       return Effect.map(load, (found) => {
-        if (found === undefined || isSameToken(found, grant) || isSameToken(found, before)) return false
+        if (isSameToken(found, grant) || isSameToken(found, before)) return false
         held = found
         return true
       })
@@ -107,7 +108,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   // A refresh token that was refused is worth nothing; one that met no answer may work later. Once asked,
   // the answer is kept whatever becomes of the caller: it may hold the only refresh token that still works.
   const refresh = Effect.fnUntraced(function* (grant: Grant) {
-    if (yield* isReplaced(grant)) return true
+    if (yield* isReplaced(grant)) return held !== undefined
     if (grant.refreshToken === undefined) return false
     const answer = yield* Effect.option(
       Tokens.ask(server.name, client, grant, {
@@ -121,7 +122,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
       const { expiresAt: _, ...lasting } = grant
       yield* keep({ ...lasting, ...fresh })
     } else if (answer.value.status === 400 || answer.value.status === 401) {
-      if (yield* isReplaced(grant)) return true
+      if (yield* isReplaced(grant)) return held !== undefined
       yield* forget
     }
     return fresh !== undefined
@@ -210,8 +211,8 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
 const isStale = (grant: Grant) =>
   Effect.map(Clock.currentTimeMillis, (now) => grant.expiresAt !== undefined && grant.expiresAt - 30_000 <= now)
 
-const isSameToken = (a: Grant, b: Grant | undefined): boolean =>
-  b !== undefined && Redacted.value(a.accessToken) === Redacted.value(b.accessToken)
+const isSameToken = (a: Grant | undefined, b: Grant | undefined): boolean =>
+  a === undefined || b === undefined ? a === b : Redacted.value(a.accessToken) === Redacted.value(b.accessToken)
 
 const codeOf = (
   server: HttpServer,

@@ -314,6 +314,30 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
+    it.effect("is signed out when that one signs out, once its own token is worth nothing", () =>
+      Effect.gen(function* () {
+        for (const expiresIn of [10, 3600]) {
+          const guard = new Authorization.Guard()
+          guard.expiresIn = expiresIn
+          const server = yield* Authorization.serve(guard)
+          const [one, other] = [yield* prepare(server.url()), yield* prepare(server.url())]
+          yield* one.auth.signIn(Authorization.browse)
+          for (let renewed = 0; renewed < 2; renewed++) {
+            yield* write(other.connection)
+            if (expiresIn === 3600) guard.tokens.clear()
+          }
+          yield* one.auth.signOut
+          const before = guard.refreshed
+          assert.strictEqual((yield* Effect.flip(other.connection.callTool("write", {}))).reason, "needs_sign_in")
+          assert.deepStrictEqual([guard.refreshed, yield* other.auth.state], [before, "needs-sign-in"])
+          const store = yield* TokenStore.TokenStore
+          assert.isTrue(Option.isNone(yield* store.load(server.url())))
+          yield* one.auth.signIn(Authorization.browse)
+          yield* write(other.connection)
+        }
+      })
+    )
+
     it.effect("takes no older one from a store that keeps nothing", () =>
       Effect.gen(function* () {
         const guard = new Authorization.Guard()
@@ -381,6 +405,9 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       yield* Deferred.succeed(answered, undefined)
       yield* Fiber.join(renewing)
       yield* Fiber.join(signing)
+      const store = yield* TokenStore.TokenStore
+      const kept = Option.map(yield* store.load(server.url()), ({ accessToken }) => Redacted.value(accessToken))
+      assert.deepStrictEqual(Option.map(yield* auth.credentials.accessToken, Redacted.value), kept)
       assert.strictEqual(yield* write(connection), "1")
       assert.strictEqual(guard.refreshed, 1)
     })
