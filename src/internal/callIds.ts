@@ -21,13 +21,18 @@ const encoded = (text: string): string =>
         character.isWellFormed() ? encodeURIComponent(character) : `%u${character.charCodeAt(0).toString(16)}`
       ).join("")
 
-/** The ids a run gave to calls of its earlier turns. Each turn is looked at once: step 1,000 costs what step 1 does. */
+/**
+ * The ids a run gave to what was called for in its earlier turns, made or not: all of it is in the conversation. Each turn
+ * is looked at once: step 1,000 costs what step 1 does.
+ */
 export class UsedIds {
   readonly #ids = new Set<string>()
   #turns = 0
 
   has(id: string, turns: Growing<Turn>): boolean {
-    for (const { order } of turns.recent(turns.length - this.#turns)) for (const used of order) this.#ids.add(used)
+    for (const { message } of turns.recent(turns.length - this.#turns)) {
+      for (const part of message?.content ?? []) if (part.type === "tool_use") this.#ids.add(part.callId)
+    }
     this.#turns = turns.length
     return this.#ids.has(id)
   }

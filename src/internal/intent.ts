@@ -103,14 +103,14 @@ const readNative = (reply: Reply, view: View, facts: Array<Fact>): Intent => {
 }
 
 /** The assistant message of a reply: its native calls under the ids their results will have. */
-export const messageOf = (reply: Reply, calls: ReadonlyArray<Call>): Message => {
+export const messageOf = (reply: Reply, view: View): Message => {
   const renamed = new Map<string, string>()
   const used = new Map<string, number>()
   let index = 0
   const content = reply.content.map((part): Content => {
     if (part.type !== "tool_use") return part
     // Calls of a cut reply, or far beyond the limit, are never made, but they are answered: each needs an id of its own.
-    const callId = unique(calls[index++]?.toolCallId ?? part.callId, used)
+    const callId = idOf(part.callId, index++, view, used)
     if (callId === part.callId) return part
     if (!renamed.has(part.callId)) renamed.set(part.callId, callId)
     return Contents.toolUse(callId, part.toolName, part.arguments)

@@ -21,7 +21,7 @@ import { startCalls } from "./batch.ts"
 import { commit, flush, isKept, send, tell } from "./commit.ts"
 import { goOn } from "./goOn.ts"
 import * as Guard from "./guard.ts"
-import { intent, type Intent, messageOf } from "./intent.ts"
+import { intent, type Intent, messageOf, type View } from "./intent.ts"
 import { type Heard, hear } from "./modelCall.ts"
 import { passedOver } from "./passedOver.ts"
 import { commonPrefix } from "./prefix.ts"
@@ -194,11 +194,12 @@ const answer = (run: Run, heard: Heard): Effect.Effect<void, KernelError> => {
 /** What the reply means, committed and told. */
 const decideOn = (run: Run, heard: Heard, acts: boolean): Effect.Effect<void, KernelError> => {
   const { reply } = heard
-  const understood = meaningOf(run, reply, acts)
+  const view = viewOf(run, acts)
+  const understood = intent(reply, view)
   const { maxRepeats } = run.agent
   const circle = maxRepeats === undefined ? undefined : Guard.circle(run.state, understood, reply.text, maxRepeats)
   const meaning = circle?.meaning ?? understood
-  return goOn(commitAnswer(run, heard, meaning), (): Effect.Effect<void, KernelError> => {
+  return goOn(commitAnswer(run, heard, meaning, view), (): Effect.Effect<void, KernelError> => {
     run.raw = heard.raw
     tellReply(run, heard, meaning)
     const overrun = Tree.isBounded(run.tree) ? Tree.overrun(run.tree) : undefined
@@ -209,13 +210,13 @@ const decideOn = (run: Run, heard: Heard, acts: boolean): Effect.Effect<void, Ke
   })
 }
 
-const commitAnswer = (run: Run, heard: Heard, meaning: Intent) => {
+const commitAnswer = (run: Run, heard: Heard, meaning: Intent, view: View) => {
   // What is journaled is what runs: a skill that changes its input changes nothing.
   for (const call of meaning.calls) freeze(call.input)
   return commit(run, "phase", [
     {
       type: "model_completed",
-      message: messageOf(heard.reply, meaning.calls),
+      message: messageOf(heard.reply, view),
       model: `${heard.call.provider.name}/${heard.call.request.model.id}`,
       usage: heard.usage,
       finishReason: heard.reply.finish?.reason ?? "unknown",
@@ -247,9 +248,9 @@ const refusal = (call: ModelCall, reply: Dialects.Reply): KernelError | undefine
   }
 }
 
-const meaningOf = (run: Run, reply: Dialects.Reply, acts: boolean): Intent => {
+const viewOf = (run: Run, acts: boolean): View => {
   const turn = openTurn(run)
-  return intent(reply, {
+  return {
     turnId: turn.turnId,
     depth: run.state.depth,
     native: turn.dialect === "tools",
@@ -261,7 +262,7 @@ const meaningOf = (run: Run, reply: Dialects.Reply, acts: boolean): Intent => {
     isUsed: (id) => run.used.has(id, turnLog(run.state)),
     parameters: (skill, text) => parametersOf(run, skill, text),
     misfit: (text) => misfit(run, text)
-  })
+  }
 }
 
 const tellReply = (run: Run, { latencyMs, reply, usage }: Heard, meaning: Intent) => {

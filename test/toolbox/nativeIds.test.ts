@@ -1,7 +1,7 @@
 /** Ids that vendors give to native calls: some repeat them, some give none. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Schema } from "effect"
-import { Agent, Call, Kernel, Policy, RunState, RunStore, Skill } from "kernai"
+import { Agent, Call, Hooks, Kernel, Policy, RunState, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { stub, vendor } from "../support/provider.ts"
 import { kernel } from "../support/kernel.ts"
@@ -97,6 +97,38 @@ describe("a vendor that repeats the ids of its calls", () => {
   )
 
   const call = (to: string) => ({ calls: [{ id: "c", name: "pay", params: { to } }] })
+
+  it.effect("reads each of them under an id of its own, also those that are never made (R-24)", () =>
+    Effect.gen(function* () {
+      const pays = (id: string, to: string) => ({ id, name: "pay", params: { to } })
+      const mock = MockProvider.make(
+        { calls: [pays("send:0", "Ada"), pays("send:1", "Bob")] },
+        { calls: [pays("send:0", "Cyd")] },
+        { calls: [pays("send:0", "Dan")], reason: "length" },
+        { calls: [pays("send:2", "Eve")], reason: "length" },
+        { calls: [pays("send:2", "Fay")] },
+        "done"
+      )
+      const { entered, pay } = ledger()
+      yield* Effect.provide(
+        Kernel.run(agent, "go", { provider: mock, runId: "r" }),
+        Layer.merge(
+          kernel(pay),
+          Hooks.layer({ onToolCallsStarted: ({ calls }) => Effect.succeed({ value: calls.slice(-1) }) })
+        )
+      )
+      const contents = (mock.messagesAt(5) ?? []).flatMap(({ content }) => content)
+      const asked = contents.flatMap((part) => (part.type === "tool_use" ? part.callId : []))
+      const answered = contents.flatMap((part) => (part.type === "tool_result" ? part.callId : []))
+      assert.deepStrictEqual(asked, ["send:0", "send:1", "r:t2.0", "r:t3.0", "send:2", "r:t5.0"])
+      assert.sameMembers(answered, asked)
+      assert.deepStrictEqual(entered, [
+        ["r:t1/send:1", "Bob"],
+        ["r:t2.0", "Cyd"],
+        ["r:t5.0", "Fay"]
+      ])
+    })
+  )
 
   it.effect("is played again with what each of its calls gave (R-26)", () =>
     Effect.gen(function* () {
