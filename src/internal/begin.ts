@@ -19,7 +19,7 @@ import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
 import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from "../RunState.ts"
 import { advance } from "./advance.ts"
-import { UsedIds } from "./callIds.ts"
+import { usedIds } from "./callIds.ts"
 import { resultOf } from "./callResult.ts"
 import { commit, emptyOutbox, flush, patiently } from "./commit.ts"
 import { effectsOf } from "./dispatch.ts"
@@ -105,7 +105,7 @@ const take = (ground: Ground, state: RunState): Run => ({
   output: undefined,
   raw: [],
   deferred: undefined,
-  used: new UsedIds(),
+  isUsed: usedIds(state.input),
   outbox: emptyOutbox()
 })
 

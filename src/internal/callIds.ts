@@ -5,6 +5,7 @@
  */
 import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
+import type { Message } from "../Message.ts"
 import type { Turn } from "../RunState.ts"
 import type { Growing } from "./growing.ts"
 import { isJsonObject } from "./json.ts"
@@ -21,20 +22,21 @@ const encoded = (text: string): string =>
         character.isWellFormed() ? encodeURIComponent(character) : `%u${character.charCodeAt(0).toString(16)}`
       ).join("")
 
-/**
- * The ids a run gave to what was called for in its earlier turns, made or not: all of it is in the conversation. Each turn
- * is looked at once: step 1,000 costs what step 1 does.
- */
-export class UsedIds {
-  readonly #ids = new Set<string>()
-  #turns = 0
+/** Whether something was called for before under an id, made or not: all of it is in the conversation. */
+export type IsUsed = (id: string, turns: Growing<Turn>) => boolean
 
-  has(id: string, turns: Growing<Turn>): boolean {
-    for (const { message } of turns.recent(turns.length - this.#turns)) {
-      for (const part of message?.content ?? []) if (part.type === "tool_use") this.#ids.add(part.callId)
-    }
-    this.#turns = turns.length
-    return this.#ids.has(id)
+/** Looks into the history of a run and its turns, into each once: step 1,000 costs what step 1 does. */
+export const usedIds = (history: ReadonlyArray<Message>): IsUsed => {
+  const ids = new Set<string>()
+  let seen = 0
+  const note = (message: Message | undefined) => {
+    for (const part of message?.content ?? []) if (part.type === "tool_use") ids.add(part.callId)
+  }
+  history.forEach(note)
+  return (id, turns) => {
+    for (const { message } of turns.recent(turns.length - seen)) note(message)
+    seen = turns.length
+    return ids.has(id)
   }
 }
 

@@ -35,7 +35,7 @@ export interface View {
   readonly takesEmpty: boolean
   readonly limits: Limits
   readonly isProtocol: (type: string) => boolean
-  /** Whether a call of an earlier turn has this id. */
+  /** Whether an earlier call has this id. */
   readonly isUsed: (id: string) => boolean
   /** The parameters of a command block's text, by the inputs its skill declares (BP-68). */
   readonly parameters: (skill: string, text: string) => JsonObject

@@ -29,7 +29,7 @@ import type { AnySkill } from "../Skill.ts"
 import type { StreamPart } from "../StreamPart.ts"
 import type { SkillRegistry } from "../SkillRegistry.ts"
 import type * as Telemetry from "../Telemetry.ts"
-import type { UsedIds } from "./callIds.ts"
+import type { IsUsed } from "./callIds.ts"
 import { turnLog } from "./state.ts"
 import type { JsonObject } from "./json.ts"
 import type { Tree } from "./tree.ts"
@@ -121,8 +121,8 @@ export interface Run extends Ground {
   raw: ReadonlyArray<StreamPart>
   /** The stop a hook asked for while other calls were under way: the next commit keeps it. */
   deferred: Stop | undefined
-  /** The ids of calls of earlier turns: no later call is known by one of them. */
-  readonly used: UsedIds
+  /** Whether an id is that of an earlier call: no later one is known by it. */
+  readonly isUsed: IsUsed
   /** What waits for the next barrier. */
   outbox: Outbox
 }

@@ -259,7 +259,7 @@ const viewOf = (run: Run, acts: boolean): View => {
     correctsProse: run.agent.prose === "corrective" || (run.agent.prose === "auto" && acts),
     limits: run.limits,
     isProtocol: (type) => isProtocol(run, type),
-    isUsed: (id) => run.used.has(id, turnLog(run.state)),
+    isUsed: (id) => run.isUsed(id, turnLog(run.state)),
     parameters: (skill, text) => parametersOf(run, skill, text),
     misfit: (text) => misfit(run, text)
   }

@@ -1,7 +1,7 @@
 /** Ids that vendors give to native calls: some repeat them, some give none. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Schema } from "effect"
-import { Agent, Call, Hooks, Kernel, Policy, RunState, RunStore, Skill } from "kernai"
+import { Agent, Call, ChatHistory, Hooks, Kernel, Policy, RunState, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { stub, vendor } from "../support/provider.ts"
 import { kernel } from "../support/kernel.ts"
@@ -127,6 +127,24 @@ describe("a vendor that repeats the ids of its calls", () => {
         ["r:t2.0", "Cyd"],
         ["r:t5.0", "Fay"]
       ])
+    })
+  )
+
+  it.effect("reads each of them under an id of its own, also those of an earlier run of its chat (R-24)", () =>
+    Effect.gen(function* () {
+      const call = (to: string): MockProvider.Reply => ({ calls: [{ id: "send:0", name: "pay", params: { to } }] })
+      const mock = MockProvider.make(call("Ada"), "Ada is paid", call("Bob"), "Bob is paid")
+      const { pay } = ledger()
+      yield* Effect.gen(function* () {
+        yield* Kernel.run(agent, "pay Ada", { provider: mock, runId: "r" })
+        const chat = Option.getOrThrow(yield* RunStore.RunStore.use((store) => store.load("r")))
+        yield* Kernel.run(agent, "pay Bob", { provider: mock, runId: "s", history: ChatHistory.ofState(chat) })
+      }).pipe(Effect.provide(kernel(pay)))
+      const contents = (mock.messagesAt(3) ?? []).flatMap(({ content }) => content)
+      assert.deepStrictEqual(
+        contents.flatMap((part) => (part.type === "tool_use" || part.type === "tool_result" ? part.callId : [])),
+        ["send:0", "send:0", "s:t1.0", "s:t1.0"]
+      )
     })
   )
 
