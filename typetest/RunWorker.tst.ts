@@ -40,7 +40,8 @@ export const settled = RunWorker.layer({
 })
 yes<Equal<typeof settled, Worker<Atlas>>>()
 // Who looks a call up may need what no agent does.
-const dated = (_: RunStore.RunHead) => Almanac.use(({ date }) => Effect.map(date, (now) => ({ context: { now } })))
+const dated = ({ runId }: RunStore.RunHead) =>
+  Almanac.use(({ date }) => Effect.map(date, (now) => ({ context: { [runId]: now } })))
 export const known = RunWorker.layer({ agents: [plain], resume: dated })
 yes<Equal<typeof known, Worker<Almanac>>>()
 export const both = RunWorker.runOnce({ agents: [plain, here], resume: dated })
