@@ -233,7 +233,8 @@ export type TokenCount = (text: string) => Effect.Effect<number>
 
 /**
  * Who counts the tokens of texts. Without anybody, a token is four bytes of UTF-8 (AC-9). A message counts four tokens
- * more, each medium in it 1,600; native tools are always estimated.
+ * more, each medium in it 1,600; native tools are always estimated. Fractions count as whole tokens, and where a counter
+ * gives no number a text can have, the estimate holds.
  *
  * @category references
  * @since 0.1.0
@@ -244,14 +245,14 @@ export const TokenCounter: Context.Reference<TokenCount | undefined> = /*#__PURE
 
 /**
  * Puts values in the place of `{{name}}`, all at once: what is put in is not
- * looked at again, and a name that has no value stays (AC-10).
+ * looked at again, and a name that has no value stays (AC-10). A name is whatever has neither spaces nor braces.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const substitute = (template: string, values: JsonObject): string =>
   template.includes("{{")
-    ? template.replace(/\{\{\s*([A-Za-z_][\w.-]*)\s*\}\}/g, (whole, name: string) => {
+    ? template.replace(/\{\{\s*([^{}\s]+)\s*\}\}/g, (whole, name: string) => {
         const value = Object.hasOwn(values, name) ? values[name] : undefined
         if (value === undefined) return whole
         return typeof value === "string" ? value : JSON.stringify(value)

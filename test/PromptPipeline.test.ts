@@ -60,6 +60,8 @@ describe("PromptPipeline.substitute", () => {
       "{{other}} {{toString}} {{__proto__}} {{}} {{ }} { {name}} {{name"
     )
     assert.strictEqual(PromptPipeline.substitute("{{a}}", { a: "$& $1 $$" }), "$& $1 $$")
+    const anyhow = { größe: "XL", "1": "one", 名前: "Ann", "@id": 7 }
+    assert.strictEqual(PromptPipeline.substitute("{{größe}} {{ 1 }} {{名前}} {{@id}}", anyhow), "XL one Ann 7")
     assert.strictEqual(put("{{".repeat(100_000)).length, 200_000)
   })
 })
@@ -108,6 +110,19 @@ describe("PromptPipeline.simple", () => {
       const fiber = yield* Effect.flip(Effect.provide(Kernel.run(agent, "hi"), counts(7_000)))
       assert.deepStrictEqual(fiber, new PromptPipeline.ContextWindowExceeded({ estimated: 7_004, limit: 1_000 }))
     }).pipe(Effect.provide(world(mock, counts(5_000))))
+  })
+
+  it.effect("takes fractions of a counter as whole tokens, and estimates where it gives no number", () => {
+    const counts = (tokens: number) => Effect.provideService(PromptPipeline.TokenCounter, () => Effect.succeed(tokens))
+    const agent = Agent.make({ instructions: "", model, contextWindow: 20, reservedOutputTokens: 0 })
+    const estimated = (tokens: number) =>
+      Effect.map(Effect.flip(counts(tokens)(Kernel.run(agent, "x".repeat(100)))), (error) =>
+        error._tag === "ContextWindowExceeded" ? error.estimated : error._tag
+      )
+    return Effect.gen(function* () {
+      assert.strictEqual(yield* estimated(33.1), 38)
+      for (const none of [Infinity, -Infinity, Number.NaN, -5, 1e300]) assert.strictEqual(yield* estimated(none), 29)
+    }).pipe(Effect.provide(world(MockProvider.make("hello"))))
   })
 
   it.effect("counts with a tokenizer of effect/ai, and goes on when it fails", () => {

@@ -231,9 +231,7 @@ const review = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, call: Call):
 })
 
 const started = (run: Run, call: Call, change: ToolResponseChange | undefined): Effect.Effect<void, KernelError> =>
-  commit(run, "phase", [
-    { type: "tool_call_started", toolCallId: call.toolCallId, ...(change === undefined ? {} : { change }) }
-  ])
+  commit(run, "phase", [{ type: "tool_call_started", toolCallId: call.toolCallId, ...(change && { change }) }])
 
 const refuse = (call: Call, reason: string | undefined): ToolResponseChange => ({
   type: "skip",
@@ -339,5 +337,5 @@ const completed = ({ spent, ...result }: CallResult): Draft => ({
   type: "tool_call_completed",
   toolCallId: result.toolCallId,
   result,
-  ...(spent === undefined ? {} : { spent })
+  ...(spent && { spent })
 })

@@ -30,15 +30,6 @@ const countable = (message: Message): { readonly text: string; readonly extra: n
   let extra = perMessage
   const add = (part: Content): void => {
     switch (part.type) {
-      case "text":
-        text += part.text
-        break
-      case "image":
-      case "audio":
-      case "video":
-      case "document":
-        extra += perMedium
-        break
       case "thinking":
         text += part.content
         break
@@ -50,7 +41,8 @@ const countable = (message: Message): { readonly text: string; readonly extra: n
         part.content.forEach(add)
         break
       default:
-        text += Blocks.toText(part)
+        if (Blocks.isMedia(part)) extra += perMedium
+        else text += Blocks.toText(part)
     }
   }
   message.content.forEach(add)
@@ -71,18 +63,21 @@ export const estimate = (message: Message): number => {
 
 const counted = new WeakMap<Count, WeakMap<Message, number>>()
 
+/** The tokens of a text by a counter, as a whole number; where it gives no number a text can have, about. */
+const counts = (count: Count, text: string): Effect.Effect<number> =>
+  Effect.map(count(text), (tokens) => (tokens >= 0 && tokens < 1e15 ? Math.ceil(tokens) : ofText(text)))
+
 /** The tokens of a message by a counter, else about. */
 export const ofMessage = (message: Message, count: Count | undefined): Effect.Effect<number> => {
   if (count === undefined) return Effect.sync(() => estimate(message))
   return Effect.suspend(() => {
-    let known = counted.get(count)
-    if (known === undefined) counted.set(count, (known = new WeakMap()))
+    const known = counted.get(count) ?? new WeakMap<Message, number>()
+    counted.set(count, known)
     const tokens = known.get(message)
     if (tokens !== undefined) return Effect.succeed(tokens)
     const { extra, text } = countable(message)
-    const kept = known
-    return Effect.map(count(text), (tokens) => {
-      kept.set(message, tokens + extra)
+    return Effect.map(counts(count, text), (tokens) => {
+      known.set(message, tokens + extra)
       return tokens + extra
     })
   })
@@ -106,7 +101,7 @@ export const ofSystem = (text: string | null, count: Count | undefined): Effect.
   Effect.suspend(() => {
     if (text === null) return Effect.succeed(0)
     if (last !== undefined && last.text === text && last.count === count) return Effect.succeed(last.tokens)
-    const counting = count === undefined ? Effect.sync(() => ofText(text)) : count(text)
+    const counting = count === undefined ? Effect.sync(() => ofText(text)) : counts(count, text)
     return Effect.map(counting, (tokens) => {
       last = { text, count, tokens: tokens + perMessage }
       return last.tokens

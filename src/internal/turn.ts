@@ -102,8 +102,11 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Re
   if (result.control !== undefined && result.control.type !== "continue") return yield* obey(run, result.control)
   if (result.value === undefined) return yield* commitPrompt(run, built, argsOf(built))
   const { generation, messages, model, system } = result.value
-  const changes = { ...(model === undefined ? {} : { model }), ...(generation === undefined ? {} : { generation }) }
-  yield* commitPrompt(run, { ...built, system, messages }, { ...argsOf(built), ...changes })
+  yield* commitPrompt(
+    run,
+    { ...built, system, messages },
+    { ...argsOf(built), ...(model && { model }), ...(generation && { generation }) }
+  )
 })
 
 /** Whether others' code has a part in the prompt: in its instructions, its sections, or the count of its tokens. */
@@ -112,13 +115,11 @@ const isForeign = ({ agent, counter, pipeline }: Run): boolean =>
 
 const none: ReadonlyArray<never> = []
 
-const argsOf = (built: Prompt): ModelArgs | undefined =>
-  built.generation === undefined && built.cacheBreakpoints === undefined
-    ? undefined
-    : {
-        ...(built.generation === undefined ? {} : { generation: built.generation }),
-        ...(built.cacheBreakpoints === undefined ? {} : { cacheBreakpoints: built.cacheBreakpoints })
-      }
+const argsOf = ({ cacheBreakpoints, generation }: Prompt): ModelArgs | undefined =>
+  (generation ?? cacheBreakpoints) && {
+    ...(generation && { generation }),
+    ...(cacheBreakpoints && { cacheBreakpoints })
+  }
 
 const commitPrompt = (run: Run, prompt: Prompt, args: ModelArgs | undefined): Effect.Effect<void, KernelError> => {
   const { messages, spent, system, tools } = prompt
@@ -131,8 +132,8 @@ const commitPrompt = (run: Run, prompt: Prompt, args: ModelArgs | undefined): Ef
       dialect: run.agent.dialect,
       prompt: system === run.state.system ? { base, append } : { base, append, system },
       tools: tools.length === 0 ? none : tools.map((tool) => tool.name),
-      ...(args === undefined ? {} : { args }),
-      ...(spent === undefined ? {} : { spent })
+      ...(args && { args }),
+      ...(spent && { spent })
     }
   ])
 }
