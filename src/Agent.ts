@@ -333,7 +333,9 @@ export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): Agen
     within("budget.deadlineMs", budget.deadlineMs) ??
     most("spawn.maxAgents", spawn?.maxAgents) ??
     most("spawn.maxDepth", spawn?.maxDepth) ??
-    (budget.maxCostUsd !== undefined && typeof model !== "string" && model.price === undefined
+    (budget.maxCostUsd !== undefined &&
+    typeof model !== "string" &&
+    !Number.isFinite(model.price && model.price.inputPerMillion + model.price.outputPerMillion)
       ? invalid("budget.maxCostUsd", `the model '${model.id}' has no price`)
       : undefined)
   )

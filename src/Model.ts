@@ -61,7 +61,7 @@ export interface Model {
   readonly contextWindow?: number
   /** Tokens an answer may have. For screens: nothing here looks at it, replies are held to `Generation.maxTokens`. */
   readonly maxOutputTokens?: number
-  /** Without a price no cost is known, and no cost budget can be kept. */
+  /** Without a price, or with one that is no number, no cost is known, and no cost budget can be kept. */
   readonly price?: Price
 }
 

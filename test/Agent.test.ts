@@ -158,6 +158,15 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.deepStrictEqual(Result.getOrThrow(Agent.fromConfig(config)).budget, { maxTurns: 3 })
   })
 
+  it("write a deadline to the microsecond, and one that no config may tell as none (AC-23)", () => {
+    const again = (deadlineMs: number) => {
+      const agent = Agent.make({ instructions: "", model: "m", budget: { deadlineMs } })
+      return Result.getOrThrow(Agent.fromConfig(Result.getOrThrow(Agent.toConfig(agent)))).budget.deadlineMs
+    }
+    for (const deadlineMs of [0, 0.4, 1_500.5, 2_000.001, 1e12]) assert.strictEqual(again(deadlineMs), deadlineMs)
+    assert.isUndefined(again(Number.MAX_SAFE_INTEGER))
+  })
+
   it("write what an agent has, whatever else its settings hold, and no field that is undefined", () => {
     const settings = { temperature: 0.5, model: "another", system_prompt: "Be another." }
     const price = { inputPerMillion: 1, outputPerMillion: 2 }
@@ -262,7 +271,11 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
       ["spawn.maxDepth", { spawn: { maxAgents: 1, maxDepth: -1 } }],
       ["spawn.maxDepth", { spawn: { maxAgents: 1, maxDepth: 0.5 } }],
       ["contextWindow", { contextWindow: 0.5 }],
-      ["model.id", { model: { id: "", capabilities: ["text"] } }]
+      ["model.id", { model: { id: "", capabilities: ["text"] } }],
+      [
+        "budget.maxCostUsd",
+        { model: Model.make("m", { price: { inputPerMillion: NaN, outputPerMillion: 1 } }), budget: { maxCostUsd: 1 } }
+      ]
     ] as const) {
       assert.strictEqual(Agent.problem(Agent.make({ ...base, ...options }))?.path, path)
     }

@@ -167,7 +167,7 @@ const toldOf = (fields: Fields): Told => {
 }
 
 const budgetOf = ({ deadline_s, ...rest }: NonNullable<Fields["budget"]>): ExecutionBudget =>
-  present({ ...camel(rest), deadlineMs: deadline_s === undefined ? undefined : Math.round(deadline_s * 1000) })
+  present({ ...camel(rest), deadlineMs: deadline_s === undefined ? undefined : Math.round(deadline_s * 1e6) / 1e3 })
 
 const modelOf = ({ price, ...rest }: Exclude<Fields["model"], string>): Model =>
   present({ capabilities: textOnly, ...camel(rest), price: price === undefined ? undefined : camel(price) })
@@ -265,10 +265,10 @@ const schemaOf = (agent: Anyone): Result.Result<unknown, AgentConfigInvalid> =>
         catch: () => new AgentConfigInvalid({ path: "output", reason: "its schema cannot be written as JSON Schema" })
       })
 
-const writeBudget = ({ deadlineMs = Infinity, ...limits }: ExecutionBudget): object =>
-  // JSON has no number for an open limit, and needs none: it is none.
-  Object.fromEntries(
-    Object.entries({ ...snake(limits), deadline_s: deadlineMs / 1000 }).filter(([, limit]) => limit !== Infinity)
-  )
+const writeBudget = ({ deadlineMs = Infinity, ...limits }: ExecutionBudget): object => {
+  // JSON has no number for an open limit, and needs none: it is none. So is a time that no config may tell.
+  const deadline_s = deadlineMs > 1e12 ? Infinity : deadlineMs / 1000
+  return Object.fromEntries(Object.entries({ ...snake(limits), deadline_s }).filter(([, limit]) => limit !== Infinity))
+}
 
 const writeModel = ({ price, ...model }: Model): object => snake({ ...model, price: price && snake(price) })

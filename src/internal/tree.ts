@@ -107,8 +107,11 @@ export const count = (tree: Tree, used: Spent): void => {
 export const overrun = (tree: Tree): BudgetExhaustedError | undefined => Budget.afterCall(tree.budget, tree.spent)
 
 /** What a call costs by the model's price, 0 without one. */
-export const costOf = (usage: Usage.Usage | null, price: Price | undefined): number =>
-  usage === null || price === undefined ? 0 : Usage.cost(usage, price)
+export const costOf = (usage: Usage.Usage | null, price: Price | undefined): number => {
+  const cost = usage && price ? Usage.cost(usage, price) : 0
+  // A journal that held no number could not be read again.
+  return cost < Infinity ? cost : 0
+}
 
 /** Why no child may run at this depth, if none may: waiting for a slot would not help. */
 export const denied = (tree: Tree, parentRun: string, depth: number): SpawnDenied | undefined =>

@@ -1,18 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Logger, Stream } from "effect"
 import {
+  Agent,
   Kernel,
   MediaStore,
   Model,
   ProtocolRegistry,
   type Provider,
   type RunEvent,
+  RunCodec,
   RunStore,
   SkillRegistry,
   StreamPart,
   Usage
 } from "kernai"
-import { Scenario } from "kernai/testing"
+import { MockProvider, Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
 import { intervals, isTask, overlap, plan, play, slow, stored, takeUp, told, using } from "../support/workflow.ts"
@@ -98,6 +100,23 @@ describe("the budget of a tree", () => {
       const cost = of(events, "model_completed").reduce((sum, event) => sum + (event.costUsd ?? 0), 0)
       assert.isAtLeast(cost, 100)
       assert.isBelow(cost, 130)
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("counts a price that is no number as nothing: its run can be read again", () =>
+    Effect.gen(function* () {
+      for (const inputPerMillion of [Number.NaN, Infinity]) {
+        const model = Model.make("m", { price: { inputPerMillion, outputPerMillion: 1 } })
+        const { costUsd } = yield* Kernel.run(Agent.make({ instructions: "", model }), "go", {
+          provider: MockProvider.make("done").withTokenCounter(() => ({ input: 5, output: 5 })),
+          runId: `at ${inputPerMillion}`
+        })
+        assert.strictEqual(costUsd, 0)
+        for (const record of yield* Kernel.recordsOf(`at ${inputPerMillion}`)) {
+          const written = yield* Effect.fromResult(RunCodec.encodeRecord(record))
+          yield* Effect.fromResult(RunCodec.make().decodeRecord(written))
+        }
+      }
     }).pipe(Effect.provide(kernel()))
   )
 
