@@ -236,14 +236,18 @@ const begin = /*#__PURE__*/ Effect.fnUntraced(function* (turn: Turn, input: Inpu
   return yield* shelve(turn, at === -1 ? before : before.toSpliced(at, 1))
 })
 
-/** Adds what the run said. Its first message is the user's, which is there. */
+/** Adds what the run said. Its first message is the user's, which is there unless the history was forgotten since. */
 const end = /*#__PURE__*/ Effect.fnUntraced(function* (
   { history, media }: Turn,
   { messages, runId }: RunResult<unknown>
 ): Effect.fn.Return<void, StoreError> {
-  const said = yield* Effect.forEach(messages.slice(1), (message) =>
+  const [asked, ...said] = yield* Effect.forEach(messages, (message) =>
     media === undefined ? Effect.succeed(message) : withMedia(message, (part) => whole(part, media))
   )
+  const isAsked = (message: Message) => Equal.equals(message, asked)
+  if (asked !== undefined && !(yield* history.last(1)).some(isAsked) && !(yield* history.toArray).some(isAsked)) {
+    yield* history.append(asked, runId)
+  }
   yield* history.append(said, `${runId}:messages`)
 })
 

@@ -184,6 +184,38 @@ describe("Chat (AC-24)", () => {
     )
   })
 
+  it.effect("says what was asked before its answer, also when all was forgotten while the run waited", () => {
+    const send = Skill.make("send", {
+      description: "Sends",
+      input: Schema.Struct({}),
+      execute: () => Effect.succeed("sent")
+    })
+    return Effect.gen(function* () {
+      const able = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools" })
+      const provider = MockProvider.make({ calls: [{ id: "c", name: "send" }] }, "Done.")
+      const paused = yield* Effect.flip(Chat.chat(able, "Send it.", { provider, runId: "a" }))
+      assert.strictEqual(paused._tag, "RunPaused")
+      yield* Chat.reset
+      yield* Chat.resume(able, "a", { provider, approvals: [{ toolCallId: "c", approved: true }] })
+      const kept = yield* history
+      assert.deepStrictEqual(
+        kept.map((message) => message.role),
+        ["user", "assistant", "tool", "assistant"]
+      )
+      // A history that was filled from elsewhere knows no keys, and says nothing twice either.
+      const filled = yield* ChatHistory.makeMemory(kept.slice(0, 1))
+      yield* Effect.provideService(Chat.resume(able, "a", { provider }), ChatHistory.ChatHistory, filled)
+      assert.deepStrictEqual(yield* filled.toArray, kept)
+    }).pipe(
+      Effect.provide(
+        Layer.merge(
+          chatting(send),
+          Policy.layer(() => Effect.succeed(Policy.confirm("sure?")))
+        )
+      )
+    )
+  })
+
   it.effect("keeps the user's media in the history, where they outlive the run", () =>
     Effect.gen(function* () {
       const seen: Array<Uint8Array | string> = []
