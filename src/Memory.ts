@@ -21,6 +21,7 @@ import * as Memories from "./internal/memories.ts"
 import { passedOver } from "./internal/passedOver.ts"
 import { randomId } from "./internal/randomId.ts"
 import * as Ranking from "./internal/ranking.ts"
+import { freeze } from "./internal/snapshot.ts"
 import { wordsOf } from "./internal/words.ts"
 import { LimitExceeded, StoreError } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
@@ -62,6 +63,7 @@ export interface MemoryEntry {
  */
 export interface NewMemory {
   readonly content: string
+  /** Copied: what is written on it later changes nothing. */
   readonly metadata?: JsonObject | undefined
   /** Storing again under the same key stores nothing and gives what is there. */
   readonly key?: string | undefined
@@ -205,7 +207,8 @@ export const entryOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   metadata: JsonObject
 ): Effect.fn.Return<MemoryEntry> {
   const id = `mem_${randomId(yield* Random.Random, 2)}`
-  return { id, content, metadata, createdAt: yield* Clock.currentTimeMillis }
+  // Whoever stored it may go on writing on theirs: it would be remembered of all they stored with it.
+  return { id, content, metadata: freeze(structuredClone(metadata)), createdAt: yield* Clock.currentTimeMillis }
 })
 
 /**
