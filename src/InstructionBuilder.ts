@@ -204,7 +204,7 @@ export const loop = (repeats: number): string =>
  * @since 0.1.0
  */
 export const output = (detail: string): string =>
-  `Your answer does not have the required shape: ${sentence(detail)} Send it again as JSON that fits the schema, and nothing but that JSON.`
+  `Your answer does not have the required shape: ${sentence(detail)} Send it again the same way, as nothing but JSON that fits the schema.`
 
 /**
  * A plan block looked like a workflow and was refused; `reason` is the sentence that says why (W-35).

@@ -145,7 +145,8 @@ describe("InstructionBuilder correctives", () => {
       InstructionBuilder.planRejected("task 'a' waits for itself"),
       "waits for itself. The command /workflow"
     )
-    assert.include(InstructionBuilder.output("Expected a number."), "Expected a number. Send")
+    // An answer in a final block is asked for in one again: JSON and no block would be a stall.
+    assert.include(InstructionBuilder.output("Expected a number."), "Expected a number. Send it again the same way,")
     assert.include(
       InstructionBuilder.ignored(["final"], "a plan stands alone"),
       "'final'. Reason: a plan stands alone."
