@@ -13,6 +13,7 @@ import type { Content, MediaContent } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import { resultOf } from "./internal/callResult.ts"
 import type { Message } from "./Message.ts"
+import * as Messages from "./Message.ts"
 import type { Expense } from "./Usage.ts"
 
 /**
@@ -137,7 +138,7 @@ export const inOrder = (
  * In blocks, one user message per call (BP-72) and one for all tasks of a
  * workflow (BP-60): text from outside is escaped there, so that it cannot open,
  * close or forge a block (BP-76), but for a message of a protocol's own (BP-77).
- * In native calls, one tool message per call (AC-2).
+ * In native calls, one tool message per call (AC-2), each medium in it after its id.
  *
  * @category combinators
  * @since 0.1.0
@@ -186,10 +187,7 @@ export const unanswered = (said: Message, told: ReadonlyArray<Message>): Readonl
  * @category constructors
  * @since 0.1.0
  */
-export const corrective = (text: string): Message => ({
-  role: "user",
-  content: [Contents.text(frame("error", null, text))]
-})
+export const corrective = (text: string): Message => told(frame("error", null, text))
 
 /**
  * The text of a result as one string: its parts in their text form, media left out, or `error: ` and what went wrong.
@@ -214,25 +212,23 @@ const textOfParts = (parts: ReadonlyArray<Content>): string => {
  * @since 0.1.0
  */
 export const mediaOf = (output: ReadonlyArray<Content>): ReadonlyArray<Content> =>
-  output.flatMap((part): ReadonlyArray<Content> =>
-    Contents.isMedia(part) ? [Contents.text(mediaTag(part)), part] : []
-  )
+  output.filter(Contents.isMedia).flatMap((part) => [Contents.text(mediaTag(part)), part])
 
-const blockMessage = (result: CallResult): Message => {
-  if (result.error !== undefined)
-    return {
-      role: "user",
-      content: [Contents.text(frame("error", result.toolName, Blocks.escape(result.error.message)))]
-    }
-  const output = result.output ?? []
+const blockMessage = ({ error, kind, output = [], toolName }: CallResult): Message => {
+  if (error !== undefined) return told(frame("error", toolName, Blocks.escape(error.message)))
   const text = textOfParts(output)
   // What explains shows whole blocks on purpose; half a block would close this one, or keep it open (BP-76).
   const body =
-    result.kind === "builtin" && result.toolName !== "/tasks"
+    kind === "builtin" && toolName !== "/tasks"
       ? text.replace(/<block[ >](?:[^<]|<(?!\/?block))*<\/block>|<(?=\/?block)/g, (it) => (it[1] ? it : "&lt;"))
       : Blocks.escape(text)
-  return { role: "user", content: [Contents.text(frame("result", result.toolName, body)), ...mediaOf(output)] }
+  return told(frame("result", toolName, body), output)
 }
+
+const told = (text: string, output: ReadonlyArray<Content> = []): Message => ({
+  role: "user",
+  content: [Contents.text(text), ...mediaOf(output)]
+})
 
 const frame = (type: "result" | "error", name: string | null, body: string): string =>
   name === null
@@ -242,22 +238,24 @@ const frame = (type: "result" | "error", name: string | null, body: string): str
 const mediaTag = (part: MediaContent): string =>
   `<block type="media" id="${Blocks.attribute(part.fileId ?? "")}" kind="${part.type}" mime="${Blocks.attribute(part.mediaType ?? "application/octet-stream")}"/>`
 
-const toolMessage = (result: CallResult): Message => ({
+/** A medium after its id, as `Message.text` writes it: who calls natively is shown no block. */
+const named = (part: Content): ReadonlyArray<Content> =>
+  Contents.isMedia(part) ? [Contents.text(Messages.text(Messages.tool([part]))), part] : [part]
+
+const toolMessage = ({ error, message, output = [], toolCallId }: CallResult): Message => ({
   role: "tool",
   content: [
-    Contents.toolResult(
-      result.toolCallId,
-      result.error === undefined
-        ? (result.message?.content ?? result.output ?? [])
-        : [Contents.text(result.error.message)],
-      { isError: result.error !== undefined }
-    )
+    Contents.toolResult(toolCallId, error?.message ?? message?.content ?? output.flatMap(named), {
+      isError: error !== undefined
+    })
   ]
 })
 
 /** Written pair by pair: an object would reorder ids such as `10` and `2` (BP-58). */
 const tasksMessage = (tasks: ReadonlyArray<CallResult>): Message => {
   const pairs = tasks.map((task) => `${JSON.stringify(task.toolName ?? "")}:${JSON.stringify(textOf(task))}`)
-  const text = Contents.text(frame("result", "tasks", Blocks.escape(`{${pairs.join(",")}}`)))
-  return { role: "user", content: [text, ...tasks.flatMap(({ output = [] }) => mediaOf(output))] }
+  return told(
+    frame("result", "tasks", Blocks.escape(`{${pairs.join(",")}}`)),
+    tasks.flatMap(({ output = [] }) => output)
+  )
 }

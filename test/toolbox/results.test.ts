@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schema } from "effect"
-import { Agent, Content, Limits, LongResult, Message, Recorder, Redaction, Skill } from "kernai"
+import { Agent, Content, Limits, LongResult, MediaStore, Message, Recorder, Redaction, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
+import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
 import { told, type Told } from "../support/toolbox.ts"
 
@@ -42,6 +43,40 @@ describe("a native call that does not fit its skill", () => {
       )
     )
   )
+})
+
+describe("a medium a skill gave", () => {
+  const paint = Skill.make("paint", {
+    description: "Paints",
+    input: Schema.Struct({}),
+    effects: "read",
+    execute: () => Effect.succeed(Content.image({ data: new Uint8Array([1, 2, 3]), mediaType: "image/png" }))
+  })
+  const weigh = Skill.make("weigh", {
+    description: "Weighs a picture",
+    input: Schema.Struct({ image: MediaStore.Reference }),
+    effects: "read",
+    execute: ({ image }) =>
+      MediaStore.MediaStore.use((store) => Effect.map(store.bytes(image.id), (bytes) => `${bytes.length} bytes`))
+  })
+  const textOf = (part: Content.Content): string =>
+    part.type === "text" ? part.text : part.type === "tool_result" ? part.content.map(textOf).join("") : ""
+
+  for (const dialect of ["blocks", "tools"] as const) {
+    it.effect(`is told with its id in ${dialect}, by which another skill takes it (W-21)`, () =>
+      Effect.gen(function* () {
+        const call = (name: string, params: object) =>
+          dialect === "tools" ? { calls: [{ name, params }] } : command(name, params)
+        const provider = MockProvider.make().onCall(({ messages }, turn) => {
+          const [id = "nobody knows"] =
+            /media_[0-9a-f]{12}/.exec(messages.flatMap(({ content }) => content.map(textOf)).join("")) ?? []
+          return turn === 0 ? call("paint", {}) : turn === 1 ? call("weigh", { image: id }) : final("done")
+        })
+        const run = yield* told(Agent.make({ instructions: "", model: "m", skills: "all", dialect }), "?", { provider })
+        assert.strictEqual(outputs(run)[1], "3 bytes")
+      }).pipe(Effect.provide(kernel(paint, weigh)))
+    )
+  }
 })
 
 describe("a result that is too long", () => {
