@@ -173,13 +173,10 @@ const collect = <R>(loaded: ReadonlyArray<SkillFile>): Result.Result<Collected<R
   const files = new Map<string, string>()
   const problems: Array<{ readonly file: string; readonly reason: string }> = []
   for (const { exports, file } of loaded) {
-    const found = new Set(
-      Object.values(exports)
-        .flat()
-        .filter(isSkillOf<R>)
-    )
-    if (found.size === 0) problems.push({ file, reason: "exports no skill" })
-    for (const skill of found) {
+    const found = skillsOf<R>(exports)
+    if (found === undefined) problems.push({ file, reason: "its exports cannot be read" })
+    if (found?.size === 0) problems.push({ file, reason: "exports no skill" })
+    for (const skill of found ?? []) {
       const other = files.get(skill.name)
       if (other !== undefined) problems.push({ file, reason: `'${skill.name}' is already defined in ${other}` })
       files.set(skill.name, file)
@@ -188,6 +185,19 @@ const collect = <R>(loaded: ReadonlyArray<SkillFile>): Result.Result<Collected<R
   }
   return problems.length === 0 ? Result.succeed({ skills, files }) : Result.fail(new SkillFilesInvalid({ problems }))
 }
+
+/** The skills a file exports; nothing where looking at its exports throws, as at one that is not made yet. */
+const skillsOf = <R>(exports: SkillFile["exports"]): ReadonlySet<AnySkill<R>> | undefined =>
+  Result.getOrUndefined(
+    Result.try(
+      () =>
+        new Set(
+          Object.values(exports)
+            .flat()
+            .filter(isSkillOf<R>)
+        )
+    )
+  )
 
 /** What a skill of a file needs is what the layer was told. */
 const isSkillOf = <R>(value: unknown): value is AnySkill<R> => isSkill(value)

@@ -11,6 +11,12 @@ const named = (name: string, answer = name) =>
 
 const file = (name: string, exports: SkillFiles.SkillFile["exports"]): SkillFiles.SkillFile => ({ file: name, exports })
 
+const unreadable: SkillFiles.SkillFile["exports"] = {
+  get helper(): unknown {
+    throw new ReferenceError("Cannot access 'helper' before initialization")
+  }
+}
+
 const registered = Effect.map(
   SkillRegistry.SkillRegistry.use((registry) => registry.all),
   (skills) => skills.map((skill) => skill.name)
@@ -67,6 +73,7 @@ describe("SkillFiles", () => {
         const files = yield* SkillFiles.SkillFiles
         const bad: ReadonlyArray<readonly [ReadonlyArray<SkillFiles.SkillFile>, string, string]> = [
           [[file("1.ts", { default: named("a") }), file("2.ts", { helper: 1 })], "2.ts", "exports no skill"],
+          [[file("1.ts", { default: named("a") }), file("2.ts", unreadable)], "2.ts", "its exports cannot be read"],
           [
             [file("1.ts", { default: named("a") }), file("2.ts", { default: named("a") })],
             "2.ts",
@@ -101,9 +108,11 @@ describe("SkillFiles", () => {
   it.effect("goes on watching after a change that could not be used", () =>
     over([file("1.ts", { default: named("a") })], (saved) =>
       Effect.gen(function* () {
-        yield* SubscriptionRef.set(saved, [file("1.ts", {})])
-        yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(yield* registered, ["own", "a"])
+        for (const exports of [{}, unreadable]) {
+          yield* SubscriptionRef.set(saved, [file("1.ts", exports)])
+          yield* TestClock.adjust("1 second")
+          assert.deepStrictEqual(yield* registered, ["own", "a"])
+        }
         yield* SubscriptionRef.set(saved, [file("1.ts", { default: named("z") })])
         yield* TestClock.adjust("1 second")
         assert.deepStrictEqual(yield* registered, ["own", "z"])
