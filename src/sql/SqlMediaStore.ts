@@ -19,7 +19,7 @@ import * as Shelves from "../internal/mediaShelf.ts"
 import type { LimitExceeded, StoreError } from "../KernelError.ts"
 import type * as Media from "../MediaStore.ts"
 import { MediaStore, type StoredMedia } from "../MediaStore.ts"
-import { failed } from "./internal/fault.ts"
+import { failed, orLost } from "./internal/fault.ts"
 import * as Key from "./internal/key.ts"
 import { migrate } from "./internal/migrate.ts"
 import { onPg, onSqlite } from "./internal/ownClient.ts"
@@ -161,7 +161,8 @@ const shelf = (sql: SqlClient.SqlClient, key: string): Shelves.Shelf => {
 
   return {
     find: (id) => Effect.catchTag(find(id), "SqlError", failed("read media")),
-    add: (media, limit) => Effect.catchTag(sql.withTransaction(add(media, limit)), "SqlError", failed("keep media")),
+    add: (media, limit) =>
+      Effect.catchTag(orLost(sql.withTransaction(add(media, limit))), "SqlError", failed("keep media")),
     list: sql<Row>`SELECT body, data FROM kernai_media WHERE shelf = ${key} ORDER BY place`.pipe(
       Effect.flatMap(Effect.forEach(read)),
       Effect.catchTag("SqlError", failed("read media"))

@@ -19,7 +19,7 @@ import * as Ranking from "../internal/ranking.ts"
 import { wordsOf } from "../internal/words.ts"
 import { StoreError } from "../KernelError.ts"
 import * as Memory from "../Memory.ts"
-import { failed } from "./internal/fault.ts"
+import { failed, orLost } from "./internal/fault.ts"
 import * as Key from "./internal/key.ts"
 import * as Tables from "./internal/memoryTables.ts"
 import { migrate } from "./internal/migrate.ts"
@@ -55,7 +55,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   yield* migrate(sql, "kernai_memory_migrations", { "0001_memories": dialect.tables })
   const space = Key.make(options.space ?? "default")
   const guarded = <A>(operation: string, effect: Effect.Effect<A, SqlError>): Effect.Effect<A, StoreError> =>
-    Effect.catchTag(effect, "SqlError", failed(operation))
+    Effect.catchTag(orLost(effect), "SqlError", failed(operation))
 
   const byKey = (key: string) =>
     sql<Tables.Row>`SELECT id, name, body FROM kernai_memories WHERE space = ${space} AND memory_key = ${Key.make(key)}`

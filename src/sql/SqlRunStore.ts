@@ -29,7 +29,7 @@ import { turnCount } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
 import { ConcurrentAppendError, RunExists, StoreError } from "../RunStore.ts"
 import * as Appends from "./internal/appends.ts"
-import { failed, readable } from "./internal/fault.ts"
+import { failed, orLost, readable } from "./internal/fault.ts"
 import * as Heads from "./internal/heads.ts"
 import * as Journal from "./internal/journal.ts"
 import * as Key from "./internal/key.ts"
@@ -139,10 +139,12 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (
     ON CONFLICT (run) DO UPDATE SET body = excluded.body`
 
   const writeLast = (id: string, rows: Arr.NonEmptyReadonlyArray<Tables.Row>, state: RunState) =>
-    sql.withTransaction(
-      Effect.tap(
-        Effect.suspend(() => write(id, rows, state)),
-        (isDone) => (isDone ? Effect.asVoid(remember(state)) : Effect.void)
+    orLost(
+      sql.withTransaction(
+        Effect.tap(
+          Effect.suspend(() => write(id, rows, state)),
+          (isDone) => (isDone ? Effect.asVoid(remember(state)) : Effect.void)
+        )
       )
     )
 
@@ -170,7 +172,7 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (
     if (refused !== undefined) return yield* refused
     const body = yield* Effect.fromResult(RunCodec.encodeRecord(record))
     const detail = yield* Effect.fromResult(RunCodec.encodeStatus(state.status))
-    const isNew = yield* sql.withTransaction(insert(state, rowOf(record, state, body, detail)))
+    const isNew = yield* orLost(sql.withTransaction(insert(state, rowOf(record, state, body, detail))))
     if (!isNew) {
       const found = yield* journal.find(record.runId)
       const first = found === undefined ? [] : yield* journal.bodies("kernai_journal", found.run, 0, 1)
@@ -301,7 +303,7 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (
     list: (filter) => Effect.catchTag(heads.list(filter), "SqlError", failed("list")),
     acquire: (runId, lease, now) => Effect.catchTag(heads.acquire(runId, lease, now), "SqlError", failed("acquire")),
     release: (runId, workerId) => Effect.catchTag(heads.release(runId, workerId), "SqlError", failed("release")),
-    remove: (runIds) => Effect.catchTag(sql.withTransaction(remove(runIds)), "SqlError", failed("remove"))
+    remove: (runIds) => Effect.catchTag(orLost(sql.withTransaction(remove(runIds))), "SqlError", failed("remove"))
   })
 })
 

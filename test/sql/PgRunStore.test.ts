@@ -1,5 +1,5 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Redacted, Scope, Stream } from "effect"
+import { Cause, Context, Effect, Exit, Fiber, Layer, Option, Redacted, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { PgRunStore, SqlRunStore } from "../../src/sql/index.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
@@ -43,6 +43,46 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
           Array.from({ length: 11 }, (_, index) => index + 1)
         )
         yield* loads(one, run.last())
+      }),
+    30_000
+  )
+
+  it.live(
+    "tells that it lost its connection within a transaction as a failure that passes, and goes on (R-6)",
+    () =>
+      Effect.gen(function* () {
+        const { database: name, url, ...server } = yield* Postgres.database
+        const store = yield* at(url)
+        const admin = yield* Effect.map(Layer.build(Postgres.client({ ...server, database: name })), (context) =>
+          Context.get(context, SqlClient.SqlClient)
+        )
+        const killWhoWaits = Effect.repeat(
+          admin`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${name} AND wait_event_type = 'Lock'`,
+          { until: (killed) => killed.length > 0 }
+        )
+        /** The connection is lost when the transaction has done a part of its work. */
+        const lost = Effect.fnUntraced(function* <A, E>(operation: Effect.Effect<A, E>) {
+          const exit = yield* admin.withTransaction(
+            Effect.gen(function* () {
+              yield* admin`LOCK TABLE kernai_words IN ACCESS EXCLUSIVE MODE`
+              const fiber = yield* Effect.forkChild(Effect.exit(operation), { startImmediately: true })
+              yield* killWhoWaits
+              return yield* Fiber.join(fiber)
+            })
+          )
+          const error = Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
+          assert.include(String(JSON.stringify(error)), '"reason":"unavailable"')
+          return yield* operation
+        })
+        const run = Journal.begin("run")
+        yield* lost(put(store, [run.last()]))
+        yield* put(store, Journal.turn(run))
+        const [last, ...others] = Journal.finish(run).toReversed()
+        yield* put(store, others.toReversed())
+        yield* lost(put(store, last === undefined ? [] : [last]))
+        yield* loads(store, run.last())
+        yield* lost(store.remove(["run"]))
+        assert.deepStrictEqual(yield* store.list(), [])
       }),
     30_000
   )

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type { SqlError } from "effect/sql/SqlError"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 
@@ -16,6 +16,10 @@ export const failed =
     const reason = _tag === "LockTimeoutError" || _tag === "StatementTimeoutError" ? "timeout" : "unavailable"
     return Effect.fail(new StoreError({ operation, reason, detail: error.message }))
   }
+
+/** A transaction that lost its connection cannot be rolled back either, which effect/sql takes for a bug: so it failed. */
+export const orLost = <A, E, R>(transaction: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError, R> =>
+  Effect.catchDefect(transaction, (defect) => (isSqlError(defect) ? Effect.fail(defect) : Effect.die(defect)))
 
 /** Something stored cannot be what was stored. */
 export const corrupt = (detail: string): Effect.Effect<never, StoreError> =>

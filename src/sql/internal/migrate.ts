@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
 import { StoreError } from "../../KernelError.ts"
-import { failed } from "./fault.ts"
+import { failed, orLost } from "./fault.ts"
 
 /**
  * Runs the statements of each migration that has not run, and remembers that in a table of its own. Tables that ran
@@ -29,6 +29,7 @@ export const migrate = (
       )
     )
   }).pipe(
+    orLost,
     Effect.andThen(sql<{ last: number | null }>`SELECT max(migration_id) AS last FROM ${sql(table)}`),
     Effect.provideService(SqlClient.SqlClient, sql),
     Effect.catchTag("SqlError", failed("open")),
