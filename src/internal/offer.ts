@@ -82,10 +82,12 @@ export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   // Nobody else takes it up between the answers, however long the store takes for each.
   const held = now + (answers.length + 1) * 4 * writer.limits.commitMs
   // Who could not answer it leaves it as it was, and nobody takes it from somebody who took it up meanwhile. It may be
-  // held, and answered, though the store never said so.
+  // held, and answered, though the store never said so; and another may have answered it just before it was held.
   const givenBack = (isAnswered: boolean) =>
-    ifHeld(store, runId, workerId, () =>
-      isAnswered || before !== undefined ? offer(store, runId, workerId) : store.release(runId, workerId)
+    ifHeld(store, runId, workerId, ({ revision, status }) =>
+      isAnswered || before !== undefined || (status.type === "running" && revision === root.revision + 1)
+        ? offer(store, runId, workerId)
+        : store.release(runId, workerId)
     )
   const acquired = patiently(writer, root, store.acquire(runId, { workerId, expiresAt: held }, now))
   const answered = Effect.andThen(acquired, Effect.andThen(tasks, record(writer, root, own)))

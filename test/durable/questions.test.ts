@@ -287,6 +287,26 @@ describe("Kernel.answer", () => {
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
+  it.effect(
+    "leaves a run offered that another answered in the same moment: nobody would come for it else (DR-22)",
+    () =>
+      Effect.gen(function* () {
+        const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
+        yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
+        const store = yield* RunStore.RunStore
+        const answering = Kernel.answer("r", [{ toolCallId: "r:t1.0", approved: true }])
+        const first = Effect.orDie(Effect.provideService(answering, RunStore.RunStore, store))
+        const second = Effect.provideService(answering, RunStore.RunStore, {
+          ...store,
+          acquire: (runId, lease, now) =>
+            Effect.andThen(lease.expiresAt > now ? first : Effect.void, store.acquire(runId, lease, now))
+        })
+        assert.strictEqual((yield* Effect.flip(second))._tag, "ConcurrentAppendError")
+        assert.strictEqual(yield* RunWorker.runOnce({ agents: [agent], resume: () => ({ provider }) }), 1)
+        assert.strictEqual((yield* stored("r")).status.type, "completed")
+      }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
   it.effect("does not disturb a run whose other tasks are at work: it finds its task answered (DR-6, DR-22)", () =>
     Effect.gen(function* () {
       const provider = Scenario.scripted({ ...script, tasks: { ...script.tasks, b: [slow(10_000, final("B"))] } })
