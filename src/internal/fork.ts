@@ -47,15 +47,19 @@ export const fork = /*#__PURE__*/ Effect.fnUntraced(function* (
   const last = records.at(-1)
   if (last === undefined) return yield* new RunNotFound({ runId: from })
   let state: RunState | undefined
-  for (const record of records) {
-    const own = rename(record, from, runId)
-    const rooted = { ...own, events: own.events.map((event) => planted(event, runId, from, last.revision)) }
-    const createdAt = yield* Clock.currentTimeMillis
-    const copy = { ...(edit === undefined ? rooted : edit(rooted)), runId, revision: record.revision, createdAt }
-    const next = advance(state, copy)
-    yield* state === undefined ? store.create(copy, next) : store.commit(copy, next)
-    state = next
-  }
+  const copied = Effect.gen(function* () {
+    for (const record of records) {
+      const own = rename(record, from, runId)
+      const rooted = { ...own, events: own.events.map((event) => planted(event, runId, from, last.revision)) }
+      const createdAt = yield* Clock.currentTimeMillis
+      const copy = { ...(edit === undefined ? rooted : edit(rooted)), runId, revision: record.revision, createdAt }
+      const next = advance(state, copy)
+      yield* state === undefined ? store.create(copy, next) : store.commit(copy, next)
+      state = next
+    }
+  })
+  // A worker would go on with a half of it, as with any run that was left behind.
+  yield* Effect.onError(copied, () => (state === undefined ? Effect.void : Effect.ignore(store.remove([runId]))))
 })
 
 /** The root runs a run was forked from, nearest first: their media are also its own. */

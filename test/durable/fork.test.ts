@@ -148,6 +148,33 @@ describe("Kernel.fork", () => {
     })
   )
 
+  it.effect("is made whole or not at all: no worker goes on with a half of it (R-2)", () =>
+    Effect.gen(function* () {
+      const { entered, layer, store } = yield* world
+      yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
+      entered.length = 0
+      const full = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "no space left" })
+      const fork = (commit: RunStore.Shape["commit"]) =>
+        Effect.provideService(Kernel.fork("run", { runId: "twin" }), RunStore.RunStore, { ...store, commit })
+      const failing = fork((record, state) => (record.revision > 7 ? Effect.fail(full) : store.commit(record, state)))
+      assert.deepStrictEqual(yield* Effect.flip(failing), full)
+      const cutOff = yield* Effect.forkChild(
+        fork((record, state) => (record.revision > 7 ? Effect.never : store.commit(record, state)))
+      )
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.interrupt(cutOff)
+      yield* TestClock.adjust("20 minutes")
+      yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), layer)
+      assert.deepStrictEqual(entered, [])
+      assert.isTrue(Option.isNone(yield* store.head("twin")))
+      // The name is free again, and that of another run stays its own.
+      assert.strictEqual(yield* fork(store.commit), "twin")
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Effect.flip(fork(store.commit)))._tag, "RunExists")
+      assert.isTrue(Option.isSome(yield* store.head("twin")))
+    })
+  )
+
   it.effect("names its own calls wherever the conversation does, results that were cleared too", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
