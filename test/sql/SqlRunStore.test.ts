@@ -1,6 +1,7 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Option, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
+import type { RunStore } from "kernai"
 import { DatabaseSync } from "node:sqlite"
 import { SqliteClient, SqlRunStore } from "../../src/sql/index.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
@@ -210,6 +211,57 @@ describe("SqlRunStore, in its tables", () => {
         )
         assert.strictEqual(yield* reasonOf(store.head("run")), "corrupt")
       }
+    })
+  )
+
+  it.effect("gives a whole page though a head of it cannot be read: a short one is the last (S-16)", () =>
+    Effect.gen(function* () {
+      const { db, store } = yield* stored
+      for (const [id, createdAt] of [
+        ["b", 2_000],
+        ["c", 3_000],
+        ["d", 3_000],
+        ["e", 4_000]
+      ] as const) {
+        yield* put(store, [Journal.begin(id, { createdAt }).last()])
+      }
+      db.exec("UPDATE kernai_runs SET facts = '{' WHERE id IN ('run', 'c')")
+      const page = (filter: RunStore.RunFilter) =>
+        Effect.map(store.list(filter), (heads) => heads.map((head) => head.runId))
+      assert.deepStrictEqual(yield* page({ order: "oldest", limit: 2 }), ["b", "d"])
+      assert.deepStrictEqual(yield* page({ order: "oldest", limit: 2, after: { createdAt: 3_000, runId: "b" } }), [
+        "d",
+        "e"
+      ])
+      assert.deepStrictEqual(yield* page({ limit: 2 }), ["e", "d"])
+      assert.deepStrictEqual(yield* page({ limit: 3 }), ["e", "d", "b"])
+      assert.deepStrictEqual(yield* page({ limit: 0 }), [])
+    })
+  )
+
+  it.live("holds a run that somebody holds until no time: nobody holds it", () =>
+    Effect.gen(function* () {
+      const { db, store } = yield* stored
+      db.exec("UPDATE kernai_runs SET worker = 'x', expires_at = NULL")
+      yield* Effect.timeout(store.acquire("run", { workerId: "y", expiresAt: 20 }, 10), "1 second")
+      assert.strictEqual(Option.getOrThrow(yield* store.head("run")).lease?.workerId, "y")
+    })
+  )
+
+  it.live("tells who follows a run that was removed nothing of the run that got its place", () =>
+    Effect.gen(function* () {
+      const { run, store } = yield* stored
+      const seen: Array<string> = []
+      yield* Effect.forkChild(
+        Stream.runForEach(store.tail("run"), ({ runId }) => Effect.sync(() => seen.push(runId))),
+        { startImmediately: true }
+      )
+      yield* Effect.repeat(Effect.sleep("1 millis"), { until: () => seen.length === run.last().record.revision })
+      yield* store.remove(["run"])
+      const other = Journal.begin("other")
+      yield* put(store, [other.last(), ...Journal.turn(other), ...Journal.finish(other)])
+      yield* Effect.sleep("60 millis")
+      assert.notInclude(seen, "other")
     })
   )
 

@@ -44,25 +44,33 @@ export const make = (sql: SqlClient, position: string) => {
     if (updatedBefore !== undefined) where.push(sql`at < ${updatedBefore}`)
     if (unleasedAt !== undefined) where.push(sql`(expires_at IS NULL OR expires_at <= ${unleasedAt})`)
     const isOldest = order === "oldest"
-    if (after !== undefined) {
-      const { createdAt } = after
-      const later = isOldest ? sql`created_at > ${createdAt}` : sql`created_at < ${createdAt}`
-      where.push(sql`(${later} OR (created_at = ${createdAt} AND id > ${Key.make(after.runId)}))`)
-    }
     for (const word of Search.wanted(search)) {
       const found = sql`${sql.literal(position)}(kernai_words.body, ${word}) > 0`
       where.push(sql`EXISTS (SELECT 1 FROM kernai_words WHERE kernai_words.run = r.run AND ${found})`)
     }
-    const rows = yield* sql`
-      SELECT ${columns} FROM ${joined} WHERE ${sql.and(where)} ORDER BY created_at ${sql.literal(isOldest ? "ASC" : "DESC")}, id
-      LIMIT ${atMost(filter)}`
-    const heads = yield* Effect.forEach(rows, (row) =>
-      Effect.catch(toHead(row), (error) =>
-        // One head that cannot be read hides no other.
-        Effect.as(Effect.logWarning("a run is left out", error), undefined)
-      )
-    )
-    return heads.filter((head) => head !== undefined)
+    const behind = ({ created_at, id }: Place) => {
+      const later = isOldest ? sql`created_at > ${created_at}` : sql`created_at < ${created_at}`
+      return sql`(${later} OR (created_at = ${created_at} AND id > ${id}))`
+    }
+    const heads: Array<RunHead> = []
+    const most = atMost(filter)
+    let last = after && { created_at: after.createdAt, id: Key.make(after.runId) }
+    for (;;) {
+      const wanted = most - heads.length
+      const rows = yield* sql<Place>`
+        SELECT created_at, id, ${columns} FROM ${joined}
+        WHERE ${sql.and(last === undefined ? where : [...where, behind(last)])}
+        ORDER BY created_at ${sql.literal(isOldest ? "ASC" : "DESC")}, id LIMIT ${wanted}`
+      for (const row of rows) {
+        // One head that cannot be read hides no other, nor those that would have their place in a page.
+        const head = yield* Effect.catch(toHead(row), (error) =>
+          Effect.as(Effect.logWarning("a run is left out", error), undefined)
+        )
+        if (head !== undefined) heads.push(head)
+      }
+      last = rows.at(-1)
+      if (rows.length < wanted || heads.length === most) return heads
+    }
   })
 
   const acquire = Effect.fnUntraced(function* (
@@ -73,7 +81,7 @@ export const make = (sql: SqlClient, position: string) => {
     const worker = Key.escape(lease.workerId)
     const taken = yield* sql`
       UPDATE kernai_runs SET worker = ${worker}, expires_at = ${lease.expiresAt}
-      WHERE id = ${Key.make(runId)} AND (worker IS NULL OR worker = ${worker} OR expires_at <= ${now})
+      WHERE id = ${Key.make(runId)} AND (worker IS NULL OR worker = ${worker} OR expires_at IS NULL OR expires_at <= ${now})
       RETURNING run`
     if (taken.length > 0) return
     const found = Option.getOrUndefined(yield* head(runId))
@@ -91,6 +99,12 @@ export const make = (sql: SqlClient, position: string) => {
       WHERE id = ${Key.make(runId)} AND worker = ${Key.escape(workerId)}`)
 
   return { head, list, acquire, release }
+}
+
+/** Where a run stands in a list. */
+interface Place {
+  readonly created_at: number
+  readonly id: string
 }
 
 /** What of a head never changes, as text: keys may be shortened. */

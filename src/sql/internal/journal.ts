@@ -47,27 +47,30 @@ export const make = (sql: SqlClient, codec: RunCodec.RunCodec) => {
     )
 
   /** The key of an entry: of a run and revision. */
-  const entry = (run: number, revision: number): Fragment =>
+  const entry = (run: number | Fragment, revision: number): Fragment =>
     sql`(CAST(${run} AS BIGINT) << 32) + CAST(${revision} AS BIGINT)`
+
+  /** The number of a run at the time of a query: SQLite may give that of one that was removed to another. */
+  const numberOf = (id: string): Fragment => sql`(SELECT run FROM kernai_runs WHERE id = ${Key.make(id)})`
 
   /** The texts of a run after a revision. */
   const bodies = (
     table: "kernai_journal" | "kernai_parts",
-    run: number,
+    run: number | Fragment,
     after: number,
     limit: number
   ): Effect.Effect<ReadonlyArray<string>, SqlError> =>
     Effect.map(
       sql<{ readonly body: string }>`
-        SELECT body FROM ${sql(table)} WHERE entry > ${entry(run, after)} AND entry < ${entry(run + 1, 0)}
+        SELECT body FROM ${sql(table)} WHERE entry > ${entry(run, after)} AND entry < ${entry(run, 2 ** 32)}
         ORDER BY entry LIMIT ${limit}`,
       (rows) => rows.map((row) => row.body)
     )
 
   /** The next records of a run. */
-  const page = Effect.fnUntraced(function* (run: number, after: number) {
+  const page = Effect.fnUntraced(function* (runId: string, after: number) {
     const records: Array<RunRecord> = []
-    for (const body of yield* bodies("kernai_journal", run, after, PAGE)) {
+    for (const body of yield* bodies("kernai_journal", numberOf(runId), after, PAGE)) {
       const record = yield* Effect.fromResult(codec.decodeRecord(body))
       if (record.revision !== after + records.length + 1) {
         return yield* corrupt(`a record before revision ${record.revision} is missing`)
@@ -97,23 +100,18 @@ export const make = (sql: SqlClient, codec: RunCodec.RunCodec) => {
     const { mark, state: start } = yield* written(found.run)
     let state = start
     for (;;) {
-      const records = yield* page(found.run, state?.revision ?? 0)
+      const records = yield* page(runId, state?.revision ?? 0)
       state = yield* foldFrom(state, records)
       if (records.length < PAGE) break
     }
-    return state === undefined || state.revision < found.revision
-      ? yield* corrupt(`records of run '${runId}' are missing`)
-      : Option.some({ state, mark })
+    if (state !== undefined && state.revision >= found.revision) return Option.some({ state, mark })
+    // It may have been removed meanwhile.
+    if ((yield* find(runId)) === undefined) return Option.none()
+    return yield* corrupt(`records of run '${runId}' are missing`)
   })
 
   /** Reads on from a revision, also in a run that is not there yet. */
-  const reader = (runId: string) => {
-    let run: number | undefined
-    return Effect.fnUntraced(function* (after: number) {
-      run ??= (yield* find(runId))?.run
-      return run === undefined ? [] : yield* page(run, after)
-    })
-  }
+  const reader = (runId: string) => (after: number) => page(runId, after)
 
   return { find, entry, bodies, load, reader }
 }
