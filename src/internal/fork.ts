@@ -11,9 +11,9 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import type { Call, CallResult } from "../Call.ts"
 import type { KernelError, StoreError } from "../KernelError.ts"
 import { RunNotFound } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
@@ -38,7 +38,7 @@ export interface Fork {
 export const fork = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore.Shape,
   from: string,
-  { edit, revision, runId }: Fork
+  { edit = identity, revision, runId }: Fork
 ): Effect.fn.Return<void, KernelError> {
   const records = yield* store.read(from).pipe(
     Stream.takeWhile((record) => record.revision === 1 || record.revision <= revision),
@@ -46,20 +46,17 @@ export const fork = /*#__PURE__*/ Effect.fnUntraced(function* (
   )
   const last = records.at(-1)
   if (last === undefined) return yield* new RunNotFound({ runId: from })
+  const copies = records.map((record) => edit(rename(record, last, runId)))
   let state: RunState | undefined
-  const copied = Effect.gen(function* () {
-    for (const record of records) {
-      const own = rename(record, from, runId)
-      const rooted = { ...own, events: own.events.map((event) => planted(event, runId, from, last.revision)) }
-      const createdAt = yield* Clock.currentTimeMillis
-      const copy = { ...(edit === undefined ? rooted : edit(rooted)), runId, revision: record.revision, createdAt }
-      const next = advance(state, copy)
-      yield* state === undefined ? store.create(copy, next) : store.commit(copy, next)
-      state = next
-    }
-  })
-  // A worker would go on with a half of it, as with any run that was left behind.
-  yield* Effect.onError(copied, () => (state === undefined ? Effect.void : Effect.ignore(store.remove([runId]))))
+  for (const [index, copied] of copies.entries()) {
+    const copy = { ...copied, runId, revision: index + 1, createdAt: yield* Clock.currentTimeMillis }
+    const next = advance(state, copy)
+    yield* state === undefined
+      ? store.create(copy, next)
+      : // A worker would go on with a half of it, as with any run that was left behind.
+        Effect.onError(store.commit(copy, next), () => Effect.ignore(store.remove([runId])))
+    state = next
+  }
 })
 
 /** The root runs a run was forked from, nearest first: their media are also its own. */
@@ -80,10 +77,10 @@ export const originsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /** A fork is a root of its own, wherever its original stood. */
-const planted = (event: PhaseEvent, runId: string, from: string, revision: number): PhaseEvent => {
-  const scope = { rootRunId: runId, depth: 0, taskId: undefined }
+const planted = (event: PhaseEvent, runId: string, from: Pick<RunRecord, "runId" | "revision">): PhaseEvent => {
+  const scope = { runId, rootRunId: runId, depth: 0, taskId: undefined }
   return event.type === "run_started"
-    ? { ...event, ...scope, parentRunId: undefined, forkedFrom: { runId: from, revision } }
+    ? { ...event, ...scope, parentRunId: undefined, forkedFrom: { runId: from.runId, revision: from.revision } }
     : { ...event, ...scope }
 }
 
@@ -91,40 +88,37 @@ const planted = (event: PhaseEvent, runId: string, from: string, revision: numbe
 
 type Rename = (id: string) => string
 
-const rename = (record: RunRecord, from: string, to: string): RunRecord => {
-  const own: Rename = (id) => (id.startsWith(`${from}:`) ? to + id.slice(from.length) : id)
+const rename = (record: RunRecord, from: RunRecord, runId: string): RunRecord => {
+  const own: Rename = (id) => (id.startsWith(`${from.runId}:`) ? runId + id.slice(from.runId.length) : id)
   return {
     ...record,
-    runId: to,
+    runId,
     delta: renameDelta(record.delta, own),
-    events: record.events.map((event) => renameEvent(event, to, own))
+    events: record.events.map((event) => planted(renameEvent(event, own), runId, from))
   }
 }
 
-const renameEvent = (event: PhaseEvent, runId: string, own: Rename): PhaseEvent => {
+const renameEvent = (event: PhaseEvent, own: Rename): PhaseEvent => {
   switch (event.type) {
     case "turn_started":
     case "turn_completed":
-      return { ...event, runId, turnId: own(event.turnId) }
+      return { ...event, turnId: own(event.turnId) }
     case "turn_prepared": {
       const { prompt } = event
       return {
         ...event,
-        runId,
         prompt: { ...prompt, append: prompt.append.map((message) => renameSaid(message, own)) }
       }
     }
     case "model_completed":
       return {
         ...event,
-        runId,
         message: renameSaid(event.message, own),
         calls: event.calls.map((call) => renameCall(call, own))
       }
     case "tool_calls_started":
       return {
         ...event,
-        runId,
         ...(event.calls === undefined ? {} : { calls: event.calls.map((call) => renameCall(call, own)) }),
         ...(event.approvals === undefined
           ? {}
@@ -132,25 +126,18 @@ const renameEvent = (event: PhaseEvent, runId: string, own: Rename): PhaseEvent 
       }
     case "tool_call_started": {
       const { change } = event
-      const renamed =
-        change === undefined
-          ? undefined
-          : change.type === "rewrite"
-            ? { ...change, call: renameCall(change.call, own) }
-            : { ...change, result: renameResult(change.result, own) }
-      return {
-        ...event,
-        runId,
-        toolCallId: own(event.toolCallId),
-        ...(renamed === undefined ? {} : { change: renamed })
-      }
+      const named = renameCall(event, own)
+      if (change === undefined) return named
+      return change.type === "rewrite"
+        ? { ...named, change: { ...change, call: renameCall(change.call, own) } }
+        : { ...named, change: { ...change, result: renameCall(change.result, own) } }
     }
     case "tool_call_completed":
-      return { ...event, runId, toolCallId: own(event.toolCallId), result: renameResult(event.result, own) }
+      return { ...renameCall(event, own), result: renameCall(event.result, own) }
     case "paused":
-      return { ...event, runId, metadata: renameQuestion(event.metadata, own) }
+      return { ...event, metadata: renameQuestion(event.metadata, own) }
     default:
-      return { ...event, runId }
+      return event
   }
 }
 
@@ -161,32 +148,32 @@ const renameQuestion = (metadata: Json, own: Rename): Json => {
   return {
     ...metadata,
     ...(Array.isArray(toolCallIds) ? { toolCallIds: toolCallIds.map((id) => renameId(id, own)) } : {}),
-    ...(Array.isArray(approvals)
-      ? {
-          approvals: approvals.map((approval: Json) =>
-            isJsonObject(approval) && approval["toolCallId"] !== undefined
-              ? { ...approval, toolCallId: renameId(approval["toolCallId"], own) }
-              : approval
-          )
-        }
-      : {})
+    ...(Array.isArray(approvals) ? { approvals: approvals.map((approval) => renameId(approval, own)) } : {})
   }
 }
 
-const renameId = (id: Json, own: Rename): Json => (typeof id === "string" ? own(id) : id)
+/** An id, or what has one. */
+const renameId = (named: Json, own: Rename): Json =>
+  typeof named === "string"
+    ? own(named)
+    : isJsonObject(named) && named["toolCallId"] !== undefined
+      ? { ...named, toolCallId: renameId(named["toolCallId"], own) }
+      : named
 
 const renameDelta = (delta: Delta, own: Rename): Delta => ({
   ...delta,
   ...(delta.launched === undefined ? {} : { launched: delta.launched.map(own) }),
   ...(delta.retried === undefined ? {} : { retried: delta.retried.map(own) }),
-  ...(delta.resolved === undefined ? {} : { resolved: delta.resolved.map((result) => renameResult(result, own)) }),
-  ...(delta.answers === undefined
-    ? {}
-    : { answers: delta.answers.map((answer) => ({ ...answer, toolCallId: own(answer.toolCallId) })) }),
+  ...(delta.resolved === undefined ? {} : { resolved: delta.resolved.map((call) => renameCall(call, own)) }),
+  ...(delta.answers === undefined ? {} : { answers: delta.answers.map((call) => renameCall(call, own)) }),
   ...(delta.asked === undefined ? {} : { asked: delta.asked.map((approval) => renameApproval(approval, own)) })
 })
 
-const renameCall = (call: Call, own: Rename): Call => ({ ...call, toolCallId: own(call.toolCallId) })
+/** A call, or what is known of one. */
+const renameCall = <A extends { readonly toolCallId: string }>(call: A, own: Rename): A => ({
+  ...call,
+  toolCallId: own(call.toolCallId)
+})
 
 /** The calls in what was said: those of the model, and their results where a prompt holds them. */
 const renameSaid = (message: Message, own: Rename): Message => ({
@@ -194,15 +181,7 @@ const renameSaid = (message: Message, own: Rename): Message => ({
   content: message.content.map((part) => renamed(part, own))
 })
 
-const renameResult = (result: CallResult, own: Rename): CallResult => ({
-  ...result,
-  toolCallId: own(result.toolCallId)
-})
-
 const renameApproval = (approval: Approval, own: Rename): Approval => ({
-  ...approval,
-  toolCallId: own(approval.toolCallId),
-  ...(approval.answer === undefined
-    ? {}
-    : { answer: { ...approval.answer, toolCallId: own(approval.answer.toolCallId) } })
+  ...renameCall(approval, own),
+  ...(approval.answer === undefined ? {} : { answer: renameCall(approval.answer, own) })
 })
