@@ -218,7 +218,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     if (head.lease === undefined && (yield* isAtWork(head, now - orphanMs))) return
     if (head.status.type === "failed" && !(options.retries ?? isPassing)(head)) return
     const wait = yield* patience(store, retry, head)
-    if (wait === undefined || head.updatedAt + wait > now) return
+    if (wait === undefined || (wait > 0 && head.updatedAt + wait > now)) return
     const { deadlineMs } = agent.budget
     if (deadlineMs !== undefined && (yield* isOverdue(store, head, deadlineMs))) return
     yield* claim(head, agent)

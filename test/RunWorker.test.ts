@@ -102,6 +102,38 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("takes up at once what was submitted or answered where the clock was ahead", () =>
+    Effect.gen(function* () {
+      const { layer, store, submit } = yield* crowded
+      yield* TestClock.setTime(3_600_000)
+      yield* submit(agent, "r")
+      yield* TestClock.setTime(0)
+      assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), layer), 1)
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+    })
+  )
+
+  it.effect("leaves a run free that it took up when its lease had ended (R-5)", () =>
+    Effect.gen(function* () {
+      const { layer, store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      const slow: RunStore.Shape = {
+        ...store,
+        acquire: (runId, lease, now) => Effect.tap(store.acquire(runId, lease, now), Effect.sleep("2 seconds"))
+      }
+      const late = yield* Effect.forkChild(
+        Effect.provide(RunWorker.run({ agents: [agent], lease: "1 second" }), process(slow))
+      )
+      yield* TestClock.adjust("5 seconds")
+      const stopped = yield* Effect.forkChild(Fiber.interrupt(late))
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(stopped)
+      assert.strictEqual(yield* statusOf(store, "r"), "running")
+      assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), layer), 1)
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+    })
+  )
+
   it.effect("logs why it could not look, or a run stopped, without what looks like a key (S-7)", () => {
     const lines: Array<string> = []
     const logger = Logger.make(({ cause, message }) => void lines.push(`${message} ${Cause.pretty(cause)}`))

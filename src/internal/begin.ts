@@ -235,10 +235,11 @@ const retell = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
 const notHeld = (run: Run): Effect.Effect<boolean, KernelError> =>
   Effect.flatMap(run.store.head(run.state.runId), (head) => {
     const lease = Option.isSome(head) ? head.value.lease : undefined
-    if (lease === undefined || lease.expiresAt <= now(run)) return Effect.succeed(lease !== undefined)
-    return lease.workerId === run.holder
-      ? Effect.succeed(false)
-      : Effect.fail(new RunBusy({ runId: run.state.runId, ...lease }))
+    if (lease === undefined) return Effect.succeed(false)
+    // A worker's own lease that has ended is no offer: taken back, nobody would come for the run it may not go on with.
+    const isOwn = lease.workerId === run.holder
+    if (lease.expiresAt <= now(run)) return Effect.succeed(!isOwn || run.stop === undefined)
+    return isOwn ? Effect.succeed(false) : Effect.fail(new RunBusy({ runId: run.state.runId, ...lease }))
   })
 
 const checkRewind = (state: RunState): Effect.Effect<void, RewindNotAllowed> => {

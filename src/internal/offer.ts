@@ -26,8 +26,8 @@ export const offer = /*#__PURE__*/ Effect.fnUntraced(function* (
   runId: string,
   workerId: string
 ): Effect.fn.Return<void, RunBusy | RunNotFound | StoreError> {
-  const now = yield* Clock.currentTimeMillis
-  yield* store.acquire(runId, { workerId, expiresAt: now }, now)
+  // It has ended by every clock.
+  yield* store.acquire(runId, { workerId, expiresAt: 0 }, yield* Clock.currentTimeMillis)
 })
 
 /** Does something about a run that this worker holds; with another it does nothing. */
@@ -84,8 +84,8 @@ export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   // Who could not answer it leaves it as it was, and nobody takes it from somebody who took it up meanwhile. It may be
   // held, and answered, though the store never said so; and another may have answered it just before it was held.
   const givenBack = (isAnswered: boolean) =>
-    ifHeld(store, runId, workerId, ({ revision, status }) =>
-      isAnswered || before !== undefined || (status.type === "running" && revision === root.revision + 1)
+    ifHeld(store, runId, workerId, ({ revision }) =>
+      isAnswered || before !== undefined || revision === root.revision + 1
         ? offer(store, runId, workerId)
         : store.release(runId, workerId)
     )
