@@ -83,6 +83,35 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("runs what was submitted though the store did not say that it is offered: it is stored (R-1, R-6)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const lost = Effect.fail(new RunStore.StoreError({ operation: "acquire", reason: "unavailable", detail: "lost" }))
+      let failures = 0
+      const hiccups: RunStore.Shape = {
+        ...store,
+        acquire: (...claim) => (failures++ === 0 ? lost : store.acquire(...claim))
+      }
+      const submit = (of: RunStore.Shape, runId: string) =>
+        Effect.gen(function* () {
+          const submitting = yield* Effect.forkChild(
+            Effect.provide(Kernel.submit(agent, "pay eva", { runId }), process(of))
+          )
+          yield* TestClock.adjust("1 second")
+          assert.strictEqual(yield* Fiber.join(submitting), runId)
+        })
+      yield* submit(hiccups, "late")
+      yield* submit({ ...store, acquire: (...claim) => Effect.andThen(store.acquire(...claim), lost) }, "offered")
+      yield* submit({ ...store, acquire: () => lost }, "orphan")
+      const work = Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(store))
+      assert.strictEqual(yield* work, 2)
+      assert.strictEqual(yield* statusOf(store, "late"), "completed")
+      assert.strictEqual(yield* statusOf(store, "offered"), "completed")
+      yield* TestClock.adjust("10 minutes")
+      assert.strictEqual(yield* work, 1)
+    })
+  )
+
   it.effect("holds a run for as long as it likes until an end that every store can keep (R-8)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory

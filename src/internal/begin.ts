@@ -47,10 +47,10 @@ export interface Birth {
 export const begin = (ground: Ground, birth: Birth): Effect.Effect<RunResult<unknown>, KernelError> =>
   traced(ground, birth, Effect.flatMap(born(ground, birth), finish))
 
-/** Stores a new run and offers it to whoever takes it up. */
+/** Stores a new run and offers it to whoever takes it up. Where the store cannot do that, it is taken for left behind. */
 export const submit = (ground: Ground, birth: Birth): Effect.Effect<string, KernelError> =>
   Effect.flatMap(born(ground, birth), ({ holder, state, store }) =>
-    Effect.as(offer(store, state.runId, holder), state.runId)
+    Effect.as(Effect.ignore(patiently(ground, state, offer(store, state.runId, holder))), state.runId)
   )
 
 /** A new run: it is stored before its first model call. */

@@ -25,6 +25,19 @@ describe("FileRunStore", () => {
 })
 
 describe("FileRunStore, on disk", () => {
+  it.effect.skipIf(!fs.existsSync("/dev/full"))("says that a disk is full (F2)", () =>
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const full = FileSystem.FileSystem.of({
+        ...files,
+        writeFileString: (_, data) => files.writeFileString("/dev/full", data)
+      })
+      const store = yield* Effect.provideService(FileRunStore.make(yield* folder), FileSystem.FileSystem, full)
+      const { record, state } = Journal.begin("run").last()
+      assert.include((yield* Effect.flip(store.create(record, state))).message, "ENOSPC: no space left on device")
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
   /** A folder with a run of one turn; `journal` is the path of its file. */
   const stored = Effect.gen(function* () {
     const directory = yield* folder

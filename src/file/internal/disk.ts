@@ -12,8 +12,11 @@ import { ConfigInvalid, StoreError } from "../../KernelError.ts"
 /** What goes wrong on a disk, as what goes wrong in a store. */
 export const failed =
   (operation: string) =>
-  (error: PlatformError): Effect.Effect<never, StoreError> =>
-    Effect.fail(new StoreError({ operation, reason: "unavailable", detail: error.message }))
+  ({ cause, message, reason }: PlatformError): Effect.Effect<never, StoreError> => {
+    // A disk that is full, or may not be written to, has no name of its own there.
+    const detail = reason._tag === "Unknown" && cause instanceof Error ? `${message}: ${cause.message}` : message
+    return Effect.fail(new StoreError({ operation, reason: "unavailable", detail }))
+  }
 
 /** Reads a text file of at most so many bytes; `what` it is stands in the sentence of a failure. */
 export const readText = /*#__PURE__*/ Effect.fnUntraced(function* (
