@@ -234,7 +234,7 @@ const retell = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
 /** Fails when another holds the run; tells whether it is offered to whoever comes. */
 const notHeld = (run: Run): Effect.Effect<boolean, KernelError> =>
   Effect.flatMap(run.store.head(run.state.runId), (head) => {
-    const lease = Option.isSome(head) ? head.value.lease : undefined
+    const lease = Option.getOrUndefined(head)?.lease
     if (lease === undefined) return Effect.succeed(false)
     // A worker's own lease that has ended is no offer: taken back, nobody would come for the run it may not go on with.
     const isOwn = lease.workerId === run.holder

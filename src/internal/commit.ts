@@ -272,7 +272,7 @@ const stillLast = (
   { revision, runId }: { readonly runId: string; readonly revision: number }
 ): Effect.Effect<void, StoreError | ConcurrentAppendError> =>
   Effect.flatMap(store.head(runId), (head) => {
-    const actualSeq = Option.isSome(head) ? head.value.revision : 0
+    const actualSeq = Option.getOrUndefined(head)?.revision ?? 0
     return actualSeq === revision
       ? Effect.void
       : Effect.fail(new ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq }))

@@ -13,7 +13,7 @@ import { Limits } from "../Limits.ts"
 import type { Approval, ApprovalAnswer, RunRecord, RunState } from "../RunState.ts"
 import { advance } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
-import { type CommitError, isKept, patiently } from "./commit.ts"
+import { type CommitError, patiently } from "./commit.ts"
 import type { AnswerOptions } from "./options.ts"
 import { randomId } from "./randomId.ts"
 import type { Ground } from "./run.ts"
@@ -83,21 +83,14 @@ export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
   const held = now + (answers.length + 1) * 4 * writer.limits.commitMs
   // Who could not answer it leaves it as it was, and nobody takes it from somebody who took it up meanwhile. It may be
   // held, and answered, though the store never said so; and another may have answered it just before it was held.
-  const givenBack = (isAnswered: boolean) =>
-    ifHeld(store, runId, workerId, ({ revision }) =>
-      isAnswered || before !== undefined || revision === root.revision + 1
-        ? offer(store, runId, workerId)
-        : store.release(runId, workerId)
-    )
+  const givenBack = ifHeld(store, runId, workerId, ({ revision }) =>
+    before !== undefined || revision === root.revision + 1
+      ? offer(store, runId, workerId)
+      : store.release(runId, workerId)
+  )
   const acquired = patiently(writer, root, store.acquire(runId, { workerId, expiresAt: held }, now))
   const answered = Effect.andThen(acquired, Effect.andThen(tasks, record(writer, root, own)))
-  yield* Effect.uninterruptible(
-    Effect.onExit(answered, (exit) =>
-      Effect.flatMap(isKept({ ...writer, state: root }, root.revision + 1, exit), (isAnswered) =>
-        Effect.ignore(patiently(writer, root, givenBack(isAnswered)))
-      )
-    )
-  )
+  yield* Effect.uninterruptible(Effect.ensuring(answered, Effect.ignore(patiently(writer, root, givenBack))))
 })
 
 /** A run, and those below it. */
