@@ -33,7 +33,7 @@ import * as Pages from "./internal/runPages.ts"
 import { Kernel, type ResumeOptions } from "./Kernel.ts"
 import { AgentCrashError, CancellationError, type KernelError } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
-import { type RunHead, RunStore, type StoreError } from "./RunStore.ts"
+import { type RunHead, RunStore, StoreError } from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 
 // ---------------------------------------------------------------- models
@@ -195,7 +195,9 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   const kernel = yield* Kernel
   const store = yield* RunStore
   const services = yield* Effect.context<RunStore | R>()
-  const { cleanUpMs } = yield* Limits
+  const { cleanUpMs, commitMs } = yield* Limits
+  // A look may take longer than a commit, but not for ever.
+  const soon = <A, E>(asked: Effect.Effect<A, E>) => inTime(asked, 6 * commitMs, () => noAnswer(6 * commitMs))
   const workerId = options.workerId ?? `worker-${randomId(yield* Random.Random)}`
   const agents = new Map(options.agents.map((agent) => [agent.name, agent]))
   // An end that is no number cannot be stored.
@@ -237,7 +239,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     const lease: Held = { expiresAt: now + leaseMs, lost: false }
     const answered = Deferred.makeUnsafe<void>()
     const answer = () => Deferred.doneUnsafe(answered, Exit.void)
-    const held = Effect.exit(store.acquire(runId, { workerId, expiresAt: lease.expiresAt }, now))
+    const held = Effect.exit(soon(store.acquire(runId, { workerId, expiresAt: lease.expiresAt }, now)))
     const claimed = Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(held, (exit) => {
         if (Exit.isFailure(exit)) {
@@ -350,9 +352,14 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     )
   })
 
+  const looking: Pages.Looking = {
+    list: (filter) => soon(store.list(filter)),
+    consider: (head, now) => soon(consider(head, now)),
+    isFull
+  }
   // A run that goes on is found among thousands that failed.
-  const running = Pages.make(store, "running", { consider, isFull })
-  const failed = Pages.make(store, "failed", { consider, isFull })
+  const running = Pages.make("running", looking)
+  const failed = Pages.make("failed", looking)
   // In turn, so that neither takes every place.
   let looks = 0
   const look = Effect.suspend(() => {
@@ -378,6 +385,11 @@ const leftOf = ({ expiresAt }: Held): Effect.Effect<number> =>
   Effect.map(Clock.currentTimeMillis, (now) => Math.max(0, expiresAt - now))
 
 const no = Exit.succeed(false)
+
+const noAnswer = (limit: number): Effect.Effect<never, StoreError> =>
+  Effect.fail(
+    new StoreError({ operation: "look for runs", reason: "timeout", detail: `it took longer than ${limit} ms` })
+  )
 
 const isTaken = (cause: Cause.Cause<KernelError>): boolean =>
   cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag !== "StoreError")

@@ -112,6 +112,30 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("looks again after a store that never answered, a list or a claim (F2)", () =>
+    Effect.gen(function* () {
+      const { store, submit } = yield* crowded
+      yield* submit(agent, "a")
+      let lists = 0
+      let claims = 0
+      const mute: RunStore.Shape = {
+        ...store,
+        list: (filter) => (lists++ === 0 ? Effect.never : store.list(filter)),
+        acquire: (...claim) => (claims++ === 0 ? Effect.never : store.acquire(...claim))
+      }
+      const worker = yield* Effect.forkChild(
+        Effect.provide(RunWorker.run({ agents: [agent], concurrency: 2 }), process(mute))
+      )
+      yield* TestClock.adjust("2 minutes")
+      yield* submit(agent, "b")
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* statusOf(store, "b"), "completed")
+      const stopped = yield* Effect.forkChild(Fiber.interrupt(worker))
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(stopped)
+    })
+  )
+
   it.effect("holds a run for as long as it likes until an end that every store can keep (R-8)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory

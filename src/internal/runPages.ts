@@ -20,21 +20,18 @@ export interface Pages {
   readonly all: Effect.Effect<void>
 }
 
+/** How to look. */
+export interface Looking {
+  readonly list: Shape["list"]
+  readonly consider: (head: RunHead, now: number) => Effect.Effect<void, StoreError>
+  readonly isFull: () => boolean
+}
+
 /** How many runs one look reads. */
 const size = 100
 
 /** The root runs of one status that nobody holds: `consider` is given each in turn, unless `isFull`. */
-export const make = (
-  store: Shape,
-  status: RunHead["status"]["type"],
-  {
-    consider,
-    isFull
-  }: {
-    readonly consider: (head: RunHead, now: number) => Effect.Effect<void, StoreError>
-    readonly isFull: () => boolean
-  }
-): Pages => {
+export const make = (status: RunHead["status"]["type"], { consider, isFull, list }: Looking): Pages => {
   let after: RunHead | undefined
   // What comes while the pages are read is left to the next time: else steady work would keep the reader at their end.
   let until = Infinity
@@ -46,7 +43,7 @@ export const make = (
       const now = yield* Clock.currentTimeMillis
       const filter = { status: [status], roots: true, unleasedAt: now, order, limit: size } as const
       const isOldest = order === "oldest"
-      const heads = yield* store.list(isOldest && after !== undefined ? { ...filter, after } : filter)
+      const heads = yield* list(isOldest && after !== undefined ? { ...filter, after } : filter)
       for (const head of isOldest ? heads : heads.toReversed()) {
         if (isFull()) return false
         if (isOldest) after = head.createdAt > until ? undefined : head
