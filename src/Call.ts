@@ -220,7 +220,7 @@ const blockMessage = ({ error, kind, output = [], toolName }: CallResult): Messa
   // What explains shows whole blocks on purpose; half a block would close this one, or keep it open (BP-76).
   const body =
     kind === "builtin" && toolName !== "/tasks"
-      ? text.replace(/<block[ >](?:[^<]|<(?!\/?block))*<\/block>|<(?=\/?block)/g, (it) => (it[1] ? it : "&lt;"))
+      ? text.replace(/<block[ >](?:(?!<\/?block)[^])*?<\/block>|<(?=\/?block)/g, (it) => (it[1] ? it : "&lt;"))
       : Blocks.escape(text)
   return told(frame("result", toolName, body), output)
 }
