@@ -36,19 +36,17 @@ export const withDefinitions = (
   schema: Record<string, unknown>,
   definitions: Record<string, unknown>
 ): Record<string, unknown> => {
-  const used = new Map<string, unknown>()
-  const left: Array<unknown> = [schema]
-  while (left.length > 0) {
-    const part = left.pop()
-    if (Array.isArray(part)) left.push(...part)
+  const used = new Set<string>()
+  const parts = new Set<unknown>([schema])
+  for (const part of parts) {
+    if (Array.isArray(part)) for (const item of part) parts.add(item)
     if (!isRecord(part)) continue
+    for (const item of Object.values(part)) parts.add(item)
     const reference = own(part, "$ref")
     const name = typeof reference === "string" ? definitionOf(reference) : undefined
-    if (name !== undefined && !used.has(name)) {
-      used.set(name, own(definitions, name))
-      left.push(used.get(name))
-    }
-    left.push(...Object.values(part))
+    if (name === undefined) continue
+    used.add(name)
+    parts.add(own(definitions, name))
   }
   const $defs = Object.fromEntries(Object.entries(definitions).filter(([name]) => used.has(name)))
   return used.size === 0 ? schema : { ...schema, $defs }
