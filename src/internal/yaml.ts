@@ -26,11 +26,16 @@ const maxBytes = 256 * 1024
 
 // The parser folds scalars with patterns that look at such a run once per character of it.
 const longRun = /[ \t]{512}|[\d_]{512}|\\{512}/
+// It copies what it has of a collection in brackets once per line of it. No document that people write is near this.
+const maxCopied = 2 ** 30
 
 /** Reads one YAML document. The failure is a sentence. */
 export const parse = (text: string, bounds: Bounds): Result.Result<Plain, string> => {
   if (text.length > maxBytes) return Result.fail(`the document is longer than ${maxBytes} characters`)
   if (longRun.test(text)) return Result.fail("the document holds a run of more than 511 blanks, digits or backslashes")
+  if (/[[{]/.test(text) && text.split("\n").length * text.length > maxCopied) {
+    return Result.fail("the document has brackets, and too many lines for them")
+  }
   return Result.flatMap(
     Result.try({
       try: () => Yaml.parse(text),
@@ -39,7 +44,7 @@ export const parse = (text: string, bounds: Bounds): Result.Result<Plain, string
     (value) =>
       Result.filterOrFail(
         plain(value, bounds),
-        (value) => !isTagged(value, text),
+        (value) => !hasMark(value) || textBegins.test(text),
         () => "tags are not allowed"
       )
   )
@@ -80,14 +85,15 @@ const reserved: ReadonlySet<string> = new Set(["__proto__", "constructor", "prot
 
 // The parser keeps a tag as the start of the scalar it was written before. A quoted
 // text may begin with "!" too: then the quote stands right before it in the source, or
-// the line before it ends in the sign of a block of text.
-const textBegins = /["']!|[|>][+-]?\d?[+-]?[ \t]*(?:#[^\n]*)?\n\s*!/
+// the line before it ends in the sign of a block of text. That is looked for once, and
+// from the end of the line: from each such sign on, a line of them would be read as often.
+const textBegins = /["']!|(?<=[|>][+-]?\d?[+-]?[ \t]*(?:#[^\n]*)?)\n\s*!/
 
-const isTagged = (value: Plain, text: string): boolean => {
-  if (typeof value === "string") return value.startsWith("!") && !textBegins.test(text)
-  if (Array.isArray(value)) return value.some((item: Plain) => isTagged(item, text))
+const hasMark = (value: Plain): boolean => {
+  if (typeof value === "string") return value.startsWith("!")
+  if (Array.isArray(value)) return value.some(hasMark)
   if (value instanceof Map) {
-    for (const [key, item] of value) if (isTagged(key, text) || isTagged(item, text)) return true
+    for (const [key, item] of value) if (hasMark(key) || hasMark(item)) return true
   }
   return false
 }

@@ -297,6 +297,8 @@ servers:
       ["a run of blanks", `servers: [a${" ".repeat(100_000)}b]`, "a run of more than"],
       ["a run of digits", `servers: ${"1".repeat(100_000)}x`, "a run of more than"],
       ["a run of backslashes", `servers: "x${"\\".repeat(100_000)}y\n  z"`, "a run of more than"],
+      ["a collection of many lines", "\n{".repeat(100_000), "too many lines"],
+      ["tags among texts that begin like one", `a: !x y\nb: '${"-#|".repeat(80_000)}'`, "tags are not allowed"],
       ["too much of anything", "# x\n".repeat(100_000), "longer than"],
       ["a document that is no YAML", "servers: [", "flow offset"]
     ]
