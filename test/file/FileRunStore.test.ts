@@ -277,6 +277,38 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
+  it.effect("reads the end of a lease that was renewed for days, not all of it", () =>
+    Effect.gen(function* () {
+      const { directory } = yield* stored
+      const lineOf = (n: number) => JSON.stringify({ n, lease: { workerId: "one", expiresAt: n } })
+      // One of its workers was stopped while it renewed, and repeats that line in the end.
+      const lines = [...Array.from({ length: 200_000 }, (_, index) => lineOf(index + 1)), lineOf(199_000), ""]
+      fs.writeFileSync(`${directory}/run.lease`, lines.join("\n"))
+      let opened = 0
+      const counting = Layer.effect(
+        FileSystem.FileSystem,
+        Effect.map(FileSystem.FileSystem, (files) => ({
+          ...files,
+          open: (path: string, options?: Parameters<typeof files.open>[1]) => {
+            if (path.endsWith(".lease")) opened++
+            return files.open(path, options)
+          }
+        }))
+      ).pipe(Layer.provide(NodeFileSystem.layer))
+      const store = yield* open(FileRunStore.layer(directory).pipe(Layer.provide(counting)))
+      const busy = yield* Effect.flip(store.acquire("run", { workerId: "two", expiresAt: 300_000 }, 199_500))
+      assert.strictEqual(busy._tag === "RunBusy" ? busy.expiresAt : busy._tag, 200_000)
+      yield* store.acquire("run", { workerId: "two", expiresAt: 300_000 }, 200_000)
+      const head = yield* store.head("run")
+      assert.deepStrictEqual(Option.getOrThrow(head).lease, { workerId: "two", expiresAt: 300_000 })
+      // A file that is read from its beginning is opened for each megabyte of it.
+      assert.isBelow(opened, 20)
+      yield* store.release("run", "two")
+      assert.isUndefined(Option.getOrThrow(yield* store.head("run")).lease)
+      assert.include(fs.readFileSync(`${directory}/run.lease`, "utf8"), '\n{"n":200001,')
+    })
+  )
+
   it.effect("fails typed where there is no room for it (F2)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored

@@ -66,9 +66,12 @@ const logOf = (files: FileSystem.FileSystem, path: string): Log.Log =>
   Log.make(files, `${path}.lease`, { field: "n", format: 0, isSame: () => false })
 
 const last = /*#__PURE__*/ Effect.fnUntraced(function* (log: Log.Log) {
+  // A run that is held for days has as many lines: what matters is the last.
+  let place = yield* log.late
+  log.skip(place)
   yield* log.end
   let found: { readonly n: number; readonly lease: Lease | undefined } = { n: 0, lease: undefined }
-  for (let place = Log.start; ;) {
+  for (;;) {
     const next = yield* log.page(place)
     const line = next.lines.at(-1)
     if (line !== undefined) {

@@ -46,6 +46,8 @@ export interface Log {
   readonly page: (
     place: Place
   ) => Effect.Effect<{ readonly lines: ReadonlyArray<Line>; readonly place: Place }, PlatformError>
+  /** A place near the end, with a line behind it; the beginning of a short file. For who only asks for the last line. */
+  readonly late: Effect.Effect<Place, PlatformError>
   /** The place after the last line, the line of a process that died included. */
   readonly end: Effect.Effect<Place, PlatformError>
   /** Appends line `seq`, if the one before it is the last. The same line once more is no change. */
@@ -88,6 +90,15 @@ export const make = (files: FileSystem.FileSystem, path: string, { field, format
     const offset = place.offset + bytes.whole.length
     return { lines, place: { offset, seq, format, isWhole: bytes.rest === 0 } }
   }, Effect.scoped)
+
+  const late = Effect.gen(function* () {
+    const size = yield* sizeOf(files, path)
+    if (size <= tailBytes) return start
+    const { whole } = yield* readWhole(files, path, size - tailBytes)
+    // It begins within a line.
+    const place = { ...start, offset: size - tailBytes + whole.indexOf(newline) + 1 }
+    return (yield* page(place)).lines.length > 0 ? place : start
+  }).pipe(Effect.scoped)
 
   /** Reads what was added since we looked last. */
   const catchUp = Effect.gen(function* () {
@@ -187,7 +198,7 @@ export const make = (files: FileSystem.FileSystem, path: string, { field, format
     if (place.offset > known.offset) known = place
   }
 
-  return { page, end, append, skip }
+  return { page, late, end, append, skip }
 }
 
 // ---------------------------------------------------------------- helpers
@@ -197,6 +208,9 @@ const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
 const newline = 10
+
+// Lines of some hundred bytes: no process that woke up late repeats as many.
+const tailBytes = 64 * 1024
 
 const decode = (bytes: Uint8Array): ReadonlyArray<string> =>
   bytes.length === 0 ? [] : decoder.decode(bytes.subarray(0, -1)).split("\n")
