@@ -157,9 +157,10 @@ export const allowed = (skill: AnySkill, access: Access): string | undefined => 
 export const visible = (skills: ReadonlyArray<AnySkill>, access: Access): ReadonlyArray<AnySkill> => {
   const { agentSkills } = access
   if (agentSkills === undefined) return []
-  const byName = agentSkills === "all" ? undefined : new Map(skills.map((skill) => [skill.name, skill]))
-  const listed = agentSkills === "all" ? skills : agentSkills.flatMap((name) => byName?.get(name) ?? [])
-  return listed.filter((skill) => allowed(skill, access) === undefined)
+  const byName = new Map(skills.map((skill) => [skill.name, skill]))
+  const listed = agentSkills === "all" ? skills : agentSkills.flatMap((name) => byName.get(name) ?? [])
+  // Those of a long list are on it: each of them would look for itself in all of it.
+  return listed.filter((skill) => allowed(skill, { ...access, agentSkills: "all" }) === undefined)
 }
 
 /**

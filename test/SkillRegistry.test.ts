@@ -222,6 +222,25 @@ describe("SkillRegistry.allowed and visible (AC-18, BP-94)", () => {
     assert.deepStrictEqual(shown({ agentSkills: undefined }), [])
   })
 
+  it("looks at the agent's list once, however many skills are on it", () => {
+    const names = Array.from({ length: 500 }, (_, index) => `s${index}`)
+    let looks = 0
+    const watched = new Proxy(names, {
+      get: (list, key) => {
+        looks++
+        return Reflect.get(list, key)
+      }
+    })
+    assert.lengthOf(
+      SkillRegistry.visible(
+        names.map((name) => named(name)),
+        { agentSkills: watched }
+      ),
+      500
+    )
+    assert.isBelow(looks, 1_000)
+  })
+
   it("writes the listing, or says that there is nothing", () => {
     assert.strictEqual(SkillRegistry.listing([named("a"), named("b")]), "- a: a\n- b: b")
     assert.strictEqual(SkillRegistry.listing(skills, text), "- a: a\n- b: b")

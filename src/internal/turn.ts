@@ -160,14 +160,16 @@ export const restartModel = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run)
 /** One model call: what it gave is committed even when the run is being stopped (DR-7, DR-21). */
 const askModel = (run: Run): Effect.Effect<void, KernelError> => {
   const turn = openTurn(run)
-  if (turn.tools.length === 0) return askWith(run, turn, none)
-  return Effect.flatMap(definitions(run), (tools) =>
-    askWith(
-      run,
-      turn,
-      tools.filter((tool) => turn.tools.includes(tool.name))
-    )
-  )
+  const names = new Set(turn.tools)
+  return names.size === 0
+    ? askWith(run, turn, none)
+    : Effect.flatMap(definitions(run), (tools) =>
+        askWith(
+          run,
+          turn,
+          tools.filter(({ name }) => names.has(name))
+        )
+      )
 }
 
 const askWith = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): Effect.Effect<void, KernelError> =>
