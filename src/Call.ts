@@ -231,9 +231,7 @@ const told = (text: string, output: ReadonlyArray<Content> = []): Message => ({
 })
 
 const frame = (type: "result" | "error", name: string | null, body: string): string =>
-  name === null
-    ? `<block type="${type}">${body}</block>`
-    : `<block type="${type}" name="${Blocks.attribute(name)}">${body}</block>`
+  `<block type="${type}"${name === null ? "" : ` name="${Blocks.attribute(name)}"`}>${body}</block>`
 
 const mediaTag = (part: MediaContent): string =>
   `<block type="media" id="${Blocks.attribute(part.fileId ?? "")}" kind="${part.type}" mime="${Blocks.attribute(part.mediaType ?? "application/octet-stream")}"/>`

@@ -39,10 +39,9 @@ export const withDefinitions = (
   const used = new Set<string>()
   const parts = new Set<unknown>([schema])
   for (const part of parts) {
-    if (Array.isArray(part)) for (const item of part) parts.add(item)
-    if (!isRecord(part)) continue
-    for (const item of Object.values(part)) parts.add(item)
-    const reference = own(part, "$ref")
+    if (typeof part !== "object" || part === null) continue
+    for (const inner of Object.values(part)) parts.add(inner)
+    const reference: unknown = Reflect.get(part, "$ref")
     const name = typeof reference === "string" ? definitionOf(reference) : undefined
     if (name === undefined) continue
     used.add(name)

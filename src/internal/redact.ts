@@ -67,15 +67,14 @@ const walk = (value: unknown, clean: (text: string) => string, depth: number, is
   }
   const prototype: unknown = Object.getPrototypeOf(value)
   if ((prototype !== Object.prototype && prototype !== null) || (!isJson && isOpaque(value))) return value
-  let changed: Array<[string, unknown]> | undefined
-  const entries = Object.entries(value)
-  for (let index = 0; index < entries.length; index++) {
-    const [key, item] = entries[index] ?? ["", undefined]
+  let isChanged = false
+  const entries = Object.entries(value).map(([key, item]: [string, unknown]) => {
     const name = isJson ? clean(key) : key
     const cleaned = walk(item, clean, depth - 1, isJson || holdsJson(key))
-    if (cleaned !== item || name !== key) (changed ??= entries.slice())[index] = [name, cleaned]
-  }
-  return changed === undefined ? value : Object.fromEntries(changed)
+    isChanged ||= cleaned !== item || name !== key
+    return [name, cleaned]
+  })
+  return isChanged ? Object.fromEntries(entries) : value
 }
 
 // Bytes hold no text to look at, and thinking is signed: changed, its vendor would refuse it.
