@@ -214,7 +214,7 @@ const toContents = (messages: ReadonlyArray<WireMessage>): ReadonlyArray<string>
     const message = messages[index]
     if (message === undefined || message.role === "system" || message.parts.length === 0) continue
     if (message.role === "model" && message.parts.length === 1 && message.parts[0] === emptyText) continue
-    parts.push(...message.parts)
+    for (const part of message.parts) parts.push(part)
     if (message.isResults && messages[index + 1]?.isResults === true) continue
     written.push(`{"role":"${message.role}","parts":[${parts.join(",")}]}`)
     parts = []

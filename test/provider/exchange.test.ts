@@ -14,7 +14,7 @@ import { OpenAiProvider } from "../../src/provider/index.ts"
 import { retryAt } from "../../src/provider/internal/fault.ts"
 import { chunk, ending } from "../support/chatStream.ts"
 import * as Loopback from "../support/loopback.ts"
-import { finishOf, key, message, read, request, stub, vendor } from "../support/provider.ts"
+import { bodyOf, finishOf, key, message, read, request, stub, vendor } from "../support/provider.ts"
 
 const whole = (text: string) => chunk({ content: text }) + ending
 
@@ -78,6 +78,16 @@ describe("what is tried again (R-13)", () => {
         const error = yield* failure(provider)
         assert.strictEqual(error.reason, reason)
         assert.strictEqual(asked.length, 1)
+      })
+    )
+  }
+
+  for (const name of ["anthropic", "google"]) {
+    it.effect(`${name}: is told a message of more parts than a function takes arguments`, () =>
+      Effect.gen(function* () {
+        const content = Array.from({ length: 600_000 }, () => Content.text("p"))
+        const body = yield* bodyOf(name, request({ messages: [{ role: "user", content }] }))
+        assert.isAbove(JSON.stringify(body).length, 600_000)
       })
     )
   }

@@ -148,7 +148,7 @@ const toMessages = (messages: ReadonlyArray<WireMessage>, marks: ReadonlySet<num
     // A model that said nothing is left out: an empty message is refused.
     if (message === undefined || message.role === "system" || message.blocks.length === 0) continue
     if (message.role === "assistant" && message.blocks.length === 1 && message.blocks[0] === emptyText) continue
-    blocks.push(...message.blocks)
+    for (const block of message.blocks) blocks.push(block)
     if (marks.has(index)) blocks.push(marked(blocks.pop()))
     if (message.isResults && messages[index + 1]?.isResults === true) continue
     written.push(`{"role":"${message.role}","content":[${blocks.join(",")}]}`)

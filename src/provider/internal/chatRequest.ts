@@ -66,7 +66,7 @@ export const toMessages =
       }
       written.push({ role: "tool", tool_call_id: idOf(dialect, piece), content: textOf(piece.pieces, "\n") })
       // A result takes text only: what it shows follows in a message of the user.
-      seen.push(...piece.pieces.filter((inner) => inner.kind === "media"))
+      for (const inner of piece.pieces) if (inner.kind === "media") seen.push(inner)
     }
     const said = [...seen, ...rest]
     if (said.length > 0 || written.length === 0) {
