@@ -306,10 +306,7 @@ export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): Agen
   const within = (path: string, value: number | undefined, maximum = Infinity) =>
     value === undefined || (value >= 0 && value <= maximum)
       ? undefined
-      : invalid(
-          path,
-          `expected a number of at least 0${maximum === Infinity ? "" : ` and at most ${maximum}`}, got ${value}`
-        )
+      : invalid(path, `expected a number from 0 to ${maximum}, got ${value}`)
   return (
     (agent.name === "" ? invalid("name", "is empty") : undefined) ??
     (typeof model !== "string" && model.id === "" ? invalid("model.id", "is empty") : undefined) ??
@@ -322,9 +319,7 @@ export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): Agen
     within("temperature", generation.temperature) ??
     whole("maxTokens", generation.maxTokens, 1) ??
     within("topP", generation.topP, 1) ??
-    (generation.seed === undefined || Number.isSafeInteger(generation.seed)
-      ? undefined
-      : invalid("seed", `expected a whole number, got ${generation.seed}`)) ??
+    whole("seed", generation.seed, 1 - 2 ** 53) ??
     // Gemini thinks as much as it likes at -1.
     whole("thinking.budget", generation.thinking?.budget, -1) ??
     most("budget.maxTokens", budget.maxTokens) ??

@@ -13,7 +13,6 @@ import type { Content, MediaContent } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import { resultOf } from "./internal/callResult.ts"
 import type { Message } from "./Message.ts"
-import * as Messages from "./Message.ts"
 import type { Expense } from "./Usage.ts"
 
 /**
@@ -236,9 +235,9 @@ const frame = (type: "result" | "error", name: string | null, body: string): str
 const mediaTag = (part: MediaContent): string =>
   `<block type="media" id="${Blocks.attribute(part.fileId ?? "")}" kind="${part.type}" mime="${Blocks.attribute(part.mediaType ?? "application/octet-stream")}"/>`
 
-/** A medium after its id, as `Message.text` writes it: who calls natively is shown no block. */
+/** A medium after its id, as `Message.text` writes it (BP-150): who calls natively is shown no block. */
 const named = (part: Content): ReadonlyArray<Content> =>
-  Contents.isMedia(part) ? [Contents.text(Messages.text(Messages.tool([part]))), part] : [part]
+  Contents.isMedia(part) ? [Contents.text(`[${part.type}:${part.fileId ?? ""}]`), part] : [part]
 
 const toolMessage = ({ error, message, output = [], toolCallId }: CallResult): Message => ({
   role: "tool",
