@@ -108,10 +108,10 @@ export interface CallScope {
  * @since 0.1.0
  */
 export interface SkillContext<
-  Configs extends Settings.Specs<Settings.ConfigSpec> = Settings.Specs<Settings.ConfigSpec>,
-  Credentials extends Settings.Specs<Settings.CredentialSpec> = Settings.Specs<Settings.CredentialSpec>
+  C extends Settings.Configs = Settings.Configs,
+  K extends Settings.Credentials = Settings.Credentials
 >
-  extends CallScope, Settings.Settings<Configs, Credentials> {}
+  extends CallScope, Settings.Settings<C, K> {}
 
 /**
  * A skill as registry and kernel see it: input closed over, services still open.
@@ -184,8 +184,8 @@ export declare namespace SkillTypes {
  * @since 0.1.0
  */
 export interface Options<
-  Configs extends Settings.Specs<Settings.ConfigSpec> = Settings.Specs<Settings.ConfigSpec>,
-  Credentials extends Settings.Specs<Settings.CredentialSpec> = Settings.Specs<Settings.CredentialSpec>
+  C extends Settings.Configs = Settings.Configs,
+  K extends Settings.Credentials = Settings.Credentials
 > {
   readonly description: string
   /** `write` unless told. */
@@ -196,9 +196,9 @@ export interface Options<
   readonly requires?: ReadonlyArray<Capability> | undefined
   readonly produces?: ReadonlyArray<Kind> | undefined
   /** What `SkillContext.config` may be asked for. */
-  readonly config?: (Configs & Settings.Exactly<Configs, Settings.ConfigSpec>) | undefined
+  readonly config?: (C & Settings.Exactly<C, Settings.ConfigSpec>) | undefined
   /** What `SkillContext.credential` may be asked for. */
-  readonly credentials?: (Credentials & Settings.Exactly<Credentials, Settings.CredentialSpec>) | undefined
+  readonly credentials?: (K & Settings.Exactly<K, Settings.CredentialSpec>) | undefined
   /** Milliseconds one call may take: `Limits.skillMs` unless told. */
   readonly timeLimit?: number | undefined
   /** `native` unless told. */
@@ -254,13 +254,13 @@ export function make<
   A,
   E,
   R = never,
-  const Configs extends Settings.Specs<Settings.ConfigSpec> = {},
-  const Credentials extends Settings.Specs<Settings.CredentialSpec> = {}
+  const C extends Settings.Configs = {},
+  const K extends Settings.Credentials = {}
 >(
   name: Name,
-  options: Options<Configs, Credentials> & {
+  options: Options<C, K> & {
     readonly input: S
-    readonly execute: (input: S["Type"], context: SkillContext<Configs, Credentials>) => Effect.Effect<A, E, R>
+    readonly execute: (input: S["Type"], context: SkillContext<C, K>) => Effect.Effect<A, E, R>
   }
 ): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"]>
 export function make<const Name extends string, S extends Schema.Constraint, A, E, R>(
@@ -297,13 +297,13 @@ export function dynamic<
   A,
   E,
   R = never,
-  const Configs extends Settings.Specs<Settings.ConfigSpec> = {},
-  const Credentials extends Settings.Specs<Settings.CredentialSpec> = {}
+  const C extends Settings.Configs = {},
+  const K extends Settings.Credentials = {}
 >(
   name: Name,
-  options: Options<Configs, Credentials> & {
+  options: Options<C, K> & {
     readonly inputSchema: JsonObject
-    readonly execute: (input: JsonObject, context: SkillContext<Configs, Credentials>) => Effect.Effect<A, E, R>
+    readonly execute: (input: JsonObject, context: SkillContext<C, K>) => Effect.Effect<A, E, R>
   }
 ): Made<Name, JsonObject, A, R>
 export function dynamic<const Name extends string, A, E, R>(

@@ -28,9 +28,14 @@ export interface CredentialSpec {
   readonly required?: boolean
 }
 
-/** What a skill declares: configuration keys, or credential keys. */
-export interface Specs<Spec> {
-  readonly [key: string]: Spec
+/** The configuration keys a skill declares. */
+export interface Configs {
+  readonly [key: string]: ConfigSpec
+}
+
+/** The credential keys a skill declares. */
+export interface Credentials {
+  readonly [key: string]: CredentialSpec
 }
 
 /** Refuses fields that no declaration has: nobody would read them. */
@@ -61,16 +66,13 @@ export interface CredentialResolver {
 }
 
 /** How a skill asks for its settings. Methods, so that what takes any settings takes those of one skill. */
-export interface Settings<
-  Configs extends Specs<ConfigSpec> = Specs<ConfigSpec>,
-  Credentials extends Specs<CredentialSpec> = Specs<CredentialSpec>
-> {
+export interface Settings<C extends Configs = Configs, K extends Credentials = Credentials> {
   /** The credential declared under this key; null when nobody has it and it is not `required`. */
-  credential<Key extends keyof Credentials & string>(
+  credential<Key extends keyof K & string>(
     key: Key
-  ): Effect.Effect<CredentialValue<Credentials[Key]>, CredentialMissing | SkillSettingInvalid>
+  ): Effect.Effect<CredentialValue<K[Key]>, CredentialMissing | SkillSettingInvalid>
   /** The configuration declared under this key, in its type; its `default`, or null, when nobody set it. */
-  config<Key extends keyof Configs & string>(key: Key): Effect.Effect<ConfigValue<Configs[Key]>, SkillSettingInvalid>
+  config<Key extends keyof C & string>(key: Key): Effect.Effect<ConfigValue<C[Key]>, SkillSettingInvalid>
 }
 
 /** The same, where the declarations are not known to the compiler. */
@@ -135,11 +137,7 @@ interface Execution {
 }
 
 /** Makes the settings of one execution: each begins with an empty cache. */
-export const make = (
-  skill: string,
-  configs: Specs<ConfigSpec> = {},
-  credentials: Specs<CredentialSpec> = {}
-): (() => AnySettings) => {
+export const make = (skill: string, configs: Configs = {}, credentials: Credentials = {}): (() => AnySettings) => {
   const configSpecs = new Map(Object.entries(configs))
   const credentialSpecs = new Map(Object.entries(credentials))
   const begin = (): AnySettings => {
