@@ -71,8 +71,7 @@ export interface Options<R = never> {
    */
   readonly retry?: Schedule.Schedule<unknown> | undefined
   /**
-   * Which failed runs are taken up again like crashed ones. Unless told: those a worker had, whose provider failed for a
-   * reason that may pass (see `KernelError.ProviderReason`).
+   * Which failed runs are taken up again like crashed ones. Unless told: `isPassing`.
    */
   readonly retries?: ((head: RunHead) => boolean) | undefined
   /**
@@ -124,6 +123,17 @@ export type Services<A> = A extends Runnable<infer R> ? R : never
 
 /** Options of agents that may each need something else, and of a `resume` that may. */
 type Given<A extends Runnable<unknown>, R> = Options<Services<A> | R> & { readonly agents: ReadonlyArray<A> }
+
+export {
+  /**
+   * Whether a worker had this run, and its provider failed for a reason that may pass (see `KernelError.ProviderReason`):
+   * a part of what `retries` may say.
+   *
+   * @category guards
+   * @since 0.1.0
+   */
+  isPassing
+}
 
 // ---------------------------------------------------------------- running
 

@@ -436,7 +436,9 @@ describe("RunWorker", () => {
         ["overloaded", {}, "completed"],
         ["authentication", {}, "failed"],
         ["authentication", { retries: () => true }, "completed"],
-        ["overloaded", { retries: () => false }, "failed"]
+        ["overloaded", { retries: () => false }, "failed"],
+        ["overloaded", { retries: RunWorker.isPassing }, "completed"],
+        ["authentication", { retries: RunWorker.isPassing }, "failed"]
       ] as const) {
         const { layer, store, submit } = yield* crowded
         yield* submit(agent, "r")
