@@ -364,6 +364,20 @@ export {
    */
   type CredentialSpec,
   /**
+   * The configuration keys of a skill.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  type Configs,
+  /**
+   * The credential keys of a skill.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  type Credentials,
+  /**
    * Who knows the configuration of skills. The default reads the variable
    * `KERNAI_SKILL_<SKILL>_<KEY>` through the ConfigProvider (BP-93).
    *
