@@ -166,13 +166,22 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("leaves a run free that it took up when its lease had ended (R-5)", () =>
+  it.effect.each([
+    { what: "ended", given: false },
+    { what: "ended, and another had given it back", given: true }
+  ])("leaves a run free that it took up when its lease had $what (R-5)", ({ given }) =>
     Effect.gen(function* () {
       const { layer, store, submit } = yield* crowded
       yield* submit(agent, "r")
+      const another = { workerId: "another", expiresAt: 0 }
       const slow: RunStore.Shape = {
         ...store,
-        acquire: (runId, lease, now) => Effect.tap(store.acquire(runId, lease, now), Effect.sleep("2 seconds"))
+        acquire: Effect.fnUntraced(function* (runId, lease, now) {
+          yield* store.acquire(runId, lease, now)
+          if (lease.expiresAt === 0) return
+          yield* Effect.sleep("2 seconds")
+          if (given) yield* store.acquire(runId, another, now + 2_000)
+        })
       }
       const late = yield* Effect.forkChild(
         Effect.provide(RunWorker.run({ agents: [agent], lease: "1 second" }), process(slow))

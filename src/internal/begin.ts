@@ -236,10 +236,11 @@ const notHeld = (run: Run): Effect.Effect<boolean, KernelError> =>
   Effect.flatMap(run.store.head(run.state.runId), (head) => {
     const lease = Option.getOrUndefined(head)?.lease
     if (lease === undefined) return Effect.succeed(false)
-    // A worker's own lease that has ended is no offer: taken back, nobody would come for the run it may not go on with.
-    const isOwn = lease.workerId === run.holder
-    if (lease.expiresAt <= now(run)) return Effect.succeed(!isOwn || run.stop === undefined)
-    return isOwn ? Effect.succeed(false) : Effect.fail(new RunBusy({ runId: run.state.runId, ...lease }))
+    // Who must stop already takes no offer back: nobody would come for the run it may not go on with.
+    if (lease.expiresAt <= now(run)) return Effect.succeed(run.stop?.() === undefined)
+    return lease.workerId === run.holder
+      ? Effect.succeed(false)
+      : Effect.fail(new RunBusy({ runId: run.state.runId, ...lease }))
   })
 
 const checkRewind = (state: RunState): Effect.Effect<void, RewindNotAllowed> => {
