@@ -134,9 +134,20 @@ export const simulate = Effect.fnUntraced(function* (
 
   const heads = Effect.runSyncWith(Context.empty())
   const isOver = () => heads(store.list({ roots: true })).every((head) => isEnd(head))
+  // Since when nobody holds a run, nor may take it up.
+  const alone = new Map<string, number>()
+  const lookForLost = () => {
+    for (const head of heads(store.list({ roots: true }))) {
+      const { lease, runId } = head
+      if (lease !== undefined || isEnd(head)) alone.delete(runId)
+      else if (!alone.has(runId)) alone.set(runId, world.now)
+      else if (world.now - (alone.get(runId) ?? 0) > 30_000) findings.push(`R-1: ${runId} was left to nobody`)
+    }
+  }
   let steps = 0
   while (steps++ < 60_000) {
     if (steps % 64 === 0 && isOver()) break
+    if (steps % 64 === 0) lookForLost()
     if (faults < 12 && random.chance(0.02)) strike()
     if (!world.step() && !world.advance()) {
       findings.push("nothing moves any more")
