@@ -90,7 +90,7 @@ export const thatRetriesInFlight = Layer.effect(
       Effect.flatMap(Effect.orDie(store.load(runId)), (state) => {
         const inFlight = Option.isSome(state) ? (state.value.currentTurn?.inFlight ?? []) : []
         const replay = Object.fromEntries(inFlight.map((call) => [call.toolCallId, "retry" as const]))
-        return kernel.resume(agent, runId, { ...options, replay })
+        return kernel.resume(agent, runId, { ...options, replay: { ...options?.replay, ...replay } })
       })
   }))
 ).pipe(Layer.provide(Kernel.layer))
