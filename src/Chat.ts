@@ -6,7 +6,8 @@
  * A run that fails leaves the user's message where it is, and making it again
  * under the same `runId` adds nothing twice. Messages to one history that come at
  * once are answered one after the other: build the layer of a conversation once
- * and keep it, since two layers of the same one know nothing of each other. With
+ * and keep it, since two layers of the same one know nothing of each other. What a
+ * compaction summed up is kept with the message that was answered then. With
  * a `Memory` around, what fits the message is looked up and told, unless the
  * prompt pipeline is your own.
  *
@@ -24,6 +25,7 @@ import type { Agent } from "./Agent.ts"
 import * as Histories from "./ChatHistory.ts"
 import type { Content, MediaContent } from "./Content.ts"
 import * as Contents from "./Content.ts"
+import * as InShort from "./internal/inShort.ts"
 import { limited, newRunId, reference, service } from "./internal/ground.ts"
 import { listOf } from "./internal/host.ts"
 import { partsOf } from "./internal/kernelParts.ts"
@@ -40,6 +42,7 @@ import * as Messages from "./Message.ts"
 import * as PromptPipeline from "./PromptPipeline.ts"
 import type { RunEvent } from "./RunEvent.ts"
 import type { RunResult } from "./RunState.ts"
+import { RunStore } from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 
 type ChatHistory = Histories.ChatHistory
@@ -230,15 +233,16 @@ const begin = /*#__PURE__*/ Effect.fnUntraced(function* (turn: Turn, input: Inpu
   yield* history.append(message, runId)
   // What the run is asked comes first, as where no chat is: it fails there when there is no room.
   if (media !== undefined) yield* Effect.ignore(media.admit(listOf(input)))
-  if ((yield* history.size) !== before.length) return yield* shelve(turn, before)
+  const known = InShort.told(before)
+  if ((yield* history.size) !== before.length) return yield* shelve(turn, known)
   const same = before.findLastIndex((other) => Equal.equals(other, message))
   const at = same === -1 ? before.findLastIndex((other) => other.role === "user") : same
-  return yield* shelve(turn, at === -1 ? before : before.toSpliced(at, 1))
+  return yield* shelve(turn, at === -1 ? known : known.toSpliced(at, 1))
 })
 
 /** Adds what the run said. Its first message is the user's, which is there unless the history was forgotten since. */
 const end = /*#__PURE__*/ Effect.fnUntraced(function* (
-  { history, media }: Turn,
+  { built, history, media }: Turn,
   { messages, runId }: RunResult<unknown>
 ): Effect.fn.Return<void, StoreError> {
   const [asked, ...said] = yield* Effect.forEach(messages, (message) =>
@@ -248,8 +252,32 @@ const end = /*#__PURE__*/ Effect.fnUntraced(function* (
   if (asked !== undefined && !(yield* history.last(1)).some(isAsked) && !(yield* history.toArray).some(isAsked)) {
     yield* history.append(asked, runId)
   }
-  yield* history.append(said, `${runId}:messages`)
+  const note = yield* notedBy(built, runId)
+  const all = note === undefined ? [] : yield* history.toArray
+  // What went of the run itself is told once more: others may have spoken since it began.
+  const count = Math.min(note?.count ?? 0, all.findLastIndex(isAsked))
+  const last = said.at(-1)
+  yield* history.append(
+    note === undefined || last === undefined || count <= (InShort.known(all)?.count ?? 0)
+      ? said
+      : said.with(-1, InShort.keeping(last, { ...note, count }, all)),
+    `${runId}:messages`
+  )
 })
+
+/** What the last prompt of a run that was shortened says of what went. Of a kernel made elsewhere nobody knows it. */
+const notedBy = (built: Context.Context<never>, runId: string): Effect.Effect<InShort.Summed | undefined, StoreError> =>
+  Effect.contextWith((here: Context.Context<never>) => {
+    const store = Option.getOrUndefined(Context.getOption(built, RunStore))
+    return store === undefined || reference(built, here, PromptPipeline.PromptPipeline) === PromptPipeline.simple
+      ? Effect.undefined
+      : Stream.runFold(
+          store.read(runId, 1),
+          (): InShort.Summed | undefined => undefined,
+          (note, { events: [event] }) =>
+            (event?.type === "turn_prepared" ? InShort.noted(event.prompt.append) : undefined) ?? note
+        )
+  })
 
 // ---------------------------------------------------------------- its media
 

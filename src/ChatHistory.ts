@@ -16,6 +16,7 @@ import * as Stream from "effect/Stream"
 import type { Call } from "./Call.ts"
 import * as Calls from "./Call.ts"
 import { refusal } from "./internal/chatText.ts"
+import { after, untold } from "./internal/inShort.ts"
 import { StoreError } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { RunState, Turn } from "./RunState.ts"
@@ -107,7 +108,12 @@ export const makeRunStore = /*#__PURE__*/ Effect.fnUntraced(function* (
     (states) => states.flatMap(Option.toArray)
   )
   const journals = (states: ReadonlyArray<RunState>) =>
-    states.flatMap((state, index) => ofState(state).slice(index === 0 ? 0 : state.history)).slice(forgotten)
+    states
+      .reduce<ReadonlyArray<Message>>(
+        (before, state, index) => after(state, before.concat(ofState(state).slice(index === 0 ? 0 : state.history))),
+        []
+      )
+      .slice(forgotten)
   const owns = (states: ReadonlyArray<RunState>) => (key: string) =>
     states.some(({ runId }) => key === runId || key.startsWith(`${runId}:`))
   const toArray = Effect.map(states, (states) => [...journals(states), ...beside.messages(owns(states))])
@@ -145,7 +151,7 @@ export const makeRunStore = /*#__PURE__*/ Effect.fnUntraced(function* (
 export const ofState = (state: RunState): ReadonlyArray<Message> => {
   const closed = state.turns.flatMap(RunStates.messagesOf)
   const open = state.currentTurn === undefined ? [] : RunStates.messagesOf(closedTurn(state.currentTurn))
-  return [...state.input, ...closed, ...open]
+  return [...state.input.map(untold), ...closed, ...open]
 }
 
 const closedTurn = (turn: Turn): Turn => ({

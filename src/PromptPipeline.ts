@@ -21,6 +21,7 @@ import { breakpoints, compacted, fitted } from "./internal/window.ts"
 import type { KernelError } from "./KernelError.ts"
 import { ContextWindowExceeded } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
+import type { Middleware } from "./Middleware.ts"
 import type { Model } from "./Model.ts"
 import type { ProviderShape, ToolDefinition } from "./Provider.ts"
 import type { Redactor } from "./Redaction.ts"
@@ -64,6 +65,8 @@ export interface PromptContext {
   readonly counter?: TokenCount | undefined
   /** Takes the secrets out of what is shown to whoever sums up (S-7). */
   readonly redactor?: Redactor | undefined
+  /** What wraps the model calls of the run: whoever sums up for it is asked through it, too. */
+  readonly middleware?: ReadonlyArray<Middleware> | undefined
   /** In a replay: what the prompt of this turn was made of. What it tells is asked of nobody (R-26). */
   readonly recorded?: Recorded | undefined
 }
@@ -263,9 +266,9 @@ export const substitute = (template: string, values: JsonObject): string =>
  * Lets a model say what goes, for `Compaction`: the run's own, of the run's own provider, unless told. What
  * `ModelRegistry.resolve` gives can be told as it is.
  *
- * It is asked once per compaction, without the middleware of the run: no fallback takes its place. What it used
- * counts as what the run used, also against its budget (CP-15). A chat's history stays whole, so each message to one
- * that outgrew its window is a compaction of its own.
+ * It is asked once per compaction, through the middleware of the run. What it used counts as what the run used, also
+ * against its budget (CP-15). A chat keeps what it said with its history, which stays whole: a later message has only
+ * what was said since summed up.
  *
  * @category combinators
  * @since 0.1.0
@@ -273,7 +276,7 @@ export const substitute = (template: string, values: JsonObject): string =>
 export const summarizer =
   (options?: { readonly provider?: ProviderShape; readonly model?: Model }) =>
   (messages: ReadonlyArray<Message>, context: PromptContext): Effect.Effect<Summary, KernelError> =>
-    summarize(options?.provider ?? context.provider, options?.model ?? context.model, messages)
+    summarize(options?.provider ?? context.provider, options?.model ?? context.model, messages, context)
 
 // ---------------------------------------------------------------- pipelines
 

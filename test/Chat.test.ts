@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { Deferred, Effect, Fiber, Layer, Option, Schema, Stream } from "effect"
 import {
   Agent,
   Chat,
@@ -21,6 +21,7 @@ import {
   Skill,
   SkillRegistry
 } from "kernai"
+import { SqlChatHistory } from "kernai/sql"
 import { MockProvider } from "kernai/testing"
 import { folder } from "./support/folder.ts"
 import { kernel } from "./support/kernel.ts"
@@ -356,6 +357,141 @@ it.effect("a chat keeps a word in the place of a file it cannot read", () =>
     ])
   }).pipe(Effect.provide(chatting()))
 )
+
+describe("Chat that outgrew its window", () => {
+  const agent = Agent.make({ instructions: "", model: "m", contextWindow: 1_000, reservedOutputTokens: 0 })
+  const question = (n: number) => `${n}? ${"q".repeat(397)}`
+  const answer = (n: number) => `${n}! ${"a".repeat(397)}`
+  const writing = () => MockProvider.make().onCall((_, call) => `Summary ${call}.`)
+  const summing = (writer: Provider.ProviderShape) =>
+    PromptPipeline.layer({ compaction: { summarize: PromptPipeline.summarizer({ provider: writer }) } })
+  const answering = () => MockProvider.make().onCall(({ messages }) => answer(Number.parseInt(textOf(messages.at(-1)))))
+  const textOf = (message: Message.Message | undefined) => (message === undefined ? "" : Message.text(message))
+  const ask = (provider: MockProvider.Mock, ...numbers: ReadonlyArray<number>) =>
+    Effect.forEach(numbers, (n) => Chat.chat(agent, question(n), { provider }), { discard: true })
+  const told = (provider: MockProvider.Mock) => (provider.messagesAt(provider.callCount - 1) ?? []).map(textOf)
+  const world = (writer: Provider.ProviderShape) =>
+    Layer.merge(kernel().pipe(Layer.provide(summing(writer))), ChatHistory.layerMemory)
+
+  it.effect("sums up only what was said since, and nothing while what it knows of it fits", () => {
+    const [provider, writer] = [answering(), writing()]
+    return Effect.gen(function* () {
+      yield* ask(provider, 1, 2, 3, 4, 5)
+      assert.strictEqual(writer.callCount, 1)
+      const [note, ...rest] = told(provider)
+      assert.strictEqual(
+        note,
+        "[5 earlier messages of this conversation were removed to save space. In short: Summary 0.]"
+      )
+      assert.deepStrictEqual(rest, [answer(3), question(4), answer(4), question(5)])
+      yield* ask(provider, 6)
+      assert.strictEqual(writer.callCount, 1)
+      assert.deepStrictEqual(told(provider), [note, ...rest, answer(5), question(6)])
+      yield* ask(provider, 7, 8, 9)
+      assert.strictEqual(writer.callCount, 2)
+      const transcript = textOf(writer.messagesAt(1)?.[1])
+      assert.include(transcript, "Summary 0.")
+      assert.include(transcript, answer(5))
+      assert.notInclude(transcript, question(3))
+      assert.match(told(provider)[0] ?? "", /^\[1\d earlier messages .* In short: Summary 1\.\]$/)
+      // The history stays whole.
+      assert.deepStrictEqual(
+        (yield* history).map(textOf),
+        [1, 2, 3, 4, 5, 6, 7, 8, 9].flatMap((n) => [question(n), answer(n)])
+      )
+    }).pipe(Effect.provide(world(writer)))
+  })
+
+  it.effect("keeps it with a history that is read by another process", () => {
+    const [provider, writer] = [answering(), writing()]
+    return Effect.gen(function* () {
+      const file = `${yield* folder}/chat.db`
+      const process = () =>
+        Layer.merge(Layer.provide(Layer.fresh(kernel()), summing(writer)), SqlChatHistory.layerSqlite("c", file))
+      yield* Effect.provide(ask(provider, 1, 2, 3, 4, 5), process())
+      const before = told(provider)
+      yield* Effect.provide(ask(provider, 6), process())
+      assert.deepStrictEqual(told(provider), [...before, answer(5), question(6)])
+      assert.strictEqual(writer.callCount, 1)
+    })
+  })
+
+  it.effect("reads it from the journals of a history of runs", () => {
+    const [provider, writer] = [answering(), writing()]
+    const runIds = [1, 2, 3, 4, 5, 6].map((n) => `c-${n}`)
+    const chat = (n: number) =>
+      Effect.provide(
+        Chat.chat(agent, question(n), { provider, runId: `c-${n}` }),
+        Layer.fresh(ChatHistory.layerRunStore(runIds))
+      )
+    return Effect.gen(function* () {
+      for (const n of [1, 2, 3, 4, 5]) yield* chat(n)
+      const before = told(provider)
+      yield* chat(6)
+      assert.deepStrictEqual(told(provider), [...before, answer(5), question(6)])
+      assert.strictEqual(writer.callCount, 1)
+    }).pipe(Effect.provide(Layer.provideMerge(kernel(), summing(writer))))
+  })
+
+  it.effect("believes nothing it knew of messages that were changed since, or forgotten", () => {
+    const [provider, writer] = [answering(), writing()]
+    return Effect.gen(function* () {
+      yield* ask(provider, 1, 2, 3, 4, 5)
+      const whole = yield* history
+      for (const changed of [whole.slice(2), whole.with(1, Message.assistant(answer(0)))]) {
+        const calls = writer.callCount
+        const other = yield* ChatHistory.makeMemory(changed)
+        yield* Effect.provideService(ask(provider, 6), ChatHistory.ChatHistory, other)
+        assert.strictEqual(writer.callCount, calls + 1)
+        assert.notInclude(textOf(writer.messagesAt(calls)?.[1]), "Summary")
+      }
+      yield* Chat.reset
+      yield* ask(provider, 1)
+      assert.deepStrictEqual(told(provider), [question(1)])
+    }).pipe(Effect.provide(world(writer)))
+  })
+
+  it.effect("tells all of it where the window is large enough, and nobody who is given the run's messages", () => {
+    const [provider, writer] = [answering(), writing()]
+    return Effect.gen(function* () {
+      yield* ask(provider, 1, 2, 3, 4, 5)
+      yield* Chat.chat({ ...agent, contextWindow: 100_000 }, question(6), { provider, runId: "large" })
+      assert.deepStrictEqual(
+        told(provider),
+        [1, 2, 3, 4, 5].flatMap((n) => [question(n), answer(n)]).concat(question(6))
+      )
+      const state = yield* RunStore.RunStore.use((store) => store.load("large"))
+      const said = Option.match(state, { onNone: () => [], onSome: ChatHistory.ofState })
+      assert.deepStrictEqual(
+        said.slice(0, 9).flatMap(({ metadata }) => (metadata === undefined ? [] : [metadata])),
+        []
+      )
+    }).pipe(Effect.provide(world(writer)))
+  })
+
+  it.effect("tells what was said of it once more where a run outgrew the window by itself", () => {
+    const writer = writing()
+    const look = Skill.make("look", {
+      description: "Looks",
+      input: Schema.Struct({}),
+      execute: () => Effect.succeed("x")
+    })
+    const provider = MockProvider.make().onCall(({ messages }, call) =>
+      call < 8 ? `${"thinking ".repeat(40)}<block type="command" name="look">{}</block>` : answer(messages.length)
+    )
+    return Effect.gen(function* () {
+      yield* ask(provider, 1)
+      const calls = writer.callCount
+      assert.isAbove(calls, 0)
+      yield* ask(provider, 2)
+      assert.include(told(provider), question(2))
+      const since = writer.callCount
+      yield* ask(provider, 3)
+      assert.strictEqual(writer.callCount, since)
+      assert.isAtMost(since, calls + 1)
+    }).pipe(Effect.provide(Layer.merge(Layer.provide(kernel(look), summing(writer)), ChatHistory.layerMemory)))
+  })
+})
 
 describe("Chat with a Memory", () => {
   const remembered = Effect.gen(function* () {

@@ -10,10 +10,12 @@ import {
   Limits,
   Memory,
   Message,
+  Middleware,
   ModelRegistry,
   PromptPipeline,
   Protocol,
   ProtocolRegistry,
+  Provider,
   Redaction,
   RunStore,
   Skill,
@@ -615,6 +617,33 @@ describe("compaction", () => {
         }).pipe(Effect.provide(world))
       }
     )
+
+    it.effect("asks for it through the middleware of the run, and counts what who answered costs (DR-23)", () => {
+      const run = bulky(30, 300)
+      const down = new Provider.ProviderError({ provider: "mock", reason: "server_error", detail: "down" })
+      const writer = MockProvider.make().onCall(() => Effect.fail(down))
+      const other = MockProvider.make("They looked around.").withTokenCounter(() => ({ input: 100, output: 10 }))
+      const pipeline = PromptPipeline.layer({
+        compaction: { summarize: PromptPipeline.summarizer({ provider: writer }) }
+      })
+      const price = { inputPerMillion: 1_000, outputPerMillion: 5_000 }
+      const steps: Array<number> = []
+      const fallback = Middleware.layer({
+        callModel: (call, next) =>
+          Stream.catchTag(next(call), "ProviderError", () => {
+            steps.push(call.step)
+            return next({ ...call, provider: other, request: { ...call.request, model: { ...model, price } } })
+          })
+      })
+      return Effect.gen(function* () {
+        const { costUsd } = yield* Kernel.run(small("tools", 1_500), "the task")
+        assert.isAbove(other.callCount, 0)
+        assert.strictEqual(steps.length, other.callCount)
+        assert.isAbove(steps[0] ?? 0, 0)
+        assert.closeTo(costUsd, other.callCount * 0.15, 1e-9)
+        assert.include(said(run, 30)[0] ?? "", "In short: They looked around.")
+      }).pipe(Effect.provide(world(run, pipeline, fallback)))
+    })
 
     it.effect("counts it against the budget, too", () => {
       const { world, writer } = counted()

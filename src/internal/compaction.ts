@@ -12,13 +12,12 @@
  */
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
-import * as Blocks from "../Block.ts"
 import * as Contents from "../Content.ts"
 import type { Content } from "../Content.ts"
 import { ContextWindowExceeded } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
-import { cut } from "./cut.ts"
+import { isNote, noteOf, noteTokens, removedOf, summaryIn } from "./inShort.ts"
 
 /** How short, and what stays. */
 export interface Settings<R = never> {
@@ -45,8 +44,7 @@ interface Counted {
 const stub = 200
 /** Results of fewer tokens are not worth it. */
 const small = 100
-/** Tokens of a note without a summary, and those a summary may have. */
-const noteTokens = 50
+/** Tokens a summary may have. */
 const summaryTokens = 1_000
 
 /** Shortens a conversation; fails when what must stay does not fit. */
@@ -213,34 +211,4 @@ const briefText = (text: string, characters: number, media: number): string => {
     ...(media === 0 ? [] : [media === 1 ? "a medium" : `${media} media`])
   ]
   return removed.length === 0 ? text : `${left}… [${removed.join(" and ")} removed to save space]`
-}
-
-// ---------------------------------------------------------------- the note
-
-/** What stands where messages were, within its room. Its facts are for us. */
-const noteOf = (removed: number, summary: string, room: number): Message => {
-  const few = cut(Blocks.escape(summary), (room - noteTokens) * 3)
-  return Messages.make("user", `[${removed}${removal}${few === "" ? "" : `${inShort}${few}`}]`, {
-    metadata: { compaction: { removed } }
-  })
-}
-
-const removal = " earlier messages of this conversation were removed to save space."
-const inShort = " In short: "
-
-/** What the note among messages says of those that went; nothing without a note, or when it says nothing. */
-export const summaryIn = (messages: ReadonlyArray<Message>): string => {
-  const note = messages.find(isNote)
-  if (note === undefined) return ""
-  const start = `[${removedOf(note)}${removal}${inShort}`
-  const text = Messages.text(note)
-  return text.startsWith(start) ? text.slice(start.length, -1) : ""
-}
-
-const isNote = (message: Message): boolean => message.metadata !== undefined && "compaction" in message.metadata
-
-const removedOf = (message: Message): number => {
-  const facts = message.metadata?.["compaction"]
-  const removed = typeof facts === "object" && facts !== null && "removed" in facts ? facts["removed"] : undefined
-  return typeof removed === "number" ? removed : 0
 }

@@ -91,7 +91,8 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Re
     outputSchema: outputSchema(agent),
     builder: run.builder,
     counter: run.counter,
-    redactor: run.redactor
+    redactor: run.redactor,
+    middleware: run.middleware
   })
   if (built.spent !== undefined) Tree.count(run.tree, Tree.spentOf(built.spent))
   const hook = run.hooks.onTurnPrepared

@@ -9,6 +9,7 @@ import type { Message } from "../Message.ts"
 import type { Compaction, Prompt, PromptContext } from "../PromptPipeline.ts"
 import type { Expense } from "../Usage.ts"
 import { compact } from "./compaction.ts"
+import * as InShort from "./inShort.ts"
 import { passedOver } from "./passedOver.ts"
 import { deep } from "./redact.ts"
 import * as Tokens from "./tokens.ts"
@@ -30,7 +31,10 @@ export const fitted = /*#__PURE__*/ Effect.fnUntraced(function* (
   return estimated > limit ? yield* new ContextWindowExceeded({ estimated, limit }) : undefined
 })
 
-/** The conversation, shortened when it fills its share of the window; nothing when it may stay as it is. */
+/**
+ * The conversation, shortened when it fills its share of the window; nothing when it may stay as it is. What is known of
+ * it in short stands for what it is about, and only what was said since is summed up.
+ */
 export const compacted = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   context: PromptContext,
   system: string | null,
@@ -43,8 +47,12 @@ export const compacted = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   const limit = contextWindow - agent.reservedOutputTokens - beside
   const now = yield* Tokens.ofMessages(state.prompt, counter)
   if (now <= limit * trigger) return undefined
+  const told = InShort.shortened(state.prompt)
+  const size = told === undefined ? now : yield* Tokens.ofMessages(told, counter)
+  const known = size < now ? told : undefined
+  if (known !== undefined && size <= limit * trigger) return { messages: known }
   let spent: Expense | undefined
-  const shorter = compact(state.prompt, {
+  const shorter = compact(known ?? state.prompt, {
     limit,
     target: Math.floor(limit * target),
     keep,
@@ -66,7 +74,10 @@ export const compacted = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
         ))
   })
   // Between the trigger and the limit nothing has to happen yet.
-  const patient = now <= limit ? Effect.catchTag(shorter, "ContextWindowExceeded", () => Effect.undefined) : shorter
+  const patient =
+    Math.min(now, size) <= limit
+      ? Effect.catchTag(shorter, "ContextWindowExceeded", () => Effect.succeed(known))
+      : shorter
   const messages = yield* Effect.mapError(
     patient,
     ({ estimated }) => new ContextWindowExceeded({ estimated: estimated + beside, limit: limit + beside })
