@@ -99,7 +99,7 @@ export const visible = (
   listed === undefined ? protocols : protocols.filter((protocol) => listed.includes(protocol.name))
 
 const make = (): Shape => {
-  let protocols: ReadonlyMap<string, AnyProtocol> = new Map()
+  const protocols = new Map<string, AnyProtocol>()
 
   const add = (protocol: AnyProtocol) =>
     Effect.suspend((): Effect.Effect<void, ToolNameConflict | DefinitionInvalid> => {
@@ -109,13 +109,8 @@ const make = (): Shape => {
       if (protocols.has(name)) {
         return Effect.fail(new ToolNameConflict({ name, existing: "protocol", incoming: "protocol" }))
       }
-      protocols = new Map(protocols).set(name, protocol)
+      protocols.set(name, protocol)
       return Effect.void
-    })
-
-  const remove = (protocol: AnyProtocol) =>
-    Effect.sync(() => {
-      protocols = new Map(Array.from(protocols).filter(([, other]) => other !== protocol))
     })
 
   return {
@@ -126,7 +121,7 @@ const make = (): Shape => {
           ...protocol,
           handle: (block, scope) => provide(protocol.handle(block, scope))
         }
-        return Effect.acquireRelease(add(closed), () => remove(closed))
+        return Effect.acquireRelease(add(closed), () => Effect.sync(() => protocols.delete(closed.name)))
       }),
     isRegistered: (name) => name !== null && protocols.has(name),
     find: (name) => Option.fromUndefinedOr(protocols.get(name)),

@@ -174,86 +174,77 @@ export const listing = (skills: ReadonlyArray<AnySkill>, model?: Model): string 
   return shown.length === 0 ? "No skills available." : shown.map((skill) => skill.listing).join("\n")
 }
 
-interface Group {
-  readonly source: Source
-  readonly skills: ReadonlyArray<AnySkill>
-}
-
-interface Snapshot {
-  readonly groups: ReadonlyArray<Group>
-  readonly all: ReadonlyArray<AnySkill>
-  readonly byName: ReadonlyMap<string, AnySkill>
-}
-
 const sources: ReadonlyArray<Source> = ["native", "mcp", "skill-pack"]
 
-const snapshot = (groups: ReadonlyArray<Group>): Snapshot => {
-  const all = sources.flatMap((source) =>
-    groups.filter((group) => group.source === source).flatMap((group) => group.skills)
-  )
-  return { groups, all, byName: new Map(all.map((skill) => [skill.name, skill])) }
-}
-
 const make = (): Shape => {
-  let now = snapshot([])
+  /** The skills of each registration, in the order of these. */
+  const groups = new Map<object, ReadonlyArray<AnySkill>>()
+  const byName = new Map<string, AnySkill>()
+  /** Put together when somebody asks. */
+  let all: ReadonlyArray<AnySkill> | undefined
 
-  /** Puts `next` in the place of `previous`, or adds it. */
-  const swap = (previous: Group | undefined, next: Group) =>
-    Effect.suspend((): Effect.Effect<Group, ToolNameConflict | DefinitionInvalid> => {
-      const others = now.groups.filter((group) => group !== previous)
-      const names = new Map(others.flatMap((group) => group.skills.map((skill) => [skill.name, group.source])))
-      for (const { name } of next.skills) {
+  /** Puts skills in the place of those of the same registration, or adds them. */
+  const swap = (owner: object, skills: ReadonlyArray<AnySkill>) =>
+    Effect.suspend((): Effect.Effect<void, ToolNameConflict | DefinitionInvalid> => {
+      const own = new Set(groups.get(owner))
+      const added = new Map<string, AnySkill>()
+      for (const skill of skills) {
+        const { name, source } = skill
         const fault = misnamed(name)
         if (fault !== undefined) return Effect.fail(fault)
-        const existing = names.get(name)
-        if (existing !== undefined) return Effect.fail(new ToolNameConflict({ name, existing, incoming: next.source }))
-        names.set(name, next.source)
+        const there = byName.get(name)
+        const existing = there === undefined || own.has(there) ? added.get(name) : there
+        if (existing !== undefined) {
+          return Effect.fail(new ToolNameConflict({ name, existing: existing.source, incoming: source }))
+        }
+        added.set(name, skill)
       }
-      const place = previous === undefined ? -1 : now.groups.indexOf(previous)
-      now = snapshot(place === -1 ? [...others, next] : now.groups.with(place, next))
-      return Effect.succeed(next)
+      remove(own)
+      for (const [name, skill] of added) byName.set(name, skill)
+      groups.set(owner, skills)
+      return Effect.void
     })
+
+  const remove = (skills: Iterable<AnySkill>) => {
+    for (const { name } of skills) byName.delete(name)
+    all = undefined
+  }
 
   const registerSource = <R = never>(source: SkillSource<R>) =>
     Effect.gen(function* () {
       const provide = closeOver(yield* Effect.context<R>())
-      const group = (skills: ReadonlyArray<AnySkill<R>>): Group => ({
-        source: source.source,
-        // Nothing is left for a skill to need.
-        skills: skills.map((skill) => {
-          const { normalize } = skill
-          const closed = {
-            call: (input: JsonObject, scope: CallScope) => provide(skill.call(input, scope)),
-            ...(normalize === undefined ? {} : { normalize: (input: JsonObject) => provide(normalize(input)) })
-          }
-          return withCall(skill, closed, source.source)
-        })
-      })
-      const mine: { group: Group | undefined } = { group: undefined }
-      const put = (skills: ReadonlyArray<AnySkill<R>>) =>
-        Effect.map(
-          Effect.suspend(() => swap(mine.group, group(skills))),
-          (next) => {
-            mine.group = next
-          }
-        )
-      yield* Effect.acquireRelease(put(source.skills), () =>
-        Effect.sync(() => {
-          now = snapshot(now.groups.filter((group) => group !== mine.group))
-          mine.group = undefined
-        })
-      )
+      // Nothing is left for a skill to need.
+      const closed = (skill: AnySkill<R>): AnySkill => {
+        const { normalize } = skill
+        const calls = {
+          call: (input: JsonObject, scope: CallScope) => provide(skill.call(input, scope)),
+          ...(normalize === undefined ? {} : { normalize: (input: JsonObject) => provide(normalize(input)) })
+        }
+        return withCall(skill, calls, source.source)
+      }
       const registration: Registration<R> = {
         // A source whose scope closed has no place to put anything.
-        replace: (skills) => Effect.suspend(() => (mine.group === undefined ? Effect.void : put(skills)))
+        replace: (skills) =>
+          Effect.suspend(() => (groups.has(registration) ? swap(registration, skills.map(closed)) : Effect.void))
       }
+      yield* Effect.acquireRelease(
+        Effect.suspend(() => swap(registration, source.skills.map(closed))),
+        () =>
+          Effect.sync(() => {
+            remove(groups.get(registration) ?? [])
+            groups.delete(registration)
+          })
+      )
       return registration
     })
 
   return {
     register: (skill) => Effect.asVoid(registerSource({ source: skill.source, skills: [skill] })),
     registerSource,
-    find: (name) => Option.fromUndefinedOr(now.byName.get(name)),
-    all: Effect.sync(() => now.all)
+    find: (name) => Option.fromUndefinedOr(byName.get(name)),
+    all: Effect.sync(
+      () =>
+        (all ??= sources.flatMap((source) => [...groups.values()].flat().filter((skill) => skill.source === source)))
+    )
   }
 }

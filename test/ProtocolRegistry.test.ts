@@ -36,6 +36,14 @@ describe("ProtocolRegistry", () => {
     }).pipe(Effect.provide(ProtocolRegistry.layer(echo("b"), echo("a"))))
   )
 
+  it.effect("takes ten thousand protocols", () => {
+    const many = Array.from({ length: 10_000 }, (_, n) => echo(`protocol_${n}`))
+    return Effect.gen(function* () {
+      const registry = yield* ProtocolRegistry.ProtocolRegistry
+      assert.strictEqual((yield* registry.names)[9_999], "protocol_9999")
+    }).pipe(Effect.provide(ProtocolRegistry.layer(...many)))
+  })
+
   it.effect("fails when a name is given twice", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(Effect.scoped(Layer.build(ProtocolRegistry.layer(echo("a"), echo("a")))))

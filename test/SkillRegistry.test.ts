@@ -45,6 +45,19 @@ describe("SkillRegistry.layer", () => {
     }).pipe(Effect.provide(SkillRegistry.layer(named("search"))))
   )
 
+  it.effect("takes ten thousand skills one by one, and lets them go", () =>
+    Effect.gen(function* () {
+      const registry = yield* SkillRegistry.SkillRegistry
+      const inner = yield* Scope.make()
+      const skills = Array.from({ length: 10_000 }, (_, n) => named(`skill_${n}`, n % 2 === 0 ? "native" : "mcp"))
+      for (const skill of skills) yield* Scope.provide(registry.register(skill), inner)
+      const all = yield* names
+      assert.deepStrictEqual([all.length, all[1], all[5_001]], [10_000, "skill_2", "skill_3"])
+      yield* Scope.close(inner, Exit.void)
+      assert.deepStrictEqual(yield* names, [])
+    }).pipe(Effect.provide(SkillRegistry.layer()))
+  )
+
   it.effect("fails when a name is given twice (AC-12)", () =>
     Effect.gen(function* () {
       const twice = SkillRegistry.layer(named("search"), named("other"), named("search", "mcp"))
