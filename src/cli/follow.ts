@@ -167,7 +167,7 @@ const idOf = (runId: string, look: Look): string => `${paint("run", "title", loo
 const summary = (result: RunResult<unknown>, took: number, look: Look): string => {
   const { costUsd, toolCallsMade, turns, unreportedTurns, usage } = result
   const facts = [
-    Text.count(turns, "step"),
+    Text.count(turns, "turn"),
     Text.count(toolCallsMade.length, "call"),
     Text.tokens(unreportedTurns === turns ? null : usage),
     ...(costUsd === 0 ? [] : [`$${costUsd.toFixed(4)}`]),

@@ -20,7 +20,22 @@ import * as Text from "./text.ts"
  * @since 0.1.0
  */
 export const program = (args: ReadonlyArray<string>): Effect.Effect<unknown, unknown, Screen.Screen> =>
-  Screen.Screen.use((screen) => Effect.onError(commandOf(args), (cause) => Effect.sync(() => report(screen, cause))))
+  Screen.Screen.use((screen) => {
+    let isTold = args.filter((arg) => forms.has(arg)).join() !== "--json"
+    const out = (text: string) => {
+      isTold = true
+      screen.out(text)
+    }
+    return commandOf(args).pipe(
+      Effect.provideService(Screen.Screen, { ...screen, out }),
+      Effect.onError((cause) =>
+        Effect.sync(() => {
+          if (!isTold) screen.out(forMachines(cause))
+          report(screen, cause)
+        })
+      )
+    )
+  })
 
 const commandOf = (args: ReadonlyArray<string>): Effect.Effect<unknown, unknown, Screen.Screen> =>
   args.length === 1 && args[0] === "run"
@@ -32,6 +47,23 @@ const commandOf = (args: ReadonlyArray<string>): Effect.Effect<unknown, unknown,
         Effect.promise(() => import("./root.ts")),
         (module) => module.call(args)
       )
+
+// Of two that exclude each other none was asked for.
+const forms: ReadonlySet<string> = new Set(["--json", "--events", "--quiet", "-q"])
+
+/** Why there was no answer, as whoever asked for JSON is told it when nothing was printed yet. */
+const forMachines = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.squash(cause)
+  const message = Cause.hasInterruptsOnly(cause)
+    ? "interrupted"
+    : isHelp(error)
+      ? error.errors.map(messageOf).join("; ")
+      : messageOf(error)
+  const tag = error instanceof CommandFailed ? error.tag : undefined
+  return message === "" ? "" : `${Text.json({ ok: false, error: { tag, message } })}\n`
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Says in a line why there was no answer; what nobody expected is told whole. */
 const report = (screen: Screen.Shape, cause: Cause.Cause<unknown>): void => {

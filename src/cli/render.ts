@@ -1,5 +1,5 @@
 /**
- * A run as lines for a terminal: steps, blocks, calls, tokens.
+ * A run as lines for a terminal: turns, blocks, calls, tokens.
  *
  * A pure fold from events to text. A block is shown as it is written, on one
  * line and no wider than the terminal; nothing moves the cursor, so the same
@@ -64,7 +64,7 @@ const draw = (pen: Pen, event: RunEvent): void => {
 }
 
 const titleOf = ({ step, taskId }: RunEvent): string =>
-  taskId === undefined ? `step ${step}` : `step ${step} of task ${Text.excerpt(taskId, 40)}`
+  `turn ${step + 1}${taskId === undefined ? "" : ` of task ${Text.excerpt(taskId, 40)}`}`
 
 const drawReply = (pen: Pen, event: RunEvent): void => {
   switch (event.type) {

@@ -91,7 +91,7 @@ export const duration = (milliseconds: number): string => {
 }
 
 /**
- * A number of things: `1 step`, `2 steps`.
+ * A number of things: `1 turn`, `2 turns`.
  *
  * @category combinators
  * @since 0.1.0

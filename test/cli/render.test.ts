@@ -43,7 +43,7 @@ const finished = (skill: string, callId: string, output: unknown): Event => ({
 })
 
 describe("Render", () => {
-  it("shows steps, blocks with their names, calls with their times, and tokens", () => {
+  it("shows turns, blocks with their names, calls with their times, and tokens", () => {
     const text = show([
       { ...scope, type: "turn_started", turnId: "t1", revision: 2 },
       ...block("plan", null, "\nFirst the ", "users.\n"),
@@ -66,7 +66,7 @@ describe("Render", () => {
     assert.strictEqual(
       text,
       [
-        "step 0",
+        "turn 1",
         "  plan      First the users.",
         '  command   search  {"query":"users"}',
         "  model     mock/tiny  12 tokens in, 3 out, 40 ms",
@@ -141,7 +141,7 @@ describe("Render", () => {
         { ...child, type: "block_complete", block: { type: "final", name: null, content: "child" } },
         { ...scope, type: "block_complete", block: { type: "plan", name: null, content: "parent again" } }
       ]),
-      "  plan      parent…\n  step 0 of task look\n    final     child\n  plan      parent again\n"
+      "  plan      parent…\n  turn 1 of task look\n    final     child\n  plan      parent again\n"
     )
   })
 

@@ -20,7 +20,7 @@ describe("replay", () => {
     })
   )
 
-  it.live("tells every step, block, call and count as it goes, and the answer last", () =>
+  it.live("tells every turn, block, call and count as it goes, and the answer last", () =>
     Effect.gen(function* () {
       const screen = memoryScreen()
       const recording = yield* standard
@@ -28,10 +28,10 @@ describe("replay", () => {
       const lines = screen.progress().split("\n")
       assert.deepStrictEqual(
         lines
-          .filter((line) => /^(step|answer)|^ {2}(plan|command|final|skill|!)/.test(line))
+          .filter((line) => /^(turn|answer)|^ {2}(plan|command|final|skill|!)/.test(line))
           .map((line) => line.trim().split(/ +/, 2)),
         [
-          ["step", "0"],
+          ["turn", "1"],
           ["plan", "I"],
           ["command", "user_database"],
           ...Array.from({ length: 4 }, () => ["command", "calculator"]),
@@ -39,13 +39,13 @@ describe("replay", () => {
           ["!", "final"],
           ["skill", "user_database"],
           ...Array.from({ length: 4 }, () => ["skill", "calculator"]),
-          ["step", "1"],
+          ["turn", "2"],
           ["final", "Based"],
           ["answer", "2"]
         ]
       )
       assert.include(screen.progress(), "416 tokens in, 307 out")
-      assert.include(screen.progress(), "2 steps, 5 calls, 1445 tokens in, 392 out")
+      assert.include(screen.progress(), "2 turns, 5 calls, 1445 tokens in, 392 out")
       assert.strictEqual(screen.out().trim(), recording.answer?.trim())
     })
   )

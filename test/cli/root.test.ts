@@ -50,9 +50,9 @@ describe("kernai run", () => {
     Effect.gen(function* () {
       const colored = yield* start("run", "--replay", "ollama_scenario_weather")
       assert.strictEqual(colored.code, 0)
-      assert.include(colored.progress, "\u001b[1mstep 0\u001b[0m\n")
+      assert.include(colored.progress, "\u001b[1mturn 1\u001b[0m\n")
       const plain = yield* start("run", "--no-color", "--replay", "ollama_scenario_weather")
-      assert.include(plain.progress, "\nstep 0\n")
+      assert.include(plain.progress, "\nturn 1\n")
       assert.notInclude(plain.progress + plain.out, "\u001b")
     })
   )
@@ -78,6 +78,34 @@ describe("kernai run", () => {
       assert.strictEqual(code, 2)
       assert.include(error, "\\u{1b}[2J")
       assert.notInclude(error, "\u001b")
+    })
+  )
+})
+
+describe("kernai with --json", () => {
+  const mistakes: ReadonlyArray<readonly [args: ReadonlyArray<string>, reason: string]> = [
+    [["run", "--model", "anthropic/x", "--json", "Hi?"], "ANTHROPIC_API_KEY is not set"],
+    [["run", "--json", "--max-steps", "0"], "--max-steps is a number from 1"],
+    [["run", "--json", "--nonsense"], "Unrecognized flag: --nonsense"],
+    [["runs", "show", "none", "--json"], "Missing required flag: --store"],
+    [["scenario", "run", "--json", "nowhere"], "nowhere cannot be read"]
+  ]
+  it.live.each(mistakes)("tells machines, too, why nothing was run: %j", ([args, reason]) =>
+    Effect.gen(function* () {
+      const { code, error, out } = yield* start(...args)
+      assert.strictEqual(code, 2)
+      const told = JSON.parse(out)
+      assert.isFalse(told.ok)
+      assert.include(told.error.message, reason)
+      assert.include(error, reason)
+    })
+  )
+
+  it.live("tells the failure of a run once", () =>
+    Effect.gen(function* () {
+      const { code, out } = yield* start("run", "--json", "--max-steps", "1")
+      assert.strictEqual(code, 1)
+      assert.isFalse(JSON.parse(out).ok)
     })
   )
 })

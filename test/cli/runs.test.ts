@@ -202,7 +202,7 @@ describe("kernai runs", () => {
         const run = yield* callIn(folder, ["run", "Write to Oslo", "--yes", ...files, ...agent])
         assert.strictEqual(run.code, 0)
         assert.strictEqual(traceOf(folder), "Oslo\n")
-        const forked = yield* kernai(["runs", "fork", idOf(run), "1", ...files])
+        const forked = yield* kernai(["runs", "fork", idOf(run), "--revision", "1", ...files])
         assert.strictEqual(forked.code, 0)
         assert.notStrictEqual(idOf(forked), idOf(run))
         const resumed = yield* callIn(folder, ["runs", "resume", idOf(forked), "-q", "-y", ...files, ...agent])
@@ -252,7 +252,7 @@ describe("kernai runs", () => {
         sendPicture(folder)
         const asked = yield* callIn(folder, ["run", "What is this?", "--image", "cat.png", "-y", ...sqlite, ...agent])
         assert.strictEqual(traceOf(folder), weighed)
-        const forked = yield* kernai(["runs", "fork", idOf(asked), "1", ...sqliteOf(folder)])
+        const forked = yield* kernai(["runs", "fork", idOf(asked), "--revision", "1", ...sqliteOf(folder)])
         const again = yield* callIn(folder, ["runs", "resume", idOf(forked), "-q", "-y", ...sqlite, ...agent])
         assert.strictEqual(again.out, "All done.\n")
         assert.strictEqual(traceOf(folder), weighed.repeat(2))
@@ -283,8 +283,8 @@ describe("kernai runs", () => {
     [["run", "--mcp", "examples/mcp.yml", "--store", "sqlite:runs.db"], "has no servers: --mcp or --store"],
     [["worker", "--store", "sqlite:runs.db"], "who runs it? Give --model"],
     [
-      ["worker", "--store", "sqlite:runs.db", "--model", "ollama/x", "--agent", "w.yaml"],
-      "--agent is the name of an agent, not its file"
+      ["worker", "--store", "sqlite:runs.db", "--model", "ollama/x", "--agent-name", "w.yaml"],
+      "--agent-name is the name of an agent, not its file"
     ],
     [["runs", "list", "--limit", "0", "--store", "sqlite:runs.db"], "--limit is a number from 1"],
     [
@@ -322,7 +322,7 @@ describe("kernai runs", () => {
       const store = ["--store", `file:${join(folder, "kept")}`]
       const agent = ["--script", join(folder, "script.json"), "--no-skills"]
       const { runId } = JSON.parse((yield* kernai(["run", "Hello", "--json", ...store, ...agent])).out)
-      const fork = idOf(yield* kernai(["runs", "fork", runId, "3", ...store]))
+      const fork = idOf(yield* kernai(["runs", "fork", runId, "--revision", "3", ...store]))
       const shown = yield* kernai(["runs", "show", fork, ...store])
       assert.include(shown.out, `fork of   ${runId}, revision 3\nagent     agent\nstatus    running, after `)
       const file = join(folder, "out.jsonl")

@@ -22,7 +22,10 @@ const flags = {
     Flag.withDescription("Play this recorded conversation"),
     Flag.optional
   ),
-  store: Flag.optional(Shared.store),
+  store: Shared.store.pipe(
+    Flag.withDescription("Keep the run there: sqlite:FILE, file:FOLDER or pg:URL"),
+    Flag.optional
+  ),
   script: Shared.speaker.script.pipe(
     Flag.withDescription("With --store: ask a scripted model, a JSON list of replies. No key is needed")
   ),

@@ -117,7 +117,8 @@ const approve = Command.make(
 ).pipe(
   Command.withDescription(
     "Allow calls that a run waits with. Nothing runs here: a worker goes on with it, or 'kernai runs resume'."
-  )
+  ),
+  Command.withShortDescription("Allow calls that a run waits with")
 )
 
 const deny = Command.make(
@@ -133,7 +134,12 @@ const deny = Command.make(
       reason: Option.getOrUndefined(reason)
     })
   })
-).pipe(Command.withDescription("Refuse calls that a run waits with; the model is told, and goes on without them."))
+).pipe(
+  Command.withDescription(
+    "Refuse calls that a run waits with. The model is told when the run goes on: with a worker, or 'kernai runs resume'."
+  ),
+  Command.withShortDescription("Refuse calls that a run waits with")
+)
 
 const resume = Command.make(
   "resume",
@@ -173,17 +179,15 @@ const resume = Command.make(
 ).pipe(
   Command.withDescription(
     `Go on with a run where it stands, to its end. ${Shared.givenAgain}; once it has begun, it keeps its dialect. ${help}`
-  )
+  ),
+  Command.withShortDescription("Go on with a run where it stands, to its end")
 )
 
 const fork = Command.make(
   "fork",
   {
     id,
-    revision: Argument.Int("revision").pipe(
-      Argument.withDescription("The last commit both have in common; default: the run's last one"),
-      Argument.optional
-    ),
+    revision: revision.pipe(Flag.withDescription("The last revision both have in common; default: the run's last one")),
     store
   },
   Effect.fnUntraced(function* ({ id, revision, store }) {
@@ -193,12 +197,20 @@ const fork = Command.make(
 ).pipe(
   Command.withDescription(
     "Make a new run from a commit of another, and print its id. 'kernai runs resume' goes on with it; a worker leaves it alone."
-  )
+  ),
+  Command.withShortDescription("Make a new run from a commit of another")
 )
 
 const replay = Command.make(
   "replay",
-  { id, store, ...Shared.agent },
+  {
+    id,
+    store,
+    ...Shared.agent,
+    yes: Shared.agent.yes.pipe(
+      Flag.withDescription("As the run was given it: calls that may change something were not asked about")
+    )
+  },
   Effect.fnUntraced(function* ({ id, store, ...input }) {
     const actor = yield* Shared.actorOf(input, { nobody: "" })
     const { replay } = yield* acting
@@ -206,8 +218,9 @@ const replay = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    `Run a stored run again without a model and without entering a skill, and tell where it parts from what was recorded. ${Shared.givenAgain}.`
-  )
+    `Run a stored run again without a model and without entering a skill, and tell where it parts from what was recorded. ${Shared.givenAgain}, and --yes.`
+  ),
+  Command.withShortDescription("Run a stored run again without a model, and tell where it differs")
 )
 
 /**

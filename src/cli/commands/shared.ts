@@ -19,7 +19,7 @@ import type { Actor } from "../runs/actor.ts"
  */
 export const store = Flag.String("store").pipe(
   Flag.withMetavar("<store>"),
-  Flag.withDescription("Where runs are kept: sqlite:FILE, file:FOLDER or pg:URL")
+  Flag.withDescription("Where runs are kept, which has to be said: sqlite:FILE, file:FOLDER or pg:URL")
 )
 
 /**

@@ -13,7 +13,7 @@ const flags = {
   store: Shared.store,
   ...Shared.speaker,
   ...Shared.agent,
-  agent: Flag.String("agent").pipe(
+  agentName: Flag.String("agent-name").pipe(
     Flag.withMetavar("<name>"),
     Flag.withDescription(
       "Take up runs of this agent; may be given several times. Default: agent, as 'kernai run' has it"
@@ -44,15 +44,15 @@ export const worker = Command.make("worker", flags, (input) =>
   Effect.gen(function* () {
     if (input.concurrency < 1) return yield* usage("--concurrency is a number from 1")
     if (input.lease < 1) return yield* usage("--lease is a number of seconds from 1")
-    if (input.agent.some((name) => /\.(ya?ml|json)$/i.test(name))) {
-      return yield* usage("--agent is the name of an agent, not its file")
+    if (input.agentName.some((name) => /\.(ya?ml|json)$/i.test(name))) {
+      return yield* usage("--agent-name is the name of an agent, not its file")
     }
     const actor = yield* Shared.actorOf(input, yield* Shared.speakerOf(input))
     const { work } = yield* Effect.promise(() => import("../runs/worker.ts"))
     yield* work({
       store: input.store,
       actor,
-      agents: input.agent.length === 0 ? ["agent"] : input.agent,
+      agents: input.agentName.length === 0 ? ["agent"] : input.agentName,
       concurrency: input.concurrency,
       leaseSeconds: input.lease,
       once: input.once
