@@ -309,6 +309,7 @@ export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): Agen
       : invalid(path, `expected a number from 0 to ${maximum}, got ${value}`)
   return (
     (agent.name === "" ? invalid("name", "is empty") : undefined) ??
+    (model === "" ? invalid("model", "is empty") : undefined) ??
     (typeof model !== "string" && model.id === "" ? invalid("model.id", "is empty") : undefined) ??
     whole("maxSteps", agent.maxSteps, 0) ??
     whole("concurrency", agent.concurrency, 1) ??
@@ -316,7 +317,7 @@ export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): Agen
     whole("reservedOutputTokens", agent.reservedOutputTokens, 0) ??
     whole("maxRepeats", agent.maxRepeats, 1) ??
     whole("contextWindow", agent.contextWindow, 1) ??
-    within("temperature", generation.temperature) ??
+    within("temperature", generation.temperature, Number.MAX_VALUE) ??
     whole("maxTokens", generation.maxTokens, 1) ??
     within("topP", generation.topP, 1) ??
     whole("seed", generation.seed, 1 - 2 ** 53) ??

@@ -258,6 +258,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     const base = { instructions: "", model: "m" }
     for (const [path, options] of [
       ["temperature", { generation: { temperature: Number.NaN } }],
+      ["temperature", { generation: { temperature: Infinity } }],
       ["topP", { generation: { topP: 2 } }],
       ["maxTokens", { generation: { maxTokens: 0 } }],
       ["seed", { generation: { seed: 1.5 } }],
@@ -271,6 +272,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
       ["spawn.maxDepth", { spawn: { maxAgents: 1, maxDepth: -1 } }],
       ["spawn.maxDepth", { spawn: { maxAgents: 1, maxDepth: 0.5 } }],
       ["contextWindow", { contextWindow: 0.5 }],
+      ["model", { model: "" }],
       ["model.id", { model: { id: "", capabilities: ["text"] } }],
       [
         "budget.maxCostUsd",
