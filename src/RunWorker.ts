@@ -30,6 +30,7 @@ import { isPassing, patience, tasksOf } from "./internal/patience.ts"
 import { randomId } from "./internal/randomId.ts"
 import { redact } from "./internal/redact.ts"
 import * as Pages from "./internal/runPages.ts"
+import { isHalf } from "./internal/stored.ts"
 import { Kernel, type ResumeOptions } from "./Kernel.ts"
 import { AgentCrashError, CancellationError, type KernelError } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
@@ -307,7 +308,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     )
     return Effect.flatMap(Effect.exit(restore(owned)), (exit) =>
       Effect.andThen(
-        lease.lost ? Effect.void : Effect.ignore(Effect.andThen(lastRenewal(lease), giveBack(runId))),
+        lease.lost ? Effect.void : Effect.ignore(Effect.andThen(lastRenewal(lease), leave(runId, exit))),
         onRun === undefined ? tell(runId, exit) : Effect.flatMap(stands(head), (now) => onRun(now, exit))
       )
     )
@@ -318,6 +319,14 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     if (lease.renewal === undefined) return
     yield* inTime(Fiber.await(lease.renewal), yield* leftOf(lease), () => Effect.void)
   })
+
+  /** Lets go of a run. Of a fork whose process died before it was whole nothing stays. */
+  const leave = (runId: string, exit: Exit.Exit<unknown, KernelError>): Effect.Effect<void, KernelError> =>
+    Exit.isFailure(exit) && Option.exists(Cause.findErrorOption(exit.cause), ({ _tag }) => _tag === "RunNotFound")
+      ? Effect.flatMap(store.load(runId), (state) =>
+          Option.exists(state, isHalf) ? store.remove([runId]) : giveBack(runId)
+        )
+      : giveBack(runId)
 
   /** Gives a lease back, if it is held. A run that another worker can go on with is offered to it. */
   const giveBack = (runId: string): Effect.Effect<void, KernelError> =>

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Option, Stream } from "effect"
+import { Effect, Fiber, Layer, Option, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
@@ -80,6 +80,32 @@ describe("Kernel.fork", () => {
       // Calls of a fork have ids of their own: no skill takes one for a repetition of the original's.
       assert.isTrue(entered.every((callId) => /^fork\d+:t[12]\.0$/.test(callId)))
       assert.strictEqual(new Set(entered).size, entered.length)
+    })
+  )
+
+  it.effect("leaves no half behind where its process died: nobody goes on with one, and a worker removes it", () =>
+    Effect.gen(function* () {
+      const { layer, store } = yield* world
+      yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
+      yield* Effect.provide(Kernel.fork("run", { revision: 9, runId: "fork" }), layer)
+      const whole = yield* journalOf(store, "fork")
+      for (const length of whole.keys()) {
+        const { entered, layer, store } = yield* world
+        let state: RunState.RunState | undefined
+        for (const record of whole.slice(0, length + 1)) {
+          const next = RunState.advance(state, record)
+          yield* state === undefined ? store.create(record, next) : store.commit(record, next)
+          state = next
+        }
+        const isWhole = length === whole.length - 1
+        const resumed = yield* Effect.result(Effect.provide(Kernel.resume(agent, "fork"), layer))
+        assert.strictEqual(Result.isFailure(resumed) && resumed.failure._tag === "RunNotFound", !isWhole)
+        if (isWhole) continue
+        yield* TestClock.adjust("11 minutes")
+        yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), layer)
+        assert.isTrue(Option.isNone(yield* store.head("fork")))
+        assert.deepStrictEqual(entered, [])
+      }
     })
   )
 
