@@ -69,7 +69,7 @@ export interface ServerInfo {
 export interface Credentials {
   /** The token to send now, if there is one. */
   readonly accessToken: Effect.Effect<Option.Option<Redacted.Redacted<string>>>
-  /** Called when the server asked for a sign-in; true when another token is there now. */
+  /** Called when the server asked for a sign-in, or for one that allows more; true when another token is there now. */
   readonly renew: (challenge: string) => Effect.Effect<boolean, McpError>
 }
 

@@ -138,6 +138,11 @@ export interface Options {
    * `skills` tools have no names that a list could hold, and the block reaches them all.
    */
   readonly protocol?: boolean | undefined
+  /**
+   * Shows a person the address to allow what a call needs beyond the sign-in, while the call waits (`OAuth.Options`).
+   * Without it such a call fails with `needs_sign_in`, and the next `signIn` asks for what it lacked.
+   */
+  readonly show?: ((url: string, server: string) => Effect.Effect<unknown>) | undefined
 }
 
 /**
@@ -198,7 +203,7 @@ export const readConfig = /*#__PURE__*/ Effect.fnUntraced(function* (
 const make = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: Options | undefined) {
   const limits = yield* Limits
   const registry = yield* SkillRegistry
-  const stations = yield* connectAll(config)
+  const stations = yield* connectAll(config, options?.show)
   const all = [...stations.values()]
   const status = yield* SubscriptionRef.make<ReadonlyArray<ServerStatus>>([])
 
@@ -294,13 +299,16 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpCon
   })
 })
 
-const connectAll = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpConfig) {
+const connectAll = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpConfig, show: Options["show"]) {
   const pins = Option.getOrUndefined(yield* Effect.serviceOption(ToolPins)) ?? (yield* ownPins)
   const tokens = Option.getOrUndefined(yield* Effect.serviceOption(TokenStore)) ?? (yield* ownTokens)
   const stations = new Map<string, Station>()
   for (const server of config.servers.values()) {
+    const ask = show === undefined ? undefined : (url: string) => show(url, server.name)
     const oauth =
-      server.transport === "stdio" ? undefined : yield* Effect.provideService(OAuth.make(server), TokenStore, tokens)
+      server.transport === "stdio"
+        ? undefined
+        : yield* Effect.provideService(OAuth.make(server, { show: ask }), TokenStore, tokens)
     const connection = yield* McpConnection.make(server, { credentials: oauth?.credentials })
     stations.set(server.name, new Station(connection, oauth, pins))
   }

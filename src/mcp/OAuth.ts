@@ -4,8 +4,9 @@
  * A connection is given tokens and has them renewed without asking anyone. The
  * first sign-in needs a person: `signIn` shows an address and waits for the
  * browser to come back to loopback. Without one the state is
- * `needs-sign-in`, and calls fail with that reason. Tokens go to the server
- * they were made for and to nobody else.
+ * `needs-sign-in`, and calls fail with that reason. So does one that needs more
+ * than was allowed, unless `show` of the options finds a person who allows it.
+ * Tokens go to the server they were made for and to nobody else.
  *
  * @since 0.1.0
  */
@@ -21,6 +22,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Semaphore from "effect/Semaphore"
 import { McpError } from "../KernelError.ts"
+import * as Challenge from "./internal/challenge.ts"
 import * as Discovery from "./internal/discovery.ts"
 import * as Http from "./internal/http.ts"
 import * as Loopback from "./internal/loopback.ts"
@@ -56,8 +58,24 @@ export interface OAuth {
     show: (url: string) => Effect.Effect<unknown, E, R>,
     options?: { readonly timeout?: Duration.Input | undefined }
   ) => Effect.Effect<void, McpError | E, R>
+  /** How long a request may wait for a person: not at all without `show`. */
+  readonly patience: Duration.Duration
   /** Forgets the tokens, once a refresh that is under way has ended. */
   readonly signOut: Effect.Effect<void>
+}
+
+/**
+ * What a request may do that needs more than was allowed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /**
+   * Shows a person the address to allow it at, as `signIn` does, while the request waits. Nobody is asked for the same
+   * twice; who does not allow it is asked no more until the next `signIn`, which asks for what was lacking by itself.
+   */
+  readonly show?: ((url: string) => Effect.Effect<unknown>) | undefined
 }
 
 /**
@@ -67,11 +85,14 @@ export interface OAuth {
  * @since 0.1.0
  */
 export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
-  server: HttpServer
+  server: HttpServer,
+  options?: Options
 ): Effect.fn.Return<OAuth, never, HttpClient.HttpClient | TokenStore> {
   const client = Http.discreet(yield* HttpClient.HttpClient)
   const store = yield* TokenStore
   const gate = yield* Semaphore.make(1)
+  const person = yield* Semaphore.make(1)
+  let ask = options?.show
   let challenge = ""
   let held: Grant | undefined
   // What the store last gave. Where it keeps nothing, that is older than what is held.
@@ -120,7 +141,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
     const fresh = yield* Tokens.read(answer.value)
     if (fresh !== undefined) {
       const { expiresAt: _, ...lasting } = grant
-      yield* keep({ ...lasting, ...fresh })
+      yield* keep({ ...lasting, ...fresh, scope: Challenge.union(grant.scope, fresh.scope) })
     } else if (answer.value.status === 400 || answer.value.status === 401) {
       if (yield* isReplaced(grant)) return held !== undefined
       yield* forget
@@ -139,6 +160,10 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   const renew = Effect.fnUntraced(function* (asked: string) {
     challenge = asked
     const refused = held
+    const lacked = Challenge.lacked(asked)
+    if (refused !== undefined && lacked !== undefined) {
+      return yield* person.withPermits(1)(widen(refused, asked, lacked))
+    }
     return yield* gate.withPermits(1)(
       Effect.gen(function* () {
         if (held !== refused) return held !== undefined
@@ -150,7 +175,23 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
     )
   })
 
-  const signIn: OAuth["signIn"] = (show, options) =>
+  // A token that allows too little allows no more once it is renewed.
+  const widen = Effect.fnUntraced(function* (refused: Grant, challenge: string, lacked: ReadonlyArray<string>) {
+    if (held !== refused || (yield* gate.withPermits(1)(isReplaced(refused)))) return held !== undefined
+    const known = Challenge.scopesOf(refused.scope)
+    if (ask === undefined || lacked.every((scope) => known.includes(scope))) return false
+    const decline = Effect.sync(() => {
+      ask = undefined
+    })
+    yield* Effect.tapError(authorize(challenge, ask), () => decline)
+    return true
+  })
+
+  const authorize = <E, R>(
+    challenge: string,
+    show: (url: string) => Effect.Effect<unknown, E, R>,
+    timeout: Duration.Input = patience
+  ): Effect.Effect<void, McpError | E, R> =>
     Effect.gen(function* () {
       const found = yield* Discovery.discover(server, client, challenge)
       const random = yield* SecureRandom.SecureRandom
@@ -161,7 +202,11 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
         failed(server, `the sign-in cannot listen on port ${server.oauth.redirectPort} of this computer`)
       )
       const registered = yield* Tokens.register(server, client, found, page.redirectUri)
-      const scope = server.oauth.scopes?.join(" ") ?? found.scope
+      const configured = server.oauth.scopes?.join(" ")
+      const scope =
+        Challenge.lacked(challenge) === undefined
+          ? (configured ?? found.scope ?? "")
+          : Challenge.union(held?.scope, configured, found.scope)
 
       const url = new URL(found.authorizationEndpoint)
       const parameters = {
@@ -172,13 +217,13 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
         code_challenge: Base64Url.encode(digest),
         code_challenge_method: "S256",
         resource: found.resource,
-        ...(scope === undefined || scope === "" ? {} : { scope })
+        ...(scope === "" ? {} : { scope })
       }
       for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
       yield* show(url.href)
 
       const answer = yield* Effect.timeoutOrElse(page.answer, {
-        duration: options?.timeout ?? Duration.minutes(5),
+        duration: timeout,
         orElse: () => Effect.fail(failed(server, `nobody signed in to MCP server '${server.name}' in time`))
       })
       const token = yield* Tokens.ask(server.name, client, registered, {
@@ -195,17 +240,21 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
         )
       }
       // A refresh that is under way forgets or replaces only what was there before.
-      yield* gate.withPermits(1)(keep({ ...registered, ...fresh }))
+      yield* gate.withPermits(1)(keep({ ...registered, ...fresh, scope: Challenge.union(scope, fresh.scope) }))
+      ask = options?.show
     }).pipe(Effect.scoped, Effect.provide(crypto))
 
   return {
     credentials: { accessToken, renew },
     state: Effect.map(current, (grant) => (grant === undefined ? "needs-sign-in" : "signed-in")),
-    signIn,
+    signIn: (show, options) => Effect.suspend(() => authorize(challenge, show, options?.timeout)),
+    patience: options?.show === undefined ? Duration.zero : patience,
     // A refresh that is under way would keep what it is given.
     signOut: gate.withPermits(1)(forget)
   }
 })
+
+const patience = /*#__PURE__*/ Duration.minutes(5)
 
 // A token is renewed a little early: it has a way to go.
 const isStale = (grant: Grant) =>

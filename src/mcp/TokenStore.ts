@@ -39,6 +39,7 @@ export const Grant = /*#__PURE__*/ Schema.Struct({
   refreshToken: Schema.optionalKey(Schema.RedactedFromValue(Schema.String)),
   /** Milliseconds since the epoch. */
   expiresAt: Schema.optionalKey(Schema.Finite),
+  /** What was asked for, and what is allowed besides. */
   scope: Schema.optionalKey(Schema.String)
 })
 /**

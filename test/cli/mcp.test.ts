@@ -26,6 +26,19 @@ const place = Effect.fnUntraced(function* (servers: { readonly [name: string]: u
 /** Calls a command, which keeps what it keeps in a folder. */
 const kernaiIn = (folder: string, ...args: ReadonlyArray<string>) => kernai(args, { env: { XDG_DATA_HOME: folder } })
 
+/** Somebody sits at a terminal for the time of the scope. */
+const atTerminal = Effect.acquireRelease(
+  Effect.sync(() => {
+    const { isTTY } = process.stdin
+    process.stdin.isTTY = true
+    return isTTY
+  }),
+  (isTTY) =>
+    Effect.sync(() => {
+      process.stdin.isTTY = isTTY
+    })
+)
+
 describe("kernai run --mcp", () => {
   it.live("reads a file through a real server and has its first line translated, without a key", () =>
     Effect.gen(function* () {
@@ -147,6 +160,38 @@ describe("kernai mcp", () => {
       assert.match(screen.out(), /signed in to one\n$/)
       assert.strictEqual((yield* write()).out, "1\n")
       assert.match((yield* kernaiIn(folder, "mcp", "doctor", "-c", config)).out, /^ok +one {2}small 1, streamable_http/)
+    })
+  )
+
+  it.live("asks who sits at a terminal to allow a call that needs more than the sign-in, and nobody elsewhere", () =>
+    Effect.gen(function* () {
+      const guard = new Guard.Guard()
+      const server = yield* Guard.serve(guard)
+      const { config, folder } = yield* place({ one: { url: server.url() } })
+      const screen = memoryScreen()
+      const kernaiHere = (...args: ReadonlyArray<string>) =>
+        program(["mcp", ...args, "-c", config]).pipe(
+          Effect.provide(screen.layer),
+          Effect.provideService(
+            ConfigProvider.ConfigProvider,
+            ConfigProvider.fromEnv({ env: { XDG_DATA_HOME: folder } })
+          )
+        )
+      const signing = yield* Effect.forkChild(kernaiHere("sign-in", "one"))
+      yield* Support.until(() => screen.out().includes("http"))
+      yield* Guard.browse(/http\S+/.exec(screen.out())![0])
+      yield* Fiber.join(signing)
+      guard.needs.set("write", "files:write")
+      const away = yield* kernaiIn(folder, "mcp", "call", "one", "write", "-c", config)
+      assert.deepStrictEqual([away.code, away.out], [1, ""])
+      assert.match(away.error, /MCP server 'one' needs a sign-in that allows "files:write"/)
+
+      yield* atTerminal
+      const calling = yield* Effect.forkChild(kernaiHere("call", "one", "write"))
+      yield* Support.until(() => screen.error().includes("http"))
+      yield* Guard.browse(/http\S+/.exec(screen.error())![0])
+      yield* Fiber.join(calling)
+      assert.match(screen.out(), /signed in to one\n1\n$/)
     })
   )
 

@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Option, Schema, Scope, Stream } from "effect"
+import { Effect, Exit, Layer, Option, Result, Schema, Scope, Stream } from "effect"
 import { Content, Limits, MediaStore, ProtocolRegistry, Skill, SkillRegistry } from "kernai"
 import { McpHub, ToolPins } from "kernai/mcp"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import * as Authorization from "../support/mcp/authorization.ts"
 import * as Support from "../support/mcp/connect.ts"
 import * as Hub from "../support/mcp/hub.ts"
 import { scope } from "../support/skillSpec.ts"
@@ -50,6 +51,41 @@ describe("McpHub", () => {
         ]
         assert.deepStrictEqual(limits, [635_000, 635_000, 36_000])
       }).pipe(Effect.provide(Hub.hub(servers)))
+    })
+  )
+
+  it.live("asks a person to allow what a call needs, as far as it is told whom, and gives the call their time", () =>
+    Effect.gen(function* () {
+      const guard = new Authorization.Guard()
+      const server = yield* Authorization.serve(guard)
+      const { settings } = yield* Hub.scripted({ tools: [Hub.tool("read")] })
+      const shown: Array<string> = []
+      const show = (url: string, server: string) => {
+        shown.push(server)
+        return Authorization.browse(url)
+      }
+      const times = { timeout: "1 second", connectTimeout: "30 seconds" }
+      const servers = { far: { url: server.url(), ...times }, near: { ...settings, ...times } }
+      const use = McpHub.McpHub.use((hub) =>
+        Effect.gen(function* () {
+          yield* hub.signIn("far", Authorization.browse)
+          guard.needs.set("write", "files:write")
+          return {
+            far: (yield* Hub.skill("mcp_far__write")).timeLimit,
+            near: (yield* Hub.skill("mcp_near__read")).timeLimit,
+            written: yield* Effect.result(Hub.call("mcp_far__write"))
+          }
+        })
+      )
+      const asked = yield* Effect.provide(use, Hub.hub(servers, { hub: { show } }))
+      assert.deepStrictEqual([asked.far, asked.near], [336_000, 36_000])
+      assert.deepStrictEqual(texts(Result.getOrThrow(asked.written)), ["1"])
+      assert.deepStrictEqual(shown, ["far"])
+
+      const alone = yield* Effect.provide(use, Hub.hub(servers))
+      assert.strictEqual(alone.far, 36_000)
+      assert(Result.isFailure(alone.written))
+      assert.include(String(alone.written.failure), `MCP server 'far' needs a sign-in that allows "files:write"`)
     })
   )
 

@@ -12,15 +12,29 @@ import * as Authorization from "../support/mcp/authorization.ts"
 import * as Support from "../support/mcp/connect.ts"
 import * as Http from "../support/mcp/httpServer.ts"
 
-const prepare = Effect.fnUntraced(function* (url: string, oauth: { readonly [key: string]: unknown } = {}) {
+const prepare = Effect.fnUntraced(function* (
+  url: string,
+  oauth: { readonly [key: string]: unknown } = {},
+  options?: OAuth.Options
+) {
   const config = yield* McpConfig.fromValue({ servers: { it: { url, oauth } } })
   const server = config.servers.get("it")
   assert(server?.transport === "streamable_http")
-  const auth = yield* OAuth.make(server)
+  const auth = yield* OAuth.make(server, options)
   return { auth, connection: yield* McpConnection.make(server, { credentials: auth.credentials }) }
 })
 
 const write = (connection: McpConnection.McpConnection) => Effect.map(connection.callTool("write", {}), Support.textOf)
+
+/** Somebody at a browser, and the scopes that were asked for there. */
+const person = (visit: (url: string) => Effect.Effect<unknown> = Authorization.browse) => {
+  const asked: Array<string | null> = []
+  const show = (url: string) => {
+    asked.push(new URL(url).searchParams.get("scope"))
+    return visit(url)
+  }
+  return { asked, show }
+}
 
 const isRenewal = ({ body }: { readonly body: string }) => body.startsWith("grant_type=refresh_token")
 
@@ -435,6 +449,208 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       assert.strictEqual(yield* auth.state, "needs-sign-in")
     })
   )
+
+  describe("asked for more than was allowed", () => {
+    const needing = (needs: { readonly [tool: string]: string }) => {
+      const guard = new Authorization.Guard()
+      for (const [tool, scopes] of Object.entries(needs)) guard.needs.set(tool, scopes)
+      return guard
+    }
+    const calls = (server: { readonly seen: ReadonlyArray<{ readonly body: string }> }) =>
+      server.seen.filter(({ body }) => body.includes("tools/call")).length
+
+    it.effect("asks a person for that too, once for all who need it, and does what was to be done", () =>
+      Effect.gen(function* () {
+        const guard = needing({ write: "files:write" })
+        const server = yield* Authorization.serve(guard)
+        const { asked, show } = person()
+        const { auth, connection } = yield* prepare(server.url(), {}, { show })
+        yield* Effect.flip(connection.tools)
+        yield* auth.signIn(Authorization.browse)
+        const written = yield* Effect.all(
+          Array.from({ length: 5 }, () => write(connection)),
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual(written.toSorted(), ["1", "2", "3", "4", "5"])
+        assert.deepStrictEqual(asked, ["mcp:use files:write"])
+        assert.strictEqual(guard.refreshed, 0)
+      })
+    )
+
+    it.effect("asks for what the config asks for as well, and for nothing twice", () =>
+      Effect.gen(function* () {
+        const guard = needing({ write: "b  c" })
+        const server = yield* Authorization.serve(guard)
+        const { asked, show } = person()
+        const { auth, connection } = yield* prepare(server.url(), { scopes: ["a", "b"] }, { show })
+        yield* auth.signIn(Authorization.browse)
+        yield* write(connection)
+        assert.deepStrictEqual(asked, ["a b c"])
+      })
+    )
+
+    it.effect("says what it lacks where nobody can be asked, and the next sign-in asks for it", () =>
+      Effect.gen(function* () {
+        const guard = needing({ write: "files:write" })
+        const server = yield* Authorization.serve(guard)
+        const { auth, connection } = yield* prepare(server.url())
+        yield* Effect.flip(connection.tools)
+        yield* auth.signIn(Authorization.browse)
+        const error = yield* Effect.flip(connection.callTool("write", {}))
+        assert.deepStrictEqual(
+          [error.reason, error.message],
+          ["needs_sign_in", `MCP server 'it' needs a sign-in that allows "files:write"`]
+        )
+        assert.deepStrictEqual([calls(server), guard.refreshed, yield* auth.state], [1, 0, "signed-in"])
+        const { asked, show } = person()
+        yield* auth.signIn(show)
+        assert.deepStrictEqual(asked, ["mcp:use files:write"])
+        assert.strictEqual(yield* write(connection), "1")
+      })
+    )
+
+    it.effect("takes what somebody allowed beside it", () =>
+      Effect.gen(function* () {
+        const guard = needing({ write: "files:write" })
+        const server = yield* Authorization.serve(guard)
+        const one = yield* prepare(server.url(), {}, person())
+        const { asked, show } = person()
+        const other = yield* prepare(server.url(), {}, { show })
+        yield* one.auth.signIn(Authorization.browse)
+        assert.isAbove((yield* other.connection.tools).length, 0)
+        yield* write(one.connection)
+        assert.strictEqual(yield* write(other.connection), "2")
+        assert.deepStrictEqual(asked, [])
+      })
+    )
+
+    it.effect("asks for each thing that is lacked, also when two are at once", () =>
+      Effect.gen(function* () {
+        const guard = needing({ write: "files:write", read: "files:read" })
+        const server = yield* Authorization.serve(guard)
+        const { asked, show } = person()
+        const { auth, connection } = yield* prepare(server.url(), {}, { show })
+        yield* auth.signIn(Authorization.browse)
+        yield* connection.tools
+        guard.notebook.reads = 1
+        yield* Effect.all([write(connection), connection.callTool("read", {})], { concurrency: "unbounded" })
+        assert.lengthOf(asked, 2)
+        assert.deepStrictEqual(asked[1]?.split(" ").toSorted(), ["files:read", "files:write"])
+      })
+    )
+
+    it.effect("asks nobody twice for what is never given, in one life or the next", () =>
+      Effect.gen(function* () {
+        const guard = needing({ write: "files:write" })
+        guard.allow = (scopes) => scopes.filter((scope) => scope !== "files:write")
+        // What an answer says it allows is less, and so is what one to a renewal says.
+        guard.changes.set("/token", (body) => ({ ...body, scope: "mcp:use" }))
+        const server = yield* Authorization.serve(guard)
+        const { asked, show } = person()
+        const { auth, connection } = yield* prepare(server.url(), {}, { show })
+        yield* auth.signIn(Authorization.browse)
+        for (const sent of [2, 3]) {
+          const error = yield* Effect.flip(connection.callTool("write", {}))
+          assert.strictEqual(error.reason, "needs_sign_in")
+          assert.strictEqual(calls(server), sent)
+        }
+        guard.tokens.clear()
+        assert.strictEqual((yield* Effect.flip(connection.callTool("write", {}))).reason, "needs_sign_in")
+        assert.strictEqual(guard.refreshed, 1)
+        const later = yield* prepare(server.url(), {}, { show })
+        assert.strictEqual((yield* Effect.flip(later.connection.callTool("write", {}))).reason, "needs_sign_in")
+        assert.deepStrictEqual(asked, ["mcp:use files:write"])
+      })
+    )
+
+    it.effect("asks twice for one call at most, whatever the server goes on to ask for", () =>
+      Effect.gen(function* () {
+        const guard = needing({ write: "s0" })
+        guard.allow = () => {
+          guard.needs.set("write", `s${guard.allows.size}`)
+          return []
+        }
+        const server = yield* Authorization.serve(guard)
+        const { asked, show } = person()
+        const { auth, connection } = yield* prepare(server.url(), {}, { show })
+        yield* auth.signIn(Authorization.browse)
+        assert.strictEqual((yield* Effect.flip(connection.callTool("write", {}))).reason, "needs_sign_in")
+        assert.deepStrictEqual(asked, ["s0", "s0 s1"])
+        assert.strictEqual(calls(server), 3)
+      })
+    )
+
+    it.effect("does not ask again who declined, until there is a sign-in", () =>
+      Effect.gen(function* () {
+        const guard = needing({ write: "files:write" })
+        const server = yield* Authorization.serve(guard)
+        const { asked, show } = person()
+        const { auth, connection } = yield* prepare(server.url(), {}, { show })
+        yield* auth.signIn(Authorization.browse)
+        guard.back = (parameters) => {
+          parameters.delete("code")
+          parameters.set("error", "access_denied")
+        }
+        const declined = yield* Effect.flip(connection.callTool("write", {}))
+        assert.deepStrictEqual(
+          [declined.reason, declined.message],
+          ["needs_sign_in", `the sign-in to MCP server 'it' was refused ("access_denied")`]
+        )
+        for (const needed of ["files:write", "files:more"]) {
+          guard.needs.set("write", needed)
+          const { message } = yield* Effect.flip(connection.callTool("write", {}))
+          assert.strictEqual(message, `MCP server 'it' needs a sign-in that allows "${needed}"`)
+        }
+        assert.lengthOf(asked, 1)
+        guard.back = () => {}
+        guard.needs.set("write", "files:last")
+        yield* auth.signIn(Authorization.browse)
+        assert.strictEqual(yield* write(connection), "1")
+        assert.deepStrictEqual(asked, ["files:write", "files:more files:last"])
+      })
+    )
+
+    it.effect("asks anew when the call it was asked for was given up, and leaves no page open", () =>
+      Effect.gen(function* () {
+        const guard = needing({ write: "files:write" })
+        const server = yield* Authorization.serve(guard)
+        const shown = yield* Deferred.make<string>()
+        let isThere = false
+        const { asked, show } = person((url) => (isThere ? Authorization.browse(url) : Deferred.succeed(shown, url)))
+        const { auth, connection } = yield* prepare(server.url(), {}, { show })
+        yield* auth.signIn(Authorization.browse)
+        const writing = yield* Effect.forkChild(write(connection))
+        const page = new URL(yield* Deferred.await(shown)).searchParams.get("redirect_uri")!
+        yield* Fiber.interrupt(writing)
+        assert.include(inspect(yield* Effect.flip(Effect.tryPromise(() => fetch(page)))), "ECONNREFUSED")
+        isThere = true
+        assert.strictEqual(yield* write(connection), "1")
+        assert.lengthOf(asked, 2)
+      })
+    )
+
+    it.effect("asks nobody for what is not named, or for who uses a key of the config", () =>
+      Effect.gen(function* () {
+        for (const [challenge, reason, told] of [
+          [`Bearer error="insufficient_scope"`, "needs_sign_in", "needs a sign-in that allows more"],
+          [`Bearer error="insufficient_scope", scope="${"x".repeat(300)}"`, "needs_sign_in", `allows "xxx`],
+          [`Bearer error="invalid_token", scope="a"`, "remote", "HTTP status 403"],
+          [undefined, "remote", "HTTP status 403"]
+        ] as const) {
+          const server = yield* Http.serve((_, response) =>
+            Http.json(response, 403, {}, challenge === undefined ? {} : { "www-authenticate": challenge })
+          )
+          const { asked, show } = person()
+          const { connection } = yield* prepare(server.url(), {}, { show })
+          const error = yield* Effect.flip(connection.tools)
+          assert.strictEqual(error.reason, reason)
+          assert.include(error.message, told)
+          assert.isBelow(error.message.length, 300)
+          assert.deepStrictEqual(asked, [])
+        }
+      })
+    )
+  })
 
   it.effect("uses the client of the config, and its secret only where it belongs", () =>
     Effect.gen(function* () {

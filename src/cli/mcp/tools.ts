@@ -13,7 +13,7 @@ import { plain } from "../../internal/plain.ts"
 import { parseJson } from "../../internal/untrusted.ts"
 import { Limits } from "../../Limits.ts"
 import type { McpConfig } from "../../mcp/McpConfig.ts"
-import { McpHub, type ServerStatus } from "../../mcp/McpHub.ts"
+import { McpHub, type Options, type ServerStatus } from "../../mcp/McpHub.ts"
 import * as McpProtocol from "../../mcp/McpProtocol.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
 import * as SkillRegistry from "../../SkillRegistry.ts"
@@ -69,7 +69,7 @@ const about = (status: ReadonlyArray<ServerStatus>, name: string, state: string,
 }
 
 /**
- * Calls one tool and prints what it answers.
+ * Calls one tool and prints what it answers. Who sits at a terminal may be asked to allow it.
  *
  * @category running
  * @since 0.1.0
@@ -87,7 +87,8 @@ export const call = Effect.fnUntraced(function* (options: {
   const answer = yield* using(
     options.file,
     config,
-    McpHub.use((hub) => hub.catalog.callTool(options.tool, input, options.server))
+    McpHub.use((hub) => hub.catalog.callTool(options.tool, input, options.server)),
+    process.stdin.isTTY ? { show: (url) => Effect.sync(() => screen.error(invitation(url))) } : {}
   )
   if (options.json) {
     screen.out(`${Text.json({ isError: answer.isError, content: answer.content.map(Content.encode) })}\n`)
@@ -145,24 +146,23 @@ export const signIn = Effect.fnUntraced(function* (file: string, server: string)
   yield* using(
     file,
     config,
-    McpHub.use((hub) =>
-      hub.signIn(server, (url) =>
-        Effect.sync(() => screen.out(`Open this address in a browser on this computer:\n${Text.flat(url)}\n`))
-      )
-    )
+    McpHub.use((hub) => hub.signIn(server, (url) => Effect.sync(() => screen.out(invitation(url)))))
   )
   screen.out(`signed in to ${Text.flat(server)}\n`)
 })
+
+const invitation = (url: string) => `Open this address in a browser on this computer:\n${Text.flat(url)}\n`
 
 /** Runs with the servers of a config connected; what a server says went wrong is one line. */
 const using = <A, E extends { readonly message: string }, R>(
   file: string,
   config: McpConfig,
-  use: Effect.Effect<A, E, R | McpHub>
+  use: Effect.Effect<A, E, R | McpHub>,
+  options?: Options
 ) => {
   const registries = Layer.merge(SkillRegistry.layer(), ProtocolRegistry.layer())
   return use.pipe(
-    Effect.provide(Servers.layer(file, config, { protocol: false }).pipe(Layer.provide(registries))),
+    Effect.provide(Servers.layer(file, config, { ...options, protocol: false }).pipe(Layer.provide(registries))),
     Effect.mapError((error) =>
       error instanceof CommandFailed
         ? error

@@ -18,6 +18,7 @@ import * as Stream from "effect/Stream"
 import { parseJson } from "../../internal/untrusted.ts"
 import { McpError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
+import * as Challenge from "./challenge.ts"
 
 /** Where and how to sign in. */
 export interface AuthorizationServer {
@@ -93,7 +94,7 @@ export const discover = /*#__PURE__*/ Effect.fnUntraced(function* (
   if (!isSafe(server.url, url)) {
     return yield* refuse(`MCP server '${server.name}' must be reached by https: a token would be sent to it`)
   }
-  const asked = parametersOf(challenge)
+  const asked = Challenge.parametersOf(challenge)
   const told = asked.get("resource_metadata")
   if (told !== undefined && URL.parse(told)?.origin !== url.origin) {
     return yield* refuse(`MCP server '${server.name}' is described on another origin, which is not trusted`)
@@ -170,17 +171,6 @@ const Metadata = /*#__PURE__*/ Schema.Struct({
   token_endpoint_auth_methods_supported: Schema.optionalKey(Schema.Array(Schema.String)),
   authorization_response_iss_parameter_supported: Schema.optionalKey(Schema.Boolean)
 })
-
-/** The parameters of a challenge, such as `Bearer resource_metadata="…", scope="…"`. */
-const parametersOf = (challenge: string): ReadonlyMap<string, string> => {
-  const parameters = new Map<string, string>()
-  for (const [, name = "", quoted, bare = ""] of challenge
-    .slice(0, 4096)
-    .matchAll(/([a-z_]+)=(?:"([^"]*)"|([^\s",]+))/gi)) {
-    parameters.set(name.toLowerCase(), quoted ?? bare)
-  }
-  return parameters
-}
 
 const stripSlash = (text: string) => (text.endsWith("/") ? text.slice(0, -1) : text)
 

@@ -140,7 +140,7 @@ export const make = (options: {
     mayRepeat: () => boolean,
     body: (held: Held) => Effect.Effect<A, McpClientError | McpError>
   ) {
-    // Once for a session that is gone, once for a token that is.
+    // Once for a session that is gone, once for a token that is, or allows too little.
     for (let again = 2; ; again--) {
       let entry: Entry | undefined
       const before = renewals

@@ -56,12 +56,13 @@ export class Station {
   }
 
   /**
-   * Milliseconds a call may take. The connection keeps the time itself and tells the server when it gives up; this is
-   * for what it cannot see.
+   * Milliseconds a call may take, a person's time to allow it included. The connection keeps the time itself and tells
+   * the server when it gives up; this is for what it cannot see.
    */
   timeLimit({ cleanUpMs }: Limits): number {
     const { connectTimeout, timeout } = this.server
-    return Duration.toMillis(timeout) + Duration.toMillis(connectTimeout) + cleanUpMs
+    const times = [timeout, connectTimeout, this.oauth?.patience ?? Duration.zero]
+    return times.reduce((sum, time) => sum + Duration.toMillis(time), cleanUpMs)
   }
 
   /** Reads the list if there is a new one; tells whether anything is different now. */

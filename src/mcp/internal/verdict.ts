@@ -11,10 +11,12 @@
 import type { McpClientError } from "effect/ai/McpClientError"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import { shorten } from "../../internal/cut.ts"
 import { errorCode } from "../../internal/errorCode.ts"
 import { redact } from "../../internal/redact.ts"
 import { McpError } from "../../KernelError.ts"
 import type { HttpServer, McpServer } from "../McpConfig.ts"
+import * as Challenge from "./challenge.ts"
 
 /**
  * `refused`: the server did not take the request, so it may be sent again.
@@ -37,9 +39,13 @@ export const fateOf = ({ reason }: McpClientError): Fate => {
   }
 }
 
-/** Did the server ask for a sign-in? Then this is its challenge, or "" when it gave none. */
-export const challengeOf = ({ reason }: McpClientError): string | undefined =>
-  reason._tag === "HttpError" && reason.status === 401 ? (reason.wwwAuthenticate ?? "") : undefined
+/** Did the server ask for a sign-in, or for one that allows more? Then this is its challenge, or "" when it gave none. */
+export const challengeOf = ({ reason }: McpClientError): string | undefined => {
+  if (reason._tag !== "HttpError") return undefined
+  const challenge = reason.wwwAuthenticate ?? ""
+  const asks = reason.status === 401 || (reason.status === 403 && Challenge.lacked(challenge) !== undefined)
+  return asks ? challenge : undefined
+}
 
 /** Puts failures of one server into words. */
 export class Teller {
@@ -103,8 +109,9 @@ export class Teller {
 const describe = (
   server: McpServer,
   operation: string,
-  { reason }: McpClientError
+  error: McpClientError
 ): readonly [McpError["reason"], string] => {
+  const { reason } = error
   switch (reason._tag) {
     case "ToolError":
       return ["remote", reason.message]
@@ -115,12 +122,15 @@ const describe = (
         : ["remote", reason.description ?? `MCP error ${reason.code}`]
     case "ValidationError":
       return ["protocol", `MCP server '${server.name}' answered ${operation} with something malformed`]
-    case "HttpError":
-      if (reason.status === 401) return ["needs_sign_in", `MCP server '${server.name}' needs a sign-in`]
-      return [
-        "remote",
-        `MCP server '${server.name}' answered with HTTP status ${reason.status}${after(reason.description)}`
-      ]
+    case "HttpError": {
+      const challenge = challengeOf(error)
+      return challenge === undefined
+        ? [
+            "remote",
+            `MCP server '${server.name}' answered with HTTP status ${reason.status}${after(reason.description)}`
+          ]
+        : ["needs_sign_in", `MCP server '${server.name}' needs a sign-in${allowing(Challenge.lacked(challenge))}`]
+    }
     case "TransportError": {
       const code = errorCode(reason.cause)
       return [
@@ -142,6 +152,11 @@ const describe = (
     case "ConfigurationError":
       return ["config", reason.message]
   }
+}
+
+const allowing = (scopes: ReadonlyArray<string> | undefined): string => {
+  if (scopes === undefined) return ""
+  return ` that allows ${scopes.length === 0 ? "more" : JSON.stringify(shorten(scopes.join(" "), 200))}`
 }
 
 const after = (description: string | undefined) => (description === undefined ? "" : `: ${description}`)

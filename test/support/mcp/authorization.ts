@@ -9,6 +9,12 @@ export class Guard {
   readonly codes = new Map<string, URLSearchParams>()
   readonly clients = new Map<string, { readonly redirect_uris: ReadonlyArray<string> }>()
   readonly tokens = new Set<string>()
+  /** The scopes a tool needs, each told as it stands here to who calls it with less. */
+  readonly needs = new Map<string, string>()
+  /** What a token of the moment allows. */
+  readonly allows = new Map<string, ReadonlyArray<string>>()
+  /** What is allowed of what was asked for. */
+  allow: (scopes: ReadonlyArray<string>) => ReadonlyArray<string> = (scopes) => scopes
   readonly refreshTokens = new Set<string>()
   refreshed = 0
   expiresIn: number | undefined = 3600
@@ -37,8 +43,16 @@ export const serve = (guard: Guard) => {
     switch (url.pathname) {
       case "/mcp": {
         const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1]
-        if (token !== undefined && guard.tokens.has(token)) return small(request, response)
-        return Http.json(response, 401, {}, { "www-authenticate": challenge(url.origin) })
+        if (token === undefined || !guard.tokens.has(token)) {
+          return Http.json(response, 401, {}, { "www-authenticate": challenge(url.origin) })
+        }
+        const tool = /"name":"(\w+)"/.exec(request.body)?.[1] ?? ""
+        const needed = guard.needs.get(tool)
+        if (needed?.split(/ +/).every((scope) => guard.allows.get(token)?.includes(scope)) ?? true) {
+          return small(request, response)
+        }
+        const lacked = `Bearer error="insufficient_scope", scope="${needed}", error_description="ask for more"`
+        return Http.json(response, 403, {}, { "www-authenticate": lacked })
       }
       case "/.well-known/oauth-protected-resource/mcp":
         return send(200, { resource: `${url.origin}/mcp`, authorization_servers: [`${url.origin}/as`] })
@@ -74,6 +88,7 @@ export const serve = (guard: Guard) => {
       case "/token": {
         const form = new URLSearchParams(request.body)
         const grant = form.get("grant_type")
+        let allowed: ReadonlyArray<string> = []
         if (grant === "authorization_code") {
           const asked = guard.codes.get(form.get("code") ?? "")
           guard.codes.delete(form.get("code") ?? "")
@@ -86,12 +101,17 @@ export const serve = (guard: Guard) => {
             asked.get("redirect_uri") === form.get("redirect_uri") &&
             asked.get("resource") === form.get("resource")
           if (!fits) return send(400, { error: "invalid_grant" })
+          allowed = guard.allow(asked.get("scope")?.split(" ") ?? [])
         } else if (!guard.refreshTokens.delete(form.get("refresh_token") ?? "")) {
           return send(guard.refusal, { error: "invalid_grant", error_description: form.get("refresh_token") })
-        } else guard.refreshed++
+        } else {
+          guard.refreshed++
+          allowed = [...guard.allows.values()].at(-1) ?? []
+        }
         const [access, refresh] = [`access-${randomUUID()}`, `refresh-${randomUUID()}`]
         guard.tokens.clear()
         guard.tokens.add(access)
+        guard.allows.set(access, allowed)
         guard.refreshTokens.add(refresh)
         return send(200, {
           access_token: access,
