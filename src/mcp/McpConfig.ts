@@ -19,9 +19,9 @@ import * as Result from "effect/Result"
 import { ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import { type Expanded, expander, type Fields, isFields, Reader } from "./internal/fields.ts"
+import { some } from "./internal/some.ts"
 import * as Words from "./internal/words.ts"
 import { quote } from "../internal/visible.ts"
-import { shorten } from "../internal/cut.ts"
 import * as PlainValue from "../internal/yaml.ts"
 
 export {
@@ -260,8 +260,7 @@ const decode = /*#__PURE__*/ Effect.fnUntraced(function* (document: PlainValue.P
     const fields: Fields | undefined = value === null ? new Map() : isFields(value) ? value : undefined
     const odd = Array.from(fields?.keys() ?? []).filter((key) => !keys.has(key))
     if (odd.length > 0) {
-      const listed = odd.slice(0, 5).map((key) => quote(shorten(key, 60)))
-      yield* Effect.logWarning(`MCP server ${quote(name)}: nothing is known of ${listed.join(", ")}`)
+      yield* Effect.logWarning(`MCP server ${quote(name)}: nothing is known of ${some(odd)}`)
     }
     servers.set(
       name,

@@ -51,7 +51,8 @@ export interface HiddenTool {
   readonly server: string
   /** The name it has on its server. */
   readonly tool: string
-  readonly reason: "changed" | "repeated"
+  /** `excess`: it is new, and so much was accepted of this server already that a person has to. */
+  readonly reason: "changed" | "repeated" | "excess"
   /** What the server says of it now. */
   readonly description: string
   /** Of the definition as it is now: approving it approves exactly this one. */

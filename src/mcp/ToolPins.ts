@@ -3,7 +3,7 @@
  *
  * A tool is pinned by a hash when it is first seen. One that is defined another
  * way later is hidden until a person approves it, in this process and the next
- * ones. A file of pins is replaced whole or not at all; one that cannot be read
+ * ones; so is a new one of a server that had thousands. A file of pins is replaced whole or not at all; one that cannot be read
  * stops the start, because nobody could tell what was accepted.
  *
  * @since 0.1.0
@@ -39,7 +39,10 @@ export class ToolPins extends Context.Service<
   ToolPins,
   {
     readonly load: (server: string) => Effect.Effect<Pins>
-    /** Puts these pins in the place of the server's. What cannot be written is logged, and holds in this process. */
+    /**
+     * Adds these pins to the server's, each in the place of one of the same tool; none is dropped. What cannot be
+     * written is logged, and holds in this process.
+     */
     readonly save: (server: string, pins: Pins) => Effect.Effect<void>
   }
 >()("kernai/mcp/ToolPins") {}
@@ -54,7 +57,7 @@ export const layerMemory: Layer.Layer<ToolPins> = /*#__PURE__*/ Layer.sync(ToolP
   const servers = new Map<string, Pins>()
   return ToolPins.of({
     load: (server) => Effect.sync(() => servers.get(server) ?? new Map()),
-    save: (server, pins) => Effect.sync(() => void servers.set(server, pins))
+    save: (server, pins) => Effect.sync(() => void servers.set(server, joined(servers.get(server), pins)))
   })
 })
 
@@ -93,11 +96,14 @@ export const layerFile = (file: string): Layer.Layer<ToolPins, ConfigInvalid, Fi
 
       const save = Effect.fnUntraced(
         function* (server: string, pins: Pins) {
-          unwritten.set(server, pins)
+          unwritten.set(server, joined((yield* current).get(server), pins))
           const text = yield* encode({
             version: 1,
             servers: Array.from(yield* current, ([server, tools]) => ({ server, tools: [...tools] }))
           })
+          // What is too large to be read again would stop the next start.
+          if (new TextEncoder().encode(text).length >= fetchedBytes)
+            return yield* Effect.fail(Read.tooLarge(fetchedBytes))
           yield* fs.makeDirectory(path.dirname(file), { recursive: true })
           yield* replaceFile(file, `${text}\n`)
           unwritten.clear()
@@ -114,6 +120,8 @@ export const layerFile = (file: string): Layer.Layer<ToolPins, ConfigInvalid, Fi
       })
     })
   ).pipe(Layer.provide(SecureRandom.layerWebCrypto))
+
+const joined = (known: Pins = new Map(), pins: Pins): Pins => new Map([...known, ...pins])
 
 const Stored = /*#__PURE__*/ Schema.fromJsonString(
   Schema.Struct({

@@ -132,7 +132,7 @@ servers:
       yield* Effect.provide(McpConfig.fromValue({ servers }), Logger.layer([logger]))
       assert.deepStrictEqual(said, [
         ['MCP server "n": nothing is known of "token", "a\\"b"'],
-        [`MCP server "many": nothing is known of "${"q".repeat(60)}…", "b", "c", "d", "e"`]
+        [`MCP server "many": nothing is known of "${"q".repeat(60)}…", "b", "c", "d", "e" and 1 more`]
       ])
     })
   )

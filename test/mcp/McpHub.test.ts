@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Option, Result, Schema, Scope, Stream } from "effect"
+import { Effect, Exit, Layer, Logger, Option, Result, Schema, Scope, Stream } from "effect"
 import { Content, Limits, MediaStore, ProtocolRegistry, Skill, SkillRegistry } from "kernai"
 import { McpHub, ToolPins } from "kernai/mcp"
 import * as fs from "node:fs"
@@ -333,6 +333,65 @@ describe("McpHub", () => {
         fs.writeFileSync(file, "{}")
         const error = yield* Effect.flip(withPins(Effect.void))
         assert.strictEqual((error as { readonly _tag: string })._tag, "ConfigInvalid")
+      })
+    )
+
+    it.live("and tells the log once which are hidden and which are left out, in a line however many they are", () =>
+      Effect.gen(function* () {
+        const said: Array<unknown> = []
+        const logger = Logger.make(({ message }) => said.push(message))
+        const names = Array.from({ length: 9 }, (_, index) => `${index}${"n".repeat(100)}`)
+        const told = names.slice(0, 5).map((name) => `"${name.slice(0, 60)}…"`)
+        const twice = names.map((name) => Hub.tool(name, { description: "one" }))
+        const elsewhere = Hub.tool("far", { inputSchema: { type: "object", properties: { a: { $ref: "http://x" } } } })
+        const server = yield* Hub.scripted({ tools: [...twice, ...twice, elsewhere] })
+        yield* Effect.gen(function* () {
+          server.change({ tools: [...twice, ...twice, Hub.tool("new")] })
+          yield* until(({ skills }) => skills.size === 10)
+        }).pipe(Effect.provide(Layer.provide(Hub.hub({ s: server.settings }), Logger.layer([logger]))))
+        assert.deepStrictEqual(said.flat(), [
+          `MCP server 's' has tools that are left out ("far"): their schemas refer to other documents`,
+          `MCP server 's' has tools that are hidden (${told.join(", ")} and 4 more), each because another tool of the server has the same name`
+        ])
+      })
+    )
+
+    it.live("and drops no pin of a server that renames its tools without end: one too many waits for a person", () =>
+      Effect.gen(function* () {
+        // The names are long, so that a few hundred are as many as thousands of others.
+        const named = (life: number) =>
+          Array.from({ length: 400 }, (_, index) => Hub.tool(`${life}-${index}-${"n".repeat(250)}`))
+        const [first] = named(1)
+        const server = yield* Hub.scripted({ tools: named(1), results: {} })
+        const file = path.join(path.dirname(server.file), "pins.json")
+        const pinned = ToolPins.layerFile(file).pipe(Layer.provide(Support.platform))
+        yield* Effect.gen(function* () {
+          const hub = yield* McpHub.McpHub
+          assert.lengthOf(yield* Hub.skillNames, 400)
+          for (const life of [2, 3, 4]) {
+            server.change({ tools: named(life) })
+            yield* until(({ hidden, skills }) =>
+              [...skills.keys(), ...hidden.map(({ tool }) => tool)].some((name) => name.startsWith(`${life}-`))
+            )
+          }
+          const { hidden, skills } = (yield* hub.status)[0]!
+          assert.strictEqual(skills.size, 0)
+          assert.deepStrictEqual(new Set(hidden.map(({ reason }) => reason)), new Set(["excess"]))
+          assert.isBelow(fs.statSync(file).size, 300_000)
+
+          assert.isTrue(yield* hub.approve(hidden[7]!))
+          assert.lengthOf(yield* Hub.skillNames, 1)
+          server.change({ tools: [{ ...first!, description: "Says more" }, ...named(4).slice(7, 9)] })
+          const later = yield* until(({ hidden }) => hidden.some(({ reason }) => reason === "changed"))
+          assert.deepStrictEqual([...later.skills.keys()], [named(4)[7]!.name])
+          assert.deepStrictEqual(
+            later.hidden.map(({ reason, tool }) => [reason, tool]),
+            [
+              ["changed", first!.name],
+              ["excess", named(4)[8]!.name]
+            ]
+          )
+        }).pipe(Effect.provide(Hub.hub({ s: server.settings }).pipe(Layer.provide(pinned))))
       })
     )
 

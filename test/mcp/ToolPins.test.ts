@@ -1,6 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, FileSystem, Layer, PlatformError } from "effect"
+import { Limits } from "kernai"
 import { ToolPins } from "kernai/mcp"
 import { folder } from "../support/folder.ts"
 
@@ -41,6 +42,39 @@ describe("ToolPins.layerFile", () => {
       const next = yield* open(file, () => false)
       assert.deepStrictEqual(yield* next.load("first"), new Map([["add", "new"]]))
       assert.deepStrictEqual(yield* next.load("second"), new Map([["send", "seen"]]))
+    })
+  )
+
+  it.effect("drops no pin that another process wrote meanwhile (S-8)", () =>
+    Effect.gen(function* () {
+      const file = `${yield* folder}/pins.json`
+      const [one, other] = [yield* open(file, () => false), yield* open(file, () => false)]
+      yield* one.save("first", new Map([["add", "old"]]))
+      yield* other.save("first", new Map([["send", "seen"]]))
+      yield* one.save("first", new Map([["add", "new"]]))
+      const next = yield* open(file, () => false)
+      const all = new Map([
+        ["add", "new"],
+        ["send", "seen"]
+      ])
+      assert.deepStrictEqual(yield* next.load("first"), all)
+      const memory = yield* Effect.provide(ToolPins.ToolPins, ToolPins.layerMemory)
+      for (const pin of all) yield* memory.save("first", new Map([pin]))
+      assert.deepStrictEqual(yield* memory.load("first"), all)
+    })
+  )
+
+  it.effect("writes no file that it would not read again", () =>
+    Effect.gen(function* () {
+      const file = `${yield* folder}/pins.json`
+      yield* Effect.gen(function* () {
+        const pins = yield* open(file, () => false)
+        yield* pins.save("first", new Map([["add", "old"]]))
+        yield* pins.save("second", new Map([["é".repeat(100), "seen"]]))
+        assert.strictEqual((yield* pins.load("second")).size, 1)
+        const next = yield* open(file, () => false)
+        assert.deepStrictEqual([(yield* next.load("first")).size, (yield* next.load("second")).size], [1, 0])
+      }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, fetchedBytes: 250 }))
     })
   )
 })

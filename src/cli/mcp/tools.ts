@@ -56,7 +56,10 @@ export const list = Effect.fnUntraced(function* (file: string, server: Option.Op
       screen.out(`  ${shown}  ${Text.excerpt(tool.description ?? "", Math.max(20, screen.columns - width - 4))}\n`)
     }
     for (const tool of hidden) {
-      const advice = tool.reason === "changed" ? `changed: kernai mcp approve ${name} ${tool.tool}` : "repeated name"
+      const approve = `kernai mcp approve ${name} ${tool.tool}`
+      const advice = { changed: `changed: ${approve}`, excess: `new: ${approve}`, repeated: "repeated name" }[
+        tool.reason
+      ]
       screen.out(`  ${paint(`${Text.flat(tool.tool)}  hidden, ${Text.flat(advice)}`, "warning", look)}\n`)
     }
   }

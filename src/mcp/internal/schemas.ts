@@ -7,6 +7,7 @@
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
 import { isRecord } from "../../internal/untrusted.ts"
+import { some } from "./some.ts"
 
 /** The tools that explain themselves; the others are named in the log. */
 export const usableTools = /*#__PURE__*/ Effect.fnUntraced(function* (
@@ -15,8 +16,10 @@ export const usableTools = /*#__PURE__*/ Effect.fnUntraced(function* (
 ) {
   const usable = tools.filter((tool) => isSelfContained(tool.inputSchema) && isSelfContained(tool.outputSchema))
   if (usable.length < tools.length) {
-    const names = tools.filter((tool) => !usable.includes(tool)).map((tool) => JSON.stringify(tool.name))
-    yield* Effect.logWarning(`MCP server '${server}': schemas refer to other documents, tools left out:`, ...names)
+    const names = some(tools.filter((tool) => !usable.includes(tool)).map((tool) => tool.name))
+    yield* Effect.logWarning(
+      `MCP server '${server}' has tools that are left out (${names}): their schemas refer to other documents`
+    )
   }
   return usable
 })

@@ -2,7 +2,9 @@
  * One server as the hub keeps it: connected or not, and which of its tools are shown.
  *
  * A list is judged by the pins: a tool that is defined another way than it was
- * accepted, or that repeats a name, is hidden and cannot be called (S-8).
+ * accepted, that repeats a name, or that is new when there is no room for more
+ * pins, is hidden and cannot be called (S-8). No pin is ever dropped: what a
+ * tool was when it was accepted is known however often its server renames it.
  *
  * @since 0.1.0
  */
@@ -17,9 +19,10 @@ import type { McpConnection, ServerInfo } from "../McpConnection.ts"
 import type { OAuth } from "../OAuth.ts"
 import type { ToolPins } from "../ToolPins.ts"
 import * as Definition from "./definition.ts"
+import { some } from "./some.ts"
 
 /** Why a tool is not shown. */
-export type Hidden = "changed" | "repeated"
+export type Hidden = "changed" | "repeated" | "excess"
 
 /** A tool, and whether it may be used. */
 export interface StationTool extends Definition.Definition {
@@ -72,8 +75,8 @@ export class Station {
   approve(name: string, hash: string): Effect.Effect<boolean> {
     return this.one.withPermits(1)(
       Effect.gen({ self: this }, function* () {
-        const tool = this.tools.find((tool) => tool.hidden === "changed" && tool.tool.name === name)
-        if (tool?.hash !== hash) return false
+        const tool = this.tools.find(({ hidden, tool }) => tool.name === name && hidden !== "repeated")
+        if (tool?.hidden === undefined || tool.hash !== hash) return false
         yield* this.pins.save(this.name, new Map(yield* this.pins.load(this.name)).set(name, hash))
         yield* this.judge(this.tools)
         return true
@@ -103,19 +106,20 @@ export class Station {
       const known = pins.size
       const hiddenBefore = new Set(this.tools.filter((tool) => tool.hidden !== undefined).map((tool) => tool.hash))
       const seen = new Set<string>()
+      const accept = accepter(pins)
       const tools = definitions.map((definition): StationTool => {
         const { name } = definition.tool
-        const hidden = seen.has(name) ? "repeated" : hiddenBy(pins, name, definition.hash)
+        const hidden = seen.has(name) ? "repeated" : accept(name, definition.hash)
         seen.add(name)
         return { ...definition, hidden }
       })
       if (pins.size > known) yield* this.pins.save(this.name, pins)
       this.tools = tools
-      for (const { hash, hidden, tool } of tools) {
-        if (hidden === undefined || hiddenBefore.has(hash)) continue
-        yield* Effect.logWarning(
-          `MCP server '${this.name}': the tool ${JSON.stringify(tool.name)} is hidden, ${reasons[hidden]}`
-        )
+      for (const [reason, why] of Object.entries(reasons)) {
+        const news = tools.filter(({ hash, hidden }) => hidden === reason && !hiddenBefore.has(hash))
+        if (news.length === 0) continue
+        const names = some(news.map(({ tool }) => tool.name))
+        yield* Effect.logWarning(`MCP server '${this.name}' has tools that are hidden (${names}), each ${why}`)
       }
     }
   )
@@ -124,12 +128,23 @@ export class Station {
 /** Why a tool is hidden, in words. */
 export const reasons: { readonly [reason in Hidden]: string } = {
   changed: "because its definition changed since it was accepted; approve it to use it again",
-  repeated: "because another tool of the server has the same name"
+  repeated: "because another tool of the server has the same name",
+  excess: "because so many tools of the server were accepted that no more are by themselves; approve it to use it"
 }
 
-/** What is new is accepted as it is. */
-const hiddenBy = (pins: Map<string, string>, name: string, hash: string): Hidden | undefined => {
-  const pinned = pins.get(name)
-  if (pinned === undefined) pins.set(name, hash)
-  return pinned === undefined || pinned === hash ? undefined : "changed"
+/** Accepts what is new as it is, as long as there is room for its pin; tells why a tool is hidden. */
+const accepter = (pins: Map<string, string>) => {
+  let room = maxPinned - JSON.stringify([...pins]).length
+  return (name: string, hash: string): Hidden | undefined => {
+    const pinned = pins.get(name)
+    if (pinned !== undefined) return pinned === hash ? undefined : "changed"
+    const size = JSON.stringify([name, hash]).length + 1
+    if (size > room) return "excess"
+    pins.set(name, hash)
+    room -= size
+    return undefined
+  }
 }
+
+// The pins of one server as they are stored: some thousand names of a usual length.
+const maxPinned = 256 * 1024
