@@ -463,6 +463,44 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
+    it.effect("asks to sign in, or says what it met first, where older revisions meet something else", () =>
+      Effect.gen(function* () {
+        const meet = Effect.fnUntraced(function* (status: number, later: number) {
+          const server = yield* Http.serve((_, response) =>
+            Http.json(response, server.seen.length === 1 ? status : later, {}, { "www-authenticate": "Bearer" })
+          )
+          const connection = yield* Support.connect({ url: server.url() })
+          const error = yield* Effect.flip(connection.info)
+          return [error.reason, server.seen.length, error.message]
+        })
+        assert.deepStrictEqual(yield* meet(400, 401), ["needs_sign_in", 2, "MCP server 'it' needs a sign-in"])
+        assert.deepStrictEqual(yield* meet(400, 500), ["remote", 2, "MCP server 'it' answered with HTTP status 400"])
+        assert.deepStrictEqual(yield* meet(400, 400), ["remote", 5, "MCP server 'it' answered with HTTP status 400"])
+      })
+    )
+
+    it.effect("asks a server for nothing it says it does not have", () =>
+      Effect.gen(function* () {
+        for (const listChanged of [undefined, false]) {
+          const server = yield* Http.serve(({ body, method }, response) => {
+            if (method === "GET") return void response.writeHead(405).end()
+            const { id } = JSON.parse(body)
+            if (id === undefined) return void response.writeHead(202).end()
+            const capabilities = { tools: listChanged === undefined ? {} : { listChanged } }
+            const result = { protocolVersion: "2025-11-25", capabilities, serverInfo: { name: "few", version: "1" } }
+            Http.json(response, 200, { jsonrpc: "2.0", id, result })
+          })
+          const connection = yield* Support.connect({ url: server.url() })
+          assert.deepStrictEqual(yield* connection.resourceTemplates, [])
+          yield* Effect.sleep("50 millis")
+          assert.deepStrictEqual(
+            server.seen.map(({ body, method }) => (method === "POST" ? JSON.parse(body).method : method)),
+            ["initialize", "notifications/initialized"]
+          )
+        }
+      })
+    )
+
     it.effect("tells the server when a call is given up, and returns at once", () =>
       Effect.gen(function* () {
         const notebook = new Http.Notebook()
@@ -580,17 +618,17 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
-    it.effect("is tried when an address turns out to be of that kind", () =>
+    it.effect.each([404, 405])("is tried when an address turns out to be of that kind (%s)", (status) =>
       Effect.gen(function* () {
         const server = yield* Http.serve((request, response) => {
-          if (request.method !== "GET") return void response.writeHead(405).end()
+          if (request.method !== "GET") return void response.writeHead(status).end()
           response.writeHead(200, { "content-type": "text/event-stream" })
           response.write("event: endpoint\ndata: http://other.example/\n\n")
         })
         const guessed = yield* Support.connect({ url: server.url() })
         assert.include((yield* Effect.flip(guessed.info)).message, "another origin")
         const told = yield* Support.connect({ url: server.url(), transport: "http" })
-        assert.include((yield* Effect.flip(told.info)).message, "HTTP status 405")
+        assert.include((yield* Effect.flip(told.info)).message, `HTTP status ${status}`)
       })
     )
   })

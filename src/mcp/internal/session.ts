@@ -3,8 +3,8 @@
  * effect's client over both.
  *
  * Revisions are offered one by one (`Handshake.offers`), each over a fresh
- * transport, until the server takes one. An address whose transport was guessed is tried with the
- * older HTTP transport when it knows nothing of the newer one.
+ * transport, until the server takes one. An address whose transport was guessed
+ * is tried with the older HTTP transport when it knows nothing of the newer one.
  *
  * @since 0.1.0
  */
@@ -28,6 +28,7 @@ import * as Listing from "./listing.ts"
 import * as LegacySse from "./legacySse.ts"
 import * as Stdio from "./stdio.ts"
 import * as StreamableHttp from "./streamableHttp.ts"
+import { challengeOf } from "./verdict.ts"
 
 /** A live connection. */
 export interface Session {
@@ -64,7 +65,8 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
     const error = attempt.failure
     const older = legacySse(server, error)
     if (older !== undefined) return yield* connect(older, offer, options)
-    if (!Handshake.declines(error)) return yield* declined ?? error
+    // What an older revision meets says less than why the newer one was declined, unless it only lacks a sign-in.
+    if (!Handshake.declines(error)) return yield* challengeOf(error) === undefined ? (declined ?? error) : error
     declined ??= error
   }
   return yield* declined ?? nothingToOffer
