@@ -21,7 +21,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Semaphore from "effect/Semaphore"
-import { McpError } from "../KernelError.ts"
+import type { McpError } from "../KernelError.ts"
 import * as Challenge from "./internal/challenge.ts"
 import * as Discovery from "./internal/discovery.ts"
 import * as Http from "./internal/http.ts"
@@ -199,7 +199,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
       const verifier = Base64Url.encode(yield* random.randomBytes(32))
       const digest = yield* (yield* Digest.Digest).digest(Digest.sha256, new TextEncoder().encode(verifier))
       const page = yield* Effect.mapError(Loopback.listen(server.oauth.redirectPort, state), () =>
-        failed(server, `the sign-in cannot listen on port ${server.oauth.redirectPort} of this computer`)
+        Discovery.noSignIn(server, `the sign-in cannot listen on port ${server.oauth.redirectPort} of this computer`)
       )
       const registered = yield* Tokens.register(server, client, found, page.redirectUri)
       const configured = server.oauth.scopes?.join(" ")
@@ -224,7 +224,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
 
       const answer = yield* Effect.timeoutOrElse(page.answer, {
         duration: timeout,
-        orElse: () => Effect.fail(failed(server, `nobody signed in to MCP server '${server.name}' in time`))
+        orElse: () => Effect.fail(Discovery.noSignIn(server, `nobody signed in to MCP server '${server.name}' in time`))
       })
       const token = yield* Tokens.ask(server.name, client, registered, {
         grant_type: "authorization_code",
@@ -234,7 +234,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
       })
       const fresh = yield* Tokens.read(token)
       if (fresh === undefined) {
-        return yield* failed(
+        return yield* Discovery.noSignIn(
           server,
           `the authorization server of MCP server '${server.name}' gave no token${Tokens.errorOf(token)}`
         )
@@ -271,17 +271,16 @@ const codeOf = (
   const issuer = answer.get("iss")
   // An answer mixed up between two authorization servers is worth nothing (RFC 9207).
   if (issuer === null ? found.namesItself : issuer !== found.issuer) {
-    return Effect.fail(failed(server, `another authorization server answered for MCP server '${server.name}'`))
+    return Effect.fail(
+      Discovery.noSignIn(server, `another authorization server answered for MCP server '${server.name}'`)
+    )
   }
   const code = answer.get("code")
   if (code !== null && code !== "") return Effect.succeed(code)
   const reason = answer.get("error")?.slice(0, 100) ?? "no code"
   return Effect.fail(
-    failed(server, `the sign-in to MCP server '${server.name}' was refused (${JSON.stringify(reason)})`)
+    Discovery.noSignIn(server, `the sign-in to MCP server '${server.name}' was refused (${JSON.stringify(reason)})`)
   )
 }
-
-const failed = (server: HttpServer, detail: string) =>
-  new McpError({ server: server.name, reason: "needs_sign_in", detail })
 
 const crypto = /*#__PURE__*/ Layer.merge(SecureRandom.layerWebCrypto, Digest.layerWebCrypto)

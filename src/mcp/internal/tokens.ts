@@ -12,10 +12,10 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { isRecord, own } from "../../internal/untrusted.ts"
-import { McpError } from "../../KernelError.ts"
+import type { McpError } from "../../KernelError.ts"
 import type { HttpServer } from "../McpConfig.ts"
 import type { Grant } from "../TokenStore.ts"
-import { type Answer, type AuthorizationServer, fetchJson } from "./discovery.ts"
+import { type Answer, type AuthorizationServer, fetchJson, noSignIn } from "./discovery.ts"
 import { clientInfo } from "./handshake.ts"
 
 /** Who we are to an authorization server. */
@@ -37,9 +37,9 @@ export const register = /*#__PURE__*/ Effect.fnUntraced(function* (
         : { ...at, clientId, clientSecret, clientAuth: found.clientAuth }
     return known
   }
-  const refused = (detail: string) => new McpError({ server: server.name, reason: "needs_sign_in", detail })
   if (found.registrationEndpoint === undefined) {
-    return yield* refused(
+    return yield* noSignIn(
+      server,
       `the authorization server of MCP server '${server.name}' registers no clients: set oauth.clientId of the server`
     )
   }
@@ -49,6 +49,8 @@ export const register = /*#__PURE__*/ Effect.fnUntraced(function* (
     HttpClientRequest.post(found.registrationEndpoint, { acceptJson: true }).pipe(
       HttpClientRequest.bodyJsonUnsafe({
         client_name: clientInfo.name,
+        // Of any other kind, none may come back to loopback.
+        application_type: "native",
         redirect_uris: [redirectUri],
         grant_types: ["authorization_code", "refresh_token"],
         response_types: ["code"],
@@ -58,7 +60,8 @@ export const register = /*#__PURE__*/ Effect.fnUntraced(function* (
   )
   const registered = decodeRegistration(answer.body)
   if (answer.status < 200 || answer.status > 299 || Option.isNone(registered)) {
-    return yield* refused(
+    return yield* noSignIn(
+      server,
       `the authorization server of MCP server '${server.name}' did not register us${errorOf(answer)}`
     )
   }
@@ -93,7 +96,7 @@ export const ask = (
     HttpClientRequest.bodyUrlParams(body)
   )
   if (client.clientAuth !== "basic") return fetchJson(server, http, request)
-  const pair = `${encodeURIComponent(client.clientId)}:${encodeURIComponent(secret)}`
+  const pair = [client.clientId, secret].map((text) => encodeURIComponent(text.toWellFormed())).join(":")
   return fetchJson(server, http, HttpClientRequest.setHeader(request, "authorization", `Basic ${Base64.encode(pair)}`))
 }
 

@@ -11,7 +11,6 @@
 import type { McpClientError } from "effect/ai/McpClientError"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
-import { shorten } from "../../internal/cut.ts"
 import { errorCode } from "../../internal/errorCode.ts"
 import { redact } from "../../internal/redact.ts"
 import { McpError } from "../../KernelError.ts"
@@ -156,7 +155,7 @@ const describe = (
 
 const allowing = (scopes: ReadonlyArray<string> | undefined): string => {
   if (scopes === undefined) return ""
-  return ` that allows ${scopes.length === 0 ? "more" : JSON.stringify(shorten(scopes.join(" "), 200))}`
+  return ` that allows ${scopes.length === 0 ? "more" : `"${scopes.join(" ")}"`}`
 }
 
 const after = (description: string | undefined) => (description === undefined ? "" : `: ${description}`)
