@@ -160,6 +160,33 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     })
   )
 
+  it.effect("that closes its output and stays is left for a new one, and no call waits for it", () =>
+    Effect.gen(function* () {
+      const side = yield* Support.sideFile
+      const connection = yield* Support.hostile("", side)
+      yield* connection.callTool("hush", { answer: true })
+      yield* connection.callTool("write", {})
+      assert.lengthOf(
+        Support.lines(side).filter((line) => line === "written"),
+        1
+      )
+      const { message, reason } = yield* Effect.flip(connection.callTool("hush", {}))
+      assert.strictEqual(reason, "outcome_unknown")
+      assert.include(message, "the server closed its output")
+    })
+  )
+
+  it.effect("that ends is read to the end, and not waited for longer than that", () =>
+    Effect.gen(function* () {
+      const connection = yield* Support.hostile()
+      for (let count = 0; count < 5; count++) {
+        assert.lengthOf(Support.textOf(yield* connection.callTool("lastWords", {})), 60_000)
+      }
+      const { message } = yield* Effect.flip(connection.callTool("leave", {}))
+      assert.include(message, "the server exited with code 1")
+    })
+  )
+
   it.effect("that was killed is said to be", () =>
     Effect.gen(function* () {
       const connection = yield* Support.hostile()
@@ -210,6 +237,10 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
       assert.lengthOf(
         Support.lines(side).filter((line) => line === "written"),
         2
+      )
+      assert.lengthOf(
+        Support.lines(side).filter((line) => line === "ping"),
+        1
       )
     })
   )
@@ -343,12 +374,54 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
     )
   })
 
+  describe("says why it ended, as it wrote last", () => {
+    const secret = "word-9f8e7d6c5b4a"
+    const cases: ReadonlyArray<readonly [string, string, string]> = [
+      ["nothing", "", ""],
+      ["lines, the last of them", "one\ntwo  \n\n  \n", "; it wrote: two"],
+      ["an error, before the trace of it", "go\nError: no key\n    at x.js:1\n", "; it wrote: Error: no key"],
+      ["what would not be seen", "\u001b[31mred\u202e\n", "; it wrote: \\u{1b}[31mred\\u{202e}"],
+      ["no more than a line", "ab ".repeat(150), `; it wrote: ${"ab ".repeat(100)}…`],
+      ["what it wrote long before", `Error: early\n${"ab\n".repeat(2000)}`, "; it wrote: ab"],
+      ["no half of a secret at the end", `${"ab ".repeat(98)}${secret} more`, `; it wrote: ${"ab ".repeat(98)}…`],
+      ["nor at the beginning", `${secret}${" ab".repeat(1362)}`, `; it wrote: ${"ab ".repeat(100)}…`],
+      ["nor any whole", `key ${secret}`, "; it wrote: key <redacted>"]
+    ]
+    it.effect.each(cases)("%s", ([, complaint, told]) =>
+      Effect.gen(function* () {
+        const server = Support.node(Support.hostileScript, "complaining", "", complaint)
+        const connection = yield* Support.connect({ ...server, env: { SECRET: secret } })
+        const { message } = yield* Effect.flip(connection.info)
+        assert.strictEqual(message, `cannot connect to MCP server 'it': the server exited with code 3${told}`)
+      })
+    )
+  })
+
+  it.effect("may write a line in pieces as often as it likes, if none is too long", () =>
+    Effect.gen(function* () {
+      const connection = yield* Support.hostile()
+      for (let count = 0; count < 4; count++) {
+        assert.lengthOf(Support.textOf(yield* connection.callTool("halves", {})), 6_000)
+      }
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, frameBytes: 12_000 }))
+  )
+
   it.effect("that ends when its input does has the time to", () =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       yield* Effect.scoped(Effect.flatMap(Support.hostile("tidy", side), ({ info }) => info))
       assert.include(Support.lines(side), "tidied up")
     }).pipe(Effect.provideService(Limits.Limits, Limits.defaults))
+  )
+
+  it.effect("that ends when its input does leaves no child behind (R-15)", () =>
+    Effect.gen(function* () {
+      const side = yield* Support.sideFile
+      yield* Effect.scoped(Effect.flatMap(Support.hostile("parent", side), ({ info }) => info))
+      const pids = Support.lines(side)[0]!.split(" ").slice(1).map(Number)
+      assert.lengthOf(pids, 2)
+      assert.deepStrictEqual(pids.filter(Support.isAlive), [])
+    })
   )
 
   it.effect("that does not want to end is ended with its children when the scope closes (R-15)", () =>

@@ -46,6 +46,7 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
     send: (text) => Effect.asVoid(Queue.offer(outbox, `${text}\n`)),
     listener,
     limits,
+    // Servers that print to their standard output by mistake are common, and harmless.
     hasLogs: true
   })
   const drained = yield* Deferred.make<void>()
@@ -124,10 +125,7 @@ const command = (server: StdioServer, forceKillAfter: number) => {
 }
 
 const receive = /*#__PURE__*/ Effect.fnUntraced(function* (line: Exchange.Exchange, splitter: Splitter, chunk: string) {
-  for (const text of splitter.push(chunk)) {
-    // Servers that print to their standard output by mistake are common, and harmless. Some lines begin as messages do.
-    if (text.startsWith("{") || text.startsWith("[")) yield* line.receive(text)
-  }
+  for (const text of splitter.push(chunk)) yield* line.receive(text)
   if (splitter.isOverfull) return yield* Exchange.tooLarge(splitter.limit)
 })
 
@@ -135,15 +133,19 @@ const receive = /*#__PURE__*/ Effect.fnUntraced(function* (line: Exchange.Exchan
 class Complaints {
   private heard = ""
 
+  // No word is cut: nobody would know half a secret for one.
   hear(chunk: string): void {
-    this.heard = `${this.heard}${chunk}`.slice(-4096)
+    const heard = `${this.heard}${chunk}`
+    this.heard = heard.length > 4096 ? heard.slice(-4096).replace(/^\S+/, "") : heard
   }
 
   get last(): string {
     const lines = this.heard.split("\n").filter((line) => line.trim() !== "")
     // A stack trace ends with what says least.
     const line = lines.find((line) => /error|cannot|not found|no such/i.test(line)) ?? lines.at(-1)
-    return line === undefined ? "" : `; it wrote: ${visible(line.trim()).slice(0, 300)}`
+    if (line === undefined) return ""
+    const told = visible(line.trim())
+    return `; it wrote: ${told.length > 300 ? `${told.slice(0, 300).replace(/\S+$/, "")}…` : told}`
   }
 }
 

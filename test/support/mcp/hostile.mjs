@@ -8,12 +8,14 @@ import { spawn } from "node:child_process"
 import { appendFileSync, closeSync } from "node:fs"
 import { createInterface } from "node:readline"
 
-const [mode = "", side = ""] = process.argv.slice(2)
+const [mode = "", side = "", complaint = ""] = process.argv.slice(2)
 const write = (text) => process.stdout.write(`${text}\n`)
 const send = (message) => write(JSON.stringify({ jsonrpc: "2.0", ...message }))
 const note = (text) => side !== "" && appendFileSync(side, `${text}\n`)
 const text = (text) => ({ content: [{ type: "text", text }] })
 const tool = (name, more) => ({ name, inputSchema: { type: "object" }, ...more })
+
+const deafForever = "process.on('SIGTERM', () => {}); process.on('SIGHUP', () => {}); setInterval(() => {}, 1000)"
 
 let added = 0
 let asked = 0
@@ -88,6 +90,10 @@ const tools = {
     }
     setTimeout(next, 5)
   },
+  halves: (id) => {
+    const line = JSON.stringify({ jsonrpc: "2.0", id, result: text("h".repeat(6_000)) })
+    process.stdout.write(line.slice(0, 5_000), () => setTimeout(() => write(line.slice(5_000)), 5))
+  },
   weird: (id) => send({ id, result: { content: [{ type: "hologram", data: "x" }] } }),
   empty: (id) => send({ id, result: null }),
   proto: (id) =>
@@ -104,6 +110,20 @@ const tools = {
     closeSync(0)
     setInterval(() => {}, 1_000)
     setTimeout(() => send({ id, result: text("shut") }), 20)
+  },
+  // It says no more, and stays.
+  hush: (id, { answer }) =>
+    process.stdout.write(`${answer ? JSON.stringify({ jsonrpc: "2.0", id, result: text("hush") }) : ""}\n`, () =>
+      closeSync(1)
+    ),
+  lastWords: (id) => {
+    send({ id, result: text("w".repeat(60_000)) })
+    process.exit(0)
+  },
+  // It goes, and somebody else holds its output open.
+  leave: () => {
+    spawn(process.execPath, ["-e", deafForever], { stdio: ["ignore", "inherit", "ignore"] })
+    process.exit(1)
   },
   deaf: (id) => {
     send({ id, result: text("not listening") })
@@ -158,6 +178,7 @@ const methods = {
   initialize: (id, params) => {
     if (mode === "silent") return
     if (mode === "dead") process.exit(3)
+    if (mode === "complaining") return process.stderr.write(complaint, () => process.exit(3))
     if (mode === "early") for (let later = 1; later < 10; later++) send({ id: id + later, result: listed() })
     note(`offered ${params.protocolVersion}`)
     if (mode === "strict" && params.protocolVersion !== "2024-11-05") {
@@ -211,15 +232,19 @@ const methods = {
     const at = Number(params?.cursor ?? 0)
     send({ id, result: { resourceTemplates: [templates[at]], ...(at < 2 ? { nextCursor: `${at + 1}` } : {}) } })
   },
-  ping: (id) => mode !== "mute" && send({ id, result: {} })
+  ping: (id) => (mode === "mute" ? note("ping") : send({ id, result: {} }))
 }
 
-if (mode === "stubborn") {
+if (mode === "parent") {
+  // It ends when its input does, and its child does not.
+  const child = spawn(process.execPath, ["-e", deafForever], { stdio: "ignore" })
+  child.unref()
+  note(`pids ${process.pid} ${child.pid}`)
+} else if (mode === "stubborn") {
   // Neither it nor its child ends when asked to.
-  const deaf = "process.on('SIGTERM', () => {}); process.on('SIGHUP', () => {}); setInterval(() => {}, 1000)"
   process.on("SIGTERM", () => note("SIGTERM"))
   setInterval(() => {}, 1000)
-  const child = spawn(process.execPath, ["-e", deaf], { stdio: "ignore" })
+  const child = spawn(process.execPath, ["-e", deafForever], { stdio: "ignore" })
   note(`pids ${process.pid} ${child.pid}`)
 } else note(`pids ${process.pid}`)
 
