@@ -121,7 +121,9 @@ const findProgram = /*#__PURE__*/ Effect.fnUntraced(function* (server: McpConfig
   }
   const { command } = server
   const isPath = command.includes("/") || command.includes("\\")
-  const folders = isPath ? [server.cwd ?? "."] : (process.env["PATH"] ?? "").split(path.sep === "\\" ? ";" : ":")
+  const given = server.env.get("PATH")
+  const search = given === undefined ? (process.env["PATH"] ?? "") : Redacted.value(given)
+  const folders = isPath ? [server.cwd ?? "."] : search.split(path.sep === "\\" ? ";" : ":")
   for (const folder of folders) {
     for (const ending of path.sep === "\\" ? ["", ".exe", ".cmd"] : [""]) {
       if (yield* exists(path.resolve(folder, `${command}${ending}`))) return undefined

@@ -1,6 +1,8 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { McpDoctor } from "kernai/mcp"
+import * as fs from "node:fs"
+import * as path from "node:path"
 import * as Support from "../support/mcp/connect.ts"
 import * as Guard from "../support/mcp/authorization.ts"
 import * as Http from "../support/mcp/httpServer.ts"
@@ -158,6 +160,26 @@ layer(Support.platform, { excludeTestServices: true, timeout: "20 seconds" })("M
       assert.match(findings[1]!.detail, /^hostile 0, stdio, revision 2025-11-25, \d+ tools$/)
       assert.match(findings[3]!.detail, /"~\/notes" reaches the program as it stands/)
       assert.isFalse(Support.isAlive(Number(Support.lines(side)[0]!.split(" ")[1])))
+    })
+  )
+
+  it.effect("looks for a program where its process will: in the PATH it is given", () =>
+    Effect.gen(function* () {
+      const folder = path.dirname(yield* Support.sideFile)
+      const hostile = fs.readFileSync(Support.hostileScript, "utf8")
+      fs.writeFileSync(path.join(folder, "kernai-test-server.mjs"), `#!${process.execPath}\n${hostile}`, {
+        mode: 0o700
+      })
+      const server = { command: "kernai-test-server.mjs", args: [] }
+      const findings = yield* examine({ there: { ...server, env: { PATH: folder } }, away: server })
+      assert.deepStrictEqual(
+        findings.map(({ server, state }) => [server, state]),
+        [
+          ["there", "ok"],
+          ["away", "wrong"]
+        ]
+      )
+      assert.include(findings[1]!.detail, "is not found in PATH")
     })
   )
 
