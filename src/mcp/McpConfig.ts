@@ -96,7 +96,7 @@ export interface OAuthSettings {
   /** A client registered by hand. Without it kernai registers itself where the server allows that. */
   readonly clientId: string | undefined
   readonly clientSecret: Redacted.Redacted<string> | undefined
-  /** What to ask for, when not what the server asks for. */
+  /** What to ask for, when not what the server asks for; what a call needs besides is asked for as well. */
   readonly scopes: ReadonlyArray<string> | undefined
   /** The port on loopback the browser comes back to, when the client was registered with one; 0 is any. */
   readonly redirectPort: number

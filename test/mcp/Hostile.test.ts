@@ -2,6 +2,8 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Context, Duration, Effect, Fiber, Layer } from "effect"
 import { Limits } from "kernai"
 import type { McpConnection } from "kernai/mcp"
+import * as fs from "node:fs"
+import * as path from "node:path"
 import * as Support from "../support/mcp/connect.ts"
 
 class Hostile extends Context.Service<Hostile, McpConnection.McpConnection>()("test/Hostile") {
@@ -118,6 +120,14 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
         Object.keys(env).filter((name) => !allowed.has(name)),
         []
       )
+    })
+  )
+
+  it.effect("runs in the folder it was given", () =>
+    Effect.gen(function* () {
+      const folder = path.dirname(yield* Support.sideFile)
+      const connection = yield* Support.hostile("", "", { cwd: folder })
+      assert.strictEqual(Support.textOf(yield* connection.callTool("cwd", {})), fs.realpathSync(folder))
     })
   )
 

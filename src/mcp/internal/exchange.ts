@@ -150,7 +150,7 @@ const isMessage = (value: unknown, asked: ReadonlyMap<unknown, unknown>): boolea
 
 /** The same of what cannot be read: its first key is one of a message, and it names the protocol. */
 const beginsMessage = (text: string): boolean =>
-  /^(?:\[\s*)?\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:/.test(text) && text.includes('"jsonrpc"')
+  /^\s*(?:\[\s*)?\{\s*"(?:jsonrpc|id|method|params|result|error)"\s*:/.test(text) && text.includes('"jsonrpc"')
 
 /** Reads a message, if it is one. Some write null for parameters they leave out. */
 export const decodeMessage = (value: unknown): Option.Option<McpSchema.JsonRpcMessage> => {

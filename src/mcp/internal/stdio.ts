@@ -168,7 +168,7 @@ class Splitter {
     let start = 0
     for (let end = chunk.indexOf("\n"); end !== -1; end = chunk.indexOf("\n", start)) {
       this.held.push(chunk.slice(start, end))
-      lines.push(this.held.join("").trim())
+      lines.push(this.held.join(""))
       this.held = []
       this.size = 0
       start = end + 1

@@ -103,6 +103,7 @@ const tools = {
   refuse: (id) => send({ id, error: { code: -32000, message: `no: ${process.env.SECRET ?? ""}` } }),
   fail: (id) => send({ id, result: { ...text("bad path"), isError: true } }),
   env: (id) => send({ id, result: text(JSON.stringify(process.env)) }),
+  cwd: (id) => send({ id, result: text(process.cwd()) }),
   argv: (id) => send({ id, result: text(JSON.stringify(process.argv.slice(2))) }),
   wait: (id) => note(`waiting ${id}`),
   shut: (id) => {
