@@ -365,6 +365,29 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
       })
     )
 
+    it.effect("asks a server of 2026-07-28 to tell of changes, and hears of them", () =>
+      Effect.gen(function* () {
+        const side = yield* Support.sideFile
+        const connection = yield* Support.hostile("modern", side, { protocolVersion: "2026-07-28" })
+        assert.strictEqual((yield* connection.info).protocolVersion, "2026-07-28")
+        assert.strictEqual((yield* connection.awaitChanges).size, 3)
+        assert.deepStrictEqual([...(yield* connection.awaitChanges)], ["tools"])
+        assert.include(Support.lines(side), "listens toolsListChanged,promptsListChanged,resourcesListChanged")
+      })
+    )
+
+    it.effect("ends a server that was not waited for", () =>
+      Effect.gen(function* () {
+        const side = yield* Support.sideFile
+        const connection = yield* Support.hostile("silent", side)
+        const connecting = yield* Effect.forkChild(connection.info)
+        yield* Support.until(() => Support.lines(side).length > 0)
+        const [pid] = Support.lines(side)[0]!.split(" ").slice(1).map(Number)
+        yield* Fiber.interrupt(connecting)
+        assert.isFalse(Support.isAlive(pid!))
+      })
+    )
+
     it.effect("says why a server cannot be used", () =>
       Effect.gen(function* () {
         const cases: ReadonlyArray<readonly [string, object, string, string]> = [

@@ -249,6 +249,26 @@ if (mode === "parent") {
   note(`pids ${process.pid} ${child.pid}`)
 } else note(`pids ${process.pid}`)
 
+// The revision without a handshake, and what it tells of changes to who asks.
+if (mode === "modern") {
+  Object.assign(methods, {
+    "server/discover": (id) =>
+      send({
+        id,
+        result: {
+          supportedVersions: ["2026-07-28"],
+          capabilities: { tools: { listChanged: true } },
+          ttlMs: 0,
+          cacheScope: "public"
+        }
+      }),
+    "subscriptions/listen": (id, params) => {
+      note(`listens ${Object.keys(params.notifications)}`)
+      setTimeout(() => send({ method: "notifications/tools/list_changed" }), 20)
+    }
+  })
+}
+
 const input = createInterface({ input: process.stdin })
 // It has a little to do yet.
 if (mode === "tidy") input.on("close", () => setTimeout(() => note("tidied up"), 10))
