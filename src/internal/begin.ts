@@ -17,7 +17,7 @@ import type { KernelError, StoreError } from "../KernelError.ts"
 import { InFlightToolCalls, RewindNotAllowed, RunBusy, RunPaused } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
-import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from "../RunState.ts"
+import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Status, Turn } from "../RunState.ts"
 import { advance } from "./advance.ts"
 import { usedIds } from "./callIds.ts"
 import { resultOf } from "./callResult.ts"
@@ -196,15 +196,16 @@ const takeUp = /*#__PURE__*/ Effect.fnUntraced(function* (
   const verdicts = yield* verdictsOf(run, how.replay ?? {}, children)
   // The journal of a run counts only children that ended.
   for (const child of children.values()) Tree.count(run.tree, Tree.spentOf(child))
+  const said = how.context === undefined ? {} : { context: ownContext(how.context) }
   const delta: Delta = {
     resumed: true,
-    ...(how.context === undefined ? {} : { context: ownContext(how.context) }),
+    ...said,
     ...(how.approvals === undefined ? {} : { answers: how.approvals }),
     ...(how.rewind === true ? { rewind: true } : {}),
     ...verdicts
   }
   // Tasks first: a run that goes on finds them answered, also in another life (DR-7).
-  yield* answerTasks({ ...ground, now: now(ground) }, tree, how.approvals ?? [])
+  yield* answerTasks({ ...ground, now: now(ground), said }, tree, how.approvals ?? [])
   yield* commit(run, "resume", [], delta)
   // Nobody else takes it up from here on.
   yield* flush(run)
@@ -261,29 +262,28 @@ const verdictsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   children: ReadonlyMap<string, RunState>
 ): Effect.fn.Return<Pick<Delta, "retried" | "resolved">, KernelError> {
   const inFlight = run.state.currentTurn?.inFlight ?? []
-  if (inFlight.length + children.size === 0) return {}
   const said = new Map(Object.entries(replay))
   const verdictOf = (call: Call): Verdict =>
     said.get(call.toolCallId) ?? (effectsOf(run, call) === "write" ? "fail" : "retry")
   const retried: Array<string> = []
   const resolved: Array<CallResult> = []
+  // Nobody asks about the calls of a task that does not go on.
+  const over = new Set<string>()
   for (const call of inFlight) {
     const verdict = verdictOf(call)
     if (verdict === "retry") retried.push(call.toolCallId)
-    else if (verdict !== "fail") resolved.push(resolve(call, verdict.resolve, children.get(call.toolCallId)))
+    else over.add(call.toolCallId)
+    if (typeof verdict === "object") resolved.push(resolve(call, verdict.resolve, children.get(call.toolCallId)))
   }
-  // Nobody asks about the calls of a task that does not go on.
-  const over = new Set(inFlight.map((call) => call.toolCallId))
-  for (const toolCallId of retried) over.delete(toolCallId)
   const below: Array<string> = []
   for (const [toolCallId, child] of children) {
     if (over.has(toolCallId)) continue
     for (const own of child.currentTurn?.inFlight ?? []) if (verdictOf(own) === "fail") below.push(own.toolCallId)
   }
-  if (below.length === 0 && retried.length + resolved.length === inFlight.length) {
+  if (below.length === 0 && over.size === resolved.length) {
     return { ...(retried.length === 0 ? {} : { retried }), ...(resolved.length === 0 ? {} : { resolved }) }
   }
-  const own = retried.length + resolved.length === inFlight.length ? [] : inFlight.map((call) => call.toolCallId)
+  const own = over.size === resolved.length ? [] : inFlight.map((call) => call.toolCallId)
   const error = new InFlightToolCalls({ runId: run.state.runId, toolCallIds: [...own, ...below] })
   // A resume that is refused is a failure of the run: told, stored, and open to the next try.
   return yield* failWith(run, error)
@@ -329,9 +329,7 @@ export const spawn: Ground["spawn"] = (parent, call, input) => {
 const again =
   (ground: Ground, children: ReadonlyMap<string, RunState>, how: Resume): Ground["spawn"] =>
   (parent, call, input) =>
-    children.has(call.toolCallId)
-      ? goOnWith(parent, ground.spawn, call, { context: how.context, replay: how.replay })
-      : ground.spawn(parent, call, input)
+    children.has(call.toolCallId) ? goOnWith(parent, ground.spawn, call, how) : ground.spawn(parent, call, input)
 
 /**
  * Goes on with a task as it is stored now: its questions may have been answered since its parent was taken up.
@@ -345,28 +343,34 @@ const goOnWith = /*#__PURE__*/ Effect.fnUntraced(function* (
 ): Effect.fn.Return<CallResult, KernelError> {
   const child = yield* stored(parent.store, call.toolCallId)
   const { runId, status } = child
-  if (status.type === "paused" && !(yield* isHeard(parent, child))) {
-    return yield* new RunPaused({ runId, reason: status.reason, metadata: status.metadata })
-  }
-  const result = yield* resume({ ...parent, spawn }, child, how)
+  const context = status.type === "paused" ? yield* saidSince(parent, child, status) : how.context
+  const result = yield* resume({ ...parent, spawn }, child, { replay: how.replay, context })
   const { turns } = yield* stored(parent.store, runId)
   return ended(call, result, turns)
 })
 
-/** Whether a run paused in the life in which its task did, or in a later one. */
-const isHeard = ({ state, store }: Run, child: RunState): Effect.Effect<boolean, StoreError> =>
-  Effect.flatMap(Stream.runHead(store.read(child.runId, child.revision - 1)), (last) => {
-    const pause = Option.getOrUndefined(last)
-    let isSince = false
-    let isHeard = false
-    const look = ({ createdAt, events, workerId }: RunRecord) => {
+/**
+ * What was said of the context since a run paused in the life in which its task did, or in a later one; the task's own
+ * pause when it did not. Whoever said it may have been cut off before the task heard of it (DR-7).
+ */
+const saidSince = /*#__PURE__*/ Effect.fnUntraced(function* (
+  { state, store }: Run,
+  { revision, runId }: RunState,
+  { createdAt: at, metadata, reason }: Extract<Status, { type: "paused" }>
+): Effect.fn.Return<JsonObject, StoreError | RunPaused> {
+  const last = Option.getOrUndefined(yield* Stream.runHead(store.read(runId, revision - 1)))
+  let isSince = false
+  let said: JsonObject | undefined
+  yield* Stream.runForEach(store.read(state.runId), ({ createdAt, delta, op, workerId }) =>
+    Effect.sync(() => {
       // Who resumed the task by itself never had the run.
-      isSince ||= pause !== undefined && (workerId === pause.workerId || createdAt > pause.createdAt)
-      isHeard ||= isSince && events.some((event) => event.type === "paused")
-    }
-    const read = Stream.runForEach(store.read(state.runId), (record) => Effect.sync(() => look(record)))
-    return Effect.map(read, () => isHeard)
-  })
+      isSince ||= workerId === last?.workerId || createdAt > at
+      if (said && delta.resumed) said = { ...said, ...delta.context }
+      if (isSince && op === "pause") said ??= {}
+    })
+  )
+  return said ?? (yield* new RunPaused({ runId, reason, metadata }))
+})
 
 const ended = (call: Call, result: RunResult<unknown>, turns: ReadonlyArray<Turn>): CallResult =>
   Calls.succeeded(call, [Contents.text(result.text), ...mediaOf(turns)], {

@@ -10,7 +10,7 @@ import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import { ApprovalNotFound, type RunBusy, type RunNotFound, type StoreError } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
-import type { Approval, ApprovalAnswer, RunRecord, RunState } from "../RunState.ts"
+import type { Approval, ApprovalAnswer, Delta, RunRecord, RunState } from "../RunState.ts"
 import { advance } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import { type CommitError, patiently } from "./commit.ts"
@@ -116,6 +116,8 @@ export const checkAnswers = (
 /** Who records answers. */
 interface Writer extends Pick<Ground, "limits" | "store" | "workerId"> {
   readonly now: number
+  /** What goes with them. */
+  readonly said?: Pick<Delta, "context">
 }
 
 /** Records the answers to the tasks below a run, the lowest first: all of them, even while it is being interrupted. */
@@ -142,7 +144,7 @@ const answersTo = (state: RunState, answers: ReadonlyArray<ApprovalAnswer>): Rea
 
 /** Lets a run go on with what a person said, be it nothing to the run itself: by that it is no attempt of a worker. */
 const record = (
-  { now, workerId, ...writer }: Writer,
+  { now, said, workerId, ...writer }: Writer,
   state: RunState,
   answers: ReadonlyArray<ApprovalAnswer>
 ): Effect.Effect<void, CommitError> => {
@@ -151,7 +153,7 @@ const record = (
     revision: state.revision + 1,
     op: "resume",
     events: [],
-    delta: { resumed: true, answers },
+    delta: { resumed: true, ...said, answers },
     createdAt: now,
     workerId
   }

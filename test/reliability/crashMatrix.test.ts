@@ -1,6 +1,6 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Layer, Schema } from "effect"
-import { Agent, Policy, SkillRegistry, Skill } from "kernai"
+import { Agent, Hooks, Policy, SkillRegistry, Skill } from "kernai"
 import { CrashMatrix, MockProvider } from "kernai/testing"
 import * as Broken from "../support/brokenKernels.ts"
 import * as Stores from "../support/brokenStores.ts"
@@ -58,6 +58,17 @@ describe("a task that asks a person (R-7, DR-22)", () => {
     })
   )
 
+  it.live("hears of a context that came with its answer, also from whoever takes its run up next (DR-9)", () =>
+    Effect.gen(function* () {
+      const answer: CrashMatrix.Subject["answer"] = (_, questions) => ({
+        approvals: questions.map(({ toolCallId }) => ({ toolCallId, approved: true })),
+        context: { sure: true }
+      })
+      const report = count(yield* CrashMatrix.run({ ...tasks, layer, answer }, { ways: ["after"] }))
+      assert.deepStrictEqual(report.violations, [])
+    })
+  )
+
   it.live("is found out where it asks again what was answered", () =>
     Effect.gen(function* () {
       const report = yield* CrashMatrix.run({ ...tasks, layer }, { kernel: Broken.thatForgetsAnswers, ways: ["after"] })
@@ -79,6 +90,22 @@ describe("a task that asks a person (R-7, DR-22)", () => {
     })
   )
 })
+
+it.live(
+  "a task that a hook paused is told what its run was told, also by whoever takes that up next (DR-7, DR-9)",
+  () =>
+    Effect.gen(function* () {
+      const tasks = subject("workflow")
+      const asks = Hooks.layer({
+        onToolCallStarted: ({ call, context }) =>
+          Effect.succeed(call.toolName === "pay" && context["sure"] !== true ? Hooks.pause("sure?") : undefined)
+      })
+      const answer = () => ({ context: { sure: true } })
+      const layer = Layer.merge(tasks.layer, asks)
+      const report = count(yield* CrashMatrix.run({ ...tasks, layer, answer }, { ways: ["after"] }))
+      assert.deepStrictEqual(report.violations, [])
+    })
+)
 
 describe("what is said about a call in flight (DR-17)", () => {
   it.live("may be nothing where the call runs again by itself: the kernel decides as it does for a worker", () =>
