@@ -520,6 +520,7 @@ describe("AnthropicProvider, reading", () => {
         ["prompt is too long: 210000 tokens > 200000 maximum", "context_length"],
         ["input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000", "context_length"],
         ["Your credit balance is too low", "quota_exhausted"],
+        ["You have reached your specified API usage limits. You will regain access on 2026-12-01.", "quota_exhausted"],
         ["max_tokens: required", "invalid_request"]
       ]) {
         const document = { type: "error", error: { type: "invalid_request_error", message: sentence } }

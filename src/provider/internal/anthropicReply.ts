@@ -196,6 +196,6 @@ export const fault = (document: unknown, status: number): Pick<Fault, "reason" |
   // The sentence is only looked at, never passed on.
   const message = string(error, "message") ?? ""
   if (status === 400 && saysTooLong(message)) return { reason: "context_length", code }
-  if (status === 400 && /credit balance/i.test(message)) return { reason: "quota_exhausted", code }
+  if (status === 400 && /credit balance|usage limits/i.test(message)) return { reason: "quota_exhausted", code }
   return { reason: reasons.get(code ?? "") ?? statusReason(status), code }
 }
