@@ -330,14 +330,16 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
 
   /** Gives a lease back, if it is held. A run that another worker can go on with is offered to it. */
   const giveBack = (runId: string): Effect.Effect<void, KernelError> =>
-    ifHeld(store, runId, workerId, ({ status: { type } }) =>
-      type === "paused" || type === "completed" ? store.release(runId, workerId) : offer(store, runId, workerId)
+    soon(
+      ifHeld(store, runId, workerId, ({ status: { type } }) =>
+        type === "paused" || type === "completed" ? store.release(runId, workerId) : offer(store, runId, workerId)
+      )
     )
 
   /** The head of a run as it is now; as it was, when the store does not tell. */
   const stands = (head: RunHead): Effect.Effect<RunHead> =>
     Effect.map(
-      Effect.orElseSucceed(store.head(head.runId), () => Option.none()),
+      Effect.orElseSucceed(soon(store.head(head.runId)), () => Option.none()),
       Option.getOrElse(() => head)
     )
 

@@ -136,6 +136,38 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("takes up other runs when a store never answers that one is given back, or where it stands (F2)", () =>
+    Effect.gen(function* () {
+      /** Does not answer the question of this number about a run that has ended. */
+      const silentAt = (store: RunStore.Shape, number: number): RunStore.Shape => {
+        let asked = 0
+        return {
+          ...store,
+          head: (runId) =>
+            Effect.flatMap(store.head(runId), (head) => {
+              const isOver = Option.isSome(head) && head.value.status.type === "completed"
+              return isOver && ++asked === number ? Effect.never : Effect.succeed(head)
+            }),
+          release: (...of) => (number === 0 && asked++ === 1 ? Effect.never : store.release(...of))
+        }
+      }
+      for (const number of [0, 1, 2]) {
+        const { store, submit } = yield* crowded
+        const work = RunWorker.run({ agents: [agent], onRun: () => Effect.void })
+        yield* submit(agent, "a")
+        const worker = yield* Effect.forkChild(Effect.provide(work, process(silentAt(store, number))))
+        yield* TestClock.adjust("2 seconds")
+        assert.strictEqual(yield* statusOf(store, "a"), "completed")
+        yield* submit(agent, "b")
+        yield* TestClock.adjust("2 minutes")
+        assert.strictEqual(yield* statusOf(store, "b"), "completed", `${number}`)
+        const stopped = yield* Effect.forkChild(Fiber.interrupt(worker))
+        yield* TestClock.adjust("1 minute")
+        yield* Fiber.join(stopped)
+      }
+    })
+  )
+
   it.effect("holds a run for as long as it likes until an end that every store can keep (R-8)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory

@@ -249,9 +249,11 @@ export const patiently = <E>(
     if (defect !== undefined) return unsound(defect.defect)
     const [wait, ...rest] = waits
     if (wait === undefined || !isHiccup(cause.reasons.find(Cause.isFailReason)?.error)) return Effect.failCause(cause)
-    const again = Effect.andThen(Effect.sleep(wait), patiently(ground, last, write, rest))
-    // While it waited, another may have taken the run up from that very record.
-    return Effect.andThen(again, stillLast(ground.store, last))
+    return Effect.andThen(
+      Effect.sleep(wait),
+      // While it waited, another may have taken the run up from that very record.
+      patiently(ground, last, Effect.andThen(write, stillLast(ground.store, last)), rest)
+    )
   })
 
 /** Nothing interrupts a run that commits, so a store that hangs would hold it for ever. */

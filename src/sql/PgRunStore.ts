@@ -51,7 +51,7 @@ export const layer = (options: Options): Layer.Layer<RunStore, StoreError> =>
 
 const make = /*#__PURE__*/ Effect.fnUntraced(
   function* (options: Options) {
-    const client = yield* Postgres.make(options, { least: 2, usual: 10 })
+    const client = yield* Postgres.make(options, { listening: 1, usual: 10 })
     const listen = client.listen(Tables.channel)
     // The first listener stands before the store is ready; when one is lost, polling bridges the time to the next.
     const first = Stream.fromQueue(yield* listen)

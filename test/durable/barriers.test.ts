@@ -658,6 +658,26 @@ describe("a store that does not answer", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("holds nobody when it does not tell either where the run stands since (R-6, R-16)", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, false)
+      let creates = 0
+      const silent: RunStore.Shape = {
+        ...store,
+        create: (record, state) => Effect.suspend(() => (creates++ === 0 ? Effect.never : store.create(record, state))),
+        head: () => Effect.never
+      }
+      const fiber = yield* Kernel.run(agent, "go", { runId: "run", provider: MockProvider.make(...replies) }).pipe(
+        Effect.provide(kernelOn(world, silent)),
+        Effect.forkChild({ startImmediately: true })
+      )
+      yield* TestClock.adjust(3 * Limits.defaults.commitMs + 300)
+      const error = yield* Effect.flip(Fiber.join(fiber))
+      assert.isTrue(error._tag === "StoreError" && error.reason === "timeout")
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("is told to stop when its time is over, and is not asked before it has (R-15)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }

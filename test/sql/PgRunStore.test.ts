@@ -1,10 +1,12 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, Fiber, Layer, Option, Redacted, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import { PgRunStore, SqlRunStore } from "../../src/sql/index.ts"
+import { ChatHistory, type KernelError, Limits, MediaStore, Memory, RunStore } from "kernai"
+import { PgRunStore, SqlChatHistory, SqlMediaStore, SqlMemory, SqlRunStore } from "../../src/sql/index.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
 import * as Postgres from "../support/postgres.ts"
 import { loads, open, put, suite } from "../support/runStore.ts"
+import { wayTo } from "../support/silence.ts"
 
 const scope = Scope.makeUnsafe()
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
@@ -85,6 +87,47 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
         assert.deepStrictEqual(yield* store.list(), [])
       }),
     30_000
+  )
+
+  it.live(
+    "is not waited for on a connection that was cut off in silence, as no other store of the database, nor at its end (F2, R-17)",
+    () =>
+      Effect.gen(function* () {
+        const { port, url: direct } = yield* Postgres.database
+        const way = yield* wayTo(port)
+        const url = Redacted.make(direct.replace(`:${port}/`, `:${way.port}/`))
+        const all = yield* Layer.build(
+          Layer.mergeAll(
+            PgRunStore.layer({ url, maxConnections: 2 }),
+            SqlChatHistory.layerPg("c", { url, maxConnections: 1 }),
+            SqlMemory.layerPg({ url, maxConnections: 1 }),
+            SqlMediaStore.layerPg({ url, maxConnections: 1 })
+          )
+        )
+        const run = Journal.begin("run")
+        yield* put(Context.get(all, RunStore.RunStore), [run.last()])
+        // Three that read, and one that begins a transaction.
+        const ask = (
+          name: string
+        ): ReadonlyArray<Effect.Effect<unknown, RunStore.StoreError | KernelError.LimitExceeded>> => [
+          Context.get(all, RunStore.RunStore).load("run"),
+          Context.get(all, ChatHistory.ChatHistory).toArray,
+          Context.get(all, Memory.Memory).store({ content: name }),
+          Context.get(all, MediaStore.MediaStore).size
+        ]
+        yield* Effect.all(ask("before"), { concurrency: "unbounded" })
+        way.silence()
+        const refused = yield* Effect.all(
+          ask("meanwhile").map((asked) => Effect.flip(Effect.timeout(asked, "20 seconds"))),
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual(
+          refused.map((error) => error._tag === "StoreError" && error.reason),
+          ["timeout", "timeout", "timeout", "timeout"]
+        )
+        yield* Effect.all(ask("after"), { concurrency: "unbounded" })
+      }).pipe(Effect.scoped, Effect.provideService(Limits.Limits, { ...Limits.defaults, commitMs: 30 })),
+    60_000
   )
 
   it.effect("keeps the password of a server it cannot reach to itself (S-7)", () =>

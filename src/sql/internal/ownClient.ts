@@ -32,7 +32,7 @@ export const onPg = <I, S>(
   service: Context.Key<I, S>,
   options: Postgres.Options,
   making: Making<S>
-): Layer.Layer<I, StoreError> => on(service, Postgres.make(options, { least: 1, usual: 2 }), making)
+): Layer.Layer<I, StoreError> => on(service, Postgres.make(options, { listening: 0, usual: 2 }), making)
 
 const on = <I, S>(
   service: Context.Key<I, S>,

@@ -1,16 +1,25 @@
 /**
  * A client of PostgreSQL. The package `@effect/sql-pg` is loaded when it is made, so nobody else needs it.
  *
+ * A connection that is cut off in silence stays open, and nothing that is asked
+ * on it is ever answered, nor can it be given back. So each statement has its
+ * time: then it fails, as one whose connection is lost, and its connection goes.
+ *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import type * as Queue from "effect/Queue"
 import type * as Reactivity from "effect/reactivity/Reactivity"
 import type * as Redacted from "effect/Redacted"
-import type * as Scope from "effect/Scope"
-import type { SqlClient } from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
+import * as Scope from "effect/Scope"
+import * as SqlClient from "effect/sql/SqlClient"
+import type { Connection } from "effect/sql/SqlConnection"
+import { SqlError, StatementTimeoutError, UnknownError } from "effect/sql/SqlError"
+import type * as Stream from "effect/Stream"
+import { begin } from "../../internal/inTime.ts"
 import { StoreError } from "../../KernelError.ts"
+import { Limits } from "../../Limits.ts"
 
 /** How to reach the database. */
 export interface Options {
@@ -20,29 +29,60 @@ export interface Options {
   readonly maxConnections?: number | undefined
 }
 
-/** A client that also listens. The package has a type for it, which whoever has no such package could not look up. */
-export interface Client extends SqlClient {
-  readonly listen: (
-    channel: string
-  ) => Effect.Effect<Queue.Dequeue<{ readonly payload: string }, SqlError>, SqlError, Scope.Scope>
+type Listen = (
+  channel: string
+) => Effect.Effect<Queue.Dequeue<{ readonly payload: string }, SqlError>, SqlError, Scope.Scope>
+
+/** A client that also listens. */
+export interface Client extends SqlClient.SqlClient {
+  readonly listen: Listen
 }
 
-/** Connects with as many connections as were asked for, or the usual number. */
+/** Connects with as many connections as were asked for, or the usual number; so many of them only listen. */
 export const make = /*#__PURE__*/ Effect.fnUntraced(
   function* (
     options: Options,
-    connections: { readonly least: number; readonly usual: number }
+    connections: { readonly listening: number; readonly usual: number }
   ): Effect.fn.Return<Client, StoreError | SqlError, Reactivity.Reactivity | Scope.Scope> {
-    const PgClient = yield* Effect.tryPromise({
-      try: () => import("@effect/sql-pg/PgClient"),
+    const [PgClient, PgConnection, PgPool] = yield* Effect.tryPromise({
+      try: () =>
+        Promise.all([
+          import("@effect/sql-pg/PgClient"),
+          import("@effect/sql-pg/PgConnection"),
+          import("@effect/sql-pg/PgPool")
+        ]),
       catch: () => unavailable("the package @effect/sql-pg is not installed")
     })
-    return yield* PgClient.make({
+    const { commitMs } = yield* Limits
+    const soon = within(6 * commitMs)
+    const way = {
       url: options.url,
-      maxConnections: Math.max(connections.least, options.maxConnections ?? connections.usual),
       applicationName: "kernai",
-      maxMessageSize: LONGEST
+      maxMessageSize: LONGEST,
+      // Who only listens asks nothing: it would never hear that nobody is there any more.
+      keepAlive: "30 seconds"
+    } as const
+    const most = (options.maxConnections ?? connections.usual) - connections.listening
+    const pool = yield* PgPool.make({ ...way, maxConnections: Math.max(1, most) })
+    const speak = (session: Session) => connectionOf(session, soon)
+    const client = yield* SqlClient.make({
+      acquirer: Effect.map(pool.get, speak),
+      borrower: (use) => pool.use((session) => use(speak(session))),
+      transactionAcquirer: Effect.map(pool.reserve, speak),
+      compiler: PgClient.makeCompiler(),
+      driver: "pg",
+      spanAttributes: [["db.system.name", "postgresql"]],
+      prepareTransactionControls: true,
+      commit,
+      releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`
     })
+    const listen: Listen = Effect.fnUntraced(function* (channel) {
+      // What comes first ends last: a connection that is closed need not be told that nobody listens any more.
+      const scope = yield* Scope.fork(yield* Scope.Scope)
+      const session = yield* PgConnection.make(way)
+      return yield* soon(Scope.provide(session.listen(channel), scope))
+    })
+    return Object.assign(client, { listen })
   },
   Effect.catchTag("SqlError", (error) => Effect.fail(unavailable(error.message)))
 )
@@ -51,5 +91,74 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(
 export const unavailable = (detail: string): StoreError =>
   new StoreError({ operation: "open", reason: "unavailable", detail })
 
+// ---------------------------------------------------------------- helpers
+
 /** Bytes of one row: of a record with the longest reply, several times over. */
 const LONGEST = 256 * 1024 * 1024
+
+/** A connection of the package, as far as it is used here: whoever has no such package could not look its own type up. */
+interface Session {
+  readonly query: (
+    sql: string,
+    params: ReadonlyArray<unknown>,
+    prepare?: boolean
+  ) => Effect.Effect<{ readonly rows: ReadonlyArray<object>; readonly command: string }, SqlError>
+  readonly queryValues: (
+    sql: string,
+    params: ReadonlyArray<unknown>,
+    prepare?: boolean
+  ) => Effect.Effect<ReadonlyArray<ReadonlyArray<unknown>>, SqlError>
+  readonly stream: (sql: string, params: ReadonlyArray<unknown>) => Stream.Stream<object, SqlError>
+}
+
+type Soon = <A>(asked: Effect.Effect<A, SqlError>) => Effect.Effect<A, SqlError>
+
+/** Waits so long for an answer, wherever it is asked for: a transaction begins and ends where nothing interrupts. */
+const within =
+  (limit: number): Soon =>
+  (asked) =>
+    Effect.uninterruptibleMask((restore) =>
+      begin(asked, (fiber) => {
+        // The connection is nobody else's before it is known what becomes of it.
+        const stop = Fiber.interrupt(fiber)
+        const late = Effect.suspend(() => failed(StatementTimeoutError, `it took longer than ${limit} ms`, "execute"))
+        const timed = Effect.timeoutOrElse(Fiber.join(fiber), {
+          duration: limit,
+          orElse: () => Effect.andThen(stop, late)
+        })
+        return Effect.onInterrupt(restore(timed), () => stop)
+      })
+    )
+
+const connectionOf = (session: Session, soon: Soon): Connection => {
+  const rows = (sql: string, params: ReadonlyArray<unknown>, prepare: boolean) =>
+    Effect.map(soon(session.query(sql, params, prepare)), (result) => result.rows)
+  const execute =
+    (prepare: boolean): Connection["execute"] =>
+    (sql, params, transform) =>
+      transform === undefined ? rows(sql, params, prepare) : Effect.map(rows(sql, params, prepare), transform)
+  return {
+    execute: execute(true),
+    executeUnprepared: execute(false),
+    executeRaw: (sql, params) => soon(session.query(sql, params)),
+    executeValues: (sql, params) => soon(session.queryValues(sql, params)),
+    executeValuesUnprepared: (sql, params) => soon(session.queryValues(sql, params, false)),
+    // Nothing here is transformed.
+    executeStream: (sql, params) => session.stream(sql, params)
+  }
+}
+
+/** PostgreSQL answers `ROLLBACK` to the `COMMIT` of a transaction in which something failed. */
+const commit = (connection: Connection): Effect.Effect<void, SqlError> =>
+  Effect.flatMap(connection.executeRaw("COMMIT", []), (result) =>
+    typeof result === "object" && result !== null && "command" in result && result.command === "ROLLBACK"
+      ? failed(UnknownError, "the transaction was rolled back", "commit")
+      : Effect.void
+  )
+
+const failed = (
+  Reason: typeof StatementTimeoutError | typeof UnknownError,
+  message: string,
+  operation: string
+): Effect.Effect<never, SqlError> =>
+  Effect.fail(new SqlError({ reason: new Reason({ cause: new Error(message), message, operation }) }))
