@@ -16,12 +16,14 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { KernelError, StoreError } from "../KernelError.ts"
 import { RunNotFound } from "../KernelError.ts"
+import { Limits } from "../Limits.ts"
 import type { Message } from "../Message.ts"
 import type { PhaseEvent } from "../RunEvent.ts"
 import type { Approval, Delta, RunRecord, RunState } from "../RunState.ts"
 import { advance } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import { renamed } from "./callIds.ts"
+import { patiently } from "./commit.ts"
 import { isJsonObject, type Json } from "./json.ts"
 
 /** Where to part from a run, and how the fork differs. */
@@ -47,14 +49,16 @@ export const fork = /*#__PURE__*/ Effect.fnUntraced(function* (
   const last = records.at(-1)
   if (last === undefined) return yield* new RunNotFound({ runId: from })
   const copies = records.map((record) => edit(rename(record, last, runId)))
+  // It takes the time it takes: whoever waits for it can stop.
+  const ground = { store, limits: { ...(yield* Limits), commitMs: Infinity } }
   let state: RunState | undefined
   for (const [index, copied] of copies.entries()) {
     const copy = { ...copied, runId, revision: index + 1, createdAt: yield* Clock.currentTimeMillis }
     const next = advance(state, copy)
     yield* state === undefined
-      ? store.create(copy, next)
+      ? patiently(ground, copy, store.create(copy, next))
       : // A worker would go on with a half of it, as with any run that was left behind.
-        Effect.onError(store.commit(copy, next), () => Effect.ignore(store.remove([runId])))
+        Effect.onError(patiently(ground, copy, store.commit(copy, next)), () => Effect.ignore(store.remove([runId])))
     state = next
   }
 })

@@ -183,7 +183,9 @@ describe("Kernel.fork", () => {
       const fork = (commit: RunStore.Shape["commit"]) =>
         Effect.provideService(Kernel.fork("run", { runId: "twin" }), RunStore.RunStore, { ...store, commit })
       const failing = fork((record, state) => (record.revision > 7 ? Effect.fail(full) : store.commit(record, state)))
-      assert.deepStrictEqual(yield* Effect.flip(failing), full)
+      const refused = yield* Effect.forkChild(Effect.flip(failing))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(refused), full)
       const cutOff = yield* Effect.forkChild(
         fork((record, state) => (record.revision > 7 ? Effect.never : store.commit(record, state)))
       )
@@ -198,6 +200,33 @@ describe("Kernel.fork", () => {
       yield* TestClock.adjust("1 second")
       assert.strictEqual((yield* Effect.flip(fork(store.commit)))._tag, "RunExists")
       assert.isTrue(Option.isSome(yield* store.head("twin")))
+    })
+  )
+
+  it.live("is made of a store that fails for a moment, whether it took a record then or not (R-6)", () =>
+    Effect.gen(function* () {
+      const { layer, store } = yield* world
+      yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
+      const lost = Effect.fail(new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "lost" }))
+      for (const takes of [true, false]) {
+        let asked = 0
+        // The first record, and the third.
+        const flaky = <E>(taken: Effect.Effect<void, E>) =>
+          Effect.suspend(() => {
+            asked++
+            if (asked !== 1 && asked !== 4) return taken
+            return takes ? Effect.andThen(taken, lost) : lost
+          })
+        const weak: RunStore.Shape = {
+          ...store,
+          create: (record, state) => flaky(store.create(record, state)),
+          commit: (record, state) => flaky(store.commit(record, state))
+        }
+        const id = yield* Effect.provideService(Kernel.fork("run", { revision: 5 }), RunStore.RunStore, weak)
+        assert.strictEqual(Option.getOrThrow(yield* store.head(id)).revision, 5)
+        assert.strictEqual(asked, 7)
+      }
+      assert.strictEqual((yield* store.list()).length, 3)
     })
   )
 
