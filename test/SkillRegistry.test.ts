@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Schema, Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Scheduler, Schema, Scope } from "effect"
 import type * as Model from "../src/Model.ts"
 import * as Skill from "../src/Skill.ts"
 import * as SkillRegistry from "../src/SkillRegistry.ts"
+import { interruptingAt } from "./support/interrupting.ts"
 import { scope } from "./support/skillSpec.ts"
 
 class Greeting extends Context.Service<Greeting, { readonly text: string }>()("test/Greeting") {}
@@ -182,6 +183,25 @@ describe("SkillRegistry registration", () => {
       yield* Scope.close(inner, Exit.void)
       yield* source.replace([named("ghost")])
       assert.deepStrictEqual(yield* names, [])
+    }).pipe(Effect.provide(SkillRegistry.layer()))
+  )
+
+  it.effect("knows what a source has, wherever a replacement was interrupted", () =>
+    Effect.gen(function* () {
+      const registry = yield* SkillRegistry.SkillRegistry
+      let isCut = true
+      for (let at = 0; isCut; at++) {
+        const inner = yield* Scope.make()
+        const source = yield* Scope.provide(registry.registerSource({ source: "mcp", skills: [named("a")] }), inner)
+        const cut = yield* Effect.forkChild(
+          Effect.provideService(source.replace([named("b")]), Scheduler.Scheduler, interruptingAt(at))
+        )
+        isCut = Exit.hasInterrupts(yield* Fiber.await(cut))
+        yield* source.replace([named("b"), named("c")])
+        assert.deepStrictEqual(yield* names, ["b", "c"])
+        yield* Scope.close(inner, Exit.void)
+        assert.deepStrictEqual(yield* names, [])
+      }
     }).pipe(Effect.provide(SkillRegistry.layer()))
   )
 
