@@ -77,7 +77,7 @@ export const layer = (
 /** A folder of media, which is made for the first of them. */
 const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
   const one = Semaphore.makeUnsafe(1)
-  /** How many media, and bytes, are here: counted once, and kept up by us. */
+  /** How many media, and bytes, are here, as far as it is known: counted once, and kept up by us. */
   let counted: { readonly media: number; readonly bytes: number } | undefined
 
   const recordAt = Effect.fnUntraced(function* (path: string) {
@@ -100,6 +100,11 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
     const there = found.filter((record) => record !== undefined)
     return there.sort((a, b) => a.place - b.place || (a.id < b.id ? -1 : 1))
   })
+
+  const count = Effect.map(records, (there) => ({
+    media: there.length,
+    bytes: there.reduce((sum, record) => sum + Record.sizeOf(record), 0)
+  }))
 
   const read = Effect.fnUntraced(function* (record: Record.Record) {
     const { source } = record
@@ -135,21 +140,21 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
 
   const add = Effect.fnUntraced(function* (media: StoredMedia, limit: number) {
     const size = Shelves.sizeOf(media)
-    if (counted === undefined) {
-      const there = yield* records
-      counted = { media: there.length, bytes: there.reduce((sum, record) => sum + Record.sizeOf(record), 0) }
-    }
-    if (counted.bytes + size > limit) return yield* Shelves.full(limit)
+    const before = counted ?? (yield* count)
+    counted = before
+    if (before.bytes + size > limit) return yield* Shelves.full(limit)
+    // Where this is cut off, or another process was faster, nobody knows what is here: it is counted again.
+    counted = undefined
     const bytes = media.source._tag === "Bytes" ? media.source.bytes : none
     const digest = digestOf(bytes)
     yield* files.makeDirectory(folder, { recursive: true, mode: 0o700 })
     if (media.source._tag === "Bytes") yield* place(`${folder}/${digest}`, bytes)
-    const text = Record.encode(media, digest, counted.media)
+    const text = Record.encode(media, digest, before.media)
     const path = `${folder}/${Name.make(media.id)}.json`
     const isAdded = yield* place(path, new TextEncoder().encode(text))
     if (!isAdded) return (yield* find(media.id)) ?? media
     yield* syncDirectory(files, path)
-    counted = { media: counted.media + 1, bytes: counted.bytes + size }
+    counted = { media: before.media + 1, bytes: before.bytes + size }
     return media
   })
 

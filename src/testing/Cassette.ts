@@ -244,7 +244,12 @@ export const layer = (
         if (bytes.length > fetchedBytes)
           return yield* notRecorded(`'${options.file}' would be ${Read.tooLarge(fetchedBytes)}`)
         exchanges.push(exchange)
-        yield* files.writeFile(options.file, bytes)
+        // Beside it first: who is stopped meanwhile leaves the recording of before, or the new one.
+        const draft = `${options.file}.tmp`
+        yield* files.writeFile(draft, bytes).pipe(
+          Effect.andThen(files.rename(draft, options.file)),
+          Effect.onError(() => Effect.ignore(files.remove(draft)))
+        )
       })
       const save = (exchange: Exchange) =>
         Effect.catch(lock.withPermits(1)(write(exchange)), () => notRecorded(`'${options.file}' cannot be written`))

@@ -1,7 +1,7 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Scope } from "effect"
-import { Limits, Media, MediaStore, RunStore } from "kernai"
+import { Deferred, Effect, Exit, Fiber, FileSystem, Layer, Scope } from "effect"
+import { KernelError, Limits, Media, MediaStore, RunStore } from "kernai"
 import { FileMediaStore, FileRunStore } from "kernai/file"
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -169,6 +169,42 @@ describe("FileMediaStore, on disk", () => {
       assert.sameMembers([...(yield* prune)], ["original", "between", "twin"])
       assert.deepStrictEqual(fs.readdirSync(`${directory}/Media/Runs`), [])
     }).pipe(Effect.scoped)
+  )
+
+  it.effect("knows how much it holds, and in which order, after one that was cut off as it came to be there", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const stuck = yield* Deferred.make<void>()
+      const files = yield* Effect.provide(FileSystem.FileSystem, NodeFileSystem.layer)
+      const slow: FileSystem.FileSystem = {
+        ...files,
+        // The first medium, and not its bytes, is given its place and nobody is told.
+        link: (from, to) =>
+          Effect.andThen(
+            files.link(from, to),
+            to.endsWith(".json")
+              ? Effect.flatMap(Deferred.succeed(stuck, undefined), (isFirst) => (isFirst ? Effect.never : Effect.void))
+              : Effect.void
+          )
+      }
+      const limits = Layer.succeed(Limits.Limits, { ...Limits.defaults, mediaBytes: 2 })
+      const store = yield* open(
+        Layer.provide(FileMediaStore.layer(directory), Layer.succeed(FileSystem.FileSystem, slow))
+      )
+      const putting = yield* Effect.forkChild(store.put(png("a")))
+      yield* Deferred.await(stuck)
+      yield* Fiber.interrupt(putting)
+
+      yield* Effect.provide(store.put(png("b")), limits)
+      const error = yield* Effect.flip(Effect.provide(store.put(png("c")), limits))
+      assert.deepStrictEqual(error, new KernelError.LimitExceeded({ limit: "mediaBytes", value: 2 }))
+      yield* store.put(png("c"))
+      const there = (yield* store.list).map(({ source }) => source)
+      assert.deepStrictEqual(
+        there,
+        ["a", "b", "c"].map((text) => png(text).source)
+      )
+    })
   )
 
   it.effect("fails typed where it cannot write", () =>

@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, FileSystem, Layer, Logger, Stream } from "effect"
+import { Deferred, Effect, Fiber, FileSystem, Layer, Logger, Stream } from "effect"
 import { HttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
 import { Limits } from "kernai"
@@ -187,6 +187,34 @@ describe("Cassette", () => {
 
       assert.deepStrictEqual(saved, [])
     })
+  )
+
+  it.effect("leaves a recording whole when it is stopped while it records another exchange", () =>
+    inFile((file) =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        const http = live()
+        yield* Effect.provide(ask("hi"), Layer.provide(Cassette.layer({ file, mode: "new" }), http.layer))
+        const before = yield* files.readFileString(file)
+
+        const begun = yield* Deferred.make<void>()
+        const slow: FileSystem.FileSystem = {
+          ...files,
+          writeFile: (path, bytes, options) =>
+            files
+              .writeFile(path, bytes.subarray(0, 9), options)
+              .pipe(Effect.andThen(Deferred.succeed(begun, undefined)), Effect.andThen(Effect.never))
+        }
+        const recording = Cassette.layer({ file, mode: "all" }).pipe(
+          Layer.provide([http.layer, Layer.succeed(FileSystem.FileSystem, slow)])
+        )
+        const asking = yield* Effect.forkChild(Effect.provide(ask("hello"), recording))
+        yield* Deferred.await(begun)
+        yield* Fiber.interrupt(asking)
+        assert.strictEqual(yield* files.readFileString(file), before)
+        assert.deepStrictEqual(yield* files.readDirectory(file.slice(0, file.lastIndexOf("/"))), ["run.json"])
+      })
+    )
   )
 
   it.effect("none: a request that was not recorded fails, and once is once", () =>
