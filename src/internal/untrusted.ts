@@ -2,7 +2,8 @@
  * Reading what somebody else wrote, without trusting its shape.
  *
  * Only own keys count, so a prototype is never anybody's data (S-10); text is
- * measured before anything is built from it; nothing here recurses over input.
+ * measured before anything is built from it; nothing here recurses further over
+ * input than it is told.
  *
  * @since 0.1.0
  */
@@ -41,6 +42,13 @@ export const textOf = (value: unknown): string => {
 export const kindOf = (value: unknown): string => {
   if (value === null) return "null"
   return Array.isArray(value) ? "a list" : `a ${typeof value}`
+}
+
+/** Whether a JSON value nests deeper than this; never looks further down. */
+export const isDeeper = (value: unknown, depth: number): boolean => {
+  if (typeof value !== "object" || value === null) return false
+  if (depth === 0) return true
+  return Object.values(value).some((item) => isDeeper(item, depth - 1))
 }
 
 /** Counts brackets outside strings: exact for JSON, harmless for the rest. */

@@ -1,6 +1,6 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, layer } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, Layer, Redacted, Schema } from "effect"
+import { Cause, Effect, Exit, Fiber, Layer, Redacted, Result, Schema } from "effect"
 import { McpProtocol, McpServer, Tool, Toolkit } from "effect/ai"
 import { HttpRouter } from "effect/http"
 import { spawn } from "node:child_process"
@@ -201,6 +201,47 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
         const connection = yield* Support.connect({ url: server.url() })
         assert.strictEqual((yield* Effect.flip(connection.callTool("wrong", {}))).reason, "protocol")
         assert.strictEqual((yield* Effect.flip(connection.callTool("bomb", {}))).reason, "limit_exceeded")
+      })
+    )
+
+    it.effect("takes no answer that nests deeper than any may (S-11)", () =>
+      Effect.gen(function* () {
+        const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`
+        const answers: Record<string, string> = {
+          initialize: `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"d","version":"1"}}`
+        }
+        const server = yield* Http.serve(({ body, method: verb }, response) => {
+          if (verb !== "POST") return void response.writeHead(405).end()
+          const { id, method } = JSON.parse(body)
+          if (id === undefined) return void response.writeHead(202).end()
+          response.writeHead(200, { "content-type": "application/json" })
+          response.end(`{"jsonrpc":"2.0","id":${id},"result":${answers[method]}}`)
+        })
+        const call = Effect.gen(function* () {
+          const connection = yield* Support.connect({ url: server.url() })
+          return yield* connection.callTool("deep", {})
+        })
+        // Around it stand five levels in a list of tools, and three in the result of a call.
+        for (const [depth, isTaken] of [
+          [94, true],
+          [98, false],
+          [1_000_000, false]
+        ] as const) {
+          answers["tools/list"] = `{"tools":[{"name":"deep","inputSchema":{"type":"object","x":${nested(depth)}}}]}`
+          answers["tools/call"] = `{"content":[]}`
+          const listed = yield* Effect.result(call)
+          assert.strictEqual(Result.isSuccess(listed), isTaken)
+          answers["tools/list"] = `{"tools":[{"name":"deep","inputSchema":{"type":"object"}}]}`
+          answers["tools/call"] = `{"content":[],"structuredContent":{"x":${nested(depth)}}}`
+          const called = yield* Effect.result(call)
+          assert.strictEqual(Result.isSuccess(called), isTaken)
+          for (const result of [listed, called]) {
+            if (Result.isFailure(result)) {
+              assert.strictEqual(result.failure.reason, "protocol")
+              assert.include(result.failure.message, "nests deeper than 100 levels")
+            }
+          }
+        }
       })
     )
 

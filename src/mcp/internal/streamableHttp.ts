@@ -15,7 +15,7 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import { parseJson } from "../../internal/untrusted.ts"
+import { isDeeper, parseJson } from "../../internal/untrusted.ts"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer } from "../McpConfig.ts"
 import * as Exchange from "./exchange.ts"
@@ -56,12 +56,16 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
     ...inner,
     request: Effect.fnUntraced(function* (message, tool) {
       const answer: Noted = {}
-      return yield* Effect.mapError(Effect.provideService(inner.request(message, tool), Answer, answer), (error) => {
+      const asked = Effect.provideService(inner.request(message, tool), Answer, answer)
+      const response = yield* Effect.mapError(asked, (error) => {
         const { reason } = error
         return reason._tag === "HttpError" && Math.floor(reason.status / 100) === 3
           ? new McpClientError({ reason: new HttpError({ status: reason.status, description: answer.movedTo }) })
           : error
       })
+      // Whoever writes a value as text again goes as deep as it does.
+      if (!isDeeper(response, limits.jsonDepth)) return response
+      return yield* Exchange.broken(`the server sent JSON that nests deeper than ${limits.jsonDepth} levels`)
     })
   }
 

@@ -48,14 +48,6 @@ export const list = (of: Fields | undefined, key: string): ReadonlyArray<Fields>
 export const firstAnswer = (of: Fields | undefined, key: string): Fields | undefined =>
   list(of, key).find(({ index }) => index === undefined || index === null || index === 0)
 
-/** Whether a JSON value nests deeper than this; never looks further down. */
-export const isDeeper = (value: unknown, depth: number): boolean => {
-  if (typeof value !== "object" || value === null) return false
-  if (depth === 0) return true
-  const inner: ReadonlyArray<unknown> = Array.isArray(value) ? value : Object.values(value)
-  return inner.some((item) => isDeeper(item, depth - 1))
-}
-
 /** The sum of counts, absent when none is known. */
 export const sum = (...counts: ReadonlyArray<number | undefined>): number | undefined => {
   let total: number | undefined

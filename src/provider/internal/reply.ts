@@ -10,11 +10,12 @@
 import * as Equal from "effect/Equal"
 import * as Result from "effect/Result"
 import * as Snapshot from "../../internal/snapshot.ts"
+import { isDeeper } from "../../internal/untrusted.ts"
 import type * as StreamPart from "../../StreamPart.ts"
 import type { FinishReason, Metadata, ReportedUsage } from "../../StreamPart.ts"
 import type { Limits } from "../../Limits.ts"
 import { type Fault, limitFault } from "./fault.ts"
-import { isDeeper, parse } from "./read.ts"
+import { parse } from "./read.ts"
 
 /** One reply being read. `out` is emptied by whoever delivers the parts. */
 export interface Reply {
