@@ -92,6 +92,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   const store = yield* TokenStore
   const gate = yield* Semaphore.make(1)
   const person = yield* Semaphore.make(1)
+  // How to ask a person within a request; undefined once somebody declined.
   let ask = options?.show
   let challenge = ""
   let held: Grant | undefined
@@ -199,7 +200,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
       const verifier = Base64Url.encode(yield* random.randomBytes(32))
       const digest = yield* (yield* Digest.Digest).digest(Digest.sha256, new TextEncoder().encode(verifier))
       const page = yield* Effect.mapError(Loopback.listen(server.oauth.redirectPort, state), () =>
-        Discovery.noSignIn(server, `the sign-in cannot listen on port ${server.oauth.redirectPort} of this computer`)
+        Discovery.needsSignIn(server, `the sign-in cannot listen on port ${server.oauth.redirectPort} of this computer`)
       )
       const registered = yield* Tokens.register(server, client, found, page.redirectUri)
       const configured = server.oauth.scopes?.join(" ")
@@ -224,7 +225,8 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
 
       const answer = yield* Effect.timeoutOrElse(page.answer, {
         duration: timeout,
-        orElse: () => Effect.fail(Discovery.noSignIn(server, `nobody signed in to MCP server '${server.name}' in time`))
+        orElse: () =>
+          Effect.fail(Discovery.needsSignIn(server, `nobody signed in to MCP server '${server.name}' in time`))
       })
       const token = yield* Tokens.ask(server.name, client, registered, {
         grant_type: "authorization_code",
@@ -234,7 +236,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
       })
       const fresh = yield* Tokens.read(token)
       if (fresh === undefined) {
-        return yield* Discovery.noSignIn(
+        return yield* Discovery.needsSignIn(
           server,
           `the authorization server of MCP server '${server.name}' gave no token${Tokens.errorOf(token)}`
         )
@@ -272,14 +274,14 @@ const codeOf = (
   // An answer mixed up between two authorization servers is worth nothing (RFC 9207).
   if (issuer === null ? found.namesItself : issuer !== found.issuer) {
     return Effect.fail(
-      Discovery.noSignIn(server, `another authorization server answered for MCP server '${server.name}'`)
+      Discovery.needsSignIn(server, `another authorization server answered for MCP server '${server.name}'`)
     )
   }
   const code = answer.get("code")
   if (code !== null && code !== "") return Effect.succeed(code)
   const reason = answer.get("error")?.slice(0, 100) ?? "no code"
   return Effect.fail(
-    Discovery.noSignIn(server, `the sign-in to MCP server '${server.name}' was refused (${JSON.stringify(reason)})`)
+    Discovery.needsSignIn(server, `the sign-in to MCP server '${server.name}' was refused (${JSON.stringify(reason)})`)
   )
 }
 

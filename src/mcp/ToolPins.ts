@@ -3,8 +3,9 @@
  *
  * A tool is pinned by a hash when it is first seen. One that is defined another
  * way later is hidden until a person approves it, in this process and the next
- * ones; so is a new one of a server that had thousands. A file of pins is replaced whole or not at all; one that cannot be read
- * stops the start, because nobody could tell what was accepted.
+ * ones; so is a new one of a server that had thousands. A file of pins is
+ * replaced whole or not at all; one that cannot be read stops the start, because
+ * nobody could tell what was accepted.
  *
  * @since 0.1.0
  */

@@ -360,7 +360,7 @@ describe("McpHub", () => {
       Effect.gen(function* () {
         // The names are long, so that a few hundred are as many as thousands of others.
         const named = (life: number) =>
-          Array.from({ length: 400 }, (_, index) => Hub.tool(`${life}-${index}-${"n".repeat(250)}`))
+          Array.from({ length: life === 2 ? 800 : 400 }, (_, index) => Hub.tool(`${life}-${index}-${"n".repeat(250)}`))
         const [first] = named(1)
         const server = yield* Hub.scripted({ tools: named(1), results: {} })
         const file = path.join(path.dirname(server.file), "pins.json")
@@ -408,6 +408,7 @@ describe("McpHub", () => {
             status?.hidden.map(({ reason }) => reason),
             ["repeated"]
           )
+          assert.isFalse(yield* (yield* McpHub.McpHub).approve(status!.hidden[0]!))
         }).pipe(Effect.provide(Hub.hub({ s: server.settings })))
       })
     )

@@ -40,8 +40,8 @@ export interface Answer {
   readonly body: unknown
 }
 
-/** There is no sign-in to the server, and this is why. */
-export const noSignIn = (server: { readonly name: string }, detail: string) =>
+/** Nobody is signed in to the server, and this is why. */
+export const needsSignIn = (server: { readonly name: string }, detail: string) =>
   new McpError({ server: server.name, reason: "needs_sign_in", detail })
 
 /** Sends a request and reads a bounded JSON answer. */
@@ -81,7 +81,7 @@ export const discover = /*#__PURE__*/ Effect.fnUntraced(function* (
   client: HttpClient.HttpClient,
   challenge: string
 ) {
-  const refuse = (detail: string) => noSignIn(server, detail)
+  const refuse = (detail: string) => needsSignIn(server, detail)
   const read = Effect.fnUntraced(function* <S extends Schema.ConstraintDecoder<unknown>>(
     urls: ReadonlyArray<string>,
     schema: S

@@ -14,14 +14,16 @@ export const usableTools = /*#__PURE__*/ Effect.fnUntraced(function* (
   server: string,
   tools: ReadonlyArray<McpSchema.Tool>
 ) {
-  const usable = tools.filter((tool) => isSelfContained(tool.inputSchema) && isSelfContained(tool.outputSchema))
-  if (usable.length < tools.length) {
-    const names = some(tools.filter((tool) => !usable.includes(tool)).map((tool) => tool.name))
+  const usable = new Set(
+    tools.filter((tool) => isSelfContained(tool.inputSchema) && isSelfContained(tool.outputSchema))
+  )
+  if (usable.size < tools.length) {
+    const names = some(tools.filter((tool) => !usable.has(tool)).map((tool) => tool.name))
     yield* Effect.logWarning(
       `MCP server '${server}' has tools that are left out (${names}): their schemas refer to other documents`
     )
   }
-  return usable
+  return [...usable]
 })
 
 /** Does a JSON Schema refer only to itself? Not when it is too large to tell. */

@@ -75,7 +75,8 @@ export class Station {
   approve(name: string, hash: string): Effect.Effect<boolean> {
     return this.one.withPermits(1)(
       Effect.gen({ self: this }, function* () {
-        const tool = this.tools.find(({ hidden, tool }) => tool.name === name && hidden !== "repeated")
+        // One that repeats the name of another is never the first of it.
+        const tool = this.tools.find(({ tool }) => tool.name === name)
         if (tool?.hidden === undefined || tool.hash !== hash) return false
         yield* this.pins.save(this.name, new Map(yield* this.pins.load(this.name)).set(name, hash))
         yield* this.judge(this.tools)

@@ -15,7 +15,7 @@ import { isRecord, own } from "../../internal/untrusted.ts"
 import type { McpError } from "../../KernelError.ts"
 import type { HttpServer } from "../McpConfig.ts"
 import type { Grant } from "../TokenStore.ts"
-import { type Answer, type AuthorizationServer, fetchJson, noSignIn } from "./discovery.ts"
+import { type Answer, type AuthorizationServer, fetchJson, needsSignIn } from "./discovery.ts"
 import { clientInfo } from "./handshake.ts"
 
 /** Who we are to an authorization server. */
@@ -38,7 +38,7 @@ export const register = /*#__PURE__*/ Effect.fnUntraced(function* (
     return known
   }
   if (found.registrationEndpoint === undefined) {
-    return yield* noSignIn(
+    return yield* needsSignIn(
       server,
       `the authorization server of MCP server '${server.name}' registers no clients: set oauth.clientId of the server`
     )
@@ -60,7 +60,7 @@ export const register = /*#__PURE__*/ Effect.fnUntraced(function* (
   )
   const registered = decodeRegistration(answer.body)
   if (answer.status < 200 || answer.status > 299 || Option.isNone(registered)) {
-    return yield* noSignIn(
+    return yield* needsSignIn(
       server,
       `the authorization server of MCP server '${server.name}' did not register us${errorOf(answer)}`
     )
