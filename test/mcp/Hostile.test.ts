@@ -191,6 +191,8 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
       const connection = yield* Support.hostile()
       for (let count = 0; count < 5; count++) {
         assert.lengthOf(Support.textOf(yield* connection.callTool("lastWords", {})), 60_000)
+        // That it has ended is heard of a moment later; until then a call goes to the one that answers no more.
+        yield* Effect.sleep("100 millis")
       }
       const { message } = yield* Effect.flip(connection.callTool("leave", {}))
       assert.include(message, "the server exited with code 1")
