@@ -18,7 +18,7 @@ import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Redacted from "effect/Redacted"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import { McpError } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import * as Http from "./internal/http.ts"
@@ -158,11 +158,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
     return Session.open(server, {
       httpClient: (server) => Http.client(baseClient, server, accessToken),
       listener: { onNotification: (method) => forget(lists, changes, method) }
-    }).pipe(
-      Scope.provide(scope),
-      Effect.provideService(ChildProcessSpawner, spawner),
-      Effect.provideService(Limits, limits)
-    )
+    }).pipe(Effect.provideService(ChildProcessSpawner, spawner), Effect.provideService(Limits, limits))
   }
   const use = Lifeline.make({
     teller,

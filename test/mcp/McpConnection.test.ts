@@ -1,6 +1,6 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, layer } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, Layer, Redacted, Result, Schema } from "effect"
+import { Cause, Effect, Exit, Fiber, Layer, Redacted, Result, Scheduler, Schema } from "effect"
 import { McpProtocol, McpServer, Tool, Toolkit } from "effect/ai"
 import { HttpRouter } from "effect/http"
 import { spawn } from "node:child_process"
@@ -9,6 +9,7 @@ import * as http from "node:http"
 import * as path from "node:path"
 import { inspect } from "node:util"
 import { Limits } from "kernai"
+import { interruptingAt } from "../support/interrupting.ts"
 import * as Support from "../support/mcp/connect.ts"
 import * as Http from "../support/mcp/httpServer.ts"
 
@@ -635,6 +636,27 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
         assert.include(error.message, "the server closed the event stream")
         assert.strictEqual(Support.textOf(yield* connection.callTool("write", {})), "written")
         assert.strictEqual(calls, 2)
+      })
+    )
+
+    it.effect("leaves no connection behind that was given up as it came to be there (R-15)", () =>
+      Effect.gen(function* () {
+        const server = yield* legacy(() => {})
+        const open = () => server.seen.filter(({ method }) => method === "GET").length - server.abandoned()
+        let isCut = true
+        for (let at = 0; isCut; at += 4) {
+          const used = Effect.gen(function* () {
+            const connection = yield* Support.connect({ url: server.url("/sse") })
+            const first = yield* Effect.forkChild(
+              Effect.provideService(connection.info, Scheduler.Scheduler, interruptingAt(at))
+            )
+            isCut = Exit.hasInterrupts(yield* Fiber.await(first))
+            yield* connection.info
+            yield* Support.until(() => open() === 1)
+          })
+          yield* Effect.scoped(used)
+          yield* Support.until(() => open() === 0)
+        }
       })
     )
 

@@ -10,9 +10,10 @@
 import { isMcpClientError, type McpClientError } from "effect/ai/McpClientError"
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import type { McpError } from "../../KernelError.ts"
 import type { Session } from "./session.ts"
@@ -71,6 +72,7 @@ export type Use = <A>(
 ) => Effect.Effect<A, McpError>
 
 interface Entry extends Held {
+  readonly scope: Scope.Closeable
   users: number
   retired: boolean
 }
@@ -80,7 +82,7 @@ export const make = (options: {
   readonly teller: Verdict.Teller
   readonly scope: Scope.Scope
   /** Opens a session whose notifications concern the lists. */
-  readonly open: (lists: Lists) => Effect.Effect<Session, McpClientError | McpError>
+  readonly open: (lists: Lists) => Effect.Effect<Session, McpClientError | McpError, Scope.Scope>
   readonly onConnect: Effect.Effect<void>
   /** Tries to get another token; true when there is one. */
   readonly renew: (challenge: string) => Effect.Effect<boolean, McpError>
@@ -94,16 +96,19 @@ export const make = (options: {
 
   // Nobody waits for a session to end but the next one, so that two never run side by side.
   const close = (entry: Entry) =>
-    Effect.map(Effect.forkIn(Effect.uninterruptible(entry.session.close), options.scope), (fiber) => {
+    Effect.map(Effect.forkIn(Effect.uninterruptible(Scope.close(entry.scope, Exit.void)), options.scope), (fiber) => {
       closing = Effect.asVoid(Fiber.await(fiber))
     })
 
+  // Once nobody knows of it any more, nobody else would close it.
   const retire = (entry: Entry) =>
-    Effect.suspend(() => {
-      if (current === entry) current = undefined
-      entry.retired = true
-      return entry.users === 0 ? close(entry) : Effect.void
-    })
+    Effect.uninterruptible(
+      Effect.suspend(() => {
+        if (current === entry) current = undefined
+        entry.retired = true
+        return entry.users === 0 ? close(entry) : Effect.void
+      })
+    )
 
   const leave = (entry: Entry) =>
     Effect.suspend(() => {
@@ -123,16 +128,26 @@ export const make = (options: {
       resourceTemplates: new Kept(),
       prompts: new Kept()
     }
-    // A server that was just restarted may need a moment until it answers again.
-    const session = yield* Effect.retry(options.open(lists), {
-      while: (error) => connectedBefore && isMcpClientError(error) && Verdict.fateOf(error) !== "answered",
-      schedule: Schedule.exponential("100 millis"),
-      times: 3
-    })
-    current = { session, lists, users: 0, retired: false }
-    connectedBefore = true
-    yield* options.onConnect
-    return current
+    // A session that nobody hears of, because it was given up as it came to be there, ends at once.
+    return yield* Effect.uninterruptibleMask((restore) =>
+      Effect.gen(function* () {
+        const scope = yield* Scope.fork(options.scope)
+        // A server that was just restarted may need a moment until it answers again.
+        const opening = Effect.retry(options.open(lists), {
+          while: (error) => connectedBefore && isMcpClientError(error) && Verdict.fateOf(error) !== "answered",
+          schedule: Schedule.exponential("100 millis"),
+          times: 3
+        })
+        const session = yield* restore(opening).pipe(
+          Scope.provide(scope),
+          Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
+        )
+        current = { session, lists, scope, users: 0, retired: false }
+        connectedBefore = true
+        yield* options.onConnect
+        return current
+      })
+    )
   }).pipe(gate.withPermits(1))
 
   return Effect.fnUntraced(function* <A>(

@@ -43,7 +43,6 @@ export interface Session {
    * server that was killed is a restart; after the question, nobody could tell whether it was heard.
    */
   readonly probe: Effect.Effect<void, McpClientError>
-  readonly close: Effect.Effect<void>
 }
 
 /** What every attempt needs. */
@@ -53,7 +52,7 @@ export interface Options {
   readonly listener: Exchange.Listener
 }
 
-/** Connects. The session ends with the scope, or earlier with its own `close`. */
+/** Connects. The session ends with the scope. */
 export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   server: McpServer,
   options: Options
@@ -80,7 +79,7 @@ const connect = /*#__PURE__*/ Effect.fnUntraced(function* (
   options: Options
 ) {
   const scope = yield* Scope.fork(yield* Effect.scope)
-  return yield* attempt(server, Handshake.make(offer), options, Scope.close(scope, Exit.void)).pipe(
+  return yield* attempt(server, Handshake.make(offer), options).pipe(
     Scope.provide(scope),
     Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
   )
@@ -89,8 +88,7 @@ const connect = /*#__PURE__*/ Effect.fnUntraced(function* (
 const attempt = /*#__PURE__*/ Effect.fnUntraced(function* (
   server: McpServer,
   handshake: Handshake.Handshake,
-  options: Options,
-  close: Effect.Effect<void>
+  options: Options
 ) {
   const { isOpen, listen, probe, transport } = yield* openTransport(server, handshake, options)
   const limits = yield* Limits
@@ -108,8 +106,7 @@ const attempt = /*#__PURE__*/ Effect.fnUntraced(function* (
         ? Listing.resourceTemplates(agreeing, server.connectTimeout)
         : Effect.succeed([]),
     isOpen,
-    probe,
-    close
+    probe
   }
   return session
 })
