@@ -16,6 +16,7 @@ import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
+import { latest } from "./internal/latest.ts"
 import { SkillFilesInvalid } from "./KernelError.ts"
 import type { AnySkill } from "./Skill.ts"
 import { isSkill } from "./Skill.ts"
@@ -77,7 +78,7 @@ export interface Shape {
   /** Loads everything again and gives the names of the skills. */
   readonly reload: Effect.Effect<ReadonlyArray<string>, SkillFilesInvalid>
   readonly status: Effect.Effect<Status>
-  /** The status now and after every attempt. */
+  /** The status now and after every attempt. Whoever is slow misses old ones, never the newest. */
   readonly changes: Stream.Stream<Status>
 }
 
@@ -137,7 +138,7 @@ export const layer = <R = never>(
       )
       yield* reload
 
-      return SkillFiles.of({ reload, status: SubscriptionRef.get(state), changes: SubscriptionRef.changes(state) })
+      return SkillFiles.of({ reload, status: SubscriptionRef.get(state), changes: latest(state) })
     })
   )
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Option, Schema, Stream, SubscriptionRef } from "effect"
+import { Context, Deferred, Effect, Fiber, Layer, Option, Schema, Stream, SubscriptionRef } from "effect"
 import { TestClock } from "effect/testing"
 import * as Skill from "../src/Skill.ts"
 import * as SkillFiles from "../src/SkillFiles.ts"
@@ -147,6 +147,29 @@ describe("SkillFiles", () => {
           (yield* Fiber.join(seen)).map((status) => status.skills),
           [["a"], ["b"]]
         )
+      })
+    )
+  )
+
+  it.effect("keeps few statuses for a reader that is slow, and the newest for sure", () =>
+    over([file("1.ts", { skill: named("a") })], () =>
+      Effect.gen(function* () {
+        const files = yield* SkillFiles.SkillFiles
+        const gate = yield* Deferred.make<void>()
+        const heard: Array<SkillFiles.Status> = []
+        const slow = Stream.runForEach(files.changes, (status) =>
+          Effect.andThen(
+            Effect.sync(() => heard.push(status)),
+            Deferred.await(gate)
+          )
+        )
+        const reading = yield* Effect.forkChild(slow, { startImmediately: true })
+        for (let times = 0; times < 100; times++) yield* Effect.andThen(files.reload, Effect.yieldNow)
+        yield* Deferred.succeed(gate, undefined)
+        yield* TestClock.adjust("1 second")
+        assert.isBelow(heard.length, 20)
+        assert.strictEqual(heard.at(-1), yield* files.status)
+        yield* Fiber.interrupt(reading)
       })
     )
   )

@@ -21,6 +21,7 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { jsonObject } from "../internal/json.ts"
+import { latest } from "../internal/latest.ts"
 import * as Read from "../internal/readFile.ts"
 import { ConfigInvalid, McpError, type ToolNameConflict } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
@@ -96,7 +97,10 @@ export type {
 export interface Shape {
   /** Every server, in the order of the config. */
   readonly status: Effect.Effect<ReadonlyArray<ServerStatus>>
-  /** The status now and whenever it changed: a server came or went, its tools changed, one was hidden. */
+  /**
+   * The status now and whenever it changed: a server came or went, its tools changed, one was hidden. Whoever is slow
+   * misses old ones, never the newest.
+   */
   readonly changes: Stream.Stream<ReadonlyArray<ServerStatus>>
   /** What the `mcp` block is answered from. */
   readonly catalog: McpProtocol.Catalog
@@ -283,7 +287,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpCon
 
   return McpHub.of({
     status: SubscriptionRef.get(status),
-    changes: SubscriptionRef.changes(status),
+    changes: latest(status),
     catalog,
     refresh: (server) =>
       Effect.flatMap(find(server), (station) => Effect.andThen(station.connection.forget, refresh(station))),
