@@ -3,10 +3,12 @@
  *
  * Every `.ts`, `.mts`, `.js` and `.mjs` file of the folder is a skill file,
  * except those whose names begin with `_` or `.`, tests and type declarations.
- * A changed file is imported afresh, an unchanged one is not: what a file keeps
- * in module variables lives until it is edited. Modules it imports itself are
- * loaded once by the runtime and stay as they are. A file has `Limits.skillMs`
- * to load. The code runs with all the rights of the process.
+ * A changed file is imported afresh, an unchanged one is not, also when it was
+ * saved again: what a file keeps in module variables lives until it is edited.
+ * Modules it imports itself are loaded once by the runtime and stay as they are.
+ * The runtime lets go of no version it imported: each edit costs some KiB until
+ * the process ends. A file has `Limits.skillMs` to load. The code runs with all
+ * the rights of the process.
  *
  * @since 0.1.0
  */
@@ -56,17 +58,16 @@ export const source = (directory: string): Effect.Effect<FileSource, never, File
       const { fetchedBytes } = yield* Limits
       const { mtime } = yield* fs.stat(file)
       const saved = Option.match(mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
-      // The time alone misses two saves within its precision; the text alone would keep a failure of elsewhere.
       const text = yield* Effect.mapError(Read.text(fs, file, fetchedBytes), (refusal) =>
         typeof refusal === "string" ? new ImportFailed(`is ${refusal}`) : refusal
       )
-      const version = `${saved}-${Hash.string(text)}`
       const before = known.get(name)
-      if (before?.version === version) return before
+      if (before?.text === text) return before
       const url = yield* path.toFileUrl(path.resolve(file))
-      url.searchParams.set("v", version)
+      // The time alone misses two saves within its precision; the text alone would keep a failure of elsewhere.
+      url.searchParams.set("v", `${saved}-${Hash.string(text)}`)
       const exports = yield* importModule(url.href)
-      return { file: name, version, exports }
+      return { file: name, text, exports }
     })
 
     const loadAll = Effect.gen(function* () {
@@ -155,7 +156,7 @@ export const layer = <R = never>(
   )
 
 interface Loaded extends SkillFile {
-  readonly version: string
+  readonly text: string
 }
 
 const isSkillFile = (name: string): boolean =>

@@ -83,6 +83,20 @@ describe("SkillFileLoader", () => {
     }).pipe(Effect.provide(live))
   )
 
+  it.live("goes on with a file that was saved again as it was: no version of it is let go of by the runtime", () =>
+    Effect.gen(function* () {
+      const folder = yield* setUp
+      const counting = code("a", "").replace("() => Effect.succeed(answer)", "() => Effect.sync(() => String(++calls))")
+      yield* folder.write("a.ts", `let calls = 0\n${counting}`)
+      const files = yield* folder.load
+      assert.strictEqual(yield* folder.answer("a"), "1")
+      yield* Effect.sleep("5 millis")
+      yield* folder.write("a.ts", `let calls = 0\n${counting}`)
+      yield* files.reload
+      assert.strictEqual(yield* folder.answer("a"), "2")
+    }).pipe(Effect.provide(live))
+  )
+
   it.live("watches the folder: a saved, a new and a removed file", () =>
     Effect.gen(function* () {
       const folder = yield* setUp
