@@ -321,6 +321,9 @@ export function layer<E, R>(
 /**
  * What `rateLimit` counts with, in this process.
  *
+ * It keeps every key for as long as it lives: where `key` gives ever new ones, such as one for each visitor, count with a
+ * store that forgets (`RateLimiter.layerStoreRedis` of effect).
+ *
  * @category layers
  * @since 0.1.0
  */
