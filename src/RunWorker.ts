@@ -24,13 +24,12 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import type { Agent } from "./Agent.ts"
 import { isOverdue } from "./internal/deadline.ts"
+import { giveBack, type Held, type Holder, isTaken, letGo, renew } from "./internal/holding.ts"
 import { inTime } from "./internal/inTime.ts"
-import { ifHeld, offer } from "./internal/offer.ts"
 import { isPassing, patience, tasksOf } from "./internal/patience.ts"
 import { randomId } from "./internal/randomId.ts"
 import { redact } from "./internal/redact.ts"
 import * as Pages from "./internal/runPages.ts"
-import { isHalf } from "./internal/stored.ts"
 import { Kernel, type ResumeOptions } from "./Kernel.ts"
 import { AgentCrashError, CancellationError, type KernelError } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
@@ -213,6 +212,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   const agents = new Map(options.agents.map((agent) => [agent.name, agent]))
   // An end that is no number cannot be stored.
   const leaseMs = Math.min(Duration.toMillis(options.lease ?? "30 seconds"), 1e15)
+  const holder: Holder = { store, workerId, leaseMs, soon }
   const orphanMs = Duration.toMillis(options.orphanAfter ?? "10 minutes")
   const { onRun } = options
   const retry = options.retry ?? Schedule.upTo(Schedule.exponential("1 second"), { times: 5 })
@@ -256,7 +256,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
         if (Exit.isFailure(exit)) {
           answer()
           // It may be held though the store never said so.
-          return isTaken(exit.cause) ? Effect.void : Effect.ignore(giveBack(runId))
+          return isTaken(exit.cause) ? Effect.void : Effect.ignore(giveBack(holder, runId))
         }
         taken++
         tried.set(runId, head.revision)
@@ -302,39 +302,17 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     const owned = Effect.raceFirst(
       resumed,
       Effect.andThen(
-        renew(runId, lease),
+        renew(holder, runId, lease),
         Effect.suspend(() => Effect.fail(lost()))
       )
     )
     return Effect.flatMap(Effect.exit(restore(owned)), (exit) =>
       Effect.andThen(
-        lease.lost ? Effect.void : Effect.ignore(Effect.andThen(lastRenewal(lease), leave(runId, exit))),
+        Effect.ignore(letGo(holder, runId, lease, exit)),
         onRun === undefined ? tell(runId, exit) : Effect.flatMap(stands(head), (now) => onRun(now, exit))
       )
     )
   }
-
-  /** Waits for the last renewal, which nothing may stop: it would hold again what was given back. The lease may end first. */
-  const lastRenewal = Effect.fnUntraced(function* (lease: Held) {
-    if (lease.renewal === undefined) return
-    yield* inTime(Fiber.await(lease.renewal), yield* leftOf(lease), () => Effect.void)
-  })
-
-  /** Lets go of a run. Of a fork whose process died before it was whole nothing stays. */
-  const leave = (runId: string, exit: Exit.Exit<unknown, KernelError>): Effect.Effect<void, KernelError> =>
-    Exit.isFailure(exit) && Option.exists(Cause.findErrorOption(exit.cause), ({ _tag }) => _tag === "RunNotFound")
-      ? Effect.flatMap(store.load(runId), (state) =>
-          Option.exists(state, isHalf) ? store.remove([runId]) : giveBack(runId)
-        )
-      : giveBack(runId)
-
-  /** Gives a lease back, if it is held. A run that another worker can go on with is offered to it. */
-  const giveBack = (runId: string): Effect.Effect<void, KernelError> =>
-    soon(
-      ifHeld(store, runId, workerId, ({ status: { type } }) =>
-        type === "paused" || type === "completed" ? store.release(runId, workerId) : offer(store, runId, workerId)
-      )
-    )
 
   /** The head of a run as it is now; as it was, when the store does not tell. */
   const stands = (head: RunHead): Effect.Effect<RunHead> =>
@@ -342,24 +320,6 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
       Effect.orElseSucceed(soon(store.head(head.runId)), () => Option.none()),
       Option.getOrElse(() => head)
     )
-
-  /** Renews a lease until it is lost: another has it, or it has ended. */
-  const renew = Effect.fnUntraced(function* (runId: string, lease: Held) {
-    while (!lease.lost) {
-      yield* Effect.sleep(Math.min(leaseMs / 3, yield* leftOf(lease)))
-      const now = yield* Clock.currentTimeMillis
-      const left = lease.expiresAt - now
-      const expiresAt = now + leaseMs
-      const asked = Effect.withFiber((fiber) => {
-        lease.renewal = fiber
-        return Effect.as(store.acquire(runId, { workerId, expiresAt }, now), true)
-      })
-      // A store that fails is asked again until the lease is over, one that does not answer is waited for until then.
-      const renewed = left > 0 ? yield* Effect.exit(inTime(asked, left, () => no)) : no
-      if (Exit.isSuccess(renewed) && renewed.value) lease.expiresAt = expiresAt
-      else lease.lost = Exit.isSuccess(renewed) || isTaken(renewed.cause)
-    }
-  })
 
   const settled = Effect.suspend(() => Effect.as(Fiber.awaitAll(active.values()), taken))
 
@@ -393,27 +353,10 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   return { look, lookAtAll, settled, drain }
 })
 
-/** A lease in this process. */
-interface Held {
-  expiresAt: number
-  lost: boolean
-  /** The last one that was asked for. */
-  renewal?: Fiber.Fiber<unknown, unknown>
-}
-
-/** How long a lease lasts if it is not renewed. */
-const leftOf = ({ expiresAt }: Held): Effect.Effect<number> =>
-  Effect.map(Clock.currentTimeMillis, (now) => Math.max(0, expiresAt - now))
-
-const no = Exit.succeed(false)
-
 const noAnswer = (limit: number): Effect.Effect<never, StoreError> =>
   Effect.fail(
     new StoreError({ operation: "look for runs", reason: "timeout", detail: `it took longer than ${limit} ms` })
   )
-
-const isTaken = (cause: Cause.Cause<KernelError>): boolean =>
-  cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag !== "StoreError")
 
 const tell = (runId: string, exit: Exit.Exit<unknown, KernelError>): Effect.Effect<void> =>
   Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
