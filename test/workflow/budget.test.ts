@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Stream } from "effect"
+import { Effect, Layer, Logger, Option, Stream } from "effect"
 import {
   Agent,
   Kernel,
@@ -287,6 +287,25 @@ describe("the spawn budget", () => {
         assert.include(of(events, "task_error")[0]?.error ?? "", "may not spawn another")
         assert.strictEqual(of(events, "run_started").length, 1)
       }
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.live("that denies thousands of tasks lets others have a moment in between", () =>
+    Effect.gen(function* () {
+      const ids = Array.from({ length: 2_000 }, (_, n) => `t${n}`)
+      const store = yield* RunStore.RunStore
+      const provider = MockProvider.make(plan(ids), final("done"))
+      const asked = Agent.make({ instructions: "", model: "m", skills: "all", spawn: { maxAgents: 0, maxDepth: 1 } })
+      const run = yield* Effect.forkChild(Kernel.run(asked, "go", { provider, runId: "run" }))
+      let [last, widest] = [0, 0]
+      while (run.pollUnsafe() === undefined) {
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        const revision = Option.match(yield* store.head("run"), { onNone: () => 0, onSome: (head) => head.revision })
+        widest = Math.max(widest, revision - last)
+        last = revision
+      }
+      assert.isAbove(last, 4_000)
+      assert.isAtMost(widest, 1_024)
     }).pipe(Effect.provide(kernel()))
   )
 
