@@ -1,6 +1,6 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Layer, Schema } from "effect"
-import { Agent, Hooks, Policy, SkillRegistry, Skill } from "kernai"
+import { Agent, Hooks, Media, Policy, SkillRegistry, Skill } from "kernai"
 import { CrashMatrix, MockProvider } from "kernai/testing"
 import * as Broken from "../support/brokenKernels.ts"
 import * as Stores from "../support/brokenStores.ts"
@@ -105,6 +105,19 @@ it.live(
       const report = count(yield* CrashMatrix.run({ ...tasks, layer, answer }, { ways: ["after"] }))
       assert.deepStrictEqual(report.violations, [])
     })
+)
+
+it.live("what a skill draws is kept under its id wherever the run is cut off: time waits for that (BP-116)", () =>
+  Effect.gen(function* () {
+    const pay = Skill.dynamic("pay", {
+      description: "pay",
+      inputSchema: { type: "object" },
+      execute: () => Effect.succeed(Media.fromBytes(new Uint8Array(200_000).fill(7), "image/png"))
+    })
+    const layer = Layer.merge(subject("tool").layer, SkillRegistry.layer(pay))
+    const report = count(yield* CrashMatrix.run({ ...subject("tool"), layer }))
+    assert.deepStrictEqual(report.violations, [])
+  })
 )
 
 describe("what is said about a call in flight (DR-17)", () => {

@@ -16,6 +16,7 @@ import type { Agent } from "../../Agent.ts"
 import type { Call, CallResult } from "../../Call.ts"
 import { Hooks } from "../../Hooks.ts"
 import * as Kernel from "../../Kernel.ts"
+import { Limits } from "../../Limits.ts"
 import * as MediaStore from "../../MediaStore.ts"
 import { Middleware } from "../../Middleware.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
@@ -283,6 +284,7 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
     commits = watched.commits
     const ground = parts.pipe(
       Context.add(RunStore.RunStore, watched.store),
+      Context.add(MediaStore.MediaStore, outside(machine, Context.get(parts, MediaStore.MediaStore))),
       Context.add(SkillRegistry, watched.skills),
       Context.add(ProtocolRegistry.ProtocolRegistry, watched.protocols),
       Context.add(Middleware, [...Context.get(parts, Middleware), watched.middleware])
@@ -302,6 +304,23 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
     interrupt: () => fiber.interruptUnsafe(),
     commits: () => commits(),
     own: () => known
+  }
+}
+
+/** A store of media as a process sees it: an id is computed in real time, which virtual time waits for (BP-116). */
+const outside = (machine: Machine, store: MediaStore.Shape): MediaStore.Shape => {
+  const ask = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.flatMap(Limits, (limits) => machine.ask(Effect.provideService(effect, Limits, limits)))
+  return {
+    put: (media) => ask(store.put(media)),
+    get: (id) => ask(store.get(id)),
+    bytes: (id) => ask(store.bytes(id)),
+    content: (id) => ask(store.content(id)),
+    admit: (parts) => ask(store.admit(parts)),
+    list: ask(store.list),
+    size: ask(store.size),
+    run: (rootRunId, origins) => Effect.map(store.run(rootRunId, origins), (own) => outside(machine, own)),
+    release: (rootRunIds) => ask(store.release(rootRunIds))
   }
 }
 
