@@ -272,8 +272,10 @@ const verdictsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   for (const call of inFlight) {
     const verdict = verdictOf(call)
     if (verdict === "retry") retried.push(call.toolCallId)
-    else over.add(call.toolCallId)
-    if (typeof verdict === "object") resolved.push(resolve(call, verdict.resolve, children.get(call.toolCallId)))
+    else {
+      over.add(call.toolCallId)
+      if (verdict !== "fail") resolved.push(resolve(call, verdict.resolve, children.get(call.toolCallId)))
+    }
   }
   const below: Array<string> = []
   for (const [toolCallId, child] of children) {
