@@ -14,9 +14,9 @@ import * as Reactivity from "effect/reactivity/Reactivity"
 import type * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as SqlClient from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
 import * as Stream from "effect/Stream"
 import { RunStore, type StoreError } from "../RunStore.ts"
+import { failed } from "./internal/fault.ts"
 import * as Postgres from "./internal/postgres.ts"
 import * as Tables from "./internal/runTables.ts"
 import * as SqlRunStore from "./SqlRunStore.ts"
@@ -66,5 +66,5 @@ const make = /*#__PURE__*/ Effect.fnUntraced(
       Effect.provideService(SqlClient.SqlClient, client)
     )
   },
-  Effect.catchTag("SqlError", (error: SqlError) => Postgres.unavailable(error.message))
+  Effect.catchTag("SqlError", failed("open"))
 )

@@ -138,6 +138,37 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
     })
   )
 
+  it.live(
+    "says why a server takes nobody in, or refuses what is asked of it",
+    () =>
+      Effect.gen(function* () {
+        const { database: name, password, url, ...server } = yield* Postgres.database
+        const refusalOf = (asked: Effect.Effect<unknown, RunStore.StoreError | RunStore.RunExists>) =>
+          Effect.map(Effect.flip(asked), ({ message }) => message)
+        const store = yield* at(url)
+        assert.include(yield* refusalOf(Effect.scoped(at(url.replace(password, "wrong")))), "authentication failed")
+        assert.include(yield* refusalOf(Effect.scoped(at(`${url}_none`))), `"${name}_none" does not exist`)
+        assert.include(yield* refusalOf(Effect.scoped(at("postgres://user@127.0.0.1:1/none"))), "ECONNREFUSED")
+        yield* Effect.provide(
+          SqlClient.SqlClient.use((sql) =>
+            Effect.andThen(
+              sql.unsafe(`ALTER DATABASE ${name} SET default_transaction_read_only = on`),
+              sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${name}`
+            )
+          ),
+          Postgres.client({ ...server, password, database: "postgres" })
+        )
+        const { record, state } = Journal.begin("run").last()
+        // The connections are noticed to be gone one by one.
+        const refused = Effect.repeat(refusalOf(store.create(record, state)), {
+          until: (message) => message.includes("read-only"),
+          times: 50
+        })
+        assert.include(yield* refused, "read-only transaction")
+      }),
+    30_000
+  )
+
   it.effect(
     "works on a client of the host's as well",
     () =>

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
+import { errorCode } from "../../internal/errorCode.ts"
 import { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 
@@ -14,8 +15,14 @@ export const failed =
   (error: SqlError): Effect.Effect<never, StoreError> => {
     const { _tag } = error.reason
     const reason = _tag === "LockTimeoutError" || _tag === "StatementTimeoutError" ? "timeout" : "unavailable"
-    return Effect.fail(new StoreError({ operation, reason, detail: error.message }))
+    return Effect.fail(new StoreError({ operation, reason, detail: wordsOf(error) }))
   }
+
+/** What went wrong, and why: a driver may say only what it was doing. */
+export const wordsOf = ({ message, reason: { cause } }: SqlError): string => {
+  const why = (cause instanceof Error && cause.message) || errorCode(cause)
+  return why === undefined || message.includes(why) ? message : `${message}: ${why}`
+}
 
 /** A transaction that lost its connection cannot be rolled back either, which effect/sql takes for a bug: so it failed. */
 export const orLost = <A, E, R>(transaction: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError, R> =>

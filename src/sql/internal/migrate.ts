@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
+import { isSqlError } from "effect/sql/SqlError"
 import { StoreError } from "../../KernelError.ts"
 import { failed, orLost } from "./fault.ts"
 
@@ -33,8 +34,10 @@ export const migrate = (
     Effect.andThen(sql<{ last: number | null }>`SELECT max(migration_id) AS last FROM ${sql(table)}`),
     Effect.provideService(SqlClient.SqlClient, sql),
     Effect.catchTag("SqlError", failed("open")),
-    Effect.catchTag("MigrationError", (error) =>
-      Effect.fail(new StoreError({ operation: "open", reason: "unavailable", detail: error.message }))
+    Effect.catchTag("MigrationError", ({ cause, message }) =>
+      isSqlError(cause)
+        ? failed("open")(cause)
+        : Effect.fail(new StoreError({ operation: "open", reason: "unavailable", detail: message }))
     ),
     Effect.flatMap(([row]) => notNewer(row?.last ?? 0, Object.keys(migrations).length))
   )

@@ -20,6 +20,7 @@ import type * as Stream from "effect/Stream"
 import { begin } from "../../internal/inTime.ts"
 import { StoreError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
+import { wordsOf } from "./fault.ts"
 
 /** How to reach the database. */
 export interface Options {
@@ -84,7 +85,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(
     })
     return Object.assign(client, { listen })
   },
-  Effect.catchTag("SqlError", (error) => Effect.fail(unavailable(error.message)))
+  Effect.catchTag("SqlError", (error) => Effect.fail(unavailable(wordsOf(error))))
 )
 
 /** The database cannot be used. */
