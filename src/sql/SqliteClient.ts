@@ -23,6 +23,7 @@ import type { Connection } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
+import { statSync } from "node:fs"
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite"
 import { severalStatements, toInput, toSqlError } from "./internal/sqlite.ts"
 
@@ -99,6 +100,8 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   const pragmas = `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA wal_autocheckpoint = ${checkpoint}`
   yield* patiently(Effect.try({ try: () => db.exec(pragmas), catch: toSqlError(`open ${options.filename}`) }))
 
+  const isThere = watch(options.filename)
+
   const prepare = (sql: string) => {
     const statement = db.prepare(sql)
     // SQLite would run the first statement and drop the rest without a word.
@@ -125,6 +128,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
       Effect.withFiber<A, SqlError>((fiber) => {
         let operation = "prepare"
         try {
+          if (!isThere()) throw new Error(`${options.filename} is not the file that was opened any more`)
           const statement = prepare(sql)
           operation = "execute"
           statement.setReadBigInts(fiber.getRef(Client.SafeIntegers))
@@ -179,7 +183,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   }
   const attempt: SqliteClient["attempt"] = (sql, lists) => {
     // In a transaction, a statement may be that of another fiber.
-    if (!db.isOpen || db.isTransaction) return undefined
+    if (!db.isOpen || db.isTransaction || !isThere()) return undefined
     const [first] = lists
     try {
       const statement = prepared(sql)
@@ -222,6 +226,38 @@ const values: Read<ReadonlyArray<ReadonlyArray<unknown>>> = (statement, params) 
 
 const raw: Read<unknown> = (statement, params) =>
   statement.columns().length === 0 ? statement.run(...params) : rows(statement, params)
+
+/** Which file a path leads to, as far as can be told. */
+const identityOf = (path: string): string | undefined => {
+  try {
+    const { dev, ino } = statSync(path)
+    return `${dev}/${ino}`
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Tells whether a path still leads to the file it leads to now: one that was removed or replaced takes all that is
+ * written to it, and nobody ever finds it again.
+ */
+const watch = (path: string): (() => boolean) => {
+  const opened = identityOf(path)
+  let isThere = true
+  let looked = performance.now()
+  return () => {
+    const now = performance.now()
+    // It costs as much as a statement that changes a row.
+    if (opened !== undefined && now - looked > LOOK_EVERY) {
+      looked = now
+      isThere = identityOf(path) === opened
+    }
+    return isThere
+  }
+}
+
+/** Milliseconds between two looks at which file it is. */
+const LOOK_EVERY = 100
 
 /** How many statements stay prepared; the least recently used goes first. */
 const PREPARED_STATEMENTS = 256

@@ -261,6 +261,25 @@ describe("SqliteClient", () => {
     })
   )
 
+  it.live("writes nothing into a file that was removed or replaced: nobody would find it again (R-1)", () =>
+    Effect.gen(function* () {
+      for (const replaced of [false, true]) {
+        const filename = yield* file
+        const sql = yield* open({ filename })
+        yield* sql`CREATE TABLE t (id TEXT)`
+        yield* sql`INSERT INTO t VALUES ('a')`
+        for (const end of ["", "-wal", "-shm"]) fs.rmSync(filename + end, { force: true })
+        if (replaced)
+          yield* Effect.scoped(Effect.flatMap(open({ filename }), (other) => other`CREATE TABLE t (id TEXT)`))
+        yield* Effect.sleep(150)
+        for (const asked of [sql`INSERT INTO t VALUES ('b')`, sql.withTransaction(sql`SELECT id FROM t`)]) {
+          const error = yield* Effect.flip(asked)
+          assert.include(error.message, "runs.db is not the file that was opened any more")
+        }
+      }
+    })
+  )
+
   it.effect(
     "loses no update between processes",
     () =>
