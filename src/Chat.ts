@@ -41,7 +41,7 @@ import type { Message } from "./Message.ts"
 import * as Messages from "./Message.ts"
 import * as PromptPipeline from "./PromptPipeline.ts"
 import type { RunEvent } from "./RunEvent.ts"
-import type { RunResult } from "./RunState.ts"
+import type { RunResult, RunState } from "./RunState.ts"
 import { RunStore } from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 
@@ -252,31 +252,18 @@ const end = /*#__PURE__*/ Effect.fnUntraced(function* (
   if (asked !== undefined && !(yield* history.last(1)).some(isAsked) && !(yield* history.toArray).some(isAsked)) {
     yield* history.append(asked, runId)
   }
-  const note = yield* notedBy(built, runId)
-  const all = note === undefined ? [] : yield* history.toArray
-  // What went of the run itself is told once more: others may have spoken since it began.
-  const count = Math.min(note?.count ?? 0, all.findLastIndex(isAsked))
-  const last = said.at(-1)
-  yield* history.append(
-    note === undefined || last === undefined || count <= (InShort.known(all)?.count ?? 0)
-      ? said
-      : said.with(-1, InShort.keeping(last, { ...note, count }, all)),
-    `${runId}:messages`
-  )
+  const state = Option.getOrUndefined(yield* stateOf(built, runId))
+  const all = state === undefined ? said : InShort.after(state, (yield* history.toArray).concat(said))
+  yield* history.append(all.slice(all.length - said.length), `${runId}:messages`)
 })
 
-/** What the last prompt of a run that was shortened says of what went. Of a kernel made elsewhere nobody knows it. */
-const notedBy = (built: Context.Context<never>, runId: string): Effect.Effect<InShort.Summed | undefined, StoreError> =>
+/** A run whose prompt may have been shortened. Of a kernel made elsewhere nobody knows it. */
+const stateOf = (built: Context.Context<never>, runId: string): Effect.Effect<Option.Option<RunState>, StoreError> =>
   Effect.contextWith((here: Context.Context<never>) => {
     const store = Option.getOrUndefined(Context.getOption(built, RunStore))
     return store === undefined || reference(built, here, PromptPipeline.PromptPipeline) === PromptPipeline.simple
-      ? Effect.undefined
-      : Stream.runFold(
-          store.read(runId, 1),
-          (): InShort.Summed | undefined => undefined,
-          (note, { events: [event] }) =>
-            (event?.type === "turn_prepared" ? InShort.noted(event.prompt.append) : undefined) ?? note
-        )
+      ? Effect.succeedNone
+      : store.load(runId)
   })
 
 // ---------------------------------------------------------------- its media

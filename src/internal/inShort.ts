@@ -64,18 +64,19 @@ export const noted = (messages: ReadonlyArray<Message>): Summed | undefined => {
   return note === undefined || summary === "" ? undefined : { count: removedOf(note), summary }
 }
 
-/** A message that tells what was said of the first ones of its history. */
-export const keeping = (message: Message, { count, summary }: Summed, history: ReadonlyArray<Message>): Message =>
-  marked(message, { summary, count, digest: digestOf(history, count) })
-
-/** A history whose last messages are those of a run, which tells what its last prompt says of the first ones. */
+/**
+ * A history whose last messages are those of a run, which tells what the run's prompt says of the first ones: where it is
+ * more than was known, and they are those the run was given. What went of the run itself is told once more.
+ */
 export const after = (state: RunState, history: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   const note = noted(state.prompt)
   const last = history.at(-1)
-  if (note === undefined || last === undefined) return history
+  // A note that it was given counts messages of another history.
+  if (note === undefined || last === undefined || state.input.some(isNote)) return history
   const count = Math.min(note.count, state.history)
-  return digestOf(state.input, count) === digestOf(history, count)
-    ? history.with(-1, keeping(last, { ...note, count }, history))
+  const digest = digestOf(history, count)
+  return digest === digestOf(state.input, count) && count > (known(history)?.count ?? 0)
+    ? history.with(-1, marked(last, { summary: note.summary, count, digest }))
     : history
 }
 
@@ -89,13 +90,13 @@ export const known = (history: ReadonlyArray<Message>): Summed | undefined => {
   return undefined
 }
 
-/** A history for a run, which is told of it what is known. */
+/** A history for a run, which is told of it what is known, and nothing else that a message claims. */
 export const told = (history: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   const summed = known(history)
-  const last = history[(summed?.count ?? 0) - 1]
-  return summed === undefined || last === undefined
-    ? history
-    : history.with(summed.count - 1, marked(last, { summary: summed.summary }))
+  return history.map((message, index) => {
+    const plain = isNote(message) ? without(message, "compaction") : message
+    return index + 1 === summed?.count ? marked(plain, { summary: summed.summary }) : untold(plain)
+  })
 }
 
 /** A conversation with a note in the place of what a run was told of in short; undefined where it was told nothing. */
@@ -106,11 +107,8 @@ export const shortened = (messages: ReadonlyArray<Message>): ReadonlyArray<Messa
 }
 
 /** A message of a run for others, who may change what stands before it. */
-export const untold = (message: Message): Message => {
-  if (summaryOf(message) === undefined) return message
-  const { summed: _, ...metadata } = { ...message.metadata }
-  return made(message, metadata)
-}
+export const untold = (message: Message): Message =>
+  summaryOf(message) === undefined ? message : without(message, "summed")
 
 /** What a run was told of a message and all before it. What a history keeps was not compared with it yet. */
 const summaryOf = (message: Message): string | undefined => {
@@ -118,18 +116,27 @@ const summaryOf = (message: Message): string | undefined => {
   return typeof summary === "string" && digest === undefined ? summary : undefined
 }
 
-/** What messages are known again by: who said what, but for the bytes of media. */
+/** What messages are known again by. */
 const digestOf = (messages: ReadonlyArray<Message>, count: number): number =>
-  Hash.string(
-    JSON.stringify(
-      messages.slice(0, count).map(({ content, name, role }) => ({ role, name, content })),
-      (_, value: unknown) => (value instanceof Uint8Array ? value.length : value)
-    )
-  )
+  messages.slice(0, count).reduce((digest, message) => Hash.combine(digest, hashOf(message)), 0)
+
+/** Who said what. Of a medium its kind: a run has it by its id, a history has it whole. */
+const hashOf = ({ content, name, role }: Message): number =>
+  Hash.string(JSON.stringify({ role, name, content }, (_, value: unknown) => (isMedium(value) ? value.type : value)))
+
+const kinds = new Set<unknown>(["image", "audio", "video", "document"])
+
+const isMedium = (value: unknown): value is { readonly type: unknown } =>
+  typeof value === "object" && value !== null && "type" in value && kinds.has(value.type)
 
 // ---------------------------------------------------------------- facts
 
 const marked = (message: Message, summed: JsonObject): Message => made(message, { ...message.metadata, summed })
+
+const without = (message: Message, fact: string): Message => {
+  const { [fact]: _, ...metadata } = { ...message.metadata }
+  return made(message, metadata)
+}
 
 const made = ({ content, name, role }: Message, metadata: JsonObject): Message =>
   Messages.make(role, content, {
