@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Option, Schema, Stream } from "effect"
 import {
   Agent,
@@ -509,6 +509,23 @@ describe("Chat that outgrew its window", () => {
       }).pipe(Effect.provide(world(writer)))
     })
   }
+
+  it.effect("looks at each message of a long history once, however often it was summed up and changed since", () => {
+    const provider = answering()
+    return Effect.gen(function* () {
+      yield* ask(provider, ...Array.from({ length: 100 }, (_, n) => n))
+      const whole = yield* history
+      const changed = yield* ChatHistory.makeMemory(whole.with(0, Message.user("other")))
+      const written = vi.spyOn(JSON, "stringify")
+      yield* Effect.provideService(ask(provider, 100), ChatHistory.ChatHistory, changed)
+      const lengths = written.mock.results.map(({ value }) => String(value).length)
+      written.mockRestore()
+      assert.isBelow(
+        lengths.reduce((sum, length) => sum + length, 0),
+        3 * JSON.stringify(whole).length
+      )
+    }).pipe(Effect.provide(world(writing())))
+  })
 
   it.effect("tells all of it where the window is large enough, and nobody who is given the run's messages", () => {
     const [provider, writer] = [answering(), writing()]

@@ -121,8 +121,18 @@ const digestOf = (messages: ReadonlyArray<Message>, count: number): number =>
   messages.slice(0, count).reduce((digest, message) => Hash.combine(digest, hashOf(message)), 0)
 
 /** Who said what. Of a medium its kind: a run has it by its id, a history has it whole. */
-const hashOf = ({ content, name, role }: Message): number =>
-  Hash.string(JSON.stringify({ role, name, content }, (_, value: unknown) => (isMedium(value) ? value.type : value)))
+const hashOf = (message: Message): number => {
+  let hash = hashes.get(message)
+  if (hash === undefined) {
+    const { content, name, role } = message
+    const bare = (_: string, value: unknown) => (isMedium(value) ? value.type : value)
+    hashes.set(message, (hash = Hash.string(JSON.stringify({ role, name, content }, bare))))
+  }
+  return hash
+}
+
+// A long history is asked for with each message.
+const hashes = new WeakMap<Message, number>()
 
 const kinds = new Set<unknown>(["image", "audio", "video", "document"])
 
