@@ -24,6 +24,7 @@ import type { SqlError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import { statSync } from "node:fs"
+import { resolve } from "node:path"
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite"
 import { severalStatements, toInput, toSqlError } from "./internal/sqlite.ts"
 
@@ -128,7 +129,9 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
       Effect.withFiber<A, SqlError>((fiber) => {
         let operation = "prepare"
         try {
-          if (!isThere()) throw new Error(`${options.filename} is not the file that was opened any more`)
+          // What was begun there ends there: refused, its end would leave it open.
+          if (!isTransaction() && !isThere())
+            throw new Error(`${options.filename} is not the file that was opened any more`)
           const statement = prepare(sql)
           operation = "execute"
           statement.setReadBigInts(fiber.getRef(Client.SafeIntegers))
@@ -241,7 +244,9 @@ const identityOf = (path: string): string | undefined => {
  * Tells whether a path still leads to the file it leads to now: one that was removed or replaced takes all that is
  * written to it, and nobody ever finds it again.
  */
-const watch = (path: string): (() => boolean) => {
+const watch = (filename: string): (() => boolean) => {
+  // SQLite goes on with the file, wherever this process goes.
+  const path = resolve(filename)
   const opened = identityOf(path)
   let isThere = true
   let looked = performance.now()

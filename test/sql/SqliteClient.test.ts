@@ -280,6 +280,46 @@ describe("SqliteClient", () => {
     })
   )
 
+  it.live("ends a transaction in a file that was taken away meanwhile, and goes on when it is back", () =>
+    Effect.gen(function* () {
+      const filename = yield* file
+      const sql = yield* open({ filename })
+      yield* sql`CREATE TABLE t (id TEXT)`
+      const move = (from: string, to: string) =>
+        Effect.delay(
+          Effect.sync(() => fs.renameSync(from, to)),
+          150
+        )
+      const failed = sql.withTransaction(
+        Effect.gen(function* () {
+          yield* sql`INSERT INTO t VALUES ('a')`
+          yield* move(filename, `${filename}.away`)
+          yield* Effect.sleep(150)
+          return yield* Effect.fail("no")
+        })
+      )
+      assert.strictEqual(yield* Effect.flip(failed), "no")
+      assert.include((yield* Effect.flip(Effect.asVoid(sql`SELECT id FROM t`))).message, "not the file that was opened")
+      yield* move(`${filename}.away`, filename)
+      yield* Effect.sleep(150)
+      yield* sql.withTransaction(sql`INSERT INTO t VALUES ('b')`)
+      assert.deepStrictEqual(yield* sql`SELECT id FROM t`, [{ id: "b" }])
+    })
+  )
+
+  it.effect("goes on with a file that was named in a folder its process left", () =>
+    Effect.gen(function* () {
+      const filename = yield* file
+      const script = fileURLToPath(new URL("../support/sqliteElsewhere.ts", import.meta.url))
+      const cwd = path.dirname(filename)
+      yield* Effect.tryPromise((signal) =>
+        promisify(execFile)(process.execPath, [script, path.basename(filename)], { cwd, signal })
+      )
+      const sql = yield* open({ filename })
+      assert.deepStrictEqual(yield* sql`SELECT id FROM t`, [{ id: "a" }])
+    })
+  )
+
   it.effect(
     "loses no update between processes",
     () =>
