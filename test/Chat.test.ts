@@ -399,6 +399,11 @@ describe("Chat that outgrew its window", () => {
         (yield* history).map(textOf),
         [1, 2, 3, 4, 5, 6, 7, 8, 9].flatMap((n) => [question(n), answer(n)])
       )
+      // Each summary is kept once.
+      assert.lengthOf(
+        (yield* history).filter(({ metadata }) => metadata !== undefined),
+        2
+      )
     }).pipe(Effect.provide(world(writer)))
   })
 
@@ -509,6 +514,21 @@ describe("Chat that outgrew its window", () => {
       }).pipe(Effect.provide(world(writer)))
     })
   }
+
+  it.effect("counts nothing by a note that a run was given with its history", () => {
+    const [provider, writer] = [answering(), writing()]
+    const note = Message.make(
+      "user",
+      "[9 earlier messages of this conversation were removed to save space. In short: Before.]",
+      { metadata: { compaction: { removed: 9 } } }
+    )
+    const given = [note, ...[1, 2, 3].flatMap((n) => [Message.user(question(n)), Message.assistant(answer(n))])]
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, question(4), { provider, runId: "first", history: given })
+      yield* Effect.provide(ask(provider, 5), ChatHistory.layerRunStore(["first"]))
+      assert.deepStrictEqual(told(provider).slice(-4), [answer(3), question(4), answer(4), question(5)])
+    }).pipe(Effect.provide(Layer.provideMerge(kernel(), summing(writer))))
+  })
 
   it.effect("looks at each message of a long history once, however often it was summed up and changed since", () => {
     const provider = answering()
