@@ -145,7 +145,8 @@ export interface Options {
   readonly protocol?: boolean | undefined
   /**
    * Shows a person the address to allow what a call needs beyond the sign-in, while the call waits (`OAuth.Options`).
-   * Without it such a call fails with `needs_sign_in`, and the next `signIn` asks for what it lacked.
+   * Without it such a call fails with `needs_sign_in`, and the next `signIn` asks for what it lacked; so it is with the
+   * list of a server's tools, which the hub also reads where nobody waits.
    */
   readonly show?: ((url: string, server: string) => Effect.Effect<unknown>) | undefined
 }

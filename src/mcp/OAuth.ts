@@ -163,7 +163,8 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
     const refused = held
     const lacked = Challenge.lacked(asked)
     if (refused !== undefined && lacked !== undefined) {
-      return yield* person.withPermits(1)(widen(refused, asked, lacked))
+      const wider = widen(refused, asked, lacked)
+      return yield* (yield* Challenge.Attended) ? person.withPermits(1)(wider) : wider
     }
     return yield* gate.withPermits(1)(
       Effect.gen(function* () {
@@ -180,7 +181,8 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   const widen = Effect.fnUntraced(function* (refused: Grant, challenge: string, lacked: ReadonlyArray<string>) {
     if (held !== refused || (yield* gate.withPermits(1)(isReplaced(refused)))) return held !== undefined
     const known = Challenge.scopesOf(refused.scope)
-    if (ask === undefined || lacked.every((scope) => known.includes(scope))) return false
+    if (ask === undefined || !(yield* Challenge.Attended)) return false
+    if (lacked.every((scope) => known.includes(scope))) return false
     const decline = Effect.sync(() => {
       ask = undefined
     })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Logger, Option, Result, Schema, Scope, Stream } from "effect"
+import { Effect, Exit, Fiber, Latch, Layer, Logger, Option, Result, Schema, Scope, Stream } from "effect"
 import { Content, Limits, MediaStore, ProtocolRegistry, Skill, SkillRegistry } from "kernai"
-import { McpHub, ToolPins } from "kernai/mcp"
+import { McpHub, TokenStore, ToolPins } from "kernai/mcp"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Authorization from "../support/mcp/authorization.ts"
@@ -86,6 +86,44 @@ describe("McpHub", () => {
       assert.strictEqual(alone.far, 36_000)
       assert(Result.isFailure(alone.written))
       assert.include(String(alone.written.failure), `MCP server 'far' needs a sign-in that allows "files:write"`)
+    })
+  )
+
+  it.live("asks nobody to allow a list of its own, and does not wait for who is asked for a call", () =>
+    Effect.gen(function* () {
+      const guard = new Authorization.Guard()
+      const server = yield* Authorization.serve(guard)
+      const shown: Array<string> = []
+      const isAsked = yield* Latch.make()
+      const show = (url: string) => {
+        shown.push(url)
+        return isAsked.open
+      }
+      const hub = Hub.hub({ far: { url: server.url() } }, { hub: { show } })
+      const problem = McpHub.McpHub.use((hub) => Effect.map(hub.status, ([far]) => far?.problem?.message))
+      yield* Effect.gen(function* () {
+        yield* McpHub.McpHub.use((hub) => hub.signIn("far", Authorization.browse)).pipe(Effect.provide(hub))
+        guard.needs.set("tools/list", "files:list").set("write", "files:write")
+        yield* Effect.gen(function* () {
+          const { catalog, signIn } = yield* McpHub.McpHub
+          assert.strictEqual(yield* problem, `MCP server 'far' needs a sign-in that allows "files:list"`)
+          yield* signIn("far", Authorization.browse)
+          assert.strictEqual(yield* problem, undefined)
+          assert.deepStrictEqual(shown, [])
+
+          const writing = yield* Effect.forkChild(Hub.call("mcp_far__write"))
+          yield* isAsked.await
+          guard.needs.set("tools/list", "files:more")
+          const { refresh } = yield* McpHub.McpHub
+          const error = yield* Effect.flip(Effect.timeout(refresh("far"), "5 seconds"))
+          assert.include(error.message, `needs a sign-in that allows "files:more"`)
+          assert.lengthOf(shown, 1)
+          guard.needs.delete("tools/list")
+          yield* Authorization.browse(shown[0]!)
+          assert.deepStrictEqual(texts(yield* Fiber.join(writing)), ["1"])
+          assert.isAbove((yield* catalog.tools("far")).length, 0)
+        }).pipe(Effect.provide(hub))
+      }).pipe(Effect.provide(TokenStore.layerMemory))
     })
   )
 

@@ -3,6 +3,12 @@
  *
  * @since 0.1.0
  */
+import * as Context from "effect/Context"
+
+/** Whether somebody is there for whom a person may be asked to allow more. */
+export const Attended: Context.Reference<boolean> = /*#__PURE__*/ Context.Reference<boolean>("kernai/mcp/Attended", {
+  defaultValue: () => true
+})
 
 /** The parameters of a challenge, such as `Bearer resource_metadata="…", scope="…"`. */
 export const parametersOf = (challenge: string): ReadonlyMap<string, string> => {

@@ -18,6 +18,7 @@ import type { McpServer } from "../McpConfig.ts"
 import type { McpConnection, ServerInfo } from "../McpConnection.ts"
 import type { OAuth } from "../OAuth.ts"
 import type { ToolPins } from "../ToolPins.ts"
+import * as Challenge from "./challenge.ts"
 import * as Definition from "./definition.ts"
 import { some } from "./some.ts"
 
@@ -68,8 +69,10 @@ export class Station {
     return times.reduce((sum, time) => sum + Duration.toMillis(time), cleanUpMs)
   }
 
-  /** Reads the list if there is a new one; tells whether anything is different now. */
-  readonly read: Effect.Effect<boolean, McpError> = Effect.suspend(() => this.one.withPermits(1)(this.readOnce))
+  /** Reads the list if there is a new one; tells whether anything is different now. No person is asked to allow it. */
+  readonly read: Effect.Effect<boolean, McpError> = Effect.suspend(() =>
+    Effect.provideService(this.one.withPermits(1)(this.readOnce), Challenge.Attended, false)
+  )
 
   /** Accepts a hidden tool as it was shown, unless it changed again. */
   approve(name: string, hash: string): Effect.Effect<boolean> {

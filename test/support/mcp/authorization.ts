@@ -9,7 +9,7 @@ export class Guard {
   readonly codes = new Map<string, URLSearchParams>()
   readonly clients = new Map<string, { readonly redirect_uris: ReadonlyArray<string> }>()
   readonly tokens = new Set<string>()
-  /** The scopes a tool needs, each told as it stands here to who calls it with less. */
+  /** The scopes a tool needs, or a method that names none, each told as it stands here to who asks with less. */
   readonly needs = new Map<string, string>()
   /** What a token of the moment allows. */
   readonly allows = new Map<string, ReadonlyArray<string>>()
@@ -46,8 +46,8 @@ export const serve = (guard: Guard) => {
         if (token === undefined || !guard.tokens.has(token)) {
           return Http.json(response, 401, {}, { "www-authenticate": challenge(url.origin) })
         }
-        const tool = /"name":"(\w+)"/.exec(request.body)?.[1] ?? ""
-        const needed = guard.needs.get(tool)
+        const asked = /"name":"(\w+)"/.exec(request.body) ?? /"method":"([\w/]+)"/.exec(request.body)
+        const needed = guard.needs.get(asked?.[1] ?? "")
         if (needed?.split(/ +/).every((scope) => guard.allows.get(token)?.includes(scope)) ?? true) {
           return small(request, response)
         }
