@@ -181,12 +181,19 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   const widen = Effect.fnUntraced(function* (refused: Grant, challenge: string, lacked: ReadonlyArray<string>) {
     if (held !== refused || (yield* gate.withPermits(1)(isReplaced(refused)))) return held !== undefined
     const known = Challenge.scopesOf(refused.scope)
-    if (ask === undefined || !(yield* Challenge.Attended)) return false
+    const show = ask
+    if (show === undefined || !(yield* Challenge.Attended)) return false
     if (lacked.every((scope) => known.includes(scope))) return false
+    let isShown = false
+    const showing = (url: string) => {
+      isShown = true
+      return show(url)
+    }
+    // Who was shown nothing, as where to sign in was not to be found, declined nothing.
     const decline = Effect.sync(() => {
-      ask = undefined
+      if (isShown) ask = undefined
     })
-    yield* Effect.tapError(authorize(challenge, ask), () => decline)
+    yield* Effect.tapError(authorize(challenge, showing), () => decline)
     return true
   })
 

@@ -623,6 +623,22 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
+    it.effect("takes nobody for one who declined who was shown nothing", () =>
+      Effect.gen(function* () {
+        const guard = needing({ write: "files:write" })
+        const server = yield* Authorization.serve(guard)
+        const { asked, show } = person()
+        const { auth, connection } = yield* prepare(server.url(), {}, { show })
+        yield* auth.signIn(Authorization.browse)
+        guard.registration = 503
+        assert.include((yield* Effect.flip(connection.callTool("write", {}))).message, "did not register us")
+        assert.deepStrictEqual(asked, [])
+        guard.registration = 201
+        assert.strictEqual(yield* write(connection), "1")
+        assert.lengthOf(asked, 1)
+      })
+    )
+
     it.effect("asks anew when the call it was asked for was given up, and leaves no page open", () =>
       Effect.gen(function* () {
         const guard = needing({ write: "files:write" })
