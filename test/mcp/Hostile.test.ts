@@ -420,6 +420,11 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
       ["what it wrote long before", `Error: early\n${"ab\n".repeat(2000)}`, "; it wrote: ab"],
       ["no half of a secret at the end", `${"ab ".repeat(98)}${secret} more`, `; it wrote: ${"ab ".repeat(98)}…`],
       ["nor at the beginning", `${secret}${" ab".repeat(1362)}`, `; it wrote: ${"ab ".repeat(100)}…`],
+      [
+        "nor where it came in two",
+        `${"x".repeat(5000)}${secret.slice(0, 9)}\f${secret.slice(9)} more`,
+        "; it wrote: more"
+      ],
       ["nor any whole", `key ${secret}`, "; it wrote: key <redacted>"]
     ]
     it.effect.each(cases)("%s", ([, complaint, told]) =>

@@ -132,15 +132,18 @@ const receive = /*#__PURE__*/ Effect.fnUntraced(function* (line: Exchange.Exchan
 /** What a server wrote to its error stream at last: why it ended, most likely. */
 class Complaints {
   private heard = ""
+  private isCut = false
 
-  // No word is cut: nobody would know half a secret for one.
   hear(chunk: string): void {
     const heard = `${this.heard}${chunk}`
-    this.heard = heard.length > 4096 ? heard.slice(-4096).replace(/^\S+/, "") : heard
+    this.isCut ||= heard.length > 4096
+    this.heard = heard.slice(-4096)
   }
 
   get last(): string {
-    const lines = this.heard.split("\n").filter((line) => line.trim() !== "")
+    // No word is told in part: nobody would know half a secret for one.
+    const heard = this.isCut ? this.heard.replace(/^\S+/, "") : this.heard
+    const lines = heard.split("\n").filter((line) => line.trim() !== "")
     // A stack trace ends with what says least.
     const line = lines.find((line) => /error|cannot|not found|no such/i.test(line)) ?? lines.at(-1)
     if (line === undefined) return ""

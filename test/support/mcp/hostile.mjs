@@ -15,6 +15,10 @@ const note = (text) => side !== "" && appendFileSync(side, `${text}\n`)
 const text = (text) => ({ content: [{ type: "text", text }] })
 const tool = (name, more) => ({ name, inputSchema: { type: "object" }, ...more })
 
+// Each piece is read by itself.
+const complain = ([piece, ...later]) =>
+  process.stderr.write(piece, () => (later.length === 0 ? process.exit(3) : setTimeout(() => complain(later), 50)))
+
 const deafForever = "process.on('SIGTERM', () => {}); process.on('SIGHUP', () => {}); setInterval(() => {}, 1000)"
 
 let added = 0
@@ -179,7 +183,7 @@ const methods = {
   initialize: (id, params) => {
     if (mode === "silent") return
     if (mode === "dead") process.exit(3)
-    if (mode === "complaining") return process.stderr.write(complaint, () => process.exit(3))
+    if (mode === "complaining") return complain(complaint.split("\f"))
     if (mode === "early") for (let later = 1; later < 10; later++) send({ id: id + later, result: listed() })
     note(`offered ${params.protocolVersion}`)
     if (mode === "strict" && params.protocolVersion !== "2024-11-05") {
