@@ -94,7 +94,9 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   const person = yield* Semaphore.make(1)
   // How to ask a person within a request; undefined once somebody declined.
   let ask = options?.show
+  // What was said last where a sign-in was lacking, and since then where it allowed too little.
   let challenge = ""
+  let more: string | undefined
   let held: Grant | undefined
   // What the store last gave. Where it keeps nothing, that is older than what is held.
   let stored: Grant | undefined
@@ -159,13 +161,15 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   })
 
   const renew = Effect.fnUntraced(function* (asked: string) {
-    challenge = asked
     const refused = held
     const lacked = Challenge.lacked(asked)
     if (refused !== undefined && lacked !== undefined) {
+      more = asked
       const wider = widen(refused, asked, lacked)
       return yield* (yield* Challenge.Attended) ? person.withPermits(1)(wider) : wider
     }
+    challenge = asked
+    more = undefined
     return yield* gate.withPermits(1)(
       Effect.gen(function* () {
         if (held !== refused) return held !== undefined
@@ -258,10 +262,13 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   return {
     credentials: { accessToken, renew },
     state: Effect.map(current, (grant) => (grant === undefined ? "needs-sign-in" : "signed-in")),
-    signIn: (show, options) => Effect.suspend(() => authorize(challenge, show, options?.timeout)),
+    signIn: (show, options) => Effect.suspend(() => authorize(more ?? challenge, show, options?.timeout)),
     patience: options?.show === undefined ? Duration.zero : patience,
     // A refresh that is under way would keep what it is given.
-    signOut: gate.withPermits(1)(forget)
+    signOut: Effect.suspend(() => {
+      more = undefined
+      return gate.withPermits(1)(forget)
+    })
   }
 })
 

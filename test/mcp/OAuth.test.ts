@@ -516,6 +516,10 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
         yield* auth.signIn(show)
         assert.deepStrictEqual(asked, ["mcp:use files:write"])
         assert.strictEqual(yield* write(connection), "1")
+        // Who signs out begins anew.
+        yield* auth.signOut
+        yield* auth.signIn(show)
+        assert.strictEqual(asked[1], "mcp:use")
       })
     )
 
