@@ -67,14 +67,18 @@ const signIn = Command.make("sign-in", { server, config }, (input) =>
   Effect.flatMap(tools, (module) => module.signIn(input.config, input.server))
 ).pipe(Command.withDescription("Sign in to a server with a browser; the sign-in is kept for later"))
 
-const changed = tool.pipe(
-  Argument.withDescription("The name the tool has on its server; default: all that changed"),
+const hidden = tool.pipe(
+  Argument.withDescription("The name the tool has on its server; default: all that wait for it"),
   Argument.optional
 )
 
-const approve = Command.make("approve", { server, tool: changed, config }, (input) =>
+const approve = Command.make("approve", { server, tool: hidden, config }, (input) =>
   Effect.flatMap(tools, (module) => module.approve(input.config, input.server, input.tool))
-).pipe(Command.withDescription("Accept tools that changed since they were first seen"))
+).pipe(
+  Command.withDescription(
+    "Accept tools that changed since they were first seen, or are new on a server of which thousands were accepted"
+  )
+)
 
 const serveFlags = {
   http: Flag.Boolean("http").pipe(

@@ -112,7 +112,7 @@ const inputOf = Effect.fnUntraced(function* (text: string): Effect.fn.Return<Jso
 })
 
 /**
- * Accepts tools that changed.
+ * Accepts tools that are hidden until a person does.
  *
  * @category running
  * @since 0.1.0
