@@ -234,9 +234,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
         ...(scope === "" ? {} : { scope })
       }
       for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
-      yield* show(url.href)
-
-      const answer = yield* Effect.timeoutOrElse(page.answer, {
+      const answer = yield* Effect.timeoutOrElse(Effect.andThen(show(url.href), page.answer), {
         duration: timeout,
         orElse: () =>
           Effect.fail(Discovery.needsSignIn(server, `nobody signed in to MCP server '${server.name}' in time`))

@@ -978,8 +978,10 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
     Effect.gen(function* () {
       const server = yield* Authorization.serve(new Authorization.Guard())
       const { auth } = yield* prepare(server.url())
-      const error = yield* Effect.flip(auth.signIn(() => Effect.void, { timeout: "20 millis" }))
-      assert.include(error.message, "nobody signed in")
+      for (const shown of [Effect.void, Effect.never]) {
+        const error = yield* Effect.flip(auth.signIn(() => shown, { timeout: "20 millis" }))
+        assert.include(error.message, "nobody signed in")
+      }
     })
   )
 
