@@ -182,7 +182,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   })
 
   // A token that allows too little allows no more once it is renewed.
-  const widen = Effect.fnUntraced(function* (refused: Grant, challenge: string, lacked: ReadonlyArray<string>) {
+  const widen = Effect.fnUntraced(function* (refused: Grant, asked: string, lacked: ReadonlyArray<string>) {
     if (held !== refused || (yield* gate.withPermits(1)(isReplaced(refused)))) return held !== undefined
     const known = Challenge.scopesOf(refused.scope)
     const show = ask
@@ -197,17 +197,17 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
     const decline = Effect.sync(() => {
       if (isShown) ask = undefined
     })
-    yield* Effect.tapError(authorize(challenge, showing), () => decline)
+    yield* Effect.tapError(authorize(asked, showing), () => decline)
     return true
   })
 
   const authorize = <E, R>(
-    challenge: string,
+    asked: string | undefined,
     show: (url: string) => Effect.Effect<unknown, E, R>,
     timeout: Duration.Input = patience
   ): Effect.Effect<void, McpError | E, R> =>
     Effect.gen(function* () {
-      const found = yield* Discovery.discover(server, client, challenge)
+      const found = yield* Discovery.discover(server, client, asked === undefined ? [challenge] : [challenge, asked])
       const random = yield* SecureRandom.SecureRandom
       const state = Base64Url.encode(yield* random.randomBytes(32))
       const verifier = Base64Url.encode(yield* random.randomBytes(32))
@@ -218,7 +218,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
       const registered = yield* Tokens.register(server, client, found, page.redirectUri)
       const configured = server.oauth.scopes?.join(" ")
       const scope =
-        Challenge.lacked(challenge) === undefined
+        Challenge.lacked(asked ?? challenge) === undefined
           ? (configured ?? found.scope ?? "")
           : Challenge.union(held?.scope, configured, found.scope)
 
@@ -260,7 +260,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   return {
     credentials: { accessToken, renew },
     state: Effect.map(current, (grant) => (grant === undefined ? "needs-sign-in" : "signed-in")),
-    signIn: (show, options) => Effect.suspend(() => authorize(more ?? challenge, show, options?.timeout)),
+    signIn: (show, options) => Effect.suspend(() => authorize(more, show, options?.timeout)),
     patience: options?.show === undefined ? Duration.zero : patience,
     // A refresh that is under way would keep what it is given.
     signOut: Effect.suspend(() => {

@@ -627,6 +627,27 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
+    it.effect("asks where the server said that one signs in, also when it does not say so again", () =>
+      Effect.gen(function* () {
+        const guard = needing({ write: "files:write" })
+        guard.describedAt = "/described"
+        const server = yield* Authorization.serve(guard)
+        const { asked, show } = person()
+        const { auth, connection } = yield* prepare(server.url(), {}, { show })
+        yield* Effect.flip(connection.tools)
+        yield* auth.signIn(Authorization.browse)
+        assert.strictEqual(yield* write(connection), "1")
+        yield* auth.signOut
+        const alone = yield* prepare(server.url())
+        yield* Effect.flip(alone.connection.tools)
+        yield* alone.auth.signIn(Authorization.browse)
+        yield* Effect.flip(alone.connection.callTool("write", {}))
+        yield* alone.auth.signIn(show)
+        assert.strictEqual(yield* write(alone.connection), "2")
+        assert.deepStrictEqual(asked, ["mcp:use files:write", "mcp:use files:write"])
+      })
+    )
+
     it.effect("takes nobody for one who declined who was shown nothing", () =>
       Effect.gen(function* () {
         const guard = needing({ write: "files:write" })

@@ -10,13 +10,15 @@ export const Attended: Context.Reference<boolean> = /*#__PURE__*/ Context.Refere
   defaultValue: () => true
 })
 
-/** The parameters of a challenge, such as `Bearer resource_metadata="…", scope="…"`. */
-export const parametersOf = (challenge: string): ReadonlyMap<string, string> => {
+/** The parameters of challenges, such as `Bearer resource_metadata="…", scope="…"`: the last counts where they differ. */
+export const parametersOf = (...challenges: ReadonlyArray<string>): ReadonlyMap<string, string> => {
   const parameters = new Map<string, string>()
-  for (const [, name = "", quoted, bare = ""] of challenge
-    .slice(0, 4096)
-    .matchAll(/([a-z_]+)=(?:"([^"]*)"|([^\s",]+))/gi)) {
-    parameters.set(name.toLowerCase(), quoted ?? bare)
+  for (const challenge of challenges) {
+    for (const [, name = "", quoted, bare = ""] of challenge
+      .slice(0, 4096)
+      .matchAll(/([a-z_]+)=(?:"([^"]*)"|([^\s",]+))/gi)) {
+      parameters.set(name.toLowerCase(), quoted ?? bare)
+    }
   }
   return parameters
 }

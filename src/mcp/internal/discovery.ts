@@ -79,7 +79,7 @@ export const fetchJson = /*#__PURE__*/ Effect.fnUntraced(function* (
 export const discover = /*#__PURE__*/ Effect.fnUntraced(function* (
   server: { readonly name: string; readonly url: string },
   client: HttpClient.HttpClient,
-  challenge: string
+  challenges: ReadonlyArray<string>
 ) {
   const refuse = (detail: string) => needsSignIn(server, detail)
   const read = Effect.fnUntraced(function* <S extends Schema.ConstraintDecoder<unknown>>(
@@ -98,7 +98,7 @@ export const discover = /*#__PURE__*/ Effect.fnUntraced(function* (
   if (!isSafe(server.url, url)) {
     return yield* refuse(`MCP server '${server.name}' must be reached by https: a token would be sent to it`)
   }
-  const asked = Challenge.parametersOf(challenge)
+  const asked = Challenge.parametersOf(...challenges)
   const told = asked.get("resource_metadata")
   if (told !== undefined && URL.parse(told)?.origin !== url.origin) {
     return yield* refuse(`MCP server '${server.name}' is described on another origin, which is not trusted`)

@@ -22,14 +22,16 @@ export class Guard {
   registration = 201
   /** The status it refuses a refresh token with. */
   refusal = 400
+  /** Where the MCP server is described. */
+  describedAt = "/.well-known/oauth-protected-resource/mcp"
   /** Changes a document or an answer before it is sent, by its path. */
   readonly changes = new Map<string, (body: Record<string, unknown>) => unknown>()
   /** What the browser is sent back with. */
   back: (parameters: URLSearchParams) => void = () => {}
 }
 
-const challenge = (origin: string) =>
-  `Bearer resource_metadata="${origin}/.well-known/oauth-protected-resource/mcp", scope="mcp:use"`
+const challenge = (origin: string, { describedAt }: Guard) =>
+  `Bearer resource_metadata="${origin}${describedAt}", scope="mcp:use"`
 
 /** Starts both. */
 export const serve = (guard: Guard) => {
@@ -44,7 +46,7 @@ export const serve = (guard: Guard) => {
       case "/mcp": {
         const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1]
         if (token === undefined || !guard.tokens.has(token)) {
-          return Http.json(response, 401, {}, { "www-authenticate": challenge(url.origin) })
+          return Http.json(response, 401, {}, { "www-authenticate": challenge(url.origin, guard) })
         }
         const asked = /"name":"(\w+)"/.exec(request.body) ?? /"method":"([\w/]+)"/.exec(request.body)
         const needed = guard.needs.get(asked?.[1] ?? "")
@@ -54,7 +56,7 @@ export const serve = (guard: Guard) => {
         const lacked = `Bearer error="insufficient_scope", scope="${needed}", error_description="ask for more"`
         return Http.json(response, 403, {}, { "www-authenticate": lacked })
       }
-      case "/.well-known/oauth-protected-resource/mcp":
+      case guard.describedAt:
         return send(200, { resource: `${url.origin}/mcp`, authorization_servers: [`${url.origin}/as`] })
       case "/.well-known/oauth-authorization-server/as":
         return send(200, {
