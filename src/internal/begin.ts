@@ -17,7 +17,7 @@ import type { KernelError, StoreError } from "../KernelError.ts"
 import { InFlightToolCalls, RewindNotAllowed, RunBusy, RunPaused } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
-import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Status, Turn } from "../RunState.ts"
+import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from "../RunState.ts"
 import { advance } from "./advance.ts"
 import { usedIds } from "./callIds.ts"
 import { resultOf } from "./callResult.ts"
@@ -344,34 +344,34 @@ const goOnWith = /*#__PURE__*/ Effect.fnUntraced(function* (
   how: Resume
 ): Effect.fn.Return<CallResult, KernelError> {
   const child = yield* stored(parent.store, call.toolCallId)
-  const { runId, status } = child
-  const context = status.type === "paused" ? yield* saidSince(parent, child, status) : how.context
+  const context = { ...(yield* saidSince(parent, child)), ...how.context }
   const result = yield* resume({ ...parent, spawn }, child, { replay: how.replay, context })
-  const { turns } = yield* stored(parent.store, runId)
+  const { turns } = yield* stored(parent.store, child.runId)
   return ended(call, result, turns)
 })
 
 /**
- * What was said of the context since a run paused in the life in which its task did, or in a later one; the task's own
- * pause when it did not. Whoever said it may have been cut off before the task heard of it (DR-7).
+ * What was said of the context to a run since the life in which its task stopped; the task's own pause when the run did
+ * not pause since. Whoever said it may have been cut off before the task heard of it (DR-7).
  */
 const saidSince = /*#__PURE__*/ Effect.fnUntraced(function* (
   { state, store }: Run,
-  { revision, runId }: RunState,
-  { createdAt: at, metadata, reason }: Extract<Status, { type: "paused" }>
+  { revision, runId, status, updatedAt }: RunState
 ): Effect.fn.Return<JsonObject, StoreError | RunPaused> {
   const last = Option.getOrUndefined(yield* Stream.runHead(store.read(runId, revision - 1)))
   let isSince = false
-  let said: JsonObject | undefined
+  let said: JsonObject | undefined = status.type === "paused" ? undefined : {}
   yield* Stream.runForEach(store.read(state.runId), ({ createdAt, delta, op, workerId }) =>
     Effect.sync(() => {
+      const isSame = workerId === last?.workerId
       // Who resumed the task by itself never had the run.
-      isSince ||= workerId === last?.workerId || createdAt > at
-      if (said && delta.resumed) said = { ...said, ...delta.context }
+      isSince ||= isSame || createdAt > updatedAt
+      if (said && isSince && !isSame && delta.resumed) said = { ...said, ...delta.context }
       if (isSince && op === "pause") said ??= {}
     })
   )
-  return said ?? (yield* new RunPaused({ runId, reason, metadata }))
+  if (status.type === "paused" && !said) return yield* new RunPaused({ runId, ...status })
+  return said ?? {}
 })
 
 const ended = (call: Call, result: RunResult<unknown>, turns: ReadonlyArray<Turn>): CallResult =>

@@ -144,7 +144,7 @@ export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, KernelErro
   const { runId, status } = run.state
   switch (status.type) {
     case "paused":
-      return Effect.fail(new RunPaused({ runId, reason: status.reason, metadata: status.metadata }))
+      return Effect.fail(new RunPaused({ runId, ...status }))
     case "failed":
     case "running":
       return Effect.die(new Error(`run ${runId} stopped while ${status.type}`))

@@ -134,6 +134,24 @@ describe("a workflow cut off half-way", () => {
     }).pipe(Effect.provide(kernel(skill)))
   })
 
+  it.effect(
+    "tells its tasks what was said of the context, also to whoever died before it went on with them (DR-9)",
+    () => {
+      const { skill } = worker("idempotent")
+      return Effect.gen(function* () {
+        yield* cutOff
+        const stop = () => new KernelError.AgentCrashError({ runId: "run", agentId: "agent" })
+        yield* takeUp(script, { stop, context: { who: "Ada", sure: false } })
+        yield* takeUp(script, { stop, context: { sure: true } })
+        assert.strictEqual((yield* takeUp(script, { context: { last: true } })).text, "ok")
+        const context = { who: "Ada", sure: true, last: true }
+        assert.deepStrictEqual((yield* stored("run")).context, context)
+        assert.deepStrictEqual((yield* stored("run:t1/work")).context, context)
+        assert.deepStrictEqual((yield* stored("run:t1/slow")).context, context)
+      }).pipe(Effect.provide(kernel(skill)))
+    }
+  )
+
   it.effect("still asks about a write of a task when whoever took it up died before it launched it (DR-16)", () => {
     const { entered, skill } = worker("write")
     return Effect.gen(function* () {
