@@ -134,7 +134,11 @@ const listen = <R>(events: Stream.Stream<RunEvent, KernelError, R>, teller: Tell
       Effect.ensuring(Effect.sync(teller.end)),
       Effect.mapError(
         (error) =>
-          new CommandFailed({ code: Codes.failed, reason: `the run failed: ${error.message}`, tag: error._tag })
+          new CommandFailed({
+            code: Codes.failed,
+            reason: elsewhere.has(error._tag) ? error.message : `the run failed: ${error.message}`,
+            tag: error._tag
+          })
       )
     )
     if (ending?.type === "run_completed" && ending.result !== undefined) return ending.result
@@ -148,6 +152,15 @@ const listen = <R>(events: Stream.Stream<RunEvent, KernelError, R>, teller: Tell
         : { code: Codes.failed, reason: "the run ended without an answer" }
     )
   })
+
+/** The run is not where it was looked for, or another's: nothing is wrong with it. */
+const elsewhere: ReadonlySet<string> = new Set<KernelError["_tag"]>([
+  "AgentCrashError",
+  "ConcurrentAppendError",
+  "RewindNotAllowed",
+  "RunBusy",
+  "RunNotFound"
+])
 
 type Ending = Extract<RunEvent, { readonly type: "run_completed" | "paused" }>
 

@@ -255,6 +255,10 @@ describe("kernai mcp", () => {
         const refused = yield* kernaiIn(folder, "mcp", "serve", ...flags)
         assert.deepStrictEqual([refused.code, refused.out], [2, ""], flags.join(" "))
       }
+      // An address of nobody's (RFC 5737).
+      const elsewhere = yield* kernaiIn(folder, "mcp", "serve", "--http", "--host", "192.0.2.1")
+      assert.deepStrictEqual([elsewhere.code, elsewhere.out], [2, ""])
+      assert.include(elsewhere.error, "192.0.2.1 cannot be listened on, port 0 (EADDRNOTAVAIL)")
     })
   )
 

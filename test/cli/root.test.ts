@@ -14,6 +14,14 @@ describe("kernai run", () => {
     [["run", "--replay", "../package.json"], "cannot be replayed: its path is not allowed"],
     [["run", "--replay", "package.json"], "package.json cannot be replayed: it is no recording in the known format"],
     [["run", "--model", "openai/x", "--replay", "openai_scenario_weather", "Hi?"], "--replay brings its own question"],
+    [
+      ["run", "--store", "sqlite:none.db", "--script", "none.json", "--replay", "openai_scenario_weather", "Hi?"],
+      "--replay brings its own question"
+    ],
+    [
+      ["run", "--model", "ollama/x", "--no-skills", "--skills-from", "skills", "Hi?"],
+      "--no-skills and --skills-from exclude each other"
+    ],
     [["run", "--image", "cat.png"], "--image needs --model: without a model the conversation that is played is fixed"],
     [["run", "--system", "Be brief."], "--system needs --model"],
     [["run", "--skills-from", "skills"], "--skills-from needs --model"],

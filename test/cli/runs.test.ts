@@ -115,7 +115,10 @@ describe("kernai runs", () => {
         const taken = ["runs", "resume", id, "--quiet", "--revision"]
         const old = yield* kernai([...taken, revision, ...sqliteOf(folder), "--script", join(folder, "script.json")])
         assert.strictEqual(old.code, 1)
-        assert.include(old.error, `is at revision ${Number(revision) + 1}, expected ${revision}`)
+        assert.strictEqual(
+          old.error,
+          `kernai: run '${id}' is at revision ${Number(revision) + 1}, expected ${revision}\n`
+        )
         const finished = yield* callIn(folder, [...taken, `${Number(revision) + 1}`, ...sqlite, ...agent])
         assert.deepStrictEqual(finished, { code: 0, out: "All done.\n", error: "" })
         assert.strictEqual(traceOf(folder), "Rome\n")
@@ -299,6 +302,14 @@ describe("kernai runs", () => {
     [["chat"], "whom to talk with? Give --model"],
     [["chat", "--script", "none.json", "--max-steps", "0"], "--max-steps is a number from 1"],
     [["chat", "--script", "none.json"], "none.json cannot be read"],
+    [
+      ["chat", "--script", "none.json", "--no-skills", "--skills-from", "skills"],
+      "--no-skills and --skills-from exclude each other"
+    ],
+    [
+      ["worker", "--script", "none.json", "--no-skills", "--skills-from", "skills", "--store", "sqlite:runs.db"],
+      "--no-skills and --skills-from exclude each other"
+    ],
     [["chat", "--script", "."], ". is "],
     [["scenario", "matrix", ".", "--concurrency", "0"], "--concurrency is a number from 1"],
     [["scenario", "matrix", ".", "--timeout", "0"], "--timeout is a number of seconds from 1"]
@@ -325,6 +336,11 @@ describe("kernai runs", () => {
       const fork = idOf(yield* kernai(["runs", "fork", runId, "--revision", "3", ...store]))
       const shown = yield* kernai(["runs", "show", fork, ...store])
       assert.include(shown.out, `fork of   ${runId}, revision 3\nagent     agent\nstatus    running, after `)
+      for (const revision of ["0", "8"]) {
+        const beyond = yield* kernai(["runs", "fork", runId, "--revision", revision, ...store])
+        assert.deepInclude(beyond, { code: 2, out: "" })
+        assert.include(beyond.error, "--revision is a number from 1 to 7, where the run is")
+      }
       const file = join(folder, "out.jsonl")
       const exported = yield* kernai(["runs", "export", runId, file, ...store])
       assert.deepInclude(exported, { code: 0, out: "", progress: `7 records in ${file}\n` })

@@ -150,6 +150,18 @@ describe("kernai scenario matrix", () => {
     })
   )
 
+  it.live("keeps what came of it where every pair crashed", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder({ "a.ts": `process.exit(7)` })
+      const logs = `${directory}/kept/logs`
+      const ended = yield* call(["scenario", "matrix", directory, "-m", "script/whole", "--log", logs])
+      assert.strictEqual(ended.code, 1)
+      assert.include(ended.out, "0 ok, 0 failed, 0 skipped, 1 crashed")
+      const fs = yield* FileSystem.FileSystem
+      assert.match((yield* fs.readDirectory(logs)).join(), /^matrix_\w+\.json$/)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live("runs each pair in a process of its own: a crash is an error of that pair alone (BP-185)", () =>
     Effect.gen(function* () {
       const directory = yield* folder({

@@ -88,6 +88,7 @@ const start = Effect.fnUntraced(function* (input: Input) {
     )
   }
   if (Option.getOrElse(input.maxSteps, () => 1) < 1) return yield* usage("--max-steps is a number from 1")
+  const skills = yield* Shared.skillsOf(input)
   const [{ chat }, { layerProcess }] = yield* Effect.promise(() =>
     Promise.all([import("../chat.ts"), import("../chat/lines.ts")])
   )
@@ -100,9 +101,7 @@ const start = Effect.fnUntraced(function* (input: Input) {
       onSome: (model) => ({ model })
     }),
     instructions: Option.getOrUndefined(input.system),
-    skills: !input.skills
-      ? "none"
-      : Option.match(input.skillsFrom, { onNone: () => "general" as const, onSome: (directory) => ({ directory }) }),
+    skills,
     yes: input.yes,
     maxSteps: Option.getOrUndefined(input.maxSteps),
     dialect: Option.getOrUndefined(input.dialect),

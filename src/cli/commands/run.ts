@@ -10,12 +10,14 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { help, usage } from "../exit.ts"
 import type { Form } from "../follow.ts"
-import type { Options as LiveOptions } from "../live.ts"
 import { Screen } from "../screen.ts"
 import * as Shared from "./shared.ts"
 
 const flags = {
-  question: Argument.String("question").pipe(Argument.withDescription("What to ask; needs --model"), Argument.optional),
+  question: Argument.String("question").pipe(
+    Argument.withDescription("What to ask; needs --model, or a --store with --script or --detach"),
+    Argument.optional
+  ),
   model: Shared.speaker.model,
   replay: Flag.String("replay").pipe(
     Flag.withMetavar("<name or file>"),
@@ -152,11 +154,11 @@ const withModel: ReadonlyArray<readonly [flag: string, isGiven: (input: Input) =
   ["--yes", ({ yes }) => yes]
 ]
 
+const twoQuestions = usage("--replay brings its own question: give one or the other")
+
 const ask = Effect.fnUntraced(function* (input: Input, form: Form, model: string) {
   const recording = Option.isSome(input.question) ? undefined : yield* open(input)
-  if (recording === undefined && Option.isSome(input.replay)) {
-    return yield* usage("--replay brings its own question: give one or the other")
-  }
+  if (recording === undefined && Option.isSome(input.replay)) return yield* twoQuestions
   const { live } = yield* Effect.promise(() => import("../live.ts"))
   yield* live({
     ...look(input, form),
@@ -167,13 +169,14 @@ const ask = Effect.fnUntraced(function* (input: Input, form: Form, model: string
     root: input.root,
     maxSteps: input.maxSteps,
     dialect: input.dialect,
-    skills: skillsOf(input, recording !== undefined),
+    skills: yield* Shared.skillsOf(input, recording === undefined ? "general" : "all"),
     mcp: Option.getOrUndefined(input.mcp)
   })
 })
 
 const keep = Effect.fnUntraced(function* (input: Input, form: Form, store: string) {
   if (Option.isNone(input.question)) return yield* usage("what is asked? A recorded question is not kept with a model")
+  if (Option.isSome(input.replay)) return yield* twoQuestions
   // Whoever runs it later brings the model.
   const nobody = input.detach && Option.isNone(input.model) && Option.isNone(input.script)
   const speaker = nobody ? { nobody: "later" } : yield* Shared.speakerOf(input)
@@ -198,9 +201,3 @@ const open = Effect.fnUntraced(function* (input: Input) {
     input.root
   )
 })
-
-const skillsOf = ({ skills, skillsFrom }: Input, isRecorded: boolean): LiveOptions["skills"] => {
-  if (!skills) return "none"
-  if (Option.isSome(skillsFrom)) return { directory: skillsFrom.value }
-  return isRecorded ? "all" : "general"
-}

@@ -157,6 +157,22 @@ export const speakerOf = ({
 }
 
 /**
+ * The skills that were asked for: the usual ones where nothing was said.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const skillsOf = (
+  { skills, skillsFrom }: Pick<Command.Command.Config.Infer<typeof agent>, "skills" | "skillsFrom">,
+  usual: "all" | "general" = "general"
+): Effect.Effect<Actor["skills"], CommandFailed> =>
+  Option.match(skillsFrom, {
+    onNone: () => Effect.succeed(skills ? usual : "none"),
+    onSome: (directory) =>
+      skills ? Effect.succeed({ directory }) : Effect.fail(usage("--no-skills and --skills-from exclude each other"))
+  })
+
+/**
  * The agent that was told, with this speaker.
  *
  * @category combinators
@@ -168,16 +184,11 @@ export const actorOf = (
 ): Effect.Effect<Actor, CommandFailed> =>
   input.maxSteps < 1
     ? Effect.fail(usage("--max-steps is a number from 1"))
-    : Effect.succeed({
+    : Effect.map(skillsOf(input), (skills) => ({
         speaker,
         instructions: Option.getOrElse(input.system, () => instructions),
-        skills: !input.skills
-          ? "none"
-          : Option.match(input.skillsFrom, {
-              onNone: () => "general" as const,
-              onSome: (directory) => ({ directory })
-            }),
+        skills,
         yes: input.yes,
         maxSteps: input.maxSteps,
         dialect: input.dialect
-      })
+      }))

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Agent from "../../Agent.ts"
+import { errorCode } from "../../internal/errorCode.ts"
 import * as Kernel from "../../Kernel.ts"
 import * as McpServe from "../../mcp/McpServe.ts"
 import { Provider } from "../../Provider.ts"
@@ -52,7 +53,7 @@ export const serve = Effect.fnUntraced(function* (options: Options) {
     Effect.mapError((error) =>
       usage(
         error._tag === "ServeError"
-          ? `the port ${options.http?.port ?? ""} cannot be opened`
+          ? `${options.http?.host} cannot be listened on, port ${options.http?.port} (${errorCode(error) ?? "refused"})`
           : excerpt(error.message, 400)
       )
     )

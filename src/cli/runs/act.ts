@@ -150,7 +150,17 @@ export const fork = Effect.fnUntraced(function* (options: Target & { readonly re
   const screen = yield* Screen
   const { revision, runId } = options
   const store = yield* Store.open(options.store, { exists: true })
-  const id = yield* Kernel.fork(runId, at(revision)).pipe(Effect.mapError(Actor.failed), Effect.provide(store))
+  const id = yield* Effect.gen(function* () {
+    const head = Option.getOrUndefined(yield* RunStore.use((runs) => runs.head(runId)))
+    if (head === undefined) return yield* unknown(runId)
+    if (revision !== undefined && (revision < 1 || revision > head.revision)) {
+      return yield* usage(`--revision is a number from 1 to ${head.revision}, where the run is`)
+    }
+    return yield* Kernel.fork(runId, at(revision))
+  }).pipe(
+    Effect.mapError((error) => (error._tag === "CommandFailed" ? error : Actor.failed(error))),
+    Effect.provide(store)
+  )
   screen.out(`${Text.flat(id)}\n`)
 })
 

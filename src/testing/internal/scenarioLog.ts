@@ -24,9 +24,7 @@ export const save = /*#__PURE__*/ Effect.fnUntraced(function* (
   report: Report,
   directory: string
 ): Effect.fn.Return<string, PlatformError, Files> {
-  const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  yield* fs.makeDirectory(directory, { recursive: true })
   const json = toJson(report)
   const file = yield* create(directory, nameOf(report), `${JSON.stringify(json, undefined, 2)}\n`)
   const { recording: _, skills: __, ...summary } = json
@@ -34,7 +32,7 @@ export const save = /*#__PURE__*/ Effect.fnUntraced(function* (
   return file
 })
 
-/** Writes a file under a name nobody has: `name.json`, else `name_2.json` and so on. */
+/** Writes a file under a name nobody has: `name.json`, else `name_2.json` and so on. The folder is made when it is not there. */
 export const create = /*#__PURE__*/ Effect.fnUntraced(function* (
   directory: string,
   name: string,
@@ -42,6 +40,7 @@ export const create = /*#__PURE__*/ Effect.fnUntraced(function* (
 ): Effect.fn.Return<string, PlatformError, Files> {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
+  yield* fs.makeDirectory(directory, { recursive: true })
   for (let number = 1; ; number++) {
     const file = path.join(directory, number === 1 ? `${name}.json` : `${name}_${number}.json`)
     const written = yield* fs.writeFileString(file, text, { flag: "wx" }).pipe(
