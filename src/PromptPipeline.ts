@@ -177,13 +177,13 @@ export type Section<out R = never> = (context: PromptContext) => Effect.Effect<s
 
 /**
  * What happens to a conversation that outgrows its window: the agent's `contextWindow`, or the model's where the agent
- * has none.
+ * has none. The conversation has what the agent's `reservedOutputTokens`, the system text and the tools leave of it.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Compaction<out R = never> {
-  /** The share of the window that may be filled before anything happens: 0.9 unless told. */
+  /** The share of what the conversation has that may be filled before anything happens: 0.9 unless told. */
   readonly trigger?: number | undefined
   /** The share to come down to: 0.5 unless told. */
   readonly target?: number | undefined

@@ -87,6 +87,7 @@ describe("PromptPipeline.simple", () => {
     return Effect.gen(function* () {
       const error = yield* Effect.flip(Kernel.run(agent(100 + 4 + 10 + 4 + 2), "123456789"))
       assert.deepStrictEqual(error, new PromptPipeline.ContextWindowExceeded({ estimated: 21, limit: 20 }))
+      assert.strictEqual(error.message, "the prompt needs about 21 tokens, 20 fit beside reservedOutputTokens")
       assert.strictEqual(mock.callCount, 0)
       assert.strictEqual((yield* Kernel.run(agent(121), "123456789")).text, "hello")
     }).pipe(Effect.provide(world(mock)))

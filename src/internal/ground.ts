@@ -107,9 +107,7 @@ export const onGround = <Output, S extends AnySkill<unknown>, R, A>(
       const absent = unregistered(agent, ground.skills)
       if (absent.length === 0) return whole
       return Effect.andThen(
-        Effect.logWarning(
-          `the agent '${agent.name}' lists ${absent.join(", ")}, which no SkillRegistry has: calls will not find it`
-        ),
+        Effect.logWarning(`the agent '${agent.name}' lists ${absent.join(", ")}, which no SkillRegistry has`),
         whole
       )
     })

@@ -152,7 +152,7 @@ export interface Replay extends Replays.Replayed {}
  * @since 0.1.0
  */
 export interface ForkOptions {
-  /** The last commit both have in common: the run's last one unless told. */
+  /** The last commit both have in common: the run's last one unless told, or told of none it has; the first at least. */
   readonly revision?: number | undefined
   /** The id of the fork; one is made up unless told. */
   readonly runId?: string | undefined

@@ -35,7 +35,7 @@ const words: { readonly [K in keyof typeof Config.fields]: string } = {
   provider_options: "Further options, by the name of the provider",
   budget: "What a run may spend",
   spawn: "How many runs it may start, and how deep",
-  context_window: "Tokens a prompt may take",
+  context_window: "Tokens of a prompt and of reserved_output_tokens, together",
   reserved_output_tokens: "Tokens kept free for the reply",
   output_schema: "JSON Schema of a typed answer"
 }

@@ -37,7 +37,7 @@ export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFou
 }
 
 /**
- * A protocol or skill that cannot be registered (BP-81, AC-12).
+ * A protocol, a skill or a content type that cannot be registered (BP-81, AC-12, CP-8).
  *
  * @category errors
  * @since 0.1.0

@@ -68,7 +68,8 @@ export class ProviderError extends Schema.TaggedError<ProviderError>()("Provider
 }
 
 /**
- * The prompt does not fit the model's window (AC-9). No call was made.
+ * The prompt does not fit the window (AC-9): `limit` is what the agent's `reservedOutputTokens` leave of it. No call was
+ * made.
  *
  * @category errors
  * @since 0.1.0
@@ -78,6 +79,6 @@ export class ContextWindowExceeded extends Schema.TaggedError<ContextWindowExcee
   limit: Schema.Int
 }) {
   override get message() {
-    return `the prompt needs about ${this.estimated} tokens, ${this.limit} fit`
+    return `the prompt needs about ${this.estimated} tokens, ${this.limit} fit beside reservedOutputTokens`
   }
 }
