@@ -31,8 +31,8 @@ export interface Limits {
   /** UTF-16 units of one opening tag. */
   readonly tagBytes: number
   /**
-   * Milliseconds until an MCP server's legacy SSE stream says where to post, and until an authorization server has
-   * answered. The connection of a model call is part of `headersMs`.
+   * Milliseconds until an MCP server's legacy SSE stream says where to post, until it takes an answer to a question of its
+   * own, and until an authorization server has answered. The connection of a model call is part of `headersMs`.
    */
   readonly connectMs: number
   /**
@@ -40,7 +40,7 @@ export interface Limits {
    * model first (`startsSlowly`) get 300,000 at least.
    */
   readonly headersMs: number
-  /** Milliseconds without a byte before a stream counts as dead. */
+  /** Milliseconds without a byte before a stream counts as dead, and until a body that comes as a whole is there. */
   readonly idleMs: number
   /** Milliseconds one call of a skill or a protocol may take, unless it says so itself (`timeLimit`). */
   readonly skillMs: number
@@ -56,11 +56,11 @@ export interface Limits {
   readonly retryAfterMs: number
   /** Empty replies in a row that are asked for again (R-14); one more, and the run fails. */
   readonly emptyReplies: number
-  /** Bytes of one fetched or decompressed body. */
+  /** Bytes of one fetched or decompressed body, and of a medium, a script or a config that is read from a file. */
   readonly fetchedBytes: number
   /** How much larger than its compressed form a body may be. */
   readonly decompressionRatio: number
-  /** Bytes of one skill result told to the model (AC-14). */
+  /** Bytes of one skill result told to the model (AC-14), and of something to be remembered. */
   readonly resultBytes: number
   /** Blocks dispatched from one reply; of those beyond, 1,000 are answered with an error, and the others passed over. */
   readonly blocksPerReply: number

@@ -55,7 +55,10 @@ export interface Model {
   /** What the provider calls it. */
   readonly id: string
   readonly capabilities: ReadonlyArray<Capability>
-  /** Key of the provider that serves it, as in `<provider>/<model>` (DR-25). */
+  /**
+   * Key of the provider that serves it, as in `<provider>/<model>` (DR-25): which entry is that of a name. A run that is
+   * given a model as a value asks the provider of its layer; only a name is looked up in the `ModelRegistry`.
+   */
   readonly provider?: string
   /** Tokens a prompt and its answer may have. */
   readonly contextWindow?: number

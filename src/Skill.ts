@@ -350,7 +350,8 @@ export const isSkill = (value: unknown): value is AnySkill<unknown> =>
 
 export {
   /**
-   * A configuration key as a skill declares it: its type (`string` unless told), and what it is when nobody set it.
+   * A configuration key as a skill declares it: its type (`string` unless told), and what it is when nobody set it. A
+   * `boolean` is true for `1`, `true`, `yes` and `on`, and false for any other text.
    *
    * @category models
    * @since 0.1.0

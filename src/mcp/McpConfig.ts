@@ -2,7 +2,7 @@
  * Which MCP servers there are and how each is reached.
  *
  * A config is YAML text or a plain value: `servers`, a mapping of names to
- * commands or addresses. `${NAME}` is replaced in the values once they are
+ * commands or addresses. A time has a unit, as in `30 seconds`. `${NAME}` is replaced in the values once they are
  * parsed, so what a variable holds can never change the structure (W-16), and
  * a name that is not set is an error. Commands are lists of words: no shell
  * ever sees them (S-1). Headers, environment entries and arguments with a
