@@ -47,7 +47,9 @@ export const fork = /*#__PURE__*/ Effect.fnUntraced(function* (
     Stream.runCollect
   )
   const last = records.at(-1)
-  if (last === undefined) return yield* new RunNotFound({ runId: from })
+  // Of a journal that does not begin with its beginning there is no state.
+  if (last === undefined || records[0]?.events[0]?.type !== "run_started")
+    return yield* new RunNotFound({ runId: from })
   const copies = records.map((record) => edit(rename(record, last, runId)))
   // It takes the time it takes: whoever waits for it can stop.
   const ground = { store, limits: { ...(yield* Limits), commitMs: Infinity } }

@@ -55,6 +55,21 @@ const withoutOutput = (message: Message.Message): Message.Message => ({
 })
 
 describe("Kernel.fork", () => {
+  it.effect("finds no run in a journal that does not begin with the beginning of one (S-16)", () =>
+    Effect.gen(function* () {
+      const { layer, store } = yield* world
+      yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
+      const damaged = {
+        ...store,
+        read: (runId: string) =>
+          Stream.map(store.read(runId), (record) => (record.revision === 1 ? { ...record, events: [] } : record))
+      }
+      const refused = yield* Effect.flip(Effect.provideService(Kernel.fork("run"), RunStore.RunStore, damaged))
+      assert.deepStrictEqual(refused, new RunStore.RunNotFound({ runId: "run" }))
+      assert.strictEqual((yield* store.list()).length, 1)
+    })
+  )
+
   it.effect("goes on from any commit; the original is untouched, and nothing before it runs again", () =>
     Effect.gen(function* () {
       const { entered, layer, store } = yield* world
