@@ -130,6 +130,31 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
     60_000
   )
 
+  it.live(
+    "leaves a transaction whose beginning came too late behind, and writes nothing into it (R-6)",
+    () =>
+      Effect.gen(function* () {
+        const { port, url } = yield* Postgres.database
+        const way = yield* wayTo(port)
+        const [commitMs, waited] = [200, 1200]
+        const limits = { ...Limits.defaults, commitMs }
+        const store = yield* Effect.provideService(at(url.replace(`:${port}/`, `:${way.port}/`)), Limits.Limits, limits)
+        const elsewhere = yield* at(url)
+        const run = Journal.begin("run")
+        yield* put(store, [run.last()])
+        for (const other of ["a", "b", "c"]) {
+          const { record, state } = Journal.begin(other).last()
+          // It comes just after nobody waits for it any more.
+          way.delay("BEGIN\0", waited + 1)
+          const refused = yield* Effect.flip(store.create(record, state))
+          assert.strictEqual(refused._tag === "StoreError" && refused.reason, "timeout")
+          yield* put(store, Journal.turn(run))
+          yield* loads(elsewhere, run.last())
+        }
+      }),
+    30_000
+  )
+
   it.effect("keeps the password of a server it cannot reach to itself (S-7)", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(at("postgres://user:sk-SECRET@127.0.0.1:1/none"))

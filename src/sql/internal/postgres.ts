@@ -55,7 +55,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(
       catch: () => unavailable("the package @effect/sql-pg is not installed")
     })
     const { commitMs } = yield* Limits
-    const soon = within(6 * commitMs)
+    const limit = 6 * commitMs
     const way = {
       url: options.url,
       applicationName: "kernai",
@@ -65,7 +65,9 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(
     } as const
     const most = (options.maxConnections ?? connections.usual) - connections.listening
     const pool = yield* PgPool.make({ ...way, maxConnections: Math.max(1, most) })
-    const speak = (session: Session) => connectionOf(session, soon)
+    // Nobody knows what became of a statement that was given up: its connection may be within a transaction.
+    const speak = (session: Effect.Success<typeof pool.reserve>) =>
+      connectionOf(session, within(limit, pool.invalidate(session)))
     const client = yield* SqlClient.make({
       acquirer: Effect.map(pool.get, speak),
       borrower: (use) => pool.use((session) => use(speak(session))),
@@ -81,7 +83,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(
       // What comes first ends last: a connection that is closed need not be told that nobody listens any more.
       const scope = yield* Scope.fork(yield* Scope.Scope)
       const session = yield* PgConnection.make(way)
-      return yield* soon(Scope.provide(session.listen(channel), scope))
+      return yield* within(limit, Effect.void)(Scope.provide(session.listen(channel), scope))
     })
     return Object.assign(client, { listen })
   },
@@ -116,7 +118,7 @@ type Soon = <A>(asked: Effect.Effect<A, SqlError>) => Effect.Effect<A, SqlError>
 
 /** Waits so long for an answer, wherever it is asked for: a transaction begins and ends where nothing interrupts. */
 const within =
-  (limit: number): Soon =>
+  (limit: number, leave: Effect.Effect<void>): Soon =>
   (asked) =>
     Effect.uninterruptibleMask((restore) =>
       begin(asked, (fiber) => {
@@ -125,7 +127,7 @@ const within =
         const late = Effect.suspend(() => failed(StatementTimeoutError, `it took longer than ${limit} ms`, "execute"))
         const timed = Effect.timeoutOrElse(Fiber.join(fiber), {
           duration: limit,
-          orElse: () => Effect.andThen(stop, late)
+          orElse: () => Effect.andThen(Effect.andThen(stop, leave), late)
         })
         return Effect.onInterrupt(restore(timed), () => stop)
       })
