@@ -230,7 +230,8 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (
       return Effect.void
     }
     const written = status === "completed" ? writeLast(id, rows, state) : write(id, rows, state)
-    return Effect.flatMap(written, (isDone) => (isDone ? Effect.void : refused(state.runId, rows))).pipe(
+    return Effect.catchReason(written, "SqlError", "UniqueViolation", () => Effect.succeed(false)).pipe(
+      Effect.flatMap((isDone) => (isDone ? Effect.void : refused(state.runId, rows))),
       Effect.catchTag("SqlError", failed("commit"))
     )
   }

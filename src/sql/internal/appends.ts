@@ -12,7 +12,10 @@ import type { SqliteClient } from "../SqliteClient.ts"
 import type { Row } from "./runTables.ts"
 import * as Tables from "./runTables.ts"
 
-/** Appends rows to the run of a key, which then has a status; false when a place is taken, or the one before is not. */
+/**
+ * Appends rows to the run of a key, which then has a status; false when a place is taken, or the one before is not. Who
+ * is slower than another by a moment violates a key instead: it ends the transaction it is in.
+ */
 export type Append = (
   id: string,
   rows: Arr.NonEmptyReadonlyArray<Row>,
@@ -38,9 +41,9 @@ const listsOf = (id: string, rows: ReadonlyArray<Row>, status: string) =>
 const postgres =
   (sql: SqlClient): Append =>
   (id, rows, status) =>
-    sql.unsafe(Tables.appendPostgres, [JSON.stringify(rows), id, RunCodec.format, rows[0].revision, status]).pipe(
-      Effect.map((done) => done.length > 0),
-      Effect.catchReason("SqlError", "UniqueViolation", () => no)
+    Effect.map(
+      sql.unsafe(Tables.appendPostgres, [JSON.stringify(rows), id, RunCodec.format, rows[0].revision, status]),
+      (done) => done.length > 0
     )
 
 const sqlite = (sql: SqlClient): Append => {
