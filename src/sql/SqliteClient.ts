@@ -98,10 +98,11 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   const { synchronous = "full" } = options
   // A log that is written over takes no new blocks of the disk: where each commit waits for it, a short log is faster.
   const checkpoint = synchronous === "full" ? 200 : 1_000
-  const pragmas = `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA wal_autocheckpoint = ${checkpoint}`
+  // Who reads something opens the log.
+  const pragmas = `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA wal_autocheckpoint = ${checkpoint}; PRAGMA user_version`
   yield* patiently(Effect.try({ try: () => db.exec(pragmas), catch: toSqlError(`open ${options.filename}`) }))
 
-  const isThere = watch(options.filename)
+  const missing = watch(options.filename)
 
   const prepare = (sql: string) => {
     const statement = db.prepare(sql)
@@ -130,8 +131,8 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
         let operation = "prepare"
         try {
           // What was begun there ends there: refused, its end would leave it open.
-          if (!isTransaction() && !isThere())
-            throw new Error(`${options.filename} is not the file that was opened any more`)
+          const gone = isTransaction() ? undefined : missing()
+          if (gone !== undefined) throw new Error(`${gone} is not the file that was opened any more`)
           const statement = prepare(sql)
           operation = "execute"
           statement.setReadBigInts(fiber.getRef(Client.SafeIntegers))
@@ -186,7 +187,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   }
   const attempt: SqliteClient["attempt"] = (sql, lists) => {
     // In a transaction, a statement may be that of another fiber.
-    if (!db.isOpen || db.isTransaction || !isThere()) return undefined
+    if (!db.isOpen || db.isTransaction || missing() !== undefined) return undefined
     const [first] = lists
     try {
       const statement = prepared(sql)
@@ -241,27 +242,31 @@ const identityOf = (path: string): string | undefined => {
 }
 
 /**
- * Tells whether a path still leads to the file it leads to now: one that was removed or replaced takes all that is
+ * Tells which file of a database is not the one it was, if any: one that was removed or replaced takes all that is
  * written to it, and nobody ever finds it again.
  */
-const watch = (filename: string): (() => boolean) => {
-  // SQLite goes on with the file, wherever this process goes.
+const watch = (filename: string): (() => string | undefined) => {
+  // SQLite goes on with the files, wherever this process goes.
   const path = resolve(filename)
-  const opened = identityOf(path)
-  let isThere = true
+  // What is committed is in the second until it is copied, and who else writes is found by the third.
+  const opened = [path, `${path}-wal`, `${path}-shm`].flatMap((file) => {
+    const identity = identityOf(file)
+    return identity === undefined ? [] : [{ file, identity }]
+  })
+  let gone: string | undefined
   let looked = performance.now()
   return () => {
     const now = performance.now()
     // It costs as much as a statement that changes a row.
-    if (opened !== undefined && now - looked > LOOK_EVERY) {
+    if (now - looked > LOOK_EVERY) {
       looked = now
-      isThere = identityOf(path) === opened
+      gone = opened.find(({ file, identity }) => identityOf(file) !== identity)?.file
     }
-    return isThere
+    return gone
   }
 }
 
-/** Milliseconds between two looks at which file it is. */
+/** Milliseconds between two looks at which files they are. */
 const LOOK_EVERY = 100
 
 /** How many statements stay prepared; the least recently used goes first. */

@@ -280,6 +280,20 @@ describe("SqliteClient", () => {
     })
   )
 
+  it.live("writes nothing any more when its log was removed, or what others find the log by (R-1)", () =>
+    Effect.gen(function* () {
+      for (const end of ["-wal", "-shm"]) {
+        const filename = yield* file
+        const sql = yield* open({ filename })
+        yield* sql`CREATE TABLE t (id TEXT)`
+        fs.rmSync(filename + end)
+        yield* Effect.sleep(150)
+        const error = yield* Effect.flip(sql`INSERT INTO t VALUES ('a')`)
+        assert.include(error.message, `runs.db${end} is not the file that was opened any more`)
+      }
+    })
+  )
+
   it.live("ends a transaction in a file that was taken away meanwhile, and goes on when it is back", () =>
     Effect.gen(function* () {
       const filename = yield* file
