@@ -14,6 +14,25 @@ chatHistorySuite("SqlChatHistory on SQLite", SqlChatHistory.layerSqlite("c", ":m
 describe.skipIf(!Postgres.available)("PostgreSQL", () => {
   const layer = Effect.map(Postgres.database, ({ url }) => SqlChatHistory.layerPg("c", { url: Redacted.make(url) }))
   chatHistorySuite("SqlChatHistory on PostgreSQL", Layer.unwrap(layer))
+
+  it.effect(
+    "takes names and keys of any length in any script, though an index takes only so much (S-16)",
+    () =>
+      Effect.gen(function* () {
+        // What repeats itself would be made shorter by the database.
+        const name = Array.from({ length: 512 }, (_, index) =>
+          String.fromCharCode(0x4e00 + ((index * 7919) % 20_000))
+        ).join("")
+        const history = yield* SqlChatHistory.make(name)
+        yield* history.append(Message.user("a"), name)
+        yield* history.append(Message.user("b"), name)
+        assert.strictEqual(yield* history.size, 1)
+        const memory = yield* SqlMemory.make({ space: name })
+        const { id } = yield* memory.store({ content: "a", key: name })
+        assert.strictEqual((yield* memory.store({ content: "b", key: name })).id, id)
+      }).pipe(Effect.provide(Postgres.layer)),
+    30_000
+  )
 })
 
 describe("SqlChatHistory", () => {

@@ -7,12 +7,13 @@
  *
  * @since 0.1.0
  */
+import { Buffer } from "node:buffer"
 import { createHash } from "node:crypto"
 
 /** The key of an id. */
 export const make = (id: string): string => {
   const escaped = escape(id)
-  return escaped.length <= longest
+  return escaped.length <= longest && Buffer.byteLength(escaped) <= 2 * longest
     ? escaped
     : `${escaped.slice(0, 64).toWellFormed()}%h${createHash("sha256").update(escaped).digest("hex")}`
 }
@@ -29,4 +30,5 @@ export const unescape = (text: string): string =>
     ? text.replace(/%([0-9a-f]{4})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
     : text
 
+// PostgreSQL has room for two of 1,024 bytes in an entry of an index.
 const longest = 512
