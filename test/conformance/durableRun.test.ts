@@ -9,6 +9,53 @@ const { scenarios } = load<{ readonly scenarios: ReadonlyArray<Scenario> }>("dur
   scenarios: true
 })
 
+const call = { toolCalls: [{ id: "call-a", name: "A", input: { x: 1 } }] }
+const asked = {
+  type: "paused",
+  metadata: { toolCallIds: ["call-a"], approvals: [{ toolCallId: "call-a", toolName: "A", input: { x: 1 } }] }
+}
+const answered = ["tool_call_started:call-a", "tool_call_completed:call-a", "tool_calls_completed", "turn_completed"]
+
+/** Scenarios of ours: what a script repeats has the names of the script wherever a run tells or is told of it. */
+const further: ReadonlyArray<Scenario> = [
+  {
+    id: "repeated-approval",
+    title: "a call that repeats is asked about again, and each answer is for one (R-25)",
+    config: { tools: { A: { output: "a" } }, script: [call], maxTurns: 2, policy: { A: { decision: "confirm" } } },
+    steps: [
+      { do: "run", expect: { status: asked, toolsRun: [] } },
+      {
+        do: "resume",
+        with: { approvals: [{ toolCallId: "call-a", approved: true }] },
+        expect: { status: asked, toolsRun: ["call-a"] }
+      },
+      { do: "resume", expect: { status: asked, toolsRun: [] } },
+      {
+        do: "resume",
+        with: { approvals: [{ toolCallId: "call-a", approved: true }] },
+        expect: { status: { type: "completed", source: "max_turns" }, events: [...answered, "run_completed"] }
+      }
+    ],
+    final: { toolExecutions: ["call-a", "call-a"], turnsCompleted: 2 }
+  },
+  {
+    id: "repeated-verdict",
+    title: "a call that repeats and was in flight takes a verdict of its own (DR-16, DR-17)",
+    config: { tools: { A: { output: "a" } }, script: [call], maxTurns: 2 },
+    steps: [
+      // The launch of the second turn.
+      { do: "run", crash: { afterRevision: 18 }, expect: { status: { type: "running" } } },
+      { do: "resume", expect: { error: "InFlightToolCalls", errorFields: { tool_call_ids: ["call-a"] } } },
+      {
+        do: "resume",
+        with: { replay: { "call-a": "retry" } },
+        expect: { status: { type: "completed", source: "max_turns" }, toolsRun: ["call-a"] }
+      }
+    ],
+    final: { toolExecutions: ["call-a", "call-a"], turnsCompleted: 2 }
+  }
+]
+
 for (const { isThere, name, place } of stores) {
   describe.skipIf(!isThere)(`durable runs on ${name} (DR-1 to DR-23)`, () => {
     const scope = Scope.makeUnsafe()
@@ -17,7 +64,7 @@ for (const { isThere, name, place } of stores) {
       Effect.cached(Effect.flatMap(Scope.provide(place, scope), (layer) => Layer.buildWithScope(layer, scope)))
     )
     const count = tally(`durable-run.${name}`)
-    for (const scenario of scenarios) {
+    for (const scenario of [...scenarios, ...further]) {
       const unknown = unknownIn(scenario)
       if (unknown !== undefined) {
         count.skip(`${scenario.id}: ${unknown}`)

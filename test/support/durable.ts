@@ -186,7 +186,7 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario) {
     else {
       const seen = nothing()
       const outcome = yield* alone(world, store, runId, step, seen)
-      yield* judge(store, runId, step.expect, seen, outcome, where, compare)
+      yield* judge(world, store, runId, step.expect, seen, outcome, where, compare)
     }
   }
   yield* judgeEnd(world, store, runId, compare)
@@ -259,9 +259,9 @@ const race = Effect.fnUntraced(function* (
   const stale: RunStore.Shape = { ...store, load: () => Effect.succeed(loaded), head: () => Effect.succeedNone }
   const one = yield* alone(world, store, runId, { ...step, do: "resume" }, first)
   const two = yield* alone(world, stale, runId, { ...step, do: "resume" }, second)
-  yield* judge(store, runId, step.expect, first, one, `${where} first`, compare)
+  yield* judge(world, store, runId, step.expect, first, one, `${where} first`, compare)
   if (step.expect.second !== undefined) {
-    yield* judge(store, runId, step.expect.second, second, two, `${where} second`, compare)
+    yield* judge(world, store, runId, step.expect.second, second, two, `${where} second`, compare)
   }
 })
 
@@ -279,9 +279,9 @@ const zombie = Effect.fnUntraced(function* (
   yield* asleep.run
   const two = yield* alone(world, store, runId, { ...step, do: "resume" }, second)
   yield* asleep.goOn
-  yield* judge(store, runId, step.expect, first, asleep.exit(), `${where} first`, compare)
+  yield* judge(world, store, runId, step.expect, first, asleep.exit(), `${where} first`, compare)
   if (step.expect.second !== undefined) {
-    yield* judge(store, runId, step.expect.second, second, two, `${where} second`, compare)
+    yield* judge(world, store, runId, step.expect.second, second, two, `${where} second`, compare)
   }
 })
 
@@ -330,19 +330,39 @@ const start = (
     concurrency: world.scenario.config.toolConcurrency ?? 1
   })
   const options = { context: world.scenario.config.context ?? {}, runId }
-  const run = step.do === "run" ? Kernel.run(agent, "go", options) : Kernel.resume(agent, runId, resumeOptions(step))
+  const run =
+    step.do === "run"
+      ? Kernel.run(agent, "go", options)
+      : Effect.flatMap(store.load(runId), (state) =>
+          Kernel.resume(agent, runId, resumeOptions(world, step, Option.getOrUndefined(state)))
+        )
   return run.pipe(Effect.provide(Layer.mergeAll(layers(world, seen, point, store), Logger.layer([]))), Effect.scoped)
 }
 
-const resumeOptions = (step: Step): Kernel.ResumeOptions => {
+const resumeOptions = (world: World, step: Step, state: RunState.RunState | undefined): Kernel.ResumeOptions => {
   const replay = step.with?.replay
+  const turn = state?.currentTurn
+  const own = new Map(
+    [...(turn?.pending ?? []), ...(turn?.inFlight ?? [])].map(({ toolCallId: id }) => [scripted(world, id), id])
+  )
   return {
     ...(step.with?.context === undefined ? {} : { context: step.with.context }),
-    ...(step.with?.approvals === undefined ? {} : { approvals: step.with.approvals }),
+    ...(step.with?.approvals === undefined
+      ? {}
+      : {
+          approvals: step.with.approvals.map((answer) => ({
+            ...answer,
+            toolCallId: own.get(answer.toolCallId) ?? answer.toolCallId
+          }))
+        }),
     ...(step.with?.rewind === undefined ? {} : { rewind: step.with.rewind }),
     ...(replay === undefined
       ? {}
-      : { replay: Object.fromEntries(Object.entries(replay).map(([id, verdict]) => [id, verdictOf(verdict)])) })
+      : {
+          replay: Object.fromEntries(
+            Object.entries(replay).map(([id, verdict]) => [own.get(id) ?? id, verdictOf(verdict)])
+          )
+        })
   }
 }
 
@@ -412,6 +432,14 @@ const scripted = ({ scenario }: World, id: string): string => {
   const answers = scenario.config.script.filter(({ error }) => error === undefined)
   const reply = answers[Math.min(Number(turn), answers.length) - 1]
   return reply?.toolCalls?.[Number(index)]?.id ?? id
+}
+
+/** The same for all calls that a value names. */
+const inScript = (world: World, value: unknown): unknown => {
+  if (typeof value === "string") return scripted(world, value)
+  if (Array.isArray(value)) return value.map((item) => inScript(world, item))
+  if (typeof value !== "object" || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, inScript(world, item)]))
 }
 
 // ---------------------------------------------------------------- parts
@@ -624,6 +652,7 @@ type Compare = (where: string, expected: unknown, actual: unknown) => void
 const anyTag = new Set(["RunFailed", "MiddlewareError", "ModelError"])
 
 const judge = Effect.fnUntraced(function* (
+  world: World,
   store: RunStore.Shape,
   runId: string,
   expected: Expectation,
@@ -637,7 +666,8 @@ const judge = Effect.fnUntraced(function* (
   if (expected.hooks !== undefined) compare(`${where} hooks`, expected.hooks, seen.hooks)
   const head = Option.getOrUndefined(yield* store.head(runId))
   if (expected.revision !== undefined) compare(`${where} revision`, expected.revision, head?.revision)
-  if (expected.status !== undefined && head !== undefined) judgeStatus(where, expected.status, head.status, compare)
+  if (expected.status !== undefined && head !== undefined)
+    judgeStatus(world, where, expected.status, head.status, compare)
   const actual = errorOf(outcome)
   const paused = expected.status?.["type"] === "paused" || head?.status.type === "paused"
   if (expected.error === undefined) {
@@ -651,14 +681,14 @@ const judge = Effect.fnUntraced(function* (
   }
   for (const [key, value] of Object.entries(expected.errorFields ?? {})) {
     const camel = key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
-    compare(`${where} error.${key}`, value, actual?.[camel])
+    compare(`${where} error.${key}`, value, inScript(world, actual?.[camel]))
   }
 })
 
-const judgeStatus = (where: string, expected: JsonObject, actual: RunState.Status, compare: Compare) => {
+const judgeStatus = (world: World, where: string, expected: JsonObject, actual: RunState.Status, compare: Compare) => {
   for (const [key, value] of Object.entries(expected)) {
     const found: unknown = Object.entries(actual).find(([name]) => name === key)?.[1]
-    if (key === "metadata") compare(`${where} status.metadata`, value, pick(value, found))
+    if (key === "metadata") compare(`${where} status.metadata`, value, pick(value, inScript(world, found)))
     else if (key === "error") {
       const info = actual.type === "failed" ? actual.error : undefined
       if (!anyTag.has(String(value)))
@@ -707,7 +737,7 @@ const judgeEnd = Effect.fnUntraced(function* (world: World, store: RunStore.Shap
     journal
   }
   for (const [key, value] of Object.entries(final)) {
-    if (key === "status") judgeStatus(where, object(value), state.status, compare)
+    if (key === "status") judgeStatus(world, where, object(value), state.status, compare)
     else if (key === "openTurn") {
       const turn = state.currentTurn
       const open = {
