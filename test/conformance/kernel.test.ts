@@ -11,10 +11,52 @@ const { vectors } = load<{ readonly vectors: ReadonlyArray<Tape> }>("kernel", {
   vectors: true
 })
 
+/** A tape of ours: what the recorded library writes as its own notation is JSON here (BP-73). */
+const hash: Tape = {
+  id: "tape-hash",
+  title: "skill that returns a hash",
+  agent: {
+    instructions: "BASE INSTRUCTIONS",
+    model: { id: "test-model", capabilities: [] },
+    max_steps: 6,
+    skills: null,
+    protocols: null
+  },
+  input: "do the thing",
+  skills: [{ name: "hash", returns: { kind: "json", value: { a: 1, b: [null, "=> nil, x"] } } }],
+  replies: ['<block type="command" name="hash">x</block>', '<block type="final">done</block>'],
+  expected: {
+    result: "done",
+    tapes: [
+      {
+        scope: "root",
+        calls: 2,
+        messages: [
+          {
+            role: "system",
+            base: "BASE INSTRUCTIONS",
+            exactly_base: true,
+            block_rules: false,
+            mentions: [],
+            multimodal_inputs: null,
+            multimodal_outputs: null
+          },
+          { role: "user", content: ["do the thing"] },
+          { role: "assistant", content: ['<block type="command" name="hash">x</block>'] },
+          {
+            role: "user",
+            content: ['<block type="result" name="hash">{"a"=>1, "b"=>[nil, "=> nil, x"]}</block>']
+          }
+        ]
+      }
+    ]
+  }
+}
+
 describe("kernel.json", () => {
   const counted = tally("kernel")
 
-  for (const tape of vectors) {
+  for (const tape of [...vectors, hash]) {
     const unknown = unknownKeys(tape, keys)
     const { expected } = tape
     // One of two streamed outcomes alone, or no outcome at all, would be compared with nothing.

@@ -605,15 +605,13 @@ const fits = (want: { readonly [key: string]: Json }, got: Told | undefined): bo
   if (!more.every((part, at) => (at % 2 === 0 ? String(part).startsWith('<block type="media" ') : isObject(part)))) {
     return false
   }
-  return (
-    canonical(content.map((part) => (typeof part === "string" ? plain(written(part)) : part))) ===
-    anonymous(
-      canonical(
-        got.content
-          .toSpliced(from, more.length)
-          .map((part) => (typeof part === "string" ? hintLess(plain(part)) : part))
-      )
+  const actual = anonymous(
+    canonical(
+      got.content.toSpliced(from, more.length).map((part) => (typeof part === "string" ? hintLess(plain(part)) : part))
     )
+  )
+  return [written, (part: string) => hashesAsJson(written(part))].some(
+    (read) => canonical(content.map((part) => (typeof part === "string" ? plain(read(part)) : part))) === actual
   )
 }
 
@@ -625,6 +623,19 @@ const written = (text: string): string =>
   ours(text)
     .replace(/ default: (?=,|\n|$|<)/g, " default: null")
     .replace(/ default: \{[^\n]*?\}/g, (found) => found.replaceAll(/" ?=> ?/g, '":'))
+
+/** Ruby's notation of hashes and lists as the JSON that ours is (BP-73). */
+const hashesAsJson = (text: string): string =>
+  text.replace(/"(?:[^"\\]|\\.)*"|:(\w+)(?==>)|=>|\bnil\b|, /g, (token, symbol: string | undefined) => {
+    if (symbol !== undefined) return `"${symbol}"`
+    return (
+      new Map([
+        ["=>", ":"],
+        ["nil", "null"],
+        [", ", ","]
+      ]).get(token) ?? token
+    )
+  })
 
 /** A hint may follow the reminder of a misfit (W-36). */
 const withoutHint = (text: string): string => text.replace(/\n\nHint: [\s\S]*$/, "")
