@@ -50,7 +50,19 @@ export const wantsColors = (
 ): boolean => isTerminal && (environment["NO_COLOR"] ?? "") === "" && environment["TERM"] !== "dumb"
 
 /**
- * The streams of this process.
+ * Whether an output cannot be written because nobody reads it any more: what runs goes on to its end.
+ *
+ * Whoever reads a pipe may have seen enough (`kernai run | head`). A terminal that is closed tells by a signal as well,
+ * which ends what runs in order.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isUnread = (code: string, isTerminal: boolean): boolean =>
+  code === "EPIPE" || (code === "EIO" && isTerminal)
+
+/**
+ * The streams of this process. What cannot be written because a disk is full ends it.
  *
  * @category layers
  * @since 0.1.0
@@ -58,7 +70,13 @@ export const wantsColors = (
 export const layerProcess: Layer.Layer<Screen> = Layer.sync(Screen, () => {
   const { env, stderr, stdout } = process
   const beside = !stdout.isTTY && stderr.isTTY ? stderr : stdout
-  for (const stream of [stdout, stderr]) stream.on("error", endUnlessClosed)
+  for (const stream of [stdout, stderr]) {
+    stream.on("error", ({ code = "unknown" }: NodeJS.ErrnoException) => {
+      if (isUnread(code, stream.isTTY)) return
+      stderr.write(`kernai: the output cannot be written (${code})\n`)
+      process.exit(Codes.failed)
+    })
+  }
   return {
     out: (text) => void stdout.write(text),
     progress: (text) => void beside.write(text),
@@ -67,10 +85,3 @@ export const layerProcess: Layer.Layer<Screen> = Layer.sync(Screen, () => {
     colors: wantsColors(beside.isTTY, env)
   }
 })
-
-/** Whoever read the output has seen enough (`kernai run | head`): the run goes on to its end. A full disk ends it. */
-const endUnlessClosed = ({ code = "unknown" }: NodeJS.ErrnoException): void => {
-  if (code === "EPIPE") return
-  process.stderr.write(`kernai: the output cannot be written (${code})\n`)
-  process.exit(Codes.failed)
-}

@@ -490,4 +490,15 @@ describe("the lines of a terminal", () => {
       assert.deepStrictEqual(yield* lines.answer("? "), Option.none())
     })
   )
+
+  it.live("end with a terminal that is closed, which cannot be set back", () =>
+    Effect.gen(function* () {
+      const input = new PassThrough()
+      const setRawMode = (isRaw: boolean) => isRaw || input.emit("error", new Error("setRawMode EIO"))
+      const { lines } = ofTerminal(Object.assign(input, { setRawMode }), new PassThrough())
+      const next = yield* Effect.forkChild(lines.next("> "), { startImmediately: true })
+      input.end()
+      assert.deepStrictEqual(yield* Fiber.join(next), Option.none())
+    })
+  )
 })

@@ -262,7 +262,8 @@ describe("kernai mcp", () => {
     })
   )
 
-  it.live("leaves no server behind when it is asked to end in the middle of a call (R-15, R-17)", () =>
+  const signals: ReadonlyArray<NodeJS.Signals> = ["SIGTERM", "SIGHUP"]
+  it.live.each(signals)("leaves no server behind when %s ends it in the middle of a call (R-15, R-17)", (signal) =>
     Effect.gen(function* () {
       const side = yield* Support.sideFile
       const { config, folder } = yield* place({ h: Support.node(Support.hostileScript, "", side) })
@@ -270,7 +271,7 @@ describe("kernai mcp", () => {
       yield* Support.until(() => Support.lines(side).some((line) => line.startsWith("waiting")))
       const pid = Number(Support.lines(side)[0]!.split(" ")[1])
       assert.isTrue(Support.isAlive(pid))
-      called.kill("SIGTERM")
+      called.kill(signal)
       assert.strictEqual((yield* called.ended).code, 130)
       assert.isFalse(Support.isAlive(pid))
       assert.isTrue(Support.lines(side).some((line) => line.startsWith("cancelled")))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { wantsColors } from "../../src/cli/screen.ts"
+import { isUnread, wantsColors } from "../../src/cli/screen.ts"
 
 describe("wantsColors", () => {
   it("is for terminals, and for nobody when NO_COLOR is set", () => {
@@ -8,5 +8,14 @@ describe("wantsColors", () => {
     assert.isFalse(wantsColors(true, { NO_COLOR: "1" }))
     assert.isFalse(wantsColors(true, { TERM: "dumb" }))
     assert.isFalse(wantsColors(false, {}))
+  })
+})
+
+describe("isUnread", () => {
+  it("is what is written for a reader who left, not for a disk that failed", () => {
+    assert.isTrue(isUnread("EPIPE", false))
+    assert.isTrue(isUnread("EIO", true))
+    assert.isFalse(isUnread("EIO", false))
+    assert.isFalse(isUnread("ENOSPC", false))
   })
 })

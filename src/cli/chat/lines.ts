@@ -156,6 +156,8 @@ export const ofTerminal = (input: NodeJS.ReadableStream, output: NodeJS.Writable
     if (taker === undefined) waiting.push(line)
     else give(line)
   })
+  // A terminal that is closed cannot be set back: no more comes of it, and the end of its input tells that.
+  reader.on("error", () => {})
   reader.on("close", () => {
     isClosed = true
     give(undefined)
