@@ -20,7 +20,7 @@ import * as Logs from "../testing/internal/scenarioLog.ts"
 import { Codes, CommandFailed, usage } from "./exit.ts"
 import { type Options as Look, paint } from "./pen.ts"
 import { filesOf } from "./scenario.ts"
-import { Screen } from "./screen.ts"
+import { Screen, type Shape } from "./screen.ts"
 import * as Text from "./text.ts"
 import { tones } from "./tree.ts"
 
@@ -76,7 +76,8 @@ export const runMatrix = Effect.fnUntraced(function* (options: Options) {
       log: null
     }))
   )
-  const draw = drawer(screen, cells, options.models, look)
+  const isLive = fits(screen, cells, options.models)
+  const draw = drawer(screen, isLive, cells, options.models, look)
   draw(undefined)
   yield* Effect.forEach(
     cells,
@@ -104,7 +105,7 @@ export const runMatrix = Effect.fnUntraced(function* (options: Options) {
     usage(`the matrix cannot be kept: ${error.message}`)
   )
   const summary = `${totals.ok} ok, ${totals.fail} failed, ${totals.skipped} skipped, ${totals.error} crashed, ${Text.duration(finishedAt - startedAt)}`
-  if (!screen.colors) screen.out(`${table(cells, options.models, look).join("\n")}\n`)
+  if (!isLive) screen.out(`${table(cells, options.models, look).join("\n")}\n`)
   screen.out(`${summary}; ${Text.flat(file)}\n`)
   if (totals.fail + totals.error > 0) return yield* new CommandFailed({ code: Codes.failed, reason: summary })
   if (totals.ok === 0) return yield* usage(summary)
@@ -200,10 +201,16 @@ const words: { readonly [status in Shown]: string } = {
 const width = 16
 
 /** Draws the table anew where the cursor can go back, else a line for each result. */
-const drawer = (screen: Screen["Service"], cells: ReadonlyArray<Cell>, models: ReadonlyArray<string>, look: Look) => {
+const drawer = (
+  screen: Shape,
+  isLive: boolean,
+  cells: ReadonlyArray<Cell>,
+  models: ReadonlyArray<string>,
+  look: Look
+) => {
   let drawn = 0
   return (changed: Cell | undefined): void => {
-    if (screen.colors) {
+    if (isLive) {
       const rows = table(cells, models, look)
       screen.progress(`${drawn === 0 ? "" : `\u001b[${drawn}A`}${rows.map((row) => `\u001b[2K${row}\n`).join("")}`)
       drawn = rows.length
@@ -216,17 +223,35 @@ const drawer = (screen: Screen["Service"], cells: ReadonlyArray<Cell>, models: R
   }
 }
 
+/**
+ * Whether the table can be drawn in place. On a terminal too small for it the cursor does not find its start again, and
+ * what changes is told line by line.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const fits = (
+  screen: Pick<Shape, "colors" | "columns" | "rows">,
+  cells: ReadonlyArray<Pick<Cell, "scenario">>,
+  models: ReadonlyArray<string>
+): boolean =>
+  screen.colors &&
+  firstOf(cells) + 2 + width * models.length <= screen.columns &&
+  cells.length / models.length + 1 < screen.rows
+
+/** How wide the column of names is. */
+const firstOf = (cells: ReadonlyArray<Pick<Cell, "scenario">>): number =>
+  Math.min(40, Math.max(8, ...cells.map(({ scenario }) => scenario.length)))
+
 const table = (cells: ReadonlyArray<Cell>, models: ReadonlyArray<string>, look: Look): ReadonlyArray<string> => {
-  const names = [...new Set(cells.map((cell) => cell.scenario))]
-  const first = Math.min(40, Math.max(8, ...names.map((name) => name.length)))
+  const first = firstOf(cells)
   const head =
     `${"".padEnd(first)}  ${models.map((model) => Text.excerpt(model, width - 1).padEnd(width)).join("")}`.trimEnd()
-  const rows = names.map((name) => {
-    const row = models.map((model) => {
-      const cell = cells.find((cell) => cell.scenario === name && cell.model === model)
-      return cell === undefined ? "".padEnd(width) : shown(cell, look)
-    })
-    return `${Text.excerpt(name, first).padEnd(first)}  ${row.join("")}`.trimEnd()
+  // By their places: a name may be that of files in several folders.
+  const rows = Array.from({ length: cells.length / models.length }, (_, row) => {
+    const its = cells.slice(row * models.length, (row + 1) * models.length)
+    const name = Text.excerpt(its[0]?.scenario ?? "", first).padEnd(first)
+    return `${name}  ${its.map((cell) => shown(cell, look)).join("")}`.trimEnd()
   })
   return [paint(head, "title", look), ...rows]
 }

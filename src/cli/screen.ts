@@ -26,6 +26,8 @@ export interface Shape {
   readonly error: (text: string) => void
   /** How wide a line of progress may be. */
   readonly columns: number
+  /** How many lines of progress are seen at once. */
+  readonly rows: number
   /** Whether progress may be coloured. */
   readonly colors: boolean
 }
@@ -82,6 +84,7 @@ export const layerProcess: Layer.Layer<Screen> = Layer.sync(Screen, () => {
     progress: (text) => void beside.write(text),
     error: (text) => void stderr.write(text),
     columns: Math.min(beside.columns || 120, 200),
+    rows: beside.rows || 24,
     colors: wantsColors(beside.isTTY, env)
   }
 })

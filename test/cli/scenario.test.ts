@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Path, Stream } from "effect"
 import { fileURLToPath } from "node:url"
 import { CommandFailed } from "../../src/cli/exit.ts"
-import { tail } from "../../src/cli/matrix.ts"
+import { fits, tail } from "../../src/cli/matrix.ts"
 import { type Options, runScenarios } from "../../src/cli/scenario.ts"
 import { call, kernai, memoryScreen } from "./support.ts"
 
@@ -162,25 +162,40 @@ describe("kernai scenario matrix", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it("draws the table of a matrix in place where all of it fits the terminal", () => {
+    const cells = Array.from({ length: 20 * 3 }, (_, index) => ({ scenario: `number ${Math.floor(index / 3)}` }))
+    const models = ["a/b", "c/d", "e/f"]
+    const screen = { colors: true, columns: 59, rows: 22 }
+    assert.isTrue(fits(screen, cells, models))
+    assert.isFalse(fits({ ...screen, columns: 58 }, cells, models))
+    assert.isFalse(fits({ ...screen, rows: 21 }, cells, models))
+    assert.isFalse(fits({ ...screen, colors: false }, cells, models))
+  })
+
   it.live("runs each pair in a process of its own: a crash is an error of that pair alone (BP-185)", () =>
     Effect.gen(function* () {
       const directory = yield* folder({
         "a.ts": scenario("a", says),
         "b.ts": `process.exit(7)`
       })
-      const args = ["scenario", "matrix", directory, "-m", "script/whole", "--log", `${directory}/logs`]
+      const other = yield* folder({ "a.ts": `process.exit(8)` })
+      const args = ["scenario", "matrix", directory, other, "-m", "script/whole", "--log", `${directory}/logs`]
       const { code, out } = yield* call(args)
       assert.strictEqual(code, 1)
       assert.match(out, /^ok {7}a with script\/whole/m)
       assert.match(out, /^error {4}b with script\/whole/m)
-      assert.include(out, "1 ok, 0 failed, 0 skipped, 1 crashed")
+      assert.deepStrictEqual(
+        out.match(/^[ab] +(ok|error)/gm)?.map((row) => row.replace(/ +/, " ")),
+        ["a ok", "b error", "a error"]
+      )
+      assert.include(out, "1 ok, 0 failed, 0 skipped, 2 crashed")
       const fs = yield* FileSystem.FileSystem
       const files = yield* fs.readDirectory(`${directory}/logs`)
       const matrix = files.find((name) => name.startsWith("matrix_")) ?? ""
       const report: { readonly cells: ReadonlyArray<object>; readonly [key: string]: unknown } = JSON.parse(
         yield* fs.readFileString(`${directory}/logs/${matrix}`)
       )
-      assert.deepInclude(report, { totals: { ok: 1, fail: 0, skipped: 0, error: 1 } })
+      assert.deepInclude(report, { totals: { ok: 1, fail: 0, skipped: 0, error: 2 } })
       assert.deepInclude(report.cells[1], { scenario: "b", model: "script/whole", status: "error", log: null })
     }).pipe(Effect.provide(NodeServices.layer))
   )

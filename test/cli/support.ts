@@ -30,6 +30,7 @@ export const memoryScreen = (colors = false): Written => {
       progress: to("progress"),
       error: to("error"),
       columns: 100,
+      rows: 24,
       colors
     })
   }
