@@ -89,5 +89,5 @@ export const compacted = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
 export const breakpoints = (messages: ReadonlyArray<Message>): ReadonlyArray<number> => {
   const last = messages.length - 1
   const before = messages.findLastIndex(({ role }) => role === "assistant") - 1
-  return [before, last].filter((index, at, all) => index >= 0 && all.indexOf(index) === at)
+  return [before, last].filter((index) => index >= 0)
 }
