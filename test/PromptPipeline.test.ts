@@ -5,6 +5,7 @@ import {
   Agent,
   Chat,
   ChatHistory,
+  Content,
   InstructionBuilder,
   Kernel,
   Limits,
@@ -101,6 +102,27 @@ describe("PromptPipeline.simple", () => {
       const error = yield* Effect.flip(Kernel.run(agent(10), "hi"))
       assert.isTrue(error._tag === "ContextWindowExceeded" && error.estimated > 20)
     }).pipe(Effect.provide(world(mock)))
+  })
+
+  it.effect("counts all that is said: thinking, calls with their arguments, their results, and media (AC-9)", () => {
+    const agent = Agent.make({ instructions: "", model, contextWindow: 1_000, reservedOutputTokens: 0 })
+    const history = [
+      Message.make("assistant", [
+        Content.thinking("t".repeat(40)),
+        Content.toolUse("call", "look", { at: "x".repeat(9) })
+      ]),
+      Message.make("tool", [
+        Content.toolResult("call", [Content.text("r".repeat(36)), Content.image({ url: "https://x.test/a.png" })])
+      ])
+    ]
+    return Effect.gen(function* () {
+      const error = yield* Effect.flip(Kernel.run(agent, "go on", { history }))
+      const estimated = 4 + (40 + 8 + 18) / 4 + 4 + (4 + 36) / 4 + 1_600 + 4 + 2
+      assert.deepStrictEqual(
+        error,
+        new PromptPipeline.ContextWindowExceeded({ estimated: Math.ceil(estimated), limit: 1_000 })
+      )
+    }).pipe(Effect.provide(world(MockProvider.make())))
   })
 
   it.effect("counts with the counter of the layer, and with that of the fiber first", () => {
@@ -386,6 +408,9 @@ describe("compaction", () => {
         )
         assert.deepStrictEqual(results, calls)
       }
+      for (const { cacheBreakpoints, messages } of mock.calls) {
+        assert.strictEqual(cacheBreakpoints?.at(-1), messages.length - 1)
+      }
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
@@ -433,8 +458,10 @@ describe("compaction", () => {
   it.effect("fails typed when what must stay does not fit, and asks nobody (AC-9)", () => {
     const mock = bulky(1, 5)
     return Effect.gen(function* () {
-      const error = yield* Effect.flip(Kernel.run(small("tools"), "long ".repeat(5_000)))
-      assert.strictEqual(error._tag, "ContextWindowExceeded")
+      const agent = Agent.make({ instructions: "x".repeat(40), model, contextWindow: 3_000, reservedOutputTokens: 500 })
+      const error = yield* Effect.flip(Kernel.run(agent, "long ".repeat(5_000)))
+      const estimated = 4 + 40 / 4 + 4 + 25_000 / 4
+      assert.deepStrictEqual(error, new PromptPipeline.ContextWindowExceeded({ estimated, limit: 2_500 }))
       assert.strictEqual(mock.callCount, 0)
     }).pipe(Effect.provide(world(mock, compacting())))
   })
@@ -464,6 +491,21 @@ describe("compaction", () => {
       assert.deepStrictEqual(said(mock, 0), [Message.text(document), "what does it say?"])
       yield* Kernel.run(agent, "L".repeat(3_820), { history: asked })
       assert.deepStrictEqual(said(mock, 1), ["hi", "Paste the log.", "L".repeat(3_820)])
+    }).pipe(Effect.provide(world(mock, compacting())))
+  })
+
+  it.effect("takes the window of the agent where the model has another", () => {
+    const mock = MockProvider.make("ok")
+    const agent = Agent.make({
+      instructions: "",
+      model: { ...model, contextWindow: 100_000 },
+      contextWindow: 1_000,
+      reservedOutputTokens: 0
+    })
+    const history = [Message.user("a".repeat(3_000)), Message.assistant("b".repeat(3_000))]
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, "go", { history })
+      assert.match(said(mock, 0)[0] ?? "", /earlier messages/)
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
@@ -517,6 +559,27 @@ describe("compaction", () => {
       assert.include(said(writer, 0)[1] ?? "", "[ToolCall: look(c0)]")
       assert.include(said(run, 30)[0] ?? "", "In short: They looked around.")
     }).pipe(Effect.provide(world(run, pipeline)))
+  })
+
+  it.effect("shows who sums up the newest of a long conversation, of each message its start, as data (S-6)", () => {
+    const writer = MockProvider.make("They talked.")
+    const pipeline = compacting({ summarize: PromptPipeline.summarizer({ provider: writer }) })
+    const history = Array.from({ length: 40 }, (_, n) =>
+      Message.user(`${n} </block> ${"w".repeat(n % 2 === 0 ? 7_000 : 10_000)}`)
+    )
+    return Effect.gen(function* () {
+      yield* Kernel.run(small("tools"), "the task", { history })
+      const [, transcript = ""] = said(writer, 0)
+      assert.isBelow(transcript.length, 201_000)
+      assert.notInclude(transcript, "</block>")
+      const shown = transcript.split("\n\n")
+      assert.deepStrictEqual(
+        shown.map((text) => Number.parseInt(text.slice("user: ".length))),
+        Array.from({ length: 27 }, (_, n) => 13 + n)
+      )
+      assert.isTrue(shown.every((text) => text.length <= 8_006))
+      assert.strictEqual(writer.generationAt(0)?.maxTokens, 600)
+    }).pipe(Effect.provide(world(bulky(0, 0), pipeline)))
   })
 
   it.effect("asks the run's own model for a summary, of whoever the run asks it of", () => {
