@@ -16,7 +16,7 @@ import {
   PromptPipeline,
   MediaStore,
   ProtocolRegistry,
-  type Provider,
+  Provider,
   RunStore,
   Skill,
   SkillRegistry
@@ -100,12 +100,46 @@ describe("Chat (AC-24)", () => {
   it.effect("does not tell the model its message twice when the run was never begun", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("Here.")
-      yield* ChatHistory.ChatHistory.use((history) => history.append(Message.user("Before"), "x"))
+      const before = [Message.user("Hello?"), Message.assistant("Hi.")]
+      yield* ChatHistory.ChatHistory.use((history) => history.append(before, "x"))
       // A process that died between the two steps.
       yield* ChatHistory.ChatHistory.use((history) => history.append(Message.user("Hello?"), "a"))
       yield* Chat.chat(agent, "Hello?", { provider, runId: "a" })
-      assert.deepStrictEqual(said(provider.messagesAt(0)), ["system: Talk.", "user: Before", "user: Hello?"])
+      assert.deepStrictEqual(said(provider.messagesAt(0)), [
+        "system: Talk.",
+        "user: Hello?",
+        "assistant: Hi.",
+        "user: Hello?"
+      ])
     }).pipe(Effect.provide(chatting()))
+  )
+
+  it.effect(
+    "does not tell it twice either when a file of it was there at the first try, and shows what was before",
+    () =>
+      Effect.gen(function* () {
+        const seen: Array<Uint8Array | string> = []
+        const provider = MockProvider.make().onCall((request) =>
+          Effect.map(shown(request), (media) => (seen.push(...media), "Here."))
+        )
+        const image = (fill: number) => Content.image({ data: new Uint8Array([fill]), mediaType: "image/png" })
+        const seeing = Agent.make({ instructions: "", model: { id: "m", capabilities: ["text", "vision"] } })
+        const kept = yield* ChatHistory.makeMemory([Message.user([image(1)]), Message.assistant("A dot.")])
+        yield* kept.append(Message.user([Content.text("Look:"), image(2)]), "a")
+        yield* Effect.provideService(
+          Chat.chat(seeing, ["Look:", Media.fromPath("nowhere.png")], { provider, runId: "a" }),
+          ChatHistory.ChatHistory,
+          kept
+        )
+        const messages = provider.messagesAt(0) ?? []
+        assert.deepStrictEqual(
+          messages.map(({ role }) => role),
+          ["user", "assistant", "user"]
+        )
+        assert.deepStrictEqual(seen, [new Uint8Array([1]), "there is no file system here"])
+        // By the id its run knows it by (W-21).
+        assert.isDefined(mediaOf(messages[0]?.content ?? [])[0]?.fileId)
+      }).pipe(Effect.provide(chatting()))
   )
 
   it.effect("goes on with a message that others have overtaken, and says it once and last", () =>
@@ -204,9 +238,11 @@ describe("Chat (AC-24)", () => {
         ["user", "assistant", "tool", "assistant"]
       )
       // A history that was filled from elsewhere knows no keys, and says nothing twice either.
-      const filled = yield* ChatHistory.makeMemory(kept.slice(0, 1))
-      yield* Effect.provideService(Chat.resume(able, "a", { provider }), ChatHistory.ChatHistory, filled)
-      assert.deepStrictEqual(yield* filled.toArray, kept)
+      for (const since of [[], [Message.user("Still there?")]]) {
+        const filled = yield* ChatHistory.makeMemory([...kept.slice(0, 1), ...since])
+        yield* Effect.provideService(Chat.resume(able, "a", { provider }), ChatHistory.ChatHistory, filled)
+        assert.deepStrictEqual(yield* filled.toArray, [...kept.slice(0, 1), ...since, ...kept.slice(1)])
+      }
     }).pipe(
       Effect.provide(
         Layer.merge(
@@ -233,40 +269,60 @@ describe("Chat (AC-24)", () => {
     }).pipe(Effect.provide(chatting()))
   )
 
-  it.effect("shows a run that goes on the media of its own message, whatever was said before (CP-11)", () => {
-    const send = Skill.make("send", {
-      description: "Sends",
-      input: Schema.Struct({}),
-      execute: () => Effect.succeed("sent")
-    })
-    return Effect.gen(function* () {
-      const image = (fill: number) => Media.fromBytes(new Uint8Array(40).fill(fill), "image/png")
-      const seen: Array<ReadonlyArray<Uint8Array | string>> = []
-      const replies = ["One.", "Two.", { calls: [{ id: "c", name: "send" }] }, "Sent."]
-      const provider = MockProvider.make().onCall((request, call) =>
-        Effect.map(shown(request), (media) => (seen.push(media), replies[call] ?? ""))
-      )
-      const model = { id: "m", capabilities: ["text", "vision"] } as const
-      const able = Agent.make({ instructions: "", model, skills: "all", dialect: "tools" })
-      yield* Chat.chat(able, ["One?", image(1)], { provider })
-      yield* Chat.chat(able, ["Two?", image(2)], { provider })
-      yield* Effect.flip(Chat.chat(able, ["Send it.", image(3)], { provider, runId: "a" }))
-      yield* Chat.resume(able, "a", { provider, approvals: [{ toolCallId: "c", approved: true }] })
-      const all = [1, 2, 3].map((fill) => new Uint8Array(40).fill(fill))
-      assert.deepStrictEqual(seen.slice(2), [all, all])
-    }).pipe(
-      Effect.provide(
-        Layer.merge(
-          chatting(send),
-          Policy.layer(() => Effect.succeed(Policy.confirm("sure?")))
+  for (const way of ["resume", "resumeStream", "chat", "chatStream"] as const) {
+    it.effect(`shows a run that goes on by ${way} the media of its own message, whatever was said before (CP-11)`, () =>
+      Effect.gen(function* () {
+        const sizes = [20, 20, 60]
+        const image = (n: number) => Media.fromBytes(new Uint8Array(sizes[n] ?? 0).fill(n), "image/png")
+        const seen: Array<ReadonlyArray<Uint8Array | string>> = []
+        const provider = MockProvider.make().onCall((request, call) =>
+          Effect.flatMap(shown(request), (media) => {
+            seen.push(media)
+            return call === 2
+              ? Effect.fail(new Provider.ProviderError({ provider: "mock", reason: "server_error", detail: "down" }))
+              : Effect.succeed(`Answer ${call}.`)
+          })
         )
-      ),
-      Effect.provideService(Limits.Limits, { ...Limits.defaults, mediaBytes: 100 })
+        const seeing = Agent.make({ instructions: "", model: { id: "m", capabilities: ["text", "vision"] } })
+        yield* Chat.chat(seeing, ["One?", image(0)], { provider })
+        yield* Chat.chat(seeing, ["Two?", image(1)], { provider })
+        const asked = ["Three?", image(2)]
+        yield* Effect.flip(Chat.chat(seeing, asked, { provider, runId: "a" }))
+        // A file that was there when it was first asked.
+        const again = ["Three?", Media.fromPath("gone.png")]
+        yield* {
+          resume: Chat.resume(seeing, "a", { provider }),
+          resumeStream: Stream.runDrain(Chat.resumeStream(seeing, "a", { provider })),
+          chat: Chat.chat(seeing, again, { provider, runId: "a" }),
+          chatStream: Stream.runDrain(Chat.chatStream(seeing, again, { provider, runId: "a" }))
+        }[way]
+        const all = sizes.map((size, n) => new Uint8Array(size).fill(n))
+        assert.deepStrictEqual(seen.slice(2), [all, all])
+      }).pipe(Effect.provide(chatting()), Effect.provideService(Limits.Limits, { ...Limits.defaults, mediaBytes: 110 }))
     )
-  })
+  }
 
-  for (const bounds of ["the program", "the kernel alone"] as const) {
-    it.effect(`gives what was said before half of the room, once: under limits of ${bounds} (CP-11)`, () => {
+  it.effect("gives the media of a message room before those of what was said before it (CP-11)", () =>
+    Effect.gen(function* () {
+      const image = (size: number) => new Uint8Array(size).fill(size)
+      const seen: Array<Uint8Array | string> = []
+      const provider = MockProvider.make().onCall((request) =>
+        Effect.map(shown(request), (media) => (seen.push(...media), "Both."))
+      )
+      const seeing = Agent.make({ instructions: "", model: { id: "m", capabilities: ["text", "vision"] } })
+      const before = Message.user([Content.image({ data: image(45), mediaType: "image/png" })])
+      yield* ChatHistory.ChatHistory.use((history) => history.append(before))
+      yield* Chat.chat(seeing, ["And?", Media.fromBytes(image(60), "image/png")], { provider })
+      assert.deepStrictEqual(seen, [image(45), image(60)])
+    }).pipe(Effect.provide(chatting()), Effect.provideService(Limits.Limits, { ...Limits.defaults, mediaBytes: 100 }))
+  )
+
+  for (const [bounds, way] of [
+    ["the program", "chat"],
+    ["the kernel alone", "chat"],
+    ["the kernel alone", "chatStream"]
+  ] as const) {
+    it.effect(`gives what was said before half of the room, once: ${way} under limits of ${bounds} (CP-11)`, () => {
       const limits = Layer.succeed(Limits.Limits, { ...Limits.defaults, mediaBytes: 200_000 })
       const image = (fill: number, size: number) => Media.fromBytes(new Uint8Array(size).fill(fill), "image/png")
       const draw = Skill.make("draw", {
@@ -286,10 +342,13 @@ describe("Chat (AC-24)", () => {
         const model = { id: "m", capabilities: ["text", "vision"] } as const
         const able = Agent.make({ instructions: "", model, skills: "all", dialect: "tools" })
         const provider = MockProvider.make({ calls: [{ id: "c", name: "draw" }] }, "Drawn.")
-        const { toolCallsMade } = yield* Chat.chat(able, "Draw.", { provider })
+        yield* way === "chat"
+          ? Chat.chat(able, "Draw.", { provider })
+          : Stream.runDrain(Chat.chatStream(able, "Draw.", { provider }))
+        const drawn = (provider.messagesAt(1) ?? []).flatMap(({ content }) => content)
         assert.deepStrictEqual(
-          toolCallsMade.map(({ error }) => error),
-          [undefined]
+          drawn.flatMap((part) => (part.type === "tool_result" ? [part.isError] : [])),
+          [false]
         )
         const all = (provider.messagesAt(0) ?? []).flatMap(({ content }) => mediaOf(content))
         assert.deepStrictEqual(
@@ -443,17 +502,80 @@ describe("Chat that outgrew its window", () => {
     return Effect.gen(function* () {
       yield* ask(provider, 1, 2, 3, 4, 5)
       const whole = yield* history
-      for (const changed of [whole.slice(2), whole.with(1, Message.assistant(answer(0)))]) {
+      const [first = Message.user(""), , third = first] = whole
+      for (const changed of [
+        whole.slice(2),
+        whole.with(1, Message.assistant(answer(0))),
+        whole.with(1, Message.user(answer(1))),
+        whole.with(1, Message.make("assistant", answer(1), { name: "Eve" })),
+        whole.with(0, third).with(2, first)
+      ]) {
         const calls = writer.callCount
         const other = yield* ChatHistory.makeMemory(changed)
         yield* Effect.provideService(ask(provider, 6), ChatHistory.ChatHistory, other)
         assert.strictEqual(writer.callCount, calls + 1)
         assert.notInclude(textOf(writer.messagesAt(calls)?.[1]), "Summary")
       }
+      // A run that is given them knows nothing of what became of them meanwhile.
+      const calls = writer.callCount
+      yield* Kernel.run(agent, question(6), { provider, history: whole.with(1, Message.assistant(answer(0))) })
+      assert.strictEqual(told(provider)[0]?.includes(`Summary ${calls}.`), true)
       yield* Chat.reset
       yield* ask(provider, 1)
       assert.deepStrictEqual(told(provider), [question(1)])
     }).pipe(Effect.provide(world(writer)))
+  })
+
+  it.effect("tells what it knows of it where nothing of what was said since can go, and it fits", () => {
+    const [provider, writer] = [answering(), writing()]
+    return Effect.gen(function* () {
+      yield* ask(provider, 1, 2, 3, 4, 5)
+      const whole = yield* history
+      const { metadata } = whole.at(-1) ?? Message.user("")
+      // All that is left of the conversation is what was summed up.
+      const summed = whole.slice(0, 5)
+      const last = Message.make("user", question(3), metadata === undefined ? {} : { metadata })
+      const left = yield* ChatHistory.makeMemory(summed.with(-1, last))
+      const calls = writer.callCount
+      yield* Effect.provideService(
+        Chat.chat(agent, `6? ${"q".repeat(3_700)}`, { provider }),
+        ChatHistory.ChatHistory,
+        left
+      )
+      assert.lengthOf(told(provider), 2)
+      assert.include(told(provider)[0], "[5 earlier messages")
+      assert.strictEqual(writer.callCount, calls)
+    }).pipe(Effect.provide(world(writer)))
+  })
+
+  it.effect("knows it again where media were said, which a run has by their ids", () => {
+    const [provider, writer] = [answering(), writing()]
+    const able = Agent.make({
+      instructions: "",
+      model: { id: "m", capabilities: ["text", "vision"] },
+      contextWindow: 2_600,
+      reservedOutputTokens: 0
+    })
+    return Effect.gen(function* () {
+      const image = Media.fromBytes(new Uint8Array([1, 2]), "image/png")
+      yield* Chat.chat(able, [question(1), image], { provider })
+      for (const n of [2, 3, 4, 5]) yield* Chat.chat(able, question(n), { provider })
+      assert.strictEqual(writer.callCount, 1)
+      assert.include(told(provider)[0], "Summary 0.")
+      yield* Chat.chat(able, question(6), { provider })
+      assert.strictEqual(writer.callCount, 1)
+      assert.include(told(provider)[0], "Summary 0.")
+    }).pipe(Effect.provide(world(writer)))
+  })
+
+  it.effect("keeps nothing with a history where nobody says what went", () => {
+    const provider = answering()
+    const layer = Layer.provide(kernel(), PromptPipeline.layer({ compaction: {} }))
+    return Effect.gen(function* () {
+      yield* ask(provider, 1, 2, 3, 4, 5, 6)
+      assert.include(told(provider)[0], "earlier messages")
+      assert.isTrue((yield* history).every(({ metadata }) => metadata === undefined))
+    }).pipe(Effect.provide(Layer.merge(layer, ChatHistory.layerMemory)))
   })
 
   it.effect("keeps nothing it knew of messages that were forgotten while a run waited", () => {
@@ -602,6 +724,15 @@ describe("Chat with a Memory", () => {
       const system = yield* remembered
       assert.match(system, /^Talk\.\n\n<relevant_context>/)
       assert.include(system, "Ada likes tea.")
+    }).pipe(Effect.provide(Layer.merge(chatting(), Memory.layerMemory)))
+  )
+
+  it.effect("looks it up for a message that is answered as a stream, too", () =>
+    Effect.gen(function* () {
+      yield* Memory.Memory.use((memory) => memory.store({ content: "Ada likes tea." }))
+      const provider = MockProvider.make("Tea?")
+      yield* Stream.runDrain(Chat.chatStream(agent, "What does Ada like?", { provider }))
+      assert.include(Message.text(provider.messagesAt(0)?.[0] ?? Message.system("")), "Ada likes tea.")
     }).pipe(Effect.provide(Layer.merge(chatting(), Memory.layerMemory)))
   )
 

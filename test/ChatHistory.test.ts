@@ -128,7 +128,7 @@ describe("ChatHistory.layerRunStore", () => {
   it.effect("is the conversation of runs that follow each other, and knows what their journals hold", () =>
     Effect.gen(function* () {
       const first = yield* Kernel.run(agent("tools"), "one", { runId: "a" })
-      const history = yield* ChatHistory.makeRunStore(["a", "b"])
+      const history = yield* ChatHistory.makeRunStore(["a", "b", "three", "four"])
       assert.deepStrictEqual((yield* history.toArray).map(Message.text), ["one", "hello"])
       yield* Kernel.run(agent("tools"), "two", { runId: "b", history: yield* history.toArray })
       assert.deepStrictEqual((yield* history.toArray).map(Message.text), ["one", "hello", "two", "hello"])
@@ -137,8 +137,13 @@ describe("ChatHistory.layerRunStore", () => {
       assert.strictEqual(yield* history.size, 4)
       yield* history.append(Message.user("beside"), "ab:1")
       assert.deepStrictEqual((yield* history.last(2)).map(Message.text), ["hello", "beside"])
-      yield* history.clear
-      assert.strictEqual(yield* history.size, 0)
+      for (const more of ["three", "four"]) {
+        yield* history.clear
+        assert.strictEqual(yield* history.size, 0)
+        // What is said since is there, and what was forgotten stays so.
+        yield* Kernel.run(agent("tools"), more, { runId: more })
+        assert.deepStrictEqual((yield* history.toArray).map(Message.text), [more, "hello"])
+      }
     }).pipe(Effect.provide(world(MockProvider.make("hello"))))
   )
 
