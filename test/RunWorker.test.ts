@@ -65,6 +65,8 @@ const noting = (store: RunStore.Shape, pages: Array<number>): RunStore.Shape => 
   list: (filter) => Effect.tap(store.list(filter), (heads) => Effect.sync(() => pages.push(heads.length)))
 })
 
+const unavailable = new RunStore.StoreError({ operation: "acquire", reason: "unavailable", detail: "cut off" })
+
 const statusOf = (store: RunStore.Shape, runId: string) =>
   Effect.map(store.head(runId), (head) => Option.getOrThrow(head).status.type)
 
@@ -617,10 +619,15 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("renews its lease for as long as a run takes", () =>
+  it.effect("renews its lease for as long as a run takes, whatever the store fails at in between", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
-      const slow = process(store, Effect.as(Effect.sleep("4 minutes"), "ok"))
+      let renewals = 0
+      const flaky: RunStore.Shape = {
+        ...store,
+        acquire: (...claim) => (++renewals % 4 === 0 ? Effect.fail(unavailable) : store.acquire(...claim))
+      }
+      const slow = process(flaky, Effect.as(Effect.sleep("4 minutes"), "ok"))
       yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), slow)
       const one = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), slow))
       const two = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(store)))
@@ -642,7 +649,6 @@ describe("RunWorker", () => {
       )
       // The store is cut off from this worker: it can neither renew nor commit.
       let cut = false
-      const unavailable = new RunStore.StoreError({ operation: "acquire", reason: "unavailable", detail: "cut off" })
       const cutOff: RunStore.Shape = {
         ...store,
         acquire: (runId, lease, now) => (cut ? Effect.fail(unavailable) : store.acquire(runId, lease, now))
@@ -669,29 +675,57 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("stops when its lease has ended and the store never said whether it is renewed (R-5, CP-16)", () =>
+  for (const [how, renewal] of [
+    ["never said whether it is renewed", Effect.never],
+    ["took its time to fail each time", Effect.delay(Effect.fail(unavailable), "3 seconds")]
+  ] as const) {
+    it.effect(`stops when its lease has ended and the store ${how} (R-5, CP-16)`, () =>
+      Effect.gen(function* () {
+        const { store, submit } = yield* crowded
+        yield* submit(agent, "r")
+        let isFirst = true
+        const silent: RunStore.Shape = {
+          ...store,
+          acquire: (runId, lease, now) => {
+            if (!isFirst) return renewal
+            isFirst = false
+            return store.acquire(runId, lease, now)
+          }
+        }
+        const ends: Array<string> = []
+        const worker = RunWorker.run({
+          agents: [agent],
+          onRun: (_, exit) => Effect.sync(() => void ends.push(String(exit)))
+        })
+        yield* Effect.forkDetach(Effect.provide(worker, process(silent, Effect.never)))
+        yield* TestClock.adjust("29 seconds")
+        assert.deepStrictEqual(ends, [])
+        yield* TestClock.adjust("2 seconds")
+        assert.include(ends[0] ?? "", "AgentCrashError")
+      })
+    )
+  }
+
+  it.effect("stops as soon as it is told that another has its run (R-5, CP-16)", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       yield* submit(agent, "r")
-      let isFirst = true
-      const hanging: RunStore.Shape = {
+      let isTaken = false
+      const taken: RunStore.Shape = {
         ...store,
-        acquire: (runId, lease, now) => {
-          if (!isFirst) return Effect.never
-          isFirst = false
-          return store.acquire(runId, lease, now)
-        }
+        acquire: (runId, lease, now) =>
+          isTaken
+            ? Effect.fail(new RunStore.RunBusy({ runId, workerId: "other", expiresAt: now + 30_000 }))
+            : store.acquire(runId, lease, now)
       }
-      const ends: Array<string> = []
-      const worker = RunWorker.run({
-        agents: [agent],
-        onRun: (_, exit) => Effect.sync(() => void ends.push(String(exit)))
-      })
-      yield* Effect.forkDetach(Effect.provide(worker, process(hanging, Effect.never)))
-      yield* TestClock.adjust("29 seconds")
-      assert.deepStrictEqual(ends, [])
+      let isAtWork = true
+      const pay = Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isAtWork = false)))
+      yield* Effect.forkDetach(Effect.provide(RunWorker.run({ agents: [agent] }), process(taken, pay)))
+      yield* TestClock.adjust("9 seconds")
+      isTaken = true
+      assert.isTrue(isAtWork)
       yield* TestClock.adjust("2 seconds")
-      assert.include(ends[0] ?? "", "AgentCrashError")
+      assert.isFalse(isAtWork)
     })
   )
 

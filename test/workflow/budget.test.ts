@@ -261,15 +261,21 @@ describe("the budget of a tree", () => {
 
   it.effect("in turns is each run's own (DR-20)", () =>
     Effect.gen(function* () {
-      const { events, text } = yield* play(
-        {
-          root: [plan(["a", "b"]), final("ok")],
-          tasks: { a: [command("/tasks"), final("A")], b: [command("/tasks")] }
-        },
-        { agent: { budget: { maxTurns: 2 } } }
-      )
-      assert.strictEqual(text, "ok")
-      assert.include(told(events), '{"a":"A","b":"error: Agent reached maximum steps (2)"}')
+      // The smaller of the two limits holds.
+      for (const [runId, limits] of [
+        ["budget", { budget: { maxTurns: 2 } }],
+        ["steps", { maxSteps: 2, budget: { maxTurns: 5 } }]
+      ] as const) {
+        const { events, text } = yield* play(
+          {
+            root: [plan(["a", "b"]), final("ok")],
+            tasks: { a: [command("/tasks"), final("A")], b: [command("/tasks")] }
+          },
+          { runId, agent: limits }
+        )
+        assert.strictEqual(text, "ok")
+        assert.include(told(events, runId), '{"a":"A","b":"error: Agent reached maximum steps (2)"}')
+      }
     }).pipe(Effect.provide(kernel()))
   )
 })
