@@ -22,7 +22,12 @@ const agent = Agent.make({ name: "agent", instructions: "", model: "scripted", s
 const look = Skill.dynamic("look", {
   description: "looks",
   inputSchema: { type: "object" },
-  execute: (input) => Effect.sync(() => (Reflect.set(input, "at", "elsewhere"), { seen: [1] }))
+  execute: (input) =>
+    Effect.sync(() => {
+      Reflect.set(Object(Reflect.get(input, "at")), "x", 2)
+      Reflect.set(input, "at", "elsewhere")
+      return { seen: [1] }
+    })
 })
 
 const runWith = (hooks: Hooks.Hooks, options?: Kernel.RunOptions) =>
@@ -146,7 +151,11 @@ describe("what a hook is given", () => {
     Effect.gen(function* () {
       const pipeline: PromptPipeline.PromptPipelineShape = {
         build: (context) =>
-          Effect.map(PromptPipeline.simple.build(context), (built) => ({ ...built, generation: { seed: 7 } }))
+          Effect.map(PromptPipeline.simple.build(context), (built) => ({
+            ...built,
+            generation: { seed: 7 },
+            cacheBreakpoints: [0]
+          }))
       }
       const dying = { onModelStarted: () => Effect.interrupt }
       yield* Effect.exit(Effect.provideService(runWith(dying), PromptPipeline.PromptPipeline, pipeline))
@@ -166,11 +175,18 @@ describe("what a hook is given", () => {
       yield* Kernel.resume(agent, "run", { provider })
       yield* Kernel.resume(agent, "changed", { provider })
       assert.deepStrictEqual(
-        provider.calls.map(({ generation, model }) => [model.id, generation]),
+        provider.calls.map(({ cacheBreakpoints, generation, model }) => [model.id, generation, cacheBreakpoints]),
         [
-          ["scripted", { seed: 7 }],
-          ["other", { seed: 7, temperature: 0 }]
+          ["scripted", { seed: 7 }, [0]],
+          ["other", { seed: 7, temperature: 0 }, [0]]
         ]
+      )
+      const journal = yield* RunStore.RunStore.use((store) => Stream.runCollect(store.read("changed")))
+      assert.deepStrictEqual(
+        journal.flatMap(({ events }) =>
+          events.flatMap((event) => (event.type === "turn_prepared" ? [event.model] : []))
+        ),
+        ["other"]
       )
     }).pipe(Effect.provide(stored))
   )
@@ -264,9 +280,14 @@ describe("an observer", () => {
             return Effect.fail("broken")
           })
       })
+      const cutOff = Kernel.resume(agent, "run", { provider: MockProvider.make().onCall(() => Effect.interrupt) })
+      yield* Effect.exit(Effect.provide(cutOff, hooks))
       const resumed = Kernel.resume(agent, "run", { provider: MockProvider.make("done") })
       assert.strictEqual((yield* Effect.provide(resumed, hooks)).text, "done")
-      assert.deepStrictEqual(told, [["model_restarted", 2]])
+      assert.deepStrictEqual(told, [
+        ["model_restarted", 2],
+        ["model_restarted", 3]
+      ])
     }).pipe(Effect.provide(stored))
   )
 })
@@ -317,6 +338,33 @@ describe("a run that is taken up", () => {
         [["run_completed", 1]]
       )
     }).pipe(Effect.provide(stored))
+  )
+
+  it.effect("offers its model the tools that were prepared, also where there are more by now (DR-15)", () =>
+    Effect.gen(function* () {
+      yield* Effect.exit(runWith({ onModelStarted: () => Effect.interrupt }))
+      const provider = MockProvider.make({ calls: [{ id: "call-a", name: "look", params: {} }] }, "done")
+      const late = Skill.dynamic("late", { description: "came later", execute: () => Effect.succeed("") })
+      yield* SkillRegistry.SkillRegistry.use((registry) => registry.register(late))
+      yield* Kernel.resume(agent, "run", { provider })
+      assert.deepStrictEqual(
+        provider.calls.map(({ tools }) => tools.map(({ name }) => name)),
+        [["look"], ["look", "late"]]
+      )
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        Layer.provideMerge(
+          Kernel.layer,
+          Layer.mergeAll(
+            SkillRegistry.layer(look),
+            ProtocolRegistry.layer(),
+            MediaStore.layerMemory,
+            RunStore.layerMemory
+          )
+        )
+      )
+    )
   )
 })
 

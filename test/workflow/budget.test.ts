@@ -17,7 +17,19 @@ import {
 import { MockProvider, Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
-import { intervals, isTask, overlap, plan, play, slow, stored, takeUp, told, using } from "../support/workflow.ts"
+import {
+  agent,
+  intervals,
+  isTask,
+  overlap,
+  plan,
+  play,
+  slow,
+  stored,
+  takeUp,
+  told,
+  using
+} from "../support/workflow.ts"
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => `t${index}`)
 
@@ -60,6 +72,24 @@ describe("the budget of a tree", () => {
       assert.strictEqual(Usage.total(state.usage), 170)
       assert.strictEqual(Usage.total((yield* stored("run:t1/t3")).usage), 30)
     }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect(
+    "stops a run whose answer went over it, and a larger one gives that answer without asking again (CP-15)",
+    () =>
+      Effect.gen(function* () {
+        const provider = MockProvider.make(final("the answer"), final("another")).withTokenCounter(() => ({
+          input: 90,
+          output: 11
+        }))
+        const one = agent({ budget: { maxTokens: 100 } })
+        const error = yield* Effect.flip(Kernel.run(one, "go", { runId: "run", provider }))
+        assert.deepInclude(error, { _tag: "BudgetExhaustedError", used: 101, limit: 100 })
+        assert.strictEqual((yield* stored("run")).status.type, "failed")
+        const more = agent({ budget: { maxTokens: 101 } })
+        assert.strictEqual((yield* Kernel.resume(more, "run", { provider })).text, "the answer")
+        assert.strictEqual(provider.callCount, 1)
+      }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("is not overrun by children that start together: at most by one call (R-19)", () =>
