@@ -344,7 +344,11 @@ describe("a run that is taken up", () => {
     Effect.gen(function* () {
       yield* Effect.exit(runWith({ onModelStarted: () => Effect.interrupt }))
       const provider = MockProvider.make({ calls: [{ id: "call-a", name: "look", params: {} }] }, "done")
-      const late = Skill.dynamic("late", { description: "came later", execute: () => Effect.succeed("") })
+      const late = Skill.dynamic("late", {
+        description: "came later",
+        inputSchema: { type: "object" },
+        execute: () => Effect.succeed("")
+      })
       yield* SkillRegistry.SkillRegistry.use((registry) => registry.register(late))
       yield* Kernel.resume(agent, "run", { provider })
       assert.deepStrictEqual(
