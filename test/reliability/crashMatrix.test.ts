@@ -1,6 +1,6 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Layer, Schema } from "effect"
-import { Agent, Hooks, Media, Policy, SkillRegistry, Skill } from "kernai"
+import { Clock, Effect, Layer, Schema, Stream } from "effect"
+import { Agent, Hooks, Media, Message, Middleware, Policy, PromptPipeline, SkillRegistry, Skill } from "kernai"
 import { CrashMatrix, MockProvider } from "kernai/testing"
 import * as Broken from "../support/brokenKernels.ts"
 import * as Stores from "../support/brokenStores.ts"
@@ -119,6 +119,44 @@ it.live("what a skill draws is kept under its id wherever the run is cut off: ti
     assert.deepStrictEqual(report.violations, [])
   })
 )
+
+describe("a model that is asked more than once in a turn (R-5)", () => {
+  const settings: CrashMatrix.Settings = { ways: ["after"] }
+
+  it.live("is asked by a middleware again after a failure", () =>
+    Effect.gen(function* () {
+      const again: Middleware.Middleware = {
+        callModel: (call, next) => Stream.catch(next(call), () => next(call))
+      }
+      const failing = subject("model failure")
+      const layer = Layer.provideMerge(failing.layer, Middleware.layer(again))
+      const report = count(yield* CrashMatrix.run({ ...failing, layer }, settings))
+      assert.deepStrictEqual(report.violations, [])
+    })
+  )
+
+  it.live("sums up what was said before the turn is prepared", () =>
+    Effect.gen(function* () {
+      const writer = MockProvider.make("They paid.")
+      const tool = subject("tool")
+      const long = Array.from({ length: 4 }, (_, n) => [Message.user("q".repeat(400)), Message.assistant(`${n}`)])
+      const model = MockProvider.make().onCall(({ messages }) =>
+        messages.at(-1)?.role === "user" ? { calls: [{ id: "a", name: "pay" }] } : "done"
+      )
+      const layer = Layer.mergeAll(
+        tool.layer,
+        MockProvider.layerOf(model),
+        PromptPipeline.layer({ compaction: { summarize: PromptPipeline.summarizer({ provider: writer }) } })
+      )
+      const agent = { ...tool.agent, contextWindow: 500, reservedOutputTokens: 0 }
+      const report = count(
+        yield* CrashMatrix.run({ ...tool, agent, layer, options: { history: long.flat() } }, settings)
+      )
+      assert.deepStrictEqual(report.violations, [])
+      assert.isAbove(writer.callCount, 0)
+    })
+  )
+})
 
 describe("what is said about a call in flight (DR-17)", () => {
   it.live("may be nothing where the call runs again by itself: the kernel decides as it does for a worker", () =>

@@ -32,7 +32,10 @@ export class Judge {
   readonly #owners = new Map<string, string>()
   readonly #revisions = new Map<string, number>()
   readonly #launched = new Set<string>()
+  /** Who may ask a model for which run. */
   readonly #asking = new Set<string>()
+  /** Where each run stands. */
+  readonly #phases = new Map<string, PhaseEvent["type"]>()
   readonly #answered = new Set<string>()
   readonly #starts = new Map<string, { count: number; readonly input: string }>()
   readonly #allowed = new Map<string, number>()
@@ -49,7 +52,7 @@ export class Judge {
       case "asked":
         if (!this.#owners.has(fact.runId)) {
           this.#find("R-1", `a model was asked for ${fact.runId} before it was stored`)
-        } else if (!this.#asking.delete(`${fact.machine} ${fact.runId}`)) {
+        } else if (!this.#asking.has(`${fact.machine} ${fact.runId}`)) {
           this.#find("R-5", `${fact.machine} asked a model for ${fact.runId} without a stored model_started`)
         }
         return
@@ -83,9 +86,19 @@ export class Judge {
       this.#launched.add(`${machine} ${key(id)}`)
     }
     for (const id of answersOf(record)) this.#answered.add(key(id))
-    for (const { type } of record.events) {
-      if (type === "model_started" || type === "model_restarted") this.#asking.add(`${machine} ${record.runId}`)
-    }
+    this.#mayAsk(`${machine} ${record.runId}`, record)
+  }
+
+  /**
+   * From its `model_started` to the next record of the run a model is asked, by a middleware more than once; and as a turn
+   * is prepared, where what was said before is to be summed up.
+   */
+  #mayAsk(asks: string, { delta, events, runId }: RunRecord): void {
+    for (const { type } of events) if (type !== "paused" && type !== "run_failed") this.#phases.set(runId, type)
+    if (delta.rewind === true) this.#phases.set(runId, "turn_started")
+    const isAsking = events.some(({ type }) => type === "model_started" || type === "model_restarted")
+    if (isAsking || this.#phases.get(runId) === "turn_started") this.#asking.add(asks)
+    else this.#asking.delete(asks)
   }
 
   #started(fact: Extract<Fact, { type: "started" }>): void {
