@@ -135,18 +135,16 @@ const begun = /*#__PURE__*/ Effect.fnUntraced(function* (
   }
   const state = yield* stored(store, root)
   const replay: { [id: string]: Begin.Verdict } = {}
-  // A resume that was refused committed nothing but its failure: no verdict was given.
-  for (const call of state.currentTurn?.inFlight ?? []) if (call.kind !== "task") replay[call.toolCallId] = "fail"
+  // A resume that was refused names the calls without a verdict. Any other may not be needed, and is nowhere told.
+  const open = event?.type === "run_failed" ? event.error.fields?.["toolCallIds"] : undefined
+  for (const { currentTurn } of yield* treeOf(store, state)) {
+    for (const { toolCallId } of currentTurn?.inFlight ?? []) {
+      replay[toolCallId] = Array.isArray(open) && open.includes(toolCallId) ? "fail" : "retry"
+    }
+  }
   for (const { delta } of own) {
     for (const id of delta.retried ?? []) replay[id] = "retry"
     for (const result of delta.resolved ?? []) replay[result.toolCallId] = { resolve: known(result) }
-  }
-  if (first?.op === "resume") {
-    // What was taken up had a verdict on each call of its tasks, too. One that was not needed is nowhere told.
-    const [, ...tasks] = yield* treeOf(store, state)
-    for (const { currentTurn } of tasks) {
-      for (const { toolCallId } of currentTurn?.inFlight ?? []) replay[toolCallId] ??= "retry"
-    }
   }
   const delta = first?.op === "resume" ? first.delta : {}
   return Begin.resume(ground, state, {

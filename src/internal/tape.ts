@@ -36,7 +36,7 @@ export class Tape {
   readonly #tracks = new Map<string, Track>()
   /** Records of each life that were not played. */
   readonly #left = new Map<string, number>()
-  /** How each call ended in each life, and each task, known by its run: where its call did not end, as the run did. */
+  /** How each call ended in each life, and each task, known by its run: where its call did not end, as the run stopped. */
   readonly #ends = new Map<string, RunRecord>()
   /** All records in the order of time, and where each of them comes. */
   readonly #places: ReadonlyMap<RunRecord, number>
@@ -52,7 +52,8 @@ export class Tape {
         this.#left.set(workerId, (this.#left.get(workerId) ?? 0) + 1)
         for (const event of events) {
           const key = endOfRun(workerId, runId)
-          if (isEndOfRun(event) && !this.#ends.has(key)) this.#ends.set(key, record)
+          // Whose answer its call did not get came last: it would have got it at once.
+          if (isEndOfRun(event) && event.type !== "run_completed" && !this.#ends.has(key)) this.#ends.set(key, record)
           if (event.type !== "tool_call_completed") continue
           this.#ends.set(endOfCall(workerId, runId, event.step, event.toolCallId), record)
           if (event.result.kind === "task") this.#ends.set(endOfRun(workerId, event.toolCallId), record)

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Stream } from "effect"
+import { Context, Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
+  Content,
   Hooks,
   Kernel,
   KernelError,
@@ -54,28 +55,47 @@ const kernelOn = (
   )
 
 describe("Kernel.replay (R-26)", () => {
+  const everyLife = Effect.fnUntraced(function* (
+    subject: CrashMatrix.Subject,
+    make: Effect.Effect<RunStore.Shape>,
+    ways: ReadonlyArray<CrashMatrix.Way>
+  ) {
+    const stores: Array<RunStore.Shape> = []
+    const store = Effect.map(make, (shape) => {
+      stores.push(shape)
+      return Layer.succeed(RunStore.RunStore, shape)
+    })
+    const report = yield* CrashMatrix.run(subject, { store, ways })
+    assert.deepStrictEqual(report.violations, [])
+    for (const kept of stores) {
+      const recorded = yield* Effect.provide(Kernel.recordsOf("run"), Layer.succeed(RunStore.RunStore, kept))
+      // Hooks and policies are the agent's own and run again; models and skills do not.
+      const replayed = yield* Kernel.replay(subject.agent, "run").pipe(
+        Effect.provide(Layer.provideMerge(kernelOn(kept, closed), Layer.provideMerge(closed, subject.layer)))
+      )
+      assert.strictEqual(replayed.state.status.type, "completed")
+      assert.isAtLeast(replayed.events.length, recorded.flatMap((record) => record.events).length / 2)
+    }
+  })
+
   for (const subject of subjects()) {
     it.live(`${subject.name}: every life of every crash replays as it was`, () =>
-      Effect.gen(function* () {
-        const stores: Array<RunStore.Shape> = []
-        const store = Effect.map(RunStore.makeMemory, (shape) => {
-          stores.push(shape)
-          return Layer.succeed(RunStore.RunStore, shape)
-        })
-        const report = yield* CrashMatrix.run(subject, { store, ways: ["before", "after"] })
-        assert.deepStrictEqual(report.violations, [])
-        for (const kept of stores) {
-          const recorded = yield* Effect.provide(Kernel.recordsOf("run"), Layer.succeed(RunStore.RunStore, kept))
-          // Hooks and policies are the agent's own and run again; models and skills do not.
-          const replayed = yield* Kernel.replay(subject.agent, "run").pipe(
-            Effect.provide(Layer.provideMerge(kernelOn(kept, closed), Layer.provideMerge(closed, subject.layer)))
-          )
-          assert.strictEqual(replayed.state.status.type, "completed")
-          assert.isAtLeast(replayed.events.length, recorded.flatMap((record) => record.events).length / 2)
-        }
-      })
+      everyLife(subject, RunStore.makeMemory, ["before", "after"])
     )
   }
+
+  it.live("a task that ended as its process died comes after those whose results were kept", () => {
+    const counting = Hooks.layer({
+      onToolCallCompleted: ({ context }) => Effect.succeed({ context: { ended: Number(context["ended"] ?? 0) + 1 } })
+    })
+    const grouped = Effect.map(Effect.scoped(Layer.build(RunStore.layerMemory)), Context.get(RunStore.RunStore))
+    const tasks = subjects().filter(({ name }) => name === "workflow")
+    return Effect.forEach(
+      tasks,
+      (subject) => everyLife({ ...subject, layer: Layer.merge(subject.layer, counting) }, grouped, ["after"]),
+      { discard: true }
+    )
+  })
 
   it.live("blocks of every kind, native calls with thinking, failures: the same events come again", () =>
     Effect.gen(function* () {
@@ -385,6 +405,33 @@ describe("Kernel.replay (R-26)", () => {
         const { lives, state } = yield* Kernel.replay(agent(), "run")
         assert.deepStrictEqual([lives, state.status.type], [2, "paused"])
       }).pipe(Effect.provide(Layer.merge(kernel(pay), hooks)))
+    })
+  )
+
+  it.effect("a resume that was refused had a verdict on some calls of its tasks, and named the others", () =>
+    Effect.gen(function* () {
+      const pay = Skill.dynamic("pay", {
+        description: "pays",
+        inputSchema: { type: "object" },
+        execute: () => Effect.never
+      })
+      const script = {
+        root: [plan(["a", "b"]), final("ok")],
+        tasks: { a: [command("pay"), final("A")], b: [command("pay"), final("B")] }
+      }
+      yield* Effect.gen(function* () {
+        const provider = Scenario.scripted(script)
+        const run = yield* Effect.forkChild(Kernel.run(agent(), "go", { runId: "run", provider }))
+        yield* TestClock.adjust("1 minute")
+        yield* Fiber.interrupt(run)
+        const paid: Kernel.Verdict = { resolve: { output: [Content.text("paid")] } }
+        const { error } = yield* takeUp(script, { replay: { "run:t1/a:t1.0": paid } })
+        assert.instanceOf(error, KernelError.InFlightToolCalls)
+        assert.deepStrictEqual(error.toolCallIds, ["run:t1/b:t1.0"])
+        yield* takeUp(script, { replay: { "run:t1/a:t1.0": paid, "run:t1/b:t1.0": paid } })
+        const { lives, state } = yield* Kernel.replay(agent(), "run")
+        assert.deepStrictEqual([lives, state.status.type], [3, "completed"])
+      }).pipe(Effect.provide(kernel(pay)))
     })
   )
 
