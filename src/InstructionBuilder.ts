@@ -159,9 +159,9 @@ export const stall = (kinds: ReadonlyArray<string> = []): string =>
  * @since 0.1.0
  */
 export const cut = (finishReason: FinishReason): string =>
-  `Your reply ended too early (${cutReason(finishReason)}). Nothing in it was run or delivered. ${
-    finishReason === "length" ? "Write it again in fewer words, or in smaller steps." : "Write it again."
-  }`
+  `Your reply ended too early (${cutReasons[finishReason] ?? "it was cut"}). Nothing in it was run or delivered. Write it again${
+    finishReason === "length" ? " in fewer words, or in smaller steps" : ""
+  }.`
 
 /**
  * The reply ended inside a block that was never closed (BP-12, W-7).
@@ -321,17 +321,8 @@ const sentence = (text: string): string => {
   return /[.!?…]$/.test(safe) ? safe : `${safe}.`
 }
 
-const cutReason = (reason: FinishReason): string => {
-  switch (reason) {
-    case "length":
-      return "it reached the token limit"
-    case "content-filter":
-      return "a content filter stopped it"
-    case "error":
-      return "the model failed"
-    case "pause":
-      return "the model paused"
-    default:
-      return "its end is missing"
-  }
+const cutReasons: { readonly [reason in FinishReason]?: string } = {
+  length: "it reached the token limit",
+  "content-filter": "by a content filter",
+  error: "the model failed"
 }

@@ -246,6 +246,35 @@ describe("replies that must not pass for answers (R-10)", () => {
     )
   }
 
+  // Google's MALFORMED_FUNCTION_CALL: the model miswrote a call, and nothing of the reply is there.
+  it.effect("asks again, a few times, where the model stopped for error without a word (R-10, R-14)", () =>
+    Effect.gen(function* () {
+      const failing = (times: number) => {
+        const asked: Array<Provider.Request> = []
+        const provider: Provider.ProviderShape = {
+          name: "failing",
+          stream: (request) =>
+            Stream.fromArray(
+              asked.push(request) <= times
+                ? [StreamPart.finish("error")]
+                : [StreamPart.text(final("whole")), StreamPart.finish()]
+            )
+        }
+        return { provider, asked }
+      }
+      const once = failing(1)
+      const run = yield* Effect.forkChild(Kernel.run(agent, "go", { provider: once.provider }))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(run)).text, "whole")
+      assert.include(Message.text(once.asked[1]?.messages.at(-1) ?? Message.user("")), "the model failed")
+
+      const always = failing(Infinity)
+      const stuck = yield* Effect.forkChild(Effect.flip(Kernel.run(agent, "go", { provider: always.provider })))
+      yield* TestClock.adjust("1 minute")
+      assert.deepInclude(yield* Fiber.join(stuck), { _tag: "EmptyReplies", count: 3 })
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("fails typed when the stream ended without a finish part (AC-4)", () =>
     Effect.gen(function* () {
       const provider: Provider.ProviderShape = { name: "short", stream: () => Stream.make(StreamPart.text(final("x"))) }

@@ -70,10 +70,10 @@ export const intent = (reply: Reply, view: View): Intent => {
   // Only a reply that ended by itself has effects or can be an answer.
   if (finishReason !== "stop" && finishReason !== "tool-calls") {
     facts.push({ type: "reply_cut", finishReason })
-    return corrected("cut", InstructionBuilder.cut(finishReason), facts)
+    return corrected(finishReason === "error" ? "empty" : "cut", InstructionBuilder.cut(finishReason), facts)
   }
   // A model that says nothing has not answered.
-  if (reply.text === "" && reply.calls.length === 0 && !view.takesEmpty) {
+  if (isEmpty(reply) && !view.takesEmpty) {
     const word = view.native || !view.correctsProse ? InstructionBuilder.emptyProse : InstructionBuilder.empty
     // Nothing is less than prose: where prose is a stall, so is this (BP-43).
     if (!view.native && view.correctsProse) facts.push({ type: "no_blocks_stall", prosePreview: "", kinds: [] })
@@ -81,6 +81,9 @@ export const intent = (reply: Reply, view: View): Intent => {
   }
   return view.native ? readNative(reply, view, facts) : readBlocks(reply, view, facts)
 }
+
+/** Whether a reply says nothing. */
+export const isEmpty = (reply: Reply): boolean => reply.text === "" && reply.calls.length === 0
 
 // ---------------------------------------------------------------- native calls
 

@@ -21,7 +21,7 @@ import { startCalls } from "./batch.ts"
 import { commit, flush, isKept, send, tell } from "./commit.ts"
 import { goOn } from "./goOn.ts"
 import * as Guard from "./guard.ts"
-import { intent, type Intent, messageOf, type View } from "./intent.ts"
+import { intent, type Intent, isEmpty, messageOf, type View } from "./intent.ts"
 import { type Heard, hear } from "./modelCall.ts"
 import { passedOver } from "./passedOver.ts"
 import { commonPrefix } from "./prefix.ts"
@@ -238,7 +238,7 @@ const refusal = (call: ModelCall, reply: Dialects.Reply): KernelError | undefine
   const provider = call.provider.name
   switch (reply.finish?.reason) {
     case undefined:
-      return new ProviderError({ provider, reason: "incomplete", detail: "the reply ended before it was finished" })
+      return new ProviderError({ provider, reason: "incomplete", detail: "the reply ended too early" })
     case "content-filter":
       return new ProviderError({
         provider,
@@ -246,10 +246,10 @@ const refusal = (call: ModelCall, reply: Dialects.Reply): KernelError | undefine
         detail: "the reply was withheld by a content filter"
       })
     case "error":
-      return new ProviderError({ provider, reason: "unknown", detail: "the model reported an error" })
-    default:
-      return undefined
+      // Without a word of it the model may try again, as after any empty reply: it may have miswritten a call.
+      return isEmpty(reply) ? undefined : new ProviderError({ provider, reason: "unknown", detail: "the model failed" })
   }
+  return undefined
 }
 
 const viewOf = (run: Run, acts: boolean): View => {
