@@ -65,11 +65,13 @@ export interface SqliteClient extends Client.SqlClient {
  *
  * Values: `undefined` is NULL, a boolean 1 or 0, a Date its ISO text, a whole
  * number an INTEGER; NaN, lists and objects are refused. An INTEGER beyond 2^53
- * is an error unless `SqlClient.SafeIntegers` is on. Text keeps U+0000 (though
- * SQL's `length` stops there); a lone surrogate becomes U+FFFD, as in
- * PostgreSQL, so encode text from outside before it is a key. `raw` of a
- * statement without rows gives `{ changes, lastInsertRowid }`, and `stream`
- * reads its rows at once, so its consumer may query.
+ * is an error unless `SqlClient.SafeIntegers` is on. Text keeps U+0000, though
+ * SQL's `length` stops there, and so does who reads it under Node 22 or an early
+ * 24. Neither knows the place of a numbered parameter (`?1`): write `?`. A lone
+ * surrogate becomes U+FFFD, as in PostgreSQL, so encode text from outside before
+ * it is a key. `raw` of a statement without rows gives `{ changes,
+ * lastInsertRowid }`, and `stream` reads its rows at once, so its consumer may
+ * query.
  *
  * @category constructors
  * @since 0.1.0

@@ -2,6 +2,7 @@ import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Option, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import type { RunStore } from "kernai"
+import { readdirSync, readFileSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import { SqliteClient, SqlRunStore } from "../../src/sql/index.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
@@ -42,6 +43,15 @@ describe("SqlRunStore, in its tables", () => {
   const reasonOf = <A, E extends { readonly _tag: string; readonly reason?: string }, R>(
     effect: Effect.Effect<A, E, R>
   ) => Effect.map(Effect.flip(effect), (error) => error.reason ?? error._tag)
+
+  it("asks for nothing by a number: the oldest Node that is promised does not know the place of `?1`", () => {
+    const files = readdirSync("src/sql", { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"))
+    const numbered = files.filter((file) =>
+      /\?\d/.test(readFileSync(`src/sql/${file}`, "utf8").replace(/^ \*.*$/gm, ""))
+    )
+    assert.isAtLeast(files.length, 15)
+    assert.deepStrictEqual(numbered, [])
+  })
 
   it.effect("keeps what was committed when it is opened again", () =>
     Effect.gen(function* () {

@@ -36,7 +36,19 @@ export const makeNow =
     attempt?.(Tables.appendSqlite, listsOf(id, rows, status)) === true
 
 const listsOf = (id: string, rows: ReadonlyArray<Row>, status: string) =>
-  rows.map(({ at, body, detail, revision, turns }) => [revision, body, turns, status, detail, at, id, RunCodec.format])
+  rows.map(({ at, body, detail, revision, turns }) => [
+    id,
+    revision,
+    body,
+    id,
+    RunCodec.format,
+    status,
+    revision,
+    revision,
+    turns,
+    detail,
+    at
+  ])
 
 const postgres =
   (sql: SqlClient): Append =>

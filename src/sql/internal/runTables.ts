@@ -30,30 +30,31 @@ export interface Row {
 }
 
 // A body that must not be there is none, which its column refuses: values are dearer to read from a query that looks
-// at the table it fills, because SQLite copies all of it first.
+// at the table it fills, because SQLite copies all of it first. Of a numbered parameter only newer versions of Node know
+// its place: what is needed twice is given twice.
 const appendTo = (where: string) => `
 INSERT OR IGNORE INTO kernai_journal (entry, body, turns, detail, at)
 VALUES (
-  ((SELECT run FROM kernai_runs WHERE id = ?7) << 32) + ?1,
+  ((SELECT run FROM kernai_runs WHERE id = ?) << 32) + ?,
   (
-    SELECT ?2 FROM kernai_runs
-    WHERE id = ?7 AND format <= ?8 ${where}
-      AND (?1 = 1 OR EXISTS (SELECT 1 FROM kernai_journal WHERE entry = (run << 32) + ?1 - 1))
+    SELECT ? FROM kernai_runs
+    WHERE id = ? AND format <= ? AND ${where}
+      AND (? = 1 OR EXISTS (SELECT 1 FROM kernai_journal WHERE entry = (run << 32) + ? - 1))
   ),
-  ?3, ?5, ?6
+  ?, ?, ?
 )`
 
 /**
  * Appends a record, if the one before it is there, its own place is free, and the run keeps its status; changes
  * one row if it did.
  */
-export const appendSqlite = appendTo("AND status = ?4")
+export const appendSqlite = appendTo("status = ?")
 
 /** The same for a record that changes the status: `turnSqlite` is to follow in the same transaction. */
-export const appendTurnSqlite = appendTo("")
+export const appendTurnSqlite = appendTo("? IS NOT NULL")
 
 /** Changes the status of a run. */
-export const turnSqlite = "UPDATE kernai_runs SET status = ?1 WHERE id = ?2"
+export const turnSqlite = "UPDATE kernai_runs SET status = ? WHERE id = ?"
 
 /**
  * All of this for PostgreSQL, which also tells who listens; gives a row if the records were appended. They are a list
