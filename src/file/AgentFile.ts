@@ -55,7 +55,7 @@ export const jsonSchema: () => JsonObject = Schemas.jsonSchema
  * Reads an agent from the text of a file.
  *
  * A YAML text may be JSON too. An agent with an `output_schema` answers with
- * JSON of that schema, whose type is known at run time only.
+ * JSON of that schema, whose type is known at run time only; it has no `pattern` (S-12).
  *
  * @example
  * const agent = yield* AgentFile.parse(`
@@ -184,23 +184,29 @@ const toJson = (value: Yaml.Plain): Json => {
  * A schema that decodes what a JSON Schema describes. Patterns are refused: they would be matched against what a model
  * writes, in whatever time that takes (S-12).
  */
-const toSchema = (schema: unknown): Result.Result<Schema.ConstraintDecoder<unknown>, AgentConfigInvalid> =>
-  Result.try({
-    try: () => {
-      const document = JsonSchema.fromSchemaDraft2020_12(isRecord(schema) ? schema : {})
-      // Made of JSON Schema alone, it needs no services.
-      const output = SchemaRepresentation.fromJsonSchemaDocument(document, {
-        patterns: "error"
-      }) as unknown as Schema.ConstraintDecoder<unknown>
-      if (!isReadable(output)) throw new Error("it refers to itself and to nothing else")
-      return output
-    },
-    catch: (error) =>
-      new AgentConfigInvalid({
-        path: "output_schema",
-        reason: error instanceof Error ? error.message : "it cannot be read"
-      })
+const toSchema = (schema: unknown): Result.Result<Schema.ConstraintDecoder<unknown>, AgentConfigInvalid> => {
+  const made = (patterns: "error" | "ignore") => {
+    const document = JsonSchema.fromSchemaDraft2020_12(isRecord(schema) ? schema : {})
+    // Made of JSON Schema alone, it needs no services.
+    const output = SchemaRepresentation.fromJsonSchemaDocument(document, {
+      patterns
+    }) as unknown as Schema.ConstraintDecoder<unknown>
+    if (!isReadable(output)) throw new Error("it refers to itself and to nothing else")
+    return output
+  }
+  return Result.try({
+    try: () => made("error"),
+    catch: (error) => {
+      // What can be read without its patterns was refused for them.
+      const hasPattern = Result.isSuccess(Result.try(() => made("ignore")))
+      const why = error instanceof Error ? error.message : "it cannot be read"
+      return new AgentConfigInvalid({ path: "output_schema", reason: hasPattern ? patterned : why })
+    }
   })
+}
+
+const patterned =
+  "it has a 'pattern', which would be matched against what a model writes in whatever time that takes: leave it out"
 
 const isReadable = (output: Schema.ConstraintDecoder<unknown>): boolean => {
   try {

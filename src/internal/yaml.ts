@@ -10,6 +10,7 @@
  */
 import * as Yaml from "effect/encoding/Yaml"
 import * as Result from "effect/Result"
+import { shorten } from "./cut.ts"
 
 /** Plain data: what a config file may hold. */
 export type Plain = string | number | boolean | null | ReadonlyArray<Plain> | ReadonlyMap<string, Plain>
@@ -53,22 +54,31 @@ export const parse = (text: string, bounds: Bounds): Result.Result<Plain, string
 /** Copies a value as plain data, or says why it is none. */
 export const plain = (value: unknown, bounds: Bounds): Result.Result<Plain, string> => {
   let nodes = 0
+  // Where a value stands, its names in order.
+  const names: Array<string> = []
   const copy = (value: unknown, depth: number): Plain => {
     if (++nodes > bounds.nodes) throw new Refused(`it holds more than ${bounds.nodes} nodes`)
     if (depth > bounds.depth) throw new Refused(`it nests deeper than ${bounds.depth} levels`)
     if (value === null || typeof value === "string" || typeof value === "boolean") return value
     if (typeof value === "number") {
       if (Number.isFinite(value)) return value
-      throw new Refused(`it holds ${value}, which is no number a config can have`)
+      const place = names.length === 0 ? "" : `at '${shorten(names.join("."), 200)}' `
+      throw new Refused(`${place}it holds ${value}, which is no number a config can have`)
     }
-    if (Array.isArray(value)) return value.map((item) => copy(item, depth + 1))
+    const inside = (name: string, item: unknown): Plain => {
+      names.push(name)
+      const taken = copy(item, depth + 1)
+      names.pop()
+      return taken
+    }
+    if (Array.isArray(value)) return value.map((item, index) => inside(`${index}`, item))
     if (typeof value !== "object") throw new Refused(`it holds a ${typeof value}`)
     const prototype: unknown = Object.getPrototypeOf(value)
     if (prototype !== null && prototype !== Object.prototype) throw new Refused("it holds an object that is not plain")
     const map = new Map<string, Plain>()
     for (const [key, item] of Object.entries(value)) {
       if (bounds.anyKey !== true && reserved.has(key)) throw new Refused(`'${key}' is not allowed as a key`)
-      if (item !== undefined) map.set(key, copy(item, depth + 1))
+      if (item !== undefined) map.set(key, inside(key, item))
     }
     return map
   }

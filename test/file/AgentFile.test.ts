@@ -92,8 +92,18 @@ describe("AgentFile", () => {
           [".nan", "NaN"]
         ] as const) {
           const { message } = yield* Effect.flip(AgentFile.parse(`system_prompt: x\nmodel: m\ntemperature: ${value}`))
-          assert.include(message, `it holds ${name}, which is no number a config can have`)
+          assert.strictEqual(
+            message,
+            `the agent cannot be read: at 'temperature' it holds ${name}, which is no number a config can have`
+          )
         }
+        const within = yield* Effect.flip(AgentFile.parse("a: 1\nb: [0, {c: .inf}]\nd: 2"))
+        assert.include(within.message, "at 'b.1.c' it holds Infinity")
+        const pattern = "system_prompt: x\nmodel: m\noutput_schema: {properties: {a: {type: string, pattern: '^a'}}}"
+        assert.strictEqual(
+          (yield* Effect.flip(AgentFile.parse(pattern))).message,
+          "invalid agent at 'output_schema': it has a 'pattern', which would be matched against what a model writes in whatever time that takes: leave it out"
+        )
         const deep = yield* Effect.flip(AgentFile.parse("[".repeat(200), "json"))
         assert.strictEqual(deep._tag, "ConfigInvalid")
       })

@@ -37,7 +37,7 @@ const words: { readonly [K in keyof typeof Config.fields]: string } = {
   spawn: "How many runs it may start, and how deep",
   context_window: "Tokens of a prompt and of reserved_output_tokens, together",
   reserved_output_tokens: "Tokens kept free for the reply",
-  output_schema: "JSON Schema of a typed answer"
+  output_schema: "JSON Schema of a typed answer, without patterns"
 }
 
 /** What an editor checks a file by. */
