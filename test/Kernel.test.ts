@@ -283,6 +283,20 @@ describe("replies that must not pass for answers (R-10)", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("hears one that never ends no further than a reply may go, and fails typed (R-20)", () =>
+    Effect.gen(function* () {
+      let heard = 0
+      const endless: Provider.ProviderShape = {
+        name: "endless",
+        stream: () =>
+          Stream.forever(Stream.suspend(() => Stream.succeed(StreamPart.text("x".repeat((heard++, 1_000))))))
+      }
+      const error = yield* Effect.flip(Kernel.run(agent, "go", { provider: endless }))
+      assert.deepStrictEqual(error, new KernelError.LimitExceeded({ limit: "reply", value: 10_000 }))
+      assert.isAtMost(heard, 12)
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, replyBytes: 10_000 }), Effect.provide(kernel()))
+  )
+
   it.effect("reports an unclosed block and asks again, instead of taking it for prose (BP-25)", () =>
     Effect.gen(function* () {
       const { exit, types } = yield* told(agent, ['<block type="final">cut off', final("whole")])

@@ -160,6 +160,7 @@ describe("what a hook is given", () => {
       const dying = { onModelStarted: () => Effect.interrupt }
       yield* Effect.exit(Effect.provideService(runWith(dying), PromptPipeline.PromptPipeline, pipeline))
       const other = Model.make("other")
+      const warm = { ...agent, generation: { seed: 1, temperature: 0.5 } }
       const changing = runWith(
         {
           ...dying,
@@ -172,12 +173,12 @@ describe("what a hook is given", () => {
       )
       yield* Effect.exit(Effect.provideService(changing, PromptPipeline.PromptPipeline, pipeline))
       const provider = MockProvider.make("done")
-      yield* Kernel.resume(agent, "run", { provider })
-      yield* Kernel.resume(agent, "changed", { provider })
+      yield* Kernel.resume(warm, "run", { provider })
+      yield* Kernel.resume(warm, "changed", { provider })
       assert.deepStrictEqual(
         provider.calls.map(({ cacheBreakpoints, generation, model }) => [model.id, generation, cacheBreakpoints]),
         [
-          ["scripted", { seed: 7 }, [0]],
+          ["scripted", { seed: 7, temperature: 0.5 }, [0]],
           ["other", { seed: 7, temperature: 0 }, [0]]
         ]
       )

@@ -38,6 +38,18 @@ describe("Resilience.retry", () => {
     }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(Resilience.layer(Resilience.retry())))))
   )
 
+  it.effect("tells of a failed call without what looks like a key (S-7)", () =>
+    Effect.gen(function* () {
+      const detail = "401 Bearer sk-SECRET-0123456789abcdef"
+      const provider = MockProvider.make().onCall(() =>
+        Effect.fail(new KernelError.ProviderError({ provider: "mock", reason: "unknown", detail }))
+      )
+      const run = yield* told(agent, "hi", { provider })
+      assert.include(of(run.events, "model_call_failed")[0]?.error, "Bearer <redacted>")
+      assert.notInclude(JSON.stringify(run.events), "SECRET")
+    }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(Resilience.layer(Resilience.retry())))))
+  )
+
   it.effect("gives up after its attempts, without a pause behind the last", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("").onCall((_, call) =>
