@@ -59,6 +59,10 @@ describe("Policy.rules", () => {
       words({ deny: [{ tool: "mcp", where: { request: "delete" } }] }, call("mcp", "delete all")),
       "Denied"
     )
+    assert.strictEqual(
+      words({ deny: [{ tool: "mcp", where: { path: "delete" } }] }, call("mcp", "delete all")),
+      "Allowed"
+    )
   })
 
   it("restricts a list when one item fits, and allows one only when every item does", () => {
@@ -83,6 +87,10 @@ describe("Policy.rules", () => {
     assert.strictEqual(refused({ allow: [{ tool: "{a" }] }).path, "allow[0].tool")
     assert.strictEqual(refused({ hide: ["["] }).path, "hide[0]")
     assert.match(refused({ deny: Array(1_001).fill({ tool: "a" }) }).message, /at most 1000 rules/)
+    const many = { tool: "a" }
+    const all = { deny: Array(250).fill(many), confirm: Array(250).fill(many), allow: Array(250).fill(many) }
+    assert.match(refused({ ...all, hide: Array(251).fill("a") }).message, /at most 1000 rules/)
+    assert.strictEqual(words({ ...all, hide: Array(250).fill("b") }, call("c")), "Allowed")
     const slow = { deny: [{ tool: "*", where: { x: "(a+)+$" } }] }
     assert.strictEqual(words(slow, call("a", { x: `${"a".repeat(1024 * 1024)}!` })), "Allowed")
   })
@@ -384,7 +392,8 @@ describe("a run under rules", () => {
           { tool: "remove", where: { path: "^/etc" }, reason: "not there" },
           { tool: "remove", where: { recursive: "true" }, reason: "not whole folders" },
           { tool: "remove", where: { path: " $" }, reason: "write it plainly" }
-        ]
+        ],
+        confirm: [{ tool: "remove", where: { path: "^ " }, reason: "sure?" }]
       })
       const removing = (input: Schema.Json) => `<block type="command" name="remove">${JSON.stringify(input)}</block>`
       const mock = MockProvider.make(
@@ -405,6 +414,8 @@ describe("a run under rules", () => {
           ["not there", "not whole folders", "write it plainly"].map((reason, at) => told[at]?.includes(reason)),
           [true, true, true]
         )
+        const provider = MockProvider.make(removing({ path: " /tmp/b", recursive: false }))
+        assert.strictEqual((yield* Effect.flip(Kernel.run(agent, "go", { provider })))._tag, "RunPaused")
         assert.deepStrictEqual(removed, [{ path: "/tmp/a", recursive: false }])
       }).pipe(Effect.provide(layer))
     }

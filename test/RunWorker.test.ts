@@ -926,6 +926,25 @@ describe("RunWorker", () => {
       })
   )
 
+  it.effect("takes up a run for as long as it comes on, however often its provider is away in between (R-1)", () =>
+    Effect.gen(function* () {
+      const { layer, store } = yield* crowded
+      const talker = Agent.make({ name: "talker", instructions: "", model: "scripted", skills: "all", maxSteps: 20 })
+      const away = new Provider.ProviderError({ provider: "scripted", reason: "disconnected", detail: "away" })
+      // Words alone are corrected: each life of the run comes on by one turn.
+      const provider = MockProvider.make().onCall((_, call) =>
+        call % 2 === 1 ? Effect.fail(away) : call < 20 ? "still thinking" : final("done")
+      )
+      yield* Effect.provide(Kernel.submit(talker, "go", { runId: "r" }), layer)
+      const work = RunWorker.run({ agents: [talker], resume: () => ({ provider }) })
+      const worker = yield* Effect.forkChild(Effect.provide(work, layer))
+      yield* TestClock.adjust("5 minutes")
+      yield* Fiber.interrupt(worker)
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+      assert.strictEqual((yield* opsOf(store, "r")).filter((op) => op === "resume").length, 11)
+    })
+  )
+
   it.effect("gives up a workflow whose task does not come on, at the end of its schedule", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
