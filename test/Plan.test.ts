@@ -253,14 +253,14 @@ describe("Plan.validate", () => {
     const rejected = refuse({
       tasks: [
         { id: "waits", input: "x", depends_on: ["b"] },
-        { id: "a", input: "x", depends_on: ["c"] },
+        { id: "a", input: "x", depends_on: ["free", "c"] },
         { id: "b", input: "x", depends_on: ["a"] },
-        { id: "c", input: "x", depends_on: ["b"] },
+        { id: "c", input: "x", depends_on: ["free", "b"] },
         { id: "free", input: "x" }
       ]
     })
     assert.include(rejected.message, `"b", "a", "c".`)
-    assert.notInclude(rejected.message, "waits")
+    assert.notMatch(rejected.message, /waits|free/)
   })
 
   it.prop(

@@ -9,6 +9,7 @@ import {
   KernelError,
   Limits,
   MediaStore,
+  Policy,
   PromptPipeline,
   ProtocolRegistry,
   Provider,
@@ -474,6 +475,40 @@ describe("a store that has what happened before others' code runs", () => {
           ["pipeline", "turn_started"],
           ["pipeline", "turn_started"]
         ]
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("has it when tokens are counted, a policy is asked, or an empty reply is waited after (R-14, AC-19)", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, true)
+      const window = { ...agent, contextWindow: 100_000 }
+      const count = () => Effect.as(see(world, store, "count"), 1)
+      const policy: Policy.PolicyShape = {
+        authorize: () => Effect.as(see(world, store, "policy"), Policy.allowed)
+      }
+      const fiber = yield* Kernel.run(window, "go", {
+        runId: "run",
+        provider: MockProvider.make(look, "", replies[1])
+      }).pipe(
+        Effect.provide([
+          kernelOn(world, store),
+          Layer.succeed(PromptPipeline.TokenCounter, count),
+          Layer.succeed(Policy.Policy, policy)
+        ]),
+        Effect.forkChild({ startImmediately: true })
+      )
+      yield* TestClock.adjust(249)
+      yield* see(world, store, "wait")
+      yield* TestClock.adjust(1)
+      yield* Fiber.join(fiber)
+      const lastAt = (moment: string) => [
+        ...new Set(world.moments.flatMap(([what, last]) => (what === moment ? [last] : [])))
+      ]
+      assert.deepStrictEqual(
+        [lastAt("count"), lastAt("policy"), lastAt("wait")],
+        [["turn_started"], ["model_completed"], ["turn_completed"]]
       )
     }).pipe(Effect.scoped)
   )

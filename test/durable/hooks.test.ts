@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Schema, Stream } from "effect"
 import {
   Agent,
+  type Call,
   Hooks,
   Kernel,
   KernelError,
@@ -345,9 +346,9 @@ describe("a run that is taken up", () => {
     Effect.gen(function* () {
       yield* Effect.exit(runWith({ onModelStarted: () => Effect.interrupt }))
       const provider = MockProvider.make({ calls: [{ id: "call-a", name: "look", params: {} }] }, "done")
-      const late = Skill.dynamic("late", {
+      const late = Skill.make("late", {
         description: "came later",
-        inputSchema: { type: "object" },
+        input: Schema.Struct({}),
         execute: () => Effect.succeed("")
       })
       yield* SkillRegistry.SkillRegistry.use((registry) => registry.register(late))
@@ -370,6 +371,43 @@ describe("a run that is taken up", () => {
         )
       )
     )
+  )
+})
+
+describe("onToolCallsStarted", () => {
+  const invented: ReadonlyArray<readonly [title: string, value: (call: Call.Call) => ReadonlyArray<Call.Call>]> = [
+    ["has another name", (call) => [{ ...call, toolName: "other" }]],
+    ["is of another kind", (call) => [{ ...call, kind: "builtin" }]],
+    ["has another id", (call) => [{ ...call, toolCallId: "call-b" }]],
+    ["is there twice", (call) => [call, call]]
+  ]
+  for (const [title, value] of invented) {
+    it.effect(`cannot make a call of its own: one that ${title} fails the run, and nothing is run (DR-11)`, () =>
+      Effect.gen(function* () {
+        const hooks: Hooks.Hooks = {
+          onToolCallsStarted: ({ calls }) => Effect.succeed({ value: calls.flatMap(value) })
+        }
+        const error = yield* Effect.flip(runWith(hooks))
+        assert.deepInclude(error, { _tag: "ExtensionFailed", extension: "onToolCallsStarted" })
+        const state = yield* RunStore.RunStore.use((store) => store.load("run"))
+        assert.deepStrictEqual(
+          Option.map(state, ({ currentTurn }) => [currentTurn?.inFlight, currentTurn?.completed]),
+          Option.some([[], []])
+        )
+      }).pipe(Effect.provide(stored))
+    )
+  }
+
+  it.effect("reviews no call by calling it reviewed (DR-11)", () =>
+    Effect.gen(function* () {
+      const offered: Array<string> = []
+      yield* runWith({
+        onToolCallsStarted: ({ calls }) =>
+          Effect.succeed({ value: calls.map((call) => ({ ...call, review: "accepted" as const })) }),
+        onToolCallStarted: ({ call }) => Effect.sync(() => void offered.push(call.toolCallId))
+      })
+      assert.deepStrictEqual(offered, ["call-a"])
+    }).pipe(Effect.provide(stored))
   )
 })
 
