@@ -117,15 +117,41 @@ describe("EventBus topics", () => {
       )
       const idle = yield* Effect.forkChild(Stream.runDrain(bus.subscribe(topic)), { startImmediately: true })
       const open = yield* Effect.forkChild(Stream.runCollect(bus.subscribe(topic)), { startImmediately: true })
+      const own = new Address.TopicId({ type: "shop", source: "open", namespace: "default" })
+      const silent = yield* Effect.forkChild(Stream.runCollect(bus.subscribe(own)), { startImmediately: true })
       bus.publish(phase(1))
       assert.isTrue(Exit.isFailure(yield* Fiber.join(failing)))
       yield* Fiber.interrupt(idle)
       bus.publish(phase(2))
       yield* Scope.close(scope, Exit.void)
       assert.deepStrictEqual((yield* Fiber.join(open)).map(label), ["run:1", "run:2"])
+      assert.deepStrictEqual(yield* Fiber.join(silent), [])
       // Who comes later is told nothing, and does not wait for it.
       assert.deepStrictEqual(yield* Stream.runCollect(bus.subscribe(topic)), [])
     })
+  )
+
+  it.effect("cost nothing once all who followed them have left: no event is looked at", () =>
+    Effect.gen(function* () {
+      const bus = yield* EventBus.EventBus
+      const topic = yield* progress("run")
+      let looks = 0
+      const watched = {
+        ...phase(1),
+        get rootRunId() {
+          looks++
+          return "run"
+        }
+      }
+      const followers = yield* Effect.forEach([1, 2], () =>
+        Effect.forkChild(Stream.runDrain(bus.subscribe(topic)), { startImmediately: true })
+      )
+      bus.publish(watched)
+      assert.strictEqual(looks, 1)
+      yield* Fiber.interruptAll(followers)
+      bus.publish(watched)
+      assert.strictEqual(looks, 1)
+    }).pipe(Effect.provide(EventBus.layerMemory))
   )
 })
 

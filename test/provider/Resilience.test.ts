@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Layer, Schedule, Stream } from "effect"
-import { CircuitBreaker } from "effect/persistence"
+import { CircuitBreaker, RateLimiter } from "effect/persistence"
 import { TestClock } from "effect/testing"
 import { Agent, KernelError, Middleware, Model, ModelRegistry, type Provider, RunStore, StreamPart } from "kernai"
 import { Resilience } from "kernai/provider"
@@ -306,11 +306,11 @@ describe("Resilience.rateLimit", () => {
       const { failure } = yield* told(agent, "hi", { provider })
       assert.deepInclude(failure, { reason: "rate_limited", retryAt: 60_000 })
       assert.strictEqual(provider.callCount, 1)
-      const asked = MockProvider.named("other", "").failOnStep(0, error("rate_limited", { retryAt: 90_000 }))
-      assert.deepInclude((yield* told(agent, "hi", { provider: asked })).failure, { retryAt: 90_000 })
+      const asked = MockProvider.named("other", "").failOnStep(0, error("rate_limited", { retryAt: 70_000 }))
+      assert.deepInclude((yield* told(agent, "hi", { provider: asked })).failure, { retryAt: 70_000 })
       assert.deepInclude((yield* told(agent, "hi", { provider: asked })).failure, {
         reason: "rate_limited",
-        retryAt: 90_000
+        retryAt: 70_000
       })
       assert.strictEqual(asked.callCount, 1)
     }).pipe(
@@ -325,6 +325,40 @@ describe("Resilience.rateLimit", () => {
       )
     )
   )
+
+  it.effect("counts a call for as much as it is said to", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make("ok")
+      assert.strictEqual((yield* told(agent, "hi", { provider })).text, "ok")
+      assert.deepInclude((yield* told(agent, "hi", { provider })).failure, { reason: "rate_limited" })
+    }).pipe(
+      Effect.provide(
+        kernel().pipe(
+          Layer.provideMerge(
+            Resilience.layer(
+              Resilience.rateLimit({ limit: 10, window: "1 minute", tokens: () => 6, onExceeded: "fail" })
+            ).pipe(Layer.provide(Resilience.layerRateLimiter))
+          )
+        )
+      )
+    )
+  )
+
+  it.effect("lets calls through where the limiter cannot be asked", () => {
+    const reason = new RateLimiter.RateLimitStoreError({ message: "away" })
+    const away = Layer.effect(
+      RateLimiter.RateLimiter,
+      Effect.map(RateLimiter.RateLimiter, (limiter) => ({
+        ...limiter,
+        consume: () => Effect.fail(new RateLimiter.RateLimiterError({ reason }))
+      }))
+    ).pipe(Layer.provide(Resilience.layerRateLimiter))
+    const open = Resilience.layer(Resilience.rateLimit({ limit: 1, window: "1 minute" })).pipe(Layer.provide(away))
+    return Effect.gen(function* () {
+      const provider = MockProvider.make("ok")
+      for (const _ of [1, 2]) assert.strictEqual((yield* told(agent, "hi", { provider })).text, "ok")
+    }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(open))))
+  })
 
   it.effect("lets calls wait as long as the vendor asked the last one to", () =>
     Effect.gen(function* () {
@@ -431,15 +465,16 @@ describe("Resilience.circuitBreaker", () => {
 
   it.effect("leaves a service alone after five failures in a row, for half a minute, unless told", () =>
     Effect.gen(function* () {
-      const provider = MockProvider.make().onCall(() => Effect.fail(error("overloaded")))
-      for (let index = 0; index < 5; index++) yield* told(agent, "hi", { provider })
-      assert.strictEqual(provider.callCount, 5)
+      // An answer in between begins the row anew.
+      const provider = MockProvider.make().onCall((_, call) => (call === 4 ? "ok" : Effect.fail(error("overloaded"))))
+      for (let index = 0; index < 10; index++) yield* told(agent, "hi", { provider })
+      assert.strictEqual(provider.callCount, 10)
       const { failure } = yield* told(agent, "hi", { provider })
       assert.deepInclude(failure, { reason: "overloaded", retryAt: 30_000 })
-      assert.strictEqual(provider.callCount, 5)
+      assert.strictEqual(provider.callCount, 10)
       yield* TestClock.adjust("30 seconds")
       yield* told(agent, "hi", { provider })
-      assert.strictEqual(provider.callCount, 6)
+      assert.strictEqual(provider.callCount, 11)
     }).pipe(
       Effect.provide(
         kernel().pipe(
