@@ -768,6 +768,63 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("goes on with its run when a store that failed takes a later renewal, and else until its lease ends", () =>
+    Effect.gen(function* () {
+      const { store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      const away = new RunStore.StoreError({ operation: "acquire", reason: "unavailable", detail: "away" })
+      let asked = 0
+      const flaky: RunStore.Shape = {
+        ...store,
+        acquire: (...lease) => {
+          asked++
+          if (asked === 2) return Effect.fail(away)
+          return asked < 4 ? store.acquire(...lease) : Effect.delay(Effect.fail(away), "15 seconds")
+        }
+      }
+      let isAtWork = true
+      const pay = Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isAtWork = false)))
+      yield* Effect.forkDetach(Effect.provide(RunWorker.run({ agents: [agent] }), process(flaky, pay)))
+      // Not renewed at 10 seconds, but at 20: the lease ends at 50. What it asks at 30 fails at 45.
+      yield* TestClock.adjust("49 seconds")
+      assert.deepStrictEqual([asked, isAtWork], [4, true])
+      yield* TestClock.adjust("1 second")
+      assert.isFalse(isAtWork)
+    })
+  )
+
+  it.effect("keeps a run whatever its host did not find for it (R-1)", () =>
+    Effect.gen(function* () {
+      const { layer, store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      const resume = () => RunStore.inFlight("another").pipe(Effect.as({}))
+      assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent], resume }), layer), 1)
+      assert.strictEqual(yield* statusOf(store, "r"), "running")
+      assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), layer), 1)
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+    })
+  )
+
+  it.effect("waits for a renewal that nothing stops until its lease ends, and no longer (R-17)", () =>
+    Effect.gen(function* () {
+      const { store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      let asked = 0
+      const stuck: RunStore.Shape = {
+        ...store,
+        acquire: (...lease) => (asked++ === 1 ? Effect.uninterruptible(Effect.never) : store.acquire(...lease))
+      }
+      const pay = Effect.as(Effect.sleep("15 seconds"), "ok")
+      const work = Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(stuck, pay))
+      const worker = yield* Effect.forkChild(work)
+      yield* TestClock.adjust("29 seconds")
+      assert.isUndefined(worker.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.isDefined(worker.pollUnsafe())
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+    })
+  )
+
   it.effect("gives its lease back after the last renewal, which nothing stops (R-5, DR-22)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
