@@ -241,7 +241,7 @@ const scoped = (state: RunState, step: number, at: number, event: Draft): PhaseE
  * store would leave a call in flight that nobody knows the outcome of.
  */
 export const patiently = <E>(
-  ground: Pick<Ground, "limits" | "store">,
+  ground: Pick<Ground, "store"> & { readonly limits: Pick<Ground["limits"], "commitMs"> },
   last: { readonly runId: string; readonly revision: number },
   write: Effect.Effect<void, E>,
   waits: ReadonlyArray<number> = [50, 250]

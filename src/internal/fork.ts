@@ -36,34 +36,39 @@ export interface Fork {
   readonly edit?: ((record: RunRecord) => RunRecord) | undefined
 }
 
-/** Makes the fork; nobody runs it yet. */
-export const fork = /*#__PURE__*/ Effect.fnUntraced(function* (
+/** Makes the fork; nobody runs it yet. Of one that is given up nothing stays: a worker would go on with a half of it. */
+export const fork = (
   store: RunStore.Shape,
   from: string,
   { edit = identity, revision, runId }: Fork
-): Effect.fn.Return<void, KernelError> {
-  const records = yield* store.read(from).pipe(
-    Stream.takeWhile((record) => record.revision === 1 || record.revision <= revision),
-    Stream.runCollect
+): Effect.Effect<void, KernelError> =>
+  Effect.uninterruptibleMask(
+    Effect.fnUntraced(function* (restore) {
+      const common = Stream.takeWhile(
+        store.read(from),
+        (record) => record.revision === 1 || record.revision <= revision
+      )
+      const records = yield* restore(Stream.runCollect(common))
+      const last = records.at(-1)
+      // Of a journal that does not begin with its beginning there is no state.
+      if (last === undefined || records[0]?.events[0]?.type !== "run_started")
+        return yield* new RunNotFound({ runId: from })
+      const copies = records.map((record) => edit(rename(record, last, runId)))
+      let state: RunState | undefined
+      for (const [index, copied] of copies.entries()) {
+        const copy = { ...copied, runId, revision: index + 1, createdAt: yield* Clock.currentTimeMillis }
+        const next = advance(state, copy)
+        yield* state === undefined
+          ? patiently({ store, limits: yield* Limits }, copy, store.create(copy, next))
+          : Effect.onError(
+              // It takes the time it takes: whoever waits for it can stop.
+              restore(patiently({ store, limits: { commitMs: Infinity } }, copy, store.commit(copy, next))),
+              () => Effect.ignore(store.remove([runId]))
+            )
+        state = next
+      }
+    })
   )
-  const last = records.at(-1)
-  // Of a journal that does not begin with its beginning there is no state.
-  if (last === undefined || records[0]?.events[0]?.type !== "run_started")
-    return yield* new RunNotFound({ runId: from })
-  const copies = records.map((record) => edit(rename(record, last, runId)))
-  // It takes the time it takes: whoever waits for it can stop.
-  const ground = { store, limits: { ...(yield* Limits), commitMs: Infinity } }
-  let state: RunState | undefined
-  for (const [index, copied] of copies.entries()) {
-    const copy = { ...copied, runId, revision: index + 1, createdAt: yield* Clock.currentTimeMillis }
-    const next = advance(state, copy)
-    yield* state === undefined
-      ? patiently(ground, copy, store.create(copy, next))
-      : // A worker would go on with a half of it, as with any run that was left behind.
-        Effect.onError(patiently(ground, copy, store.commit(copy, next)), () => Effect.ignore(store.remove([runId])))
-    state = next
-  }
-})
 
 /** The root runs a run was forked from, nearest first: their media are also its own. */
 export const originsOf = /*#__PURE__*/ Effect.fnUntraced(function* (

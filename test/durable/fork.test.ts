@@ -206,6 +206,20 @@ describe("Kernel.fork", () => {
       )
       yield* TestClock.adjust("1 second")
       yield* Fiber.interrupt(cutOff)
+      assert.isTrue(Option.isNone(yield* store.head("twin")))
+      // It was stored, but nobody was told so before he gave it up.
+      const late: RunStore.Shape = {
+        ...store,
+        create: (record, state) => Effect.andThen(store.create(record, state), Effect.sleep("1 second"))
+      }
+      const given = yield* Effect.forkChild(
+        Effect.provideService(Kernel.fork("run", { runId: "twin" }), RunStore.RunStore, late)
+      )
+      yield* TestClock.adjust("500 millis")
+      const stopped = yield* Effect.forkChild(Fiber.interrupt(given), { startImmediately: true })
+      yield* TestClock.adjust("500 millis")
+      yield* Fiber.join(stopped)
+      assert.isTrue(Option.isNone(yield* store.head("twin")))
       yield* TestClock.adjust("20 minutes")
       yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), layer)
       assert.deepStrictEqual(entered, [])
