@@ -114,27 +114,51 @@ describe("RunWorker", () => {
     })
   )
 
-  it.effect("looks again after a store that never answered, a list or a claim (F2)", () =>
+  it.effect("looks again after a store that never answered: a list, what is read of a run, or a claim (F2)", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       yield* submit(agent, "a")
       let lists = 0
+      let reads = 0
       let claims = 0
       const mute: RunStore.Shape = {
         ...store,
         list: (filter) => (lists++ === 0 ? Effect.never : store.list(filter)),
+        read: (...of) => (reads++ === 0 ? Stream.never : store.read(...of)),
         acquire: (...claim) => (claims++ === 0 ? Effect.never : store.acquire(...claim))
       }
-      const worker = yield* Effect.forkChild(
-        Effect.provide(RunWorker.run({ agents: [agent], concurrency: 2 }), process(mute))
-      )
-      yield* TestClock.adjust("2 minutes")
+      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(mute)))
+      yield* TestClock.adjust("4 minutes")
       yield* submit(agent, "b")
       yield* TestClock.adjust("1 minute")
-      assert.strictEqual(yield* statusOf(store, "b"), "completed")
+      assert.deepStrictEqual([yield* statusOf(store, "a"), yield* statusOf(store, "b")], ["completed", "completed"])
       const stopped = yield* Effect.forkChild(Fiber.interrupt(worker))
       yield* TestClock.adjust("1 minute")
       yield* Fiber.join(stopped)
+    })
+  )
+
+  it.effect("takes up what failed while others are submitted faster than it works", () =>
+    Effect.gen(function* () {
+      const { store, submit } = yield* crowded
+      const order: Array<string> = []
+      yield* submit(agent, "failed")
+      const provider = MockProvider.make("paid", "paid").failOnStep(0, "overloaded")
+      const first = RunWorker.runOnce({ agents: [agent], retries: () => false, resume: () => ({ provider }) })
+      yield* Effect.provide(first, process(store))
+      assert.strictEqual(yield* statusOf(store, "failed"), "failed")
+      for (const runId of ["a", "b", "c", "d", "e", "f"]) yield* submit(agent, runId)
+      const work = RunWorker.run({
+        agents: [agent],
+        onRun: ({ runId }) => Effect.sync(() => void order.push(runId))
+      })
+      const worker = yield* Effect.forkChild(
+        Effect.provide(work, process(store, Effect.as(Effect.sleep("500 millis"), "ok")))
+      )
+      yield* TestClock.adjust("30 seconds")
+      assert.lengthOf(order, 7)
+      assert.isBelow(order.indexOf("failed"), 3)
+      yield* Fiber.interrupt(worker)
     })
   )
 
