@@ -113,9 +113,11 @@ interface WireMessage {
   readonly parts: ReadonlyArray<string>
 }
 
-const toMessage = (message: Message, pieces: ReadonlyArray<Piece>): WireMessage => {
+const toMessage = (message: Message, pieces: ReadonlyArray<Piece>, model: string): WireMessage => {
   if (message.role === "system") return { role: "system", isResults: false, text: textOf(pieces), parts: [] }
-  const signatures = Google.callSignatures(pieces)
+  const signatures = new Map(Google.callSignatures(pieces))
+  const first = pieces.find((piece) => piece.kind === "call")
+  if (first !== undefined && !signatures.has(first.id) && isStrict.test(model)) signatures.set(first.id, unsigned)
   const parts: Array<string> = []
   for (const piece of spoken(pieces)) {
     for (const part of toParts(piece, signatures)) parts.push(JSON.stringify(part))
@@ -127,6 +129,11 @@ const toMessage = (message: Message, pieces: ReadonlyArray<Piece>): WireMessage 
     parts
   }
 }
+
+// From Gemini 3 on, a step whose first call is not signed is refused; this stands for the signature of a call that
+// another model made (ai.google.dev/gemini-api/docs/thought-signatures).
+const unsigned = "skip_thought_signature_validator"
+const isStrict = /^gemini-(?![12]\b)/
 
 const toParts = (piece: Piece, signatures: ReadonlyMap<string, string>): ReadonlyArray<JsonObject> => {
   switch (piece.kind) {

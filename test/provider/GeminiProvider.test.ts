@@ -99,6 +99,57 @@ describe("GeminiProvider", () => {
       })
   )
 
+  it.effect("says of a call that another model made that it has no signature, from Gemini 3 on", () =>
+    Effect.gen(function* () {
+      const origin = { provider: "google", model: "gemini-3-pro-preview" }
+      const signature = { signature: "sig", callId: "b1" }
+      const signed = (model: string) =>
+        Effect.map(
+          bodyOf(
+            "google",
+            request({
+              model: Model.make(model),
+              tools: [tool],
+              messages: [
+                message("user", "hi"),
+                message("assistant", Content.toolUse("a1", "add", {}), Content.toolUse("a2", "add", {})),
+                message("tool", Content.toolResult("a1", "1"), Content.toolResult("a2", "2")),
+                message("assistant", Content.thinking("", { origin, signature }), Content.toolUse("b1", "add", {})),
+                message("tool", Content.toolResult("b1", "3"))
+              ]
+            })
+          ),
+          (body) =>
+            [
+              ...JSON.stringify(body).matchAll(
+                /"id":"(\w+)","name":"add","args":\{\}\}(?:,"thoughtSignature":"(\w+)")?/g
+              )
+            ].map(([, id, signature]) => [id, signature])
+        )
+      const none = "skip_thought_signature_validator"
+      assert.deepStrictEqual(yield* signed(origin.model), [
+        ["a1", none],
+        ["a2", undefined],
+        ["b1", "sig"]
+      ])
+      // What one model signed is nothing to another.
+      for (const other of ["gemini-3.1-pro", "gemini-flash-latest", "gemini-4-argon"]) {
+        assert.deepStrictEqual(yield* signed(other), [
+          ["a1", none],
+          ["a2", undefined],
+          ["b1", none]
+        ])
+      }
+      for (const other of ["gemini-2.5-flash", "gemini-1.5-pro", "gemma-3-27b-it"]) {
+        assert.deepStrictEqual(yield* signed(other), [
+          ["a1", undefined],
+          ["a2", undefined],
+          ["b1", undefined]
+        ])
+      }
+    })
+  )
+
   it.effect("gives the signature of a call back with that call", () =>
     Effect.gen(function* () {
       const call = { functionCall: { name: "add", args: { x: 1 } }, thoughtSignature: "sig" }

@@ -55,7 +55,10 @@ export interface Settings {
 }
 
 /** Makes the encoder of one adapter: the encoded messages of a request, in order, each encoded once. */
-export const encoder = <A>(settings: Settings, encode: (message: Message, pieces: ReadonlyArray<Piece>) => A) => {
+export const encoder = <A>(
+  settings: Settings,
+  encode: (message: Message, pieces: ReadonlyArray<Piece>, model: string) => A
+) => {
   const kept = new WeakMap<Message, { readonly key: string; readonly value: A }>()
   return Effect.fnUntraced(function* (request: Request): Effect.fn.Return<ReadonlyArray<A>, ProviderError> {
     const key = `${request.tools.length > 0} ${request.model.id} ${request.model.capabilities.join(" ")}`
@@ -70,7 +73,7 @@ export const encoder = <A>(settings: Settings, encode: (message: Message, pieces
       }
       const found = message.content.some(isNamed) ? yield* sought(settings, message, request.media) : undefined
       const reader = new Reader(settings, request, index)
-      const value = encode(message, reader.pieces(found?.content ?? message.content))
+      const value = encode(message, reader.pieces(found?.content ?? message.content), request.model.id)
       // A medium that is not there yet may be there next time.
       if (found === undefined || found.isComplete) kept.set(message, { key, value })
       encoded.push(value)
