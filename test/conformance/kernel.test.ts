@@ -11,7 +11,7 @@ const { vectors } = load<{ readonly vectors: ReadonlyArray<Tape> }>("kernel", {
   vectors: true
 })
 
-/** A tape of ours: what the recorded library writes as its own notation is JSON here (BP-73). */
+/** A tape of ours: a hash of the recorded library is JSON here (BP-73), and a setting that it leaves open is none. */
 const hash: Tape = {
   id: "tape-hash",
   title: "skill that returns a hash",
@@ -20,13 +20,15 @@ const hash: Tape = {
     model: { id: "test-model", capabilities: [] },
     max_steps: 6,
     skills: null,
-    protocols: null
+    protocols: null,
+    generation: { temperature: 0, thinking: { budget: 1024 } }
   },
   input: "do the thing",
   skills: [{ name: "hash", returns: { kind: "json", value: { a: 1, b: [null, "=> nil, x"] } } }],
   replies: ['<block type="command" name="hash">x</block>', '<block type="final">done</block>'],
   expected: {
     result: "done",
+    generation_seen: [{ temperature: 0, max_tokens: null, thinking: { budget: 1024, effort: null } }],
     tapes: [
       {
         scope: "root",

@@ -512,8 +512,12 @@ const compareGeneration = (
   }
 }
 
-const withoutNulls = (data: { readonly [key: string]: Json }) =>
-  Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null))
+const withoutNulls = (data: { readonly [key: string]: Json }): { readonly [key: string]: Json } =>
+  Object.fromEntries(
+    Object.entries(data).flatMap(([key, value]) =>
+      value === null ? [] : [[key, isObject(value) ? withoutNulls(value) : value]]
+    )
+  )
 
 const wireGeneration = ({ extra, maxTokens, topP, ...rest }: Provider.Request["generation"]) => ({
   ...rest,
