@@ -679,6 +679,20 @@ describe("OpenAiProvider, reading", () => {
 })
 
 describe("OpenAiCompatibleProvider", () => {
+  it.effect("hears that the model failed where a host could not read the call it wrote, as Groq tells it (R-10)", () =>
+    Effect.gen(function* () {
+      const error = { type: "invalid_request_error", code: "tool_use_failed", failed_generation: "<function=x>" }
+      for (const before of [[], [delta({ role: "assistant", content: "", reasoning: "Hm" })]]) {
+        const { parts, text } = yield* readingAs("compatible", ...before, { error })
+        assert.strictEqual(text, "")
+        assert.strictEqual(finishOf(parts)?.reason, "error")
+        assert.strictEqual(parts.at(-1), finishOf(parts))
+      }
+      const other = yield* Effect.flip(readingAs("compatible", { error: { ...error, code: "bad_tool" } }))
+      assert.strictEqual(other.reason, "invalid_request")
+    })
+  )
+
   it.effect("sends text as a string, and lists only where an image needs one", () =>
     Effect.gen(function* () {
       const body = yield* bodyOf(

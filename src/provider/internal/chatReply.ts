@@ -41,8 +41,12 @@ export const decoder = (reply: Reply): Decoder => {
     pieces.forEach((piece, place) => readCall(reply, keys, piece, isWhole, hasAll ? keyAt(place) : undefined))
   }
 
+  // Groq ends a reply so in which the model miswrote a call: the model failed, not the request.
+  const failed = (chunk: Fields): Fault | undefined =>
+    text(fields(chunk, "error"), "code") === "tool_use_failed" ? void finish("error") : inStream(chunk)
+
   const take = (chunk: Fields, isWhole: boolean): Fault | undefined => {
-    if ((chunk["error"] !== undefined && chunk["error"] !== null) || chunk["object"] === "error") return inStream(chunk)
+    if ((chunk["error"] !== undefined && chunk["error"] !== null) || chunk["object"] === "error") return failed(chunk)
     const choice = firstAnswer(chunk, "choices")
     if (!isKnown) {
       // Azure begins with a chunk that has no name yet, and tells there of its filters.
@@ -65,7 +69,7 @@ export const decoder = (reply: Reply): Decoder => {
 
   return {
     event: (chunk) => take(chunk, false),
-    failed: inStream,
+    failed,
     whole: (completion) => {
       const fault = take(completion, true)
       if (fault === undefined && hasSpoken) finish(reason ?? "unknown")
