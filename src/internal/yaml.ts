@@ -95,9 +95,9 @@ const reserved: ReadonlySet<string> = new Set(["__proto__", "constructor", "prot
 
 // The parser keeps a tag as the start of the scalar it was written before. A quoted
 // text may begin with "!" too: then the quote stands right before it in the source, or
-// the line before it ends in the sign of a block of text. That is looked for once, and
-// from the end of the line: from each such sign on, a line of them would be read as often.
-const textBegins = /["']!|(?<=[|>][+-]?\d?[+-]?[ \t]*(?:#[^\n]*)?)\n\s*!/
+// the line before it ends in the sign of a block of text. That is looked for at the end
+// of each line alone, and from there: from each such sign on, a line of them would be read as often.
+const textBegins = /["']!|\n(?<=[|>][+-]?\d?[+-]?[ \t]*(?:#[^\n]*)?\n)\s*!/
 
 const hasMark = (value: Plain): boolean => {
   if (typeof value === "string") return value.startsWith("!")
