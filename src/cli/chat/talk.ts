@@ -153,7 +153,7 @@ const command = Effect.fnUntraced(function* (place: Place, line: string) {
   return false
 })
 
-const help = `/history        what was said
+const help = `/history        what was said, the last 50 messages of it
 /skills         what the model may call
 /retry          go on with an answer that was stopped or failed
 /new [name]     another session
