@@ -116,17 +116,18 @@ export const runMatrix = Effect.fnUntraced(function* (options: Options) {
 /** What was started is started again. */
 const program = process.argv[1] ?? fileURLToPath(new URL("../../bin/kernai.mjs", import.meta.url))
 
-/** Runs one pair in a process, which writes its own log, and reads its last line. */
+/** Runs one pair in a process, which writes its own logs, and reads its lines. */
 const pair = Effect.fnUntraced(function* (cell: Cell, options: Options) {
   const from = yield* Clock.currentTimeMillis
   const args = ["scenario", "run", cell.file, "--model", cell.model, "--log", options.log, "--json"]
   const ended = yield* speak(args).pipe(
     Effect.timeoutOption(options.timeoutMs),
-    Effect.map((said) => (said._tag === "None" ? { out: "", error: "it took too long" } : said.value)),
-    Effect.catch((error) => Effect.succeed({ out: "", error: error.message }))
+    Effect.map((said) => (said._tag === "None" ? { out: "", error: "it took too long", code: 0 } : said.value)),
+    Effect.catch((error) => Effect.succeed({ out: "", error: error.message, code: 0 }))
   )
   const durationMs = (yield* Clock.currentTimeMillis) - from
-  const report = reportOf(ended.out)
+  // Whoever ends otherwise came to none of its ends.
+  const report = ended.code > Codes.usage ? undefined : reportOf(ended.out)
   return report === undefined
     ? { status: "error" as const, durationMs, reason: Text.excerpt(ended.error, 300), log: null }
     : { durationMs, ...report }
@@ -144,16 +145,16 @@ const speak = (args: ReadonlyArray<string>) =>
         })
       )
       const { frameBytes } = yield* Limits.Limits
-      const [out, error] = yield* Effect.all(
+      const [out, error, code] = yield* Effect.all(
         [tail(child.stdout, frameBytes), tail(child.stderr, frameBytes), child.exitCode],
         { concurrency: "unbounded" }
       )
-      return { out, error }
+      return { out, error, code }
     })
   )
 
 /**
- * The last of what a process says, at least so many characters of it: its report is its last line.
+ * The last of what a process says, at least so many characters of it: its reports are its last lines.
  *
  * @category running
  * @since 0.1.0
@@ -166,9 +167,15 @@ export const tail = <E>(stream: Stream.Stream<Uint8Array, E>, length: number): E
     (kept, text) => (kept.length + text.length > 2 * length ? (kept + text).slice(-length) : kept + text)
   )
 
-/** What a process said of its scenario. */
-const reportOf = (out: string): Pick<Cell, "status" | "reason" | "log"> | undefined => {
-  const line = out.trimEnd().split("\n").at(-1) ?? ""
+type Told = Pick<Cell, "status" | "reason" | "log">
+
+/** What a process said of its scenarios: of several, of one that failed. */
+const reportOf = (out: string): Told | undefined => {
+  const told = out.split("\n").flatMap((line) => lineOf(line) ?? [])
+  return told.find(({ status }) => status === "fail") ?? told.find(({ status }) => status === "ok") ?? told.at(-1)
+}
+
+const lineOf = (line: string): Told | undefined => {
   try {
     const json: unknown = JSON.parse(line)
     if (typeof json !== "object" || json === null || !("status" in json)) return undefined

@@ -107,8 +107,8 @@ const open = Effect.fnUntraced(function* (file: string) {
   const exports = yield* Effect.mapError(load(url.href), (error) =>
     usage(`${name} cannot be loaded: ${Text.excerpt(error.message, 400)}`)
   )
-  const scenarios = Object.values(exports).flat().filter(Scenario.isScenario)
-  return scenarios.length === 0 ? yield* usage(`${name} exports no scenario`) : scenarios
+  const scenarios = new Set(Object.values(exports).flat().filter(Scenario.isScenario))
+  return scenarios.size === 0 ? yield* usage(`${name} exports no scenario`) : [...scenarios]
 })
 
 // ---------------------------------------------------------------- models

@@ -64,6 +64,16 @@ describe("kernai scenario run", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.live("runs a scenario once that its file exports by several names", () =>
+    Effect.gen(function* () {
+      const text = scenario("a", says).replace("export default", "export const a =")
+      const directory = yield* folder({ "a.ts": `${text}export default a\nexport const all = [a]\n` })
+      const { failure, screen } = yield* run({ paths: [directory] })
+      assert.isUndefined(failure)
+      assert.strictEqual(screen.out(), "1 ok, 0 failed, 0 skipped\n")
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live("ends with 1 when a scenario fails, and with 2 when none could run", () =>
     Effect.gen(function* () {
       const failing = yield* folder({
@@ -148,6 +158,22 @@ describe("kernai scenario matrix", () => {
       assert.isTrue(said.endsWith(`999 é\n${report}`))
       assert.strictEqual(yield* tail(Stream.encodeText(Stream.make("a", "b")), 100), "ab")
     })
+  )
+
+  it.live("shows of a file with several scenarios that one failed, or that its process came to no end", () =>
+    Effect.gen(function* () {
+      const also = (body: string) =>
+        `export const also = Scenario.make({ name: "also", instructions: "", input: "", ${body} })`
+      const fails = `${says}, expect: () => ["it is wrong"]`
+      const directory = yield* folder({
+        "a.ts": `${scenario("z", says)}${also(fails)}`,
+        "b.ts": `import { Effect } from "effect"${scenario("b", "offline: Effect.sync(() => process.exit(7))")}${also(says)}`
+      })
+      const { code, out } = yield* call(["scenario", "matrix", directory, "--log", `${directory}/logs`])
+      assert.strictEqual(code, 1)
+      assert.match(out, /^fail {5}a with script\/whole .*it is wrong/m)
+      assert.match(out, /^error {4}b with script\/whole/m)
+    }).pipe(Effect.provide(NodeServices.layer))
   )
 
   it.live("keeps what came of it where every pair crashed", () =>

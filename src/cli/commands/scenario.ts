@@ -104,7 +104,7 @@ const matrix = Command.make(
   })
 ).pipe(
   Command.withDescription(
-    "Run every scenario with every model, each pair in a process of its own, and show a table while they run."
+    "Run every file of scenarios with every model, each pair in a process of its own, and show a table while they run. Of several scenarios in a file, one that fails is shown."
   ),
   Command.withShortDescription("Run scenarios against several models")
 )
