@@ -2,7 +2,7 @@ import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Option, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import type { RunStore } from "kernai"
-import { readdirSync, readFileSync } from "node:fs"
+import { readdirSync, readFileSync, rmSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import { SqliteClient, SqlRunStore } from "../../src/sql/index.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
@@ -103,6 +103,63 @@ describe("SqlRunStore, in its tables", () => {
         yield* putAll(store, [second, third, fourth])
         yield* loads(store, fourth)
       }
+    })
+  )
+
+  it.effect("stores, ends and forgets a run as a whole or not at all (R-1)", () =>
+    Effect.gen(function* () {
+      const { db, run, store } = yield* stored
+      const fails = <A, E extends { readonly _tag: string }>(event: string, effect: Effect.Effect<A, E>) =>
+        Effect.gen(function* () {
+          db.exec(`CREATE TRIGGER full BEFORE ${event} ON kernai_words BEGIN SELECT RAISE(ABORT, 'full'); END`)
+          assert.strictEqual(yield* tagOf(effect), "StoreError")
+          db.exec("DROP TRIGGER full")
+        })
+      const other = Journal.begin("other").last()
+      yield* fails("INSERT", store.create(other.record, other.state))
+      assert.isTrue(Option.isNone(yield* store.load("other")))
+      yield* put(store, [other])
+      assert.lengthOf(yield* store.list({ search: "fiber" }), 2)
+      const commits = Journal.finish(run)
+      yield* put(store, commits.slice(0, -1))
+      yield* fails("INSERT", putAll(store, commits.slice(-1)))
+      assert.strictEqual(Option.getOrThrow(yield* store.head("run")).status.type, "running")
+      yield* put(store, commits.slice(-1))
+      yield* fails("DELETE", store.remove(["run"]))
+      yield* loads(store, run.last())
+      const many = Array.from({ length: 201 }, (_, index) => Journal.begin(`many/${index}`).last())
+      yield* put(store, many)
+      yield* store.remove(["run", "other", ...many.map(({ state }) => state.runId)])
+      for (const table of ["runs", "journal", "parts", "words"]) {
+        assert.deepStrictEqual(db.prepare(`SELECT * FROM kernai_${table}`).all(), [], table)
+      }
+    })
+  )
+
+  it.effect("tells who follows a run at once what is committed here", () =>
+    Effect.gen(function* () {
+      const filename = `${yield* folder}/runs.db`
+      const store = yield* open(SqlRunStore.layerSqlite({ filename, pollInterval: "1 hour" }))
+      const run = Journal.begin("run")
+      yield* put(store, [run.last()])
+      const seen: Array<number> = []
+      const follower = yield* Effect.forkChild(
+        Stream.runForEach(Stream.take(store.tail("run"), 2), ({ revision }) => Effect.sync(() => seen.push(revision)))
+      )
+      yield* Effect.yieldNow
+      while (seen.length === 0) yield* Effect.yieldNow
+      yield* put(store, [next(run)])
+      yield* Fiber.join(follower)
+      assert.deepStrictEqual(seen, [1, 2])
+    })
+  )
+
+  it.live("commits nothing to a file that was removed: nobody would find it again (R-1)", () =>
+    Effect.gen(function* () {
+      const { filename, run, store } = yield* stored
+      for (const end of ["", "-wal", "-shm"]) rmSync(filename + end)
+      yield* Effect.sleep(150)
+      assert.strictEqual(yield* tagOf(putAll(store, [next(run)])), "StoreError")
     })
   )
 

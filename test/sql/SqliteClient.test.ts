@@ -203,7 +203,20 @@ describe("SqliteClient", () => {
       const insert = "INSERT INTO t VALUES (?) ON CONFLICT DO NOTHING"
       // SQLite rolled back by itself: there is nothing left to roll back.
       const itself = "INSERT OR ROLLBACK INTO t VALUES (?)"
-      assert.isUndefined(client.attempt(itself, [["a"], ["a"]]))
+      for (const failing of [itself, "INSERT INTO t VALUES (?)"]) {
+        assert.isUndefined(client.attempt(failing, [["a"], ["a"]]))
+        assert.deepStrictEqual(yield* client`SELECT id FROM t`, [])
+      }
+      // Nor is anything of it part of what another began, which ends as that wants.
+      const begun = client.withTransaction(
+        Effect.gen(function* () {
+          yield* client`INSERT INTO t VALUES ('a')`
+          assert.isUndefined(client.attempt(insert, [["b"]]))
+          assert.isUndefined(client.attempt(insert, [["b"], ["d"]]))
+          yield* client`DELETE FROM t`
+        })
+      )
+      yield* begun
       assert.deepStrictEqual(yield* client`SELECT id FROM t`, [])
       rollback.mockImplementationOnce(() => {
         throw new Error("disk I/O error")
