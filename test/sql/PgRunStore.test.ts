@@ -55,18 +55,20 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
       Effect.gen(function* () {
         const { database: name, url, ...server } = yield* Postgres.database
         const store = yield* at(url)
-        const admin = yield* Effect.map(Layer.build(Postgres.client({ ...server, database: name })), (context) =>
+        const client = Effect.map(Layer.build(Postgres.client({ ...server, database: name })), (context) =>
           Context.get(context, SqlClient.SqlClient)
         )
+        // Within a transaction, it is told of all activity as it was at its first question.
+        const [admin, watcher] = [yield* client, yield* client]
         const killWhoWaits = Effect.repeat(
-          admin`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${name} AND wait_event_type = 'Lock'`,
+          watcher`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${name} AND wait_event_type = 'Lock'`,
           { until: (killed) => killed.length > 0 }
         )
         /** The connection is lost when the transaction has done a part of its work. */
-        const lost = Effect.fnUntraced(function* <A, E>(operation: Effect.Effect<A, E>) {
+        const lost = Effect.fnUntraced(function* <A, E>(operation: Effect.Effect<A, E>, table = "kernai_words") {
           const exit = yield* admin.withTransaction(
             Effect.gen(function* () {
-              yield* admin`LOCK TABLE kernai_words IN ACCESS EXCLUSIVE MODE`
+              yield* admin`LOCK TABLE ${admin(table)} IN ACCESS EXCLUSIVE MODE`
               const fiber = yield* Effect.forkChild(Effect.exit(operation), { startImmediately: true })
               yield* killWhoWaits
               return yield* Fiber.join(fiber)
@@ -85,6 +87,39 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
         yield* loads(store, run.last())
         yield* lost(store.remove(["run"]))
         assert.deepStrictEqual(yield* store.list(), [])
+        yield* lost(Effect.scoped(at(url)), "kernai_migrations")
+      }),
+    30_000
+  )
+
+  it.live(
+    "gives its connection back when it is interrupted within a transaction, and the database what it held (R-17)",
+    () =>
+      Effect.gen(function* () {
+        const { database: name, url, ...server } = yield* Postgres.database
+        const store = yield* at(url)
+        const client = Effect.map(Layer.build(Postgres.client({ ...server, database: name })), (context) =>
+          Context.get(context, SqlClient.SqlClient)
+        )
+        // Within a transaction, it is told of all activity as it was at its first question.
+        const [admin, watcher] = [yield* client, yield* client]
+        const others = watcher<{ state: string; wait: string | null }>`
+          SELECT state, wait_event_type AS wait FROM pg_stat_activity
+          WHERE datname = ${name} AND pid <> pg_backend_pid() AND query NOT LIKE '%LOCK TABLE kernai_words%'`
+        const { record, state } = Journal.begin("run").last()
+        yield* admin.withTransaction(
+          Effect.gen(function* () {
+            yield* admin`LOCK TABLE kernai_words IN ACCESS EXCLUSIVE MODE`
+            const fiber = yield* Effect.forkChild(store.create(record, state), { startImmediately: true })
+            yield* Effect.repeat(others, { until: (found) => found.some(({ wait }) => wait === "Lock") })
+            yield* Fiber.interrupt(fiber)
+            assert.deepStrictEqual(
+              (yield* others).filter(({ state }) => state !== "idle"),
+              []
+            )
+          })
+        )
+        yield* put(store, [{ record, state }])
       }),
     30_000
   )
