@@ -50,6 +50,29 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   )
 
   it.live(
+    "listens again after it lost the connection that listened, and need not look",
+    () =>
+      Effect.gen(function* () {
+        const { database: name, url, ...server } = yield* Postgres.database
+        const [one, two] = [yield* at(url), yield* at(url)]
+        const run = Journal.begin("run")
+        yield* put(one, [run.last()])
+        const follower = yield* Effect.forkChild(Stream.runDrain(Stream.take(one.tail("run"), 11)), {
+          startImmediately: true
+        })
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const listening = sql`SELECT pid FROM pg_stat_activity WHERE datname = ${name} AND query LIKE 'LISTEN%'`
+          yield* Effect.forEach(yield* listening, ({ pid }) => sql`SELECT pg_terminate_backend(${pid}, 1000)`)
+          yield* Effect.repeat(listening, { until: (found) => found.length === 2 })
+        }).pipe(Effect.provide(Postgres.client({ ...server, database: "postgres" })))
+        yield* put(two, Journal.turn(run))
+        yield* Fiber.join(follower)
+      }),
+    30_000
+  )
+
+  it.live(
     "tells that it lost its connection within a transaction as a failure that passes, and goes on (R-6)",
     () =>
       Effect.gen(function* () {

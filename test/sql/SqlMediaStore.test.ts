@@ -23,6 +23,18 @@ describe.skipIf(!Postgres.available)("SqlMediaStore on PostgreSQL", () => {
     Effect.flatMap(database, ({ url }) => open(SqlMediaStore.layerPg({ url: Redacted.make(url) }))),
     { durable: true }
   )
+
+  it.effect(
+    "takes a medium as long as it may be, and gives it to another process",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* database
+        const at = open(SqlMediaStore.layerPg({ url: Redacted.make(url) }))
+        const { id } = yield* (yield* at).put(Media.fromBytes(new Uint8Array(20 * 1024 * 1024), "video/mp4"))
+        assert.strictEqual((yield* (yield* at).bytes(id)).length, 20 * 1024 * 1024)
+      }),
+    30_000
+  )
 })
 
 describe("SqlMediaStore", () => {
