@@ -38,6 +38,29 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
+  it.effect("waits for the disk at every commit, and for the folder of a run that is new (R-1)", () =>
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const synced: Array<string> = []
+      const watched: FileSystem.FileSystem = {
+        ...files,
+        open: (path, options) =>
+          Effect.map(files.open(path, options), (file) => {
+            const sync = Effect.tap(file.sync, () => Effect.sync(() => synced.push(path)))
+            return Object.defineProperty(file, "sync", { value: sync })
+          })
+      }
+      const directory = yield* folder
+      const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, watched)
+      const run = Journal.begin("run")
+      yield* put(store, [run.last()])
+      const journal = `${directory}/run.jsonl`
+      assert.deepStrictEqual(synced, [journal, `${directory}/`])
+      yield* put(store, Journal.turn(run).slice(0, 3))
+      assert.deepStrictEqual(synced.slice(2), [journal, journal, journal])
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
   /** A folder with a run of one turn; `journal` is the path of its file. */
   const stored = Effect.gen(function* () {
     const directory = yield* folder
