@@ -125,6 +125,37 @@ describe("SkillRegistry registration", () => {
     }).pipe(Effect.provide(SkillRegistry.layer(named("search"))))
   )
 
+  it.effect("keeps of a skill of a source all that it says of itself, but for where it comes from (AC-12, AC-15)", () =>
+    Effect.gen(function* () {
+      const registry = yield* SkillRegistry.SkillRegistry
+      const given = Skill.make("look", {
+        description: "Looks",
+        input: Schema.Struct({ at: Schema.Trim }),
+        effects: "read",
+        annotations: { openWorld: false },
+        requires: ["vision"],
+        produces: ["image"],
+        timeLimit: 50,
+        execute: ({ at }) => Effect.succeed(at)
+      })
+      yield* registry.registerSource({ source: "mcp", skills: [given] })
+      const found = Option.getOrThrow(registry.find("look"))
+      const facts = ({
+        annotations,
+        description,
+        effects,
+        inputSchema,
+        listing,
+        produces,
+        requires,
+        timeLimit
+      }: Skill.AnySkill) => [annotations, description, effects, inputSchema, listing, produces, requires, timeLimit]
+      assert.deepStrictEqual(facts(found), facts(given))
+      assert.deepStrictEqual([found.source, given.source], ["mcp", "native"])
+      assert.deepStrictEqual(yield* found.normalize?.({ at: " here " }) ?? Effect.undefined, { at: "here" })
+    }).pipe(Effect.scoped, Effect.provide(SkillRegistry.layer()))
+  )
+
   it.effect("orders native, then mcp, then skill packs, each as registered (AC-12)", () =>
     Effect.gen(function* () {
       const registry = yield* SkillRegistry.SkillRegistry

@@ -485,6 +485,30 @@ describe("Resilience.circuitBreaker", () => {
     )
   )
 
+  it.effect("counts the failures of all that share a key, inside of what stands around it", () =>
+    Effect.gen(function* () {
+      const failing = (name: string) => MockProvider.named(name).onCall(() => Effect.fail(error("overloaded")))
+      const [one, two] = [failing("one"), failing("two")]
+      yield* told(agent, "hi", { provider: one })
+      // Asked three times by the retry around, it is stopped by the circuit within.
+      assert.strictEqual(one.callCount, 2)
+      yield* told(agent, "hi", { provider: two })
+      assert.strictEqual(two.callCount, 0)
+    }).pipe(
+      Effect.provide(
+        kernel().pipe(
+          Layer.provideMerge(Resilience.layer(Resilience.circuitBreaker({ key: () => "all" }))),
+          Layer.provideMerge(
+            Resilience.layer(
+              Resilience.retry({ schedule: Schedule.recurs(5), while: ({ retryAt }) => retryAt === undefined })
+            )
+          ),
+          Layer.provideMerge(Resilience.layerCircuitBreaker({ tripPolicy: { _tag: "Consecutive", failures: 2 } }))
+        )
+      )
+    )
+  )
+
   it.effect("leaves a service alone for good, when told so", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make().onCall(() => Effect.fail(error("overloaded")))

@@ -133,6 +133,18 @@ describe("the budget of a tree", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("in money is counted for the root and its children, in the result as in the events (CP-15, R-19)", () =>
+    Effect.gen(function* () {
+      const model = Model.make("m", { price: { inputPerMillion: 1_000_000, outputPerMillion: 0 } })
+      const { events } = yield* play(fanOut(3, 30), { agent: { model } })
+      const cost = of(events, "model_completed").reduce((sum, event) => sum + (event.costUsd ?? 0), 0)
+      assert.isAbove(cost, 100)
+      const end = of(events, "run_completed").find((event) => event.depth === 0)
+      assert.strictEqual(end?.result?.costUsd, cost)
+      assert.strictEqual((yield* stored("run")).costUsd, cost)
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("counts a price that is no number as nothing: its run can be read again", () =>
     Effect.gen(function* () {
       for (const inputPerMillion of [Number.NaN, Infinity]) {

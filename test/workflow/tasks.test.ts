@@ -1,7 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Hooks, Kernel, Media, MediaStore, Provider, Skill } from "kernai"
+import {
+  Agent,
+  Content,
+  Hooks,
+  Kernel,
+  Media,
+  MediaStore,
+  Message,
+  Protocol,
+  ProtocolRegistry,
+  Provider,
+  Skill
+} from "kernai"
 import { Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
@@ -226,6 +238,23 @@ describe("the tasks of a workflow", () => {
           )
         )
       )
+  )
+
+  it.effect("give on the media of a message that a protocol answered with, too (W-21, BP-77)", () =>
+    Effect.gen(function* () {
+      const image = Content.image({ fileId: "media_found" })
+      const gallery = Protocol.make("gallery", {
+        handle: () => Effect.succeed(Message.make("user", [Content.text("Here it is."), image]))
+      })
+      yield* ProtocolRegistry.ProtocolRegistry.use((registry) => registry.register(gallery))
+      const { provider, requests } = spy({
+        root: [plan(["find", { id: "look", depends_on: ["find"] }]), final("ok")],
+        tasks: { find: ['<block type="gallery">a cat</block>', final("found")], look: [final("seen")] }
+      })
+      yield* play({ root: [] }, { provider, still: true })
+      const input = requests.find((request) => JSON.stringify(request.messages).includes("do look"))?.messages[1]
+      assert.include(JSON.stringify(input?.content), "media_found")
+    }).pipe(Effect.scoped, Effect.provide(kernel()))
   )
 
   it.effect("may be dropped or given other words by a hook: the rest goes on without what was dropped (DR-11)", () =>
