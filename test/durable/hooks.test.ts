@@ -127,6 +127,18 @@ describe("what a hook is given", () => {
     }).pipe(Effect.provide(stored))
   )
 
+  it.effect("what two hooks in a row put into the context is stored with the one commit behind them (DR-8, R-7)", () =>
+    Effect.gen(function* () {
+      yield* runWith({
+        onTurnStarted: () => Effect.succeed({ context: { started: true } }),
+        onTurnPrepared: () => Effect.succeed({ context: { prepared: true } })
+      })
+      const journal = yield* RunStore.RunStore.use((store) => Stream.runCollect(store.read("run")))
+      const prepared = journal.find(({ events }) => events.some(({ type }) => type === "turn_prepared"))
+      assert.deepStrictEqual(prepared?.delta.context, { started: true, prepared: true })
+    }).pipe(Effect.provide(stored))
+  )
+
   it.effect("commitKey names the run and the revision the hook stands at (DR-8)", () =>
     Effect.gen(function* () {
       const keys: Array<string> = []
@@ -412,6 +424,28 @@ describe("onToolCallsStarted", () => {
 })
 
 describe("a hook of calls that run at once", () => {
+  it.effect("is heard when it is the first to end the run, with all that it says (DR-10)", () =>
+    Effect.gen(function* () {
+      const calls = ["call-a", "call-b"].map((id) => ({ id, name: "look", params: {} }))
+      const provider = MockProvider.make({ calls })
+      const ended = Kernel.run({ ...agent, concurrency: 2 }, "go", { runId: "run", provider }).pipe(
+        Effect.provide(
+          Hooks.layer({
+            onToolCallCompleted: ({ result }) =>
+              Effect.succeed(Hooks.finish(`after ${result.toolCallId}`, { of: result.toolCallId }))
+          })
+        )
+      )
+      assert.deepInclude(yield* Effect.flip(ended), { _tag: "RunFinished", reason: "after call-a" })
+      const state = yield* RunStore.RunStore.use((store) => store.load("run"))
+      assert.deepInclude(Option.getOrThrow(state).status, {
+        source: "caller",
+        reason: "after call-a",
+        metadata: { of: "call-a" }
+      })
+    }).pipe(Effect.provide(stored))
+  )
+
   it.effect("that never answers is let go of when the run is interrupted (R-15)", () =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<void>()
