@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Option, Result, Schema, SchemaGetter } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Option, Result, Schema, SchemaGetter } from "effect"
 import { TestClock } from "effect/testing"
 import { vi } from "vitest"
 import { Agent, Hooks, Kernel, Policy, Protocol, ProtocolRegistry, RunStore, Skill } from "kernai"
@@ -483,6 +483,25 @@ describe("a run under rules", () => {
       assert.deepStrictEqual(ran, [])
     }).pipe(Effect.provide(layer))
   })
+
+  for (const [title, amount, runs] of [
+    ["what was answered: nobody is asked again", 7, [7]],
+    ["what was asked, which is not what was answered", 5, []]
+  ] as const) {
+    it.effect(`takes a call that a hook changed into ${title} (AC-19, R-25)`, () => {
+      const hooks = Hooks.layer({
+        onToolCallStarted: () => Effect.succeed({ value: { type: "rewrite", input: { amount } } })
+      })
+      const { layer } = kernel(Policy.layerRules({ confirm: [{ tool: "charge" }] }), hooks)
+      return Effect.gen(function* () {
+        yield* Effect.flip(Kernel.run(agent, "go", { runId: "r" }))
+        const approvals = [{ toolCallId: "r:t1.0", approved: true, input: { amount: 7 } }]
+        const resumed = yield* Effect.exit(Kernel.resume(agent, "r", { approvals }))
+        assert.strictEqual(Exit.isSuccess(resumed), runs.length > 0)
+        assert.deepStrictEqual(ran, [...runs])
+      }).pipe(Effect.provide(layer))
+    })
+  }
 
   it.effect("obeys the policy of the layer and that of the fiber, wherever each is provided", () => {
     const { layer, mock } = kernel(Policy.layerRules({ confirm: [{ tool: "*" }] }))

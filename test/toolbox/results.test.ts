@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Schema } from "effect"
-import { Agent, Content, Limits, LongResult, MediaStore, Message, Recorder, Redaction, Skill } from "kernai"
+import { Agent, Content, Limits, LongResult, Media, MediaStore, Message, Recorder, Redaction, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
@@ -89,7 +89,12 @@ describe("a result that is too long", () => {
       const bytes = new TextEncoder().encode(output).length
       assert.isAtMost(bytes, 1_000)
       assert.isAbove(bytes, 996)
-      assert.deepInclude(of(run.events, "tool_call_completed")[0]?.result.metadata, { truncated: true, bytes: size })
+      const full_result = yield* Media.id(Media.fromBytes(new TextEncoder().encode(lines), "text/plain"))
+      assert.deepStrictEqual(of(run.events, "tool_call_completed")[0]?.result.metadata, {
+        truncated: true,
+        bytes: size,
+        full_result
+      })
       assert.isTrue(of(run.events, "skill_result")[0]?.truncated)
     }).pipe(Effect.provide(Layer.merge(kernel(dump), limits)))
   )
@@ -121,6 +126,22 @@ describe("a result that is too long", () => {
       )
     )
   }
+
+  it.effect("is cut over all its parts, of which media are none, also where the whole has no room (AC-14)", () =>
+    Effect.gen(function* () {
+      const image = Content.image({ url: "https://x.test/a.png" })
+      const parts = Skill.make("dump", {
+        description: "",
+        input: Schema.Struct({}),
+        execute: () => Effect.succeed([Content.text("a".repeat(700)), image, Content.text("b".repeat(700))])
+      })
+      const provider = MockProvider.make({ calls: [{ name: "dump" }] }, "done")
+      const run = yield* told(agent, "?", { provider }).pipe(Effect.provide(kernel(parts)))
+      const [done] = of(run.events, "tool_call_completed")
+      assert.deepStrictEqual(done?.result.output, [Content.text("a".repeat(700)), image, Content.text("b".repeat(300))])
+      assert.deepStrictEqual(done?.result.metadata, { truncated: true, bytes: 1_400 })
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, resultBytes: 1_000, mediaBytes: 100 }))
+  )
 
   it.effect("can be read to its end, range by range, each within the limit", () =>
     Effect.gen(function* () {
@@ -170,17 +191,42 @@ describe("a result that is too long", () => {
   it.effect("is read only where it is: other ids, other media and odd ranges are told as such", () =>
     Effect.gen(function* () {
       const id = "media_0123456789ab"
+      const image = Media.fromBytes(new Uint8Array([1, 2, 3]), "image/png")
+      const draw = Skill.make("draw", {
+        description: "",
+        input: Schema.Struct({}),
+        execute: () => Effect.succeed(image)
+      })
       const provider = MockProvider.make(
         { calls: [{ name: "read_result", params: { id } }] },
         { calls: [{ name: "read_result", params: { id, offset: -1 } }] },
+        { calls: [{ name: "draw" }] },
+        { calls: [{ name: "read_result", params: { id: yield* Media.id(image) } }] },
         "done"
       )
-      const run = yield* told(agent, "?", { provider })
+      const run = yield* told(agent, "?", { provider }).pipe(Effect.provide(kernel(draw, LongResult.skill)))
       assert.deepStrictEqual(
         of(run.events, "tool_call_completed").map((event) => event.result.error?.name),
-        ["MediaNotFound", "InvalidArguments"]
+        ["MediaNotFound", "InvalidArguments", undefined, "MediaNotFound"]
       )
-    }).pipe(Effect.provide(Layer.merge(kernel(dump, LongResult.skill), limits)))
+    }).pipe(Effect.provide(limits))
+  )
+
+  it.effect("gives a whole character, however little of it is asked for, so that reading on comes to an end", () =>
+    Effect.gen(function* () {
+      const faces = Skill.make("dump", {
+        description: "",
+        input: Schema.Struct({}),
+        execute: () => Effect.succeed("😀".repeat(400))
+      })
+      const provider = MockProvider.make().onCall((request, call) => {
+        if (call === 0) return { calls: [{ name: "dump" }] }
+        const [, id] = /"id":"(\w+)"/.exec(request.messages.map(Message.text).join("")) ?? []
+        return call > 1 ? "done" : { calls: [{ name: "read_result", params: { id, offset: 1_202, length: 1 } }] }
+      })
+      const run = yield* told(agent, "?", { provider }).pipe(Effect.provide(kernel(faces, LongResult.skill)))
+      assert.match(outputs(run)[1] ?? "", /^😀\n\[.*"offset":1204/)
+    }).pipe(Effect.provide(limits))
   )
 })
 
