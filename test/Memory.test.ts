@@ -6,6 +6,7 @@ import { EmbeddingMemory } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
 import { memorySuite } from "./support/memory.ts"
 import { command } from "./support/blocks.ts"
+import { scope } from "./support/skillSpec.ts"
 
 memorySuite("Memory.layerMemory", Memory.layerMemory)
 
@@ -68,6 +69,18 @@ describe("an Embedder", () => {
       assert.lengthOf(yield* memory.search({ query: "drinks" }), 1)
     }).pipe(Effect.provide(Memory.layerMemory), Effect.provideService(Memory.Embedder, slowly))
   })
+
+  it.effect("of the fiber is asked before that of the layer", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const named = (name: string) =>
+        Effect.provideService(Memory.Embedder, () => Effect.sync(() => (asked.push(name), [1])))
+      const memory = yield* named("layer")(Memory.makeMemory)
+      yield* memory.store({ content: "tea" })
+      yield* named("fiber")(memory.store({ content: "more tea" }))
+      assert.deepStrictEqual(asked, ["layer", "fiber"])
+    })
+  )
 })
 
 describe("EmbeddingMemory", () => {
@@ -93,6 +106,16 @@ describe("EmbeddingMemory", () => {
 })
 
 describe("Memory.skills", () => {
+  it.effect("remember once what a call says, however often it is made (R-2)", () =>
+    Effect.gen(function* () {
+      const [, store] = Memory.skills
+      for (const idempotencyKey of ["a", "a", "b"]) {
+        yield* store.call({ content: "Ann likes tea" }, { ...scope, idempotencyKey })
+      }
+      assert.lengthOf(yield* Memory.Memory.use((memory) => memory.search({ query: "tea" })), 2)
+    }).pipe(Effect.provide(Layer.fresh(Memory.layerMemory)))
+  )
+
   it.effect("let a model remember, find and forget, each call once", () => {
     let id = ""
     const mock = MockProvider.make().onCall((request, call) => {
