@@ -11,7 +11,7 @@ import * as Limits from "../../src/Limits.ts"
 import * as Model from "../../src/Model.ts"
 import type { ProviderShape } from "../../src/Provider.ts"
 import { OpenAiProvider } from "../../src/provider/index.ts"
-import { retryAt } from "../../src/provider/internal/fault.ts"
+import { retryAt, toError } from "../../src/provider/internal/fault.ts"
 import { chunk, ending } from "../support/chatStream.ts"
 import * as Loopback from "../support/loopback.ts"
 import { bodyOf, finishOf, key, message, read, request, stub, vendor } from "../support/provider.ts"
@@ -633,6 +633,12 @@ describe("secrets (S-7)", () => {
         }
       })
     )
+  })
+
+  it("a key that looks like a code is told neither whole, nor in pieces, nor within another word", () => {
+    const detailOf = (code: string) => toError("mock", { reason: "unknown", code }, ["plain_key", ""], 1).detail
+    for (const code of ["plain", "plain_key", "bad_plain_key_given"]) assert.notInclude(detailOf(code), code)
+    assert.include(detailOf("bad_request"), "bad_request")
   })
 })
 
