@@ -8,7 +8,6 @@
  *
  * @since 0.1.0
  */
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as McpProtocol from "effect/ai/McpProtocol"
 import * as McpServer from "effect/ai/McpServer"
 import * as ByteSize from "effect/ByteSize"
@@ -29,7 +28,6 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { Stdio } from "effect/Stdio"
 import * as Stream from "effect/Stream"
-import { createServer } from "node:http"
 import type { Agent } from "../Agent.ts"
 import { type Admission, loopbackHosts, refusal } from "../internal/admission.ts"
 import * as Kernel from "../Kernel.ts"
@@ -39,6 +37,7 @@ import * as MediaStore from "../MediaStore.ts"
 import * as Skill from "../Skill.ts"
 import type { SkillRegistry } from "../SkillRegistry.ts"
 import { clientInfo } from "./internal/handshake.ts"
+import { listening } from "./internal/listening.ts"
 import * as Tools from "./internal/serveTools.ts"
 
 /**
@@ -154,7 +153,7 @@ export const http = /*#__PURE__*/ Effect.fnUntraced(function* (
       registrations: registrations(tools, options)
     }).pipe(Layer.provideMerge(HttpRouter.layer), Layer.orDie)
   )
-  const server = yield* NodeHttpServer.make(() => createServer(), {
+  const server = yield* listening({
     host,
     port: options.port ?? 0,
     gracefulShutdownTimeout: limits.cleanUpMs / 5

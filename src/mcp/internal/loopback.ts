@@ -7,14 +7,13 @@
  *
  * @since 0.1.0
  */
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { ServeError } from "effect/http/HttpServerError"
 import type * as Scope from "effect/Scope"
-import { createServer } from "node:http"
+import { listening } from "./listening.ts"
 
 /** A page that waits. */
 export interface Loopback {
@@ -28,7 +27,7 @@ export const listen = /*#__PURE__*/ Effect.fnUntraced(function* (
   port: number,
   state: string
 ): Effect.fn.Return<Loopback, ServeError, Scope.Scope> {
-  const server = yield* NodeHttpServer.make(() => createServer(), {
+  const server = yield* listening({
     host: "127.0.0.1",
     port,
     gracefulShutdownTimeout: "100 millis"
