@@ -24,7 +24,7 @@ import { askAboutSkill } from "./askAboutSkill.ts"
 import { askPolicy } from "./askPolicy.ts"
 import { resultOf } from "./callResult.ts"
 import { unanswered, unreviewed } from "./turnFold.ts"
-import { commit, type Draft, flush, send, write } from "./commit.ts"
+import { commit, type Draft, flush, locked, send, write } from "./commit.ts"
 import { effectsOf, execute, runnable, skillCallOf } from "./dispatch.ts"
 import { goOn } from "./goOn.ts"
 import type { Json } from "./json.ts"
@@ -330,7 +330,7 @@ const finish = (
     const asked = yield* restore(ask(run, "onToolCallCompleted", () => hook(hookArgs(run, { result }))))
     if (asked.control !== undefined && asked.control.type !== "continue") defer(run, asked.control)
   })
-  return run.lock === undefined ? body : run.lock.withPermits(1)(body)
+  return locked(run, body)
 }
 
 const completed = ({ spent, ...result }: CallResult): Draft => ({

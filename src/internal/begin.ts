@@ -21,7 +21,7 @@ import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from
 import { advance } from "./advance.ts"
 import { usedIds } from "./callIds.ts"
 import { resultOf } from "./callResult.ts"
-import { commit, emptyOutbox, flush, patiently } from "./commit.ts"
+import { commit, emptyOutbox, flush, locked, patiently, stillLast } from "./commit.ts"
 import { effectsOf } from "./dispatch.ts"
 import { answerTasks, checkAnswers, offer, treeOf, withdraw } from "./offer.ts"
 import type { JsonObject } from "./json.ts"
@@ -344,6 +344,11 @@ const goOnWith = /*#__PURE__*/ Effect.fnUntraced(function* (
   how: Resume
 ): Effect.fn.Return<CallResult, KernelError> {
   const child = yield* stored(parent.store, call.toolCallId)
+  // Who was stopped meanwhile, and has the parent no more, takes its task from nobody.
+  yield* locked(
+    parent,
+    Effect.suspend(() => stillLast(parent.store, parent.state))
+  )
   const context = { ...(yield* saidSince(parent, child)), ...how.context }
   const result = yield* resume({ ...parent, spawn }, child, { replay: how.replay, context })
   const { turns } = yield* stored(parent.store, child.runId)

@@ -83,8 +83,8 @@ export const commit = (
   events: ReadonlyArray<Draft>,
   delta: Delta = nothing
 ): Effect.Effect<void, CommitError> => {
-  const { lock, outbox } = run
-  if (lock !== undefined) return lock.withPermits(1)(Effect.uninterruptible(write(run, op, events, delta)))
+  const { outbox } = run
+  if (run.lock !== undefined) return locked(run, Effect.uninterruptible(write(run, op, events, delta)))
   const record = recordOf(run, op, events, delta)
   enter(run, advance(run.state, record))
   outbox.records.push(record)
@@ -92,6 +92,10 @@ export const commit = (
   announce(run, run.state, record, outbox.events)
   return Effect.void
 }
+
+/** What happens while no other call of the run commits. */
+export const locked = <A, E>({ lock }: Run, body: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  lock === undefined ? body : lock.withPermits(1)(body)
 
 /** A barrier: what waits is stored, even while the run is being interrupted, and told (DR-7). */
 export const flush = (run: Run): Effect.Effect<void, CommitError> =>
@@ -271,7 +275,8 @@ const unsound = (defect: unknown): Effect.Effect<never, StoreError> =>
     Effect.fail(new StoreError({ operation: "commit", reason: "invalid", detail: "it failed unexpectedly" }))
   )
 
-const stillLast = (
+/** Fails when another has a run by now: its last record is not the one of that revision. */
+export const stillLast = (
   store: RunStore.Shape,
   { revision, runId }: { readonly runId: string; readonly revision: number }
 ): Effect.Effect<void, StoreError | ConcurrentAppendError> =>
