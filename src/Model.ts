@@ -57,7 +57,7 @@ export interface Model {
   readonly capabilities: ReadonlyArray<Capability>
   /**
    * Key of the provider that serves it, as in `<provider>/<model>` (DR-25): which entry is that of a name. A run that is
-   * given a model as a value asks the provider of its layer; only a name is looked up in the `ModelRegistry`.
+   * given a model as a value asks the provider of its layer; where there is none, that of this key in the `ModelRegistry`.
    */
   readonly provider?: string
   /** Tokens a prompt and its answer may have. */

@@ -29,6 +29,7 @@ import {
   Message,
   Middleware,
   Model,
+  ModelRegistry,
   Policy,
   PromptPipeline,
   Protocol,
@@ -100,6 +101,24 @@ describe("Kernel.run", () => {
       assert.strictEqual((yield* Kernel.run(agent, "go")).text, "the layer's")
     }).pipe(Effect.provide(kernel(echo).pipe(Layer.provide(MockProvider.layer(final("the layer's"))))))
   )
+
+  it.effect("asks the registry's provider of a model that is a value, where no other is there (BP-31, DR-25)", () => {
+    const served = { ...Model.textOnly, provider: "mine" }
+    const mine = MockProvider.make(final("the registry's"), final("the registry's"))
+    const registered = kernel().pipe(Layer.provide(ModelRegistry.layer({ mine })))
+    return Effect.gen(function* () {
+      const valued = Agent.make({ instructions: "", model: served })
+      assert.strictEqual((yield* Effect.provide(Kernel.run(valued, "go"), registered)).text, "the registry's")
+      assert.strictEqual(mine.calls[0]?.model, served)
+      const both = registered.pipe(Layer.provide(MockProvider.layer(final("the layer's"))))
+      assert.strictEqual((yield* Effect.provide(Kernel.run(valued, "go"), both)).text, "the layer's")
+      const elsewhere = Agent.make({ instructions: "", model: { ...served, provider: "theirs" } })
+      const unknown = yield* Effect.flip(Effect.provide(Kernel.run(elsewhere, "go"), registered))
+      assert.strictEqual(unknown._tag, "UnsupportedProvider")
+      const anywhere = yield* Effect.flip(Effect.provide(Kernel.run(agent, "go"), registered))
+      assert.include(anywhere.message, "No provider configured")
+    })
+  })
 
   it.effect("takes an option that is undefined as one that is left out", () =>
     Effect.gen(function* () {

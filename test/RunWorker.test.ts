@@ -114,6 +114,25 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("finds what was submitted by who was interrupted as the store took it (R-1, R-23)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const slow: RunStore.Shape = {
+        ...store,
+        create: (record, state) => Effect.andThen(store.create(record, state), Effect.sleep("1 second"))
+      }
+      const submitting = yield* Effect.forkChild(
+        Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(slow)),
+        { startImmediately: true }
+      )
+      const interrupted = yield* Effect.forkChild(Fiber.interrupt(submitting), { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(interrupted)
+      assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(store)), 1)
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+    })
+  )
+
   it.effect("looks again after a store that never answered: a list, what is read of a run, or a claim (F2)", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded

@@ -101,7 +101,7 @@ const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
 
 const begin = (record: RunRecord): RunState => {
   const event = record.events[0]
-  if (event?.type !== "run_started") throw new Error("a journal begins with run_started")
+  if (event?.type !== "run_started") throw new Error("no run_started")
   return {
     runId: event.runId,
     rootRunId: event.rootRunId,

@@ -49,8 +49,11 @@ export const begin = (ground: Ground, birth: Birth): Effect.Effect<RunResult<unk
 
 /** Stores a new run and offers it to whoever takes it up. Where the store cannot do that, it is taken for left behind. */
 export const submit = (ground: Ground, birth: Birth): Effect.Effect<string, KernelError> =>
-  Effect.flatMap(born(ground, birth), ({ holder, state, store }) =>
-    Effect.as(Effect.ignore(patiently(ground, state, offer(store, state.runId, holder))), state.runId)
+  // What is stored is offered, even while its submission is being interrupted.
+  Effect.uninterruptible(
+    Effect.flatMap(born(ground, birth), ({ holder, state, store }) =>
+      Effect.as(Effect.ignore(patiently(ground, state, offer(store, state.runId, holder))), state.runId)
+    )
   )
 
 /** A new run: it is stored before its first model call. */

@@ -160,15 +160,15 @@ const modelOf = (
   options: CommonOptions
 ): Effect.Effect<{ readonly provider: ProviderShape; readonly model: Model }, KernelError> => {
   const named = agent.model
-  if (options.provider !== undefined) {
-    return Effect.succeed({ provider: options.provider, model: modelFor(named, options.provider) })
-  }
+  const of = (provider: ProviderShape) => ({ provider, model: modelFor(named, provider) })
+  if (options.provider !== undefined) return Effect.succeed(of(options.provider))
   const registry = service(built, current, ModelRegistry)
   if (typeof named === "string" && named.includes("/") && registry !== undefined) return registry.resolve(named)
   const provider = service(built, current, Provider)
-  return provider === undefined
-    ? Effect.fail(new ProviderError({ provider: "none", reason: "not_configured", detail: "No provider configured" }))
-    : Effect.succeed({ provider, model: modelFor(named, provider) })
+  if (provider !== undefined) return Effect.succeed(of(provider))
+  return typeof named !== "string" && named.provider !== undefined && registry !== undefined
+    ? Effect.map(registry.provider(named.provider), of)
+    : Effect.fail(new ProviderError({ provider: "none", reason: "not_configured", detail: "No provider configured" }))
 }
 
 /** A model by name: a prefix that names the provider itself is not part of what the vendor is asked for. */

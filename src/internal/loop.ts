@@ -147,7 +147,7 @@ export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, KernelErro
       return Effect.fail(new RunPaused({ runId, ...status }))
     case "failed":
     case "running":
-      return Effect.die(new Error(`run ${runId} stopped while ${status.type}`))
+      return Effect.die(new Error(`still ${status.type}`))
     case "completed":
       if (status.source === "max_turns") {
         const metadata = isJsonObject(status.metadata) ? status.metadata["maxTurns"] : undefined

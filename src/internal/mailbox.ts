@@ -79,7 +79,7 @@ export const make = <A, E = never>(options: {
   // Taken when it is run: whoever was interrupted by then leaves what is stored to the next.
   const handOver: typeof take = Effect.sync(() => {
     const values = drain()
-    if (values === undefined) throw new Error("a mailbox that woke its consumer is empty")
+    if (values === undefined) throw new Error("empty mailbox")
     return values
   })
 

@@ -149,7 +149,7 @@ export const stepOf = (state: RunState): number =>
 
 /** The turn that is open, which every caller of this knows to be there. */
 export const openTurn = (run: Run): Turn => {
-  if (run.state.currentTurn === undefined) throw new Error(`run ${run.state.runId} has no open turn`)
+  if (run.state.currentTurn === undefined) throw new Error("no open turn")
   return run.state.currentTurn
 }
 
