@@ -18,6 +18,7 @@ import type { RunResult } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as Begin from "./begin.ts"
+import { resume } from "./resume.ts"
 import * as Forks from "./fork.ts"
 import { type Built, onGround } from "./ground.ts"
 import { events, listOf, silent, type Sink, steeringOf } from "./host.ts"
@@ -82,7 +83,7 @@ export const make = (built: Built): Shape => {
         Effect.scoped(
           Effect.gen(function* () {
             const media = yield* ground.media.run(state.rootRunId, yield* Forks.originsOf(ground.store, state))
-            return yield* equipped(ground, media, options, (ground) => Begin.resume(ground, state, options))
+            return yield* equipped(ground, media, options, (ground) => resume(ground, state, options))
           })
         )
       )

@@ -12,7 +12,7 @@ import type { Message } from "../Message.ts"
 import type { ProviderShape } from "../Provider.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import type { RunRecord } from "../RunState.ts"
-import type * as Begin from "./begin.ts"
+import type * as Resume from "./resume.ts"
 import type { JsonObject } from "./json.ts"
 import type * as Replays from "./replay.ts"
 import type { TaskReport } from "./run.ts"
@@ -89,7 +89,7 @@ export interface SubmitOptions extends Pick<RunOptions, "runId" | "history" | "c
  * @category models
  * @since 0.1.0
  */
-export interface ResumeOptions extends CommonOptions, Begin.Resume, AtRevision {}
+export interface ResumeOptions extends CommonOptions, Resume.Resume, AtRevision {}
 
 /**
  * How answers are recorded (DR-22).
@@ -120,7 +120,7 @@ interface AtRevision {
  * @category models
  * @since 0.1.0
  */
-export type Verdict = Begin.Verdict
+export type Verdict = Resume.Verdict
 
 /**
  * A recorded tree of runs: the id of its root, and its records when they are not in the store.

@@ -33,6 +33,7 @@ import * as RunStore from "../RunStore.ts"
 import type { StreamPart } from "../StreamPart.ts"
 import * as StreamParts from "../StreamPart.ts"
 import * as Begin from "./begin.ts"
+import { resume, type Verdict } from "./resume.ts"
 import { summaryIn } from "./inShort.ts"
 import { drive, type Machine, World } from "./machine.ts"
 import { treeOf } from "./offer.ts"
@@ -134,7 +135,7 @@ const begun = /*#__PURE__*/ Effect.fnUntraced(function* (
     return Begin.begin(ground, { ...birth, history: messages.slice(0, history), input, context })
   }
   const state = yield* stored(store, root)
-  const replay: { [id: string]: Begin.Verdict } = {}
+  const replay: { [id: string]: Verdict } = {}
   // A resume that was refused names the calls without a verdict. Any other may not be needed, and is nowhere told.
   const open = event?.type === "run_failed" ? event.error.fields?.["toolCallIds"] : undefined
   for (const { currentTurn } of yield* treeOf(store, state)) {
@@ -147,7 +148,7 @@ const begun = /*#__PURE__*/ Effect.fnUntraced(function* (
     for (const result of delta.resolved ?? []) replay[result.toolCallId] = { resolve: known(result) }
   }
   const delta = first?.op === "resume" ? first.delta : {}
-  return Begin.resume(ground, state, {
+  return resume(ground, state, {
     replay,
     ...(delta.context === undefined ? {} : { context: delta.context }),
     ...(delta.answers === undefined ? {} : { approvals: delta.answers }),
@@ -155,7 +156,7 @@ const begun = /*#__PURE__*/ Effect.fnUntraced(function* (
   })
 })
 
-const known = ({ error, output = [] }: CallResult): Exclude<Begin.Verdict, string>["resolve"] =>
+const known = ({ error, output = [] }: CallResult): Exclude<Verdict, string>["resolve"] =>
   error === undefined ? { output } : { error }
 
 /** Stores a record after what is stored, wherever its run believes to stand. */

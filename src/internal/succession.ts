@@ -25,7 +25,7 @@ export const notFirst = ({ revision }: RunRecord): StoreError | undefined =>
     : new StoreError({
         operation: "create",
         reason: "invalid",
-        detail: `the first revision of a run is 1, not ${revision}`
+        detail: `a run begins with revision 1, not ${revision}`
       })
 
 /**
@@ -56,7 +56,7 @@ export const notOfOne = (
     : new StoreError({
         operation: "commit",
         reason: "invalid",
-        detail: `records stored at once are of one run and lead to a state each: these begin with one of run '${runId}'`
+        detail: `not all of run '${runId}' with a state each`
       })
 }
 
