@@ -31,8 +31,8 @@ export default defineConfig({
     pool: "threads",
     // Nothing here is global: files of a worker share the modules they import.
     isolate: false,
-    // Much of the suite waits for processes and disks: a machine of two cores has two files at work.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // Much of the suite waits for processes and disks: a machine of two cores has three files at work.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: ProcessesFirst },
     testTimeout: 20_000
   }
