@@ -12,9 +12,9 @@ import type { Message } from "../Message.ts"
 import type { ProviderShape } from "../Provider.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import type { RunRecord } from "../RunState.ts"
-import type * as Resume from "./resume.ts"
 import type { JsonObject } from "./json.ts"
 import type * as Replays from "./replay.ts"
+import type * as Resume from "./resume.ts"
 import type { TaskReport } from "./run.ts"
 
 /**

@@ -232,7 +232,9 @@ const goOnWith = /*#__PURE__*/ Effect.fnUntraced(function* (
     parent,
     Effect.suspend(() => stillLast(parent.store, parent.state))
   )
-  const context = { ...(yield* saidSince(parent, child)), ...how.context }
+  // One that has ended takes nothing more.
+  const said = child.status.type === "completed" ? {} : yield* saidSince(parent, child)
+  const context = { ...said, ...how.context }
   const result = yield* resume({ ...parent, spawn }, child, { replay: how.replay, context })
   const { turns } = yield* stored(parent.store, child.runId)
   return ended(call, result, turns)
