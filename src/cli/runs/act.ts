@@ -81,10 +81,12 @@ export const answer = Effect.fnUntraced(function* (decision: Decision) {
     }
     const left = open.length - answers.length
     screen.progress(left === 0 ? "a worker goes on with it, or 'kernai runs resume'\n" : `${left} more wait\n`)
-  }).pipe(
-    Effect.mapError((error) => (error._tag === "CommandFailed" ? error : Actor.failed(error))),
-    Effect.provide(store)
-  )
+  }).pipe(Effect.mapError(Actor.failed), Effect.provide(store))
+})
+
+const headOf = Effect.fnUntraced(function* (runId: string) {
+  const head = yield* RunStore.use((runs) => runs.head(runId))
+  return Option.isSome(head) ? head.value : yield* unknown(runId)
 })
 
 const at = (revision: number | undefined) => (revision === undefined ? {} : { revision })
@@ -123,8 +125,7 @@ export const resume = Effect.fnUntraced(function* (options: Resuming) {
   const store = yield* Store.open(options.store, { exists: true })
   const { agent, ground } = yield* Actor.make(options.actor, store, options.store)
   return yield* Effect.gen(function* () {
-    const head = Option.getOrUndefined(yield* (yield* RunStore).head(runId))
-    if (head === undefined) return yield* unknown(runId)
+    const head = yield* headOf(runId)
     const calls = inFlight === undefined ? [] : yield* Session.inFlight(runId)
     const replay = Object.fromEntries(calls.map(({ toolCallId }) => [toolCallId, inFlight ?? "fail"] as const))
     const how = { replay, rewind: options.rewind, workerId: "cli", ...at(options.revision) }
@@ -151,16 +152,12 @@ export const fork = Effect.fnUntraced(function* (options: Target & { readonly re
   const { revision, runId } = options
   const store = yield* Store.open(options.store, { exists: true })
   const id = yield* Effect.gen(function* () {
-    const head = Option.getOrUndefined(yield* RunStore.use((runs) => runs.head(runId)))
-    if (head === undefined) return yield* unknown(runId)
+    const head = yield* headOf(runId)
     if (revision !== undefined && (revision < 1 || revision > head.revision)) {
       return yield* usage(`--revision is a number from 1 to ${head.revision}, where the run is`)
     }
     return yield* Kernel.fork(runId, at(revision))
-  }).pipe(
-    Effect.mapError((error) => (error._tag === "CommandFailed" ? error : Actor.failed(error))),
-    Effect.provide(store)
-  )
+  }).pipe(Effect.mapError(Actor.failed), Effect.provide(store))
   screen.out(`${Text.flat(id)}\n`)
 })
 

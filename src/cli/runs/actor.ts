@@ -72,12 +72,14 @@ export const make = Effect.fnUntraced(function* (actor: Actor, store: Store.Stor
  * @category combinators
  * @since 0.1.0
  */
-export const failed = (error: KernelError): CommandFailed =>
-  new CommandFailed({
-    code: error._tag === "RunNotFound" || error._tag === "ApprovalNotFound" ? Codes.usage : Codes.failed,
-    reason: excerpt(error.message, 400),
-    tag: error._tag
-  })
+export const failed = (error: KernelError | CommandFailed): CommandFailed =>
+  error._tag === "CommandFailed"
+    ? error
+    : new CommandFailed({
+        code: error._tag === "RunNotFound" || error._tag === "ApprovalNotFound" ? Codes.usage : Codes.failed,
+        reason: excerpt(error.message, 400),
+        tag: error._tag
+      })
 
 // ---------------------------------------------------------------- helpers
 
