@@ -188,10 +188,17 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
 
   it.effect("that ends is read to the end, and not waited for longer than that", () =>
     Effect.gen(function* () {
-      const connection = yield* Support.hostile()
+      const side = yield* Support.sideFile
+      const connection = yield* Support.hostile("", side)
       for (let count = 0; count < 5; count++) {
         assert.lengthOf(Support.textOf(yield* connection.callTool("lastWords", {})), 60_000)
         // That it has ended is heard of a moment later; until then a call goes to the one that answers no more.
+        const pid = Number(
+          Support.lines(side)
+            .findLast((line) => line.startsWith("pids"))
+            ?.split(" ")[1]
+        )
+        yield* Support.until(() => !Support.isAlive(pid))
         yield* Effect.sleep("100 millis")
       }
       const { message } = yield* Effect.flip(connection.callTool("leave", {}))
