@@ -146,6 +146,8 @@ const ourStep = async (steps: number, runs: number, store: Layer.Layer<RunStore.
   return time
 }
 
+const rounds = { warm: 2, counted: 12 }
+
 /**
  * The memory store over one that keeps nothing. What is between them is less than a collection of garbage: rounds of one
  * length would have it in the turn of the same one each time.
@@ -155,7 +157,7 @@ const overForgetful = (steps: number, runs: number) => {
     let round = 0
     return () => ourStep(steps, runs + (round++ % 3), store)
   }
-  return against(on(RunStore.layerMemory), on(forgetful), { warm: 2, counted: 12 })
+  return against(on(RunStore.layerMemory), on(forgetful), rounds)
 }
 
 /** Steps of one long run, timed as they start. */
@@ -185,7 +187,7 @@ export const loopBench = async (): Promise<ReadonlyArray<Row>> => {
   ]
   for (const [steps, runs] of sizes) {
     const ours = () => ourStep(steps, runs, RunStore.layerMemory)
-    const over = (peer: () => Promise<number>) => against(ours, peer, { warm: 2, counted: 12 })
+    const over = (peer: () => Promise<number>) => against(ours, peer, rounds)
     const overPi = await over(() => perStep(steps, runs, pi))
     const overSdk = await over(() => perStep(steps, Math.max(1, Math.round(runs / 4)), aiSdk))
     const overBare = await overForgetful(steps, runs)

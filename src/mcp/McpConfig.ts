@@ -2,13 +2,14 @@
  * Which MCP servers there are and how each is reached.
  *
  * A config is YAML text or a plain value: `servers`, a mapping of names to
- * commands or addresses. A time has a unit, as in `30 seconds`. `${NAME}` is replaced in the values once they are
- * parsed, so what a variable holds can never change the structure (W-16), and
- * a name that is not set is an error. Commands are lists of words: no shell
- * ever sees them (S-1). Headers, environment entries and arguments with a
- * variable in them are redacted. A command, an address and a folder stay text;
- * messages show a command and a folder as they were written, and of an address
- * no part of its path that holds what a variable does (S-7).
+ * commands or addresses. A time has a unit, as in `30 seconds`. `${NAME}` is
+ * replaced in the values once they are parsed, so what a variable holds can
+ * never change the structure (W-16), and a name that is not set is an error.
+ * Commands are lists of words: no shell ever sees them (S-1). Headers,
+ * environment entries and arguments with a variable in them are redacted. A
+ * command, an address and a folder stay text; messages show a command and a
+ * folder as they were written, and of an address no part of its path that holds
+ * what a variable does (S-7).
  *
  * @since 0.1.0
  */

@@ -44,6 +44,13 @@ const forbidden = forbidding("pay", "look")
 
 const closed = forbidding("pay", "look", "send", "file")
 
+/** A skill that never comes to its end. */
+const paying = Skill.dynamic("pay", {
+  description: "pays",
+  inputSchema: { type: "object" },
+  execute: () => Effect.never
+})
+
 const kernelOn = (
   store: RunStore.Shape,
   parts: Layer.Layer<Provider.Provider | SkillRegistry.SkillRegistry, unknown>
@@ -380,11 +387,6 @@ describe("Kernel.replay (R-26)", () => {
 
   it.effect("a verdict about a call of a task counts as given, though the run was paused before it was needed", () =>
     Effect.gen(function* () {
-      const pay = Skill.dynamic("pay", {
-        description: "pays",
-        inputSchema: { type: "object" },
-        execute: () => Effect.never
-      })
       const script = {
         root: [plan(["a", "b"]), final("ok")],
         tasks: { a: [slow(1_000, final("A"))], b: [command("pay")] }
@@ -404,17 +406,12 @@ describe("Kernel.replay (R-26)", () => {
         asked = 0
         const { lives, state } = yield* Kernel.replay(agent(), "run")
         assert.deepStrictEqual([lives, state.status.type], [2, "paused"])
-      }).pipe(Effect.provide(Layer.merge(kernel(pay), hooks)))
+      }).pipe(Effect.provide(Layer.merge(kernel(paying), hooks)))
     })
   )
 
   it.effect("a resume that was refused had a verdict on some calls of its tasks, and named the others", () =>
     Effect.gen(function* () {
-      const pay = Skill.dynamic("pay", {
-        description: "pays",
-        inputSchema: { type: "object" },
-        execute: () => Effect.never
-      })
       const script = {
         root: [plan(["a", "b"]), final("ok")],
         tasks: { a: [command("pay"), final("A")], b: [command("pay"), final("B")] }
@@ -431,7 +428,7 @@ describe("Kernel.replay (R-26)", () => {
         yield* takeUp(script, { replay: { "run:t1/a:t1.0": paid, "run:t1/b:t1.0": paid } })
         const { lives, state } = yield* Kernel.replay(agent(), "run")
         assert.deepStrictEqual([lives, state.status.type], [3, "completed"])
-      }).pipe(Effect.provide(kernel(pay)))
+      }).pipe(Effect.provide(kernel(paying)))
     })
   )
 

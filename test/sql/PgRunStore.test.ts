@@ -14,6 +14,12 @@ afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 const at = (url: string, pollInterval: PgRunStore.Options["pollInterval"] = "1 hour") =>
   open(PgRunStore.layer({ url: Redacted.make(url), maxConnections: 4, pollInterval }))
 
+/** Two clients beside a store: within a transaction, one is told of all activity as it was at its first question. */
+const besides = (to: Parameters<typeof Postgres.client>[0]) => {
+  const client = Effect.map(Layer.build(Postgres.client(to)), (context) => Context.get(context, SqlClient.SqlClient))
+  return Effect.all([client, client])
+}
+
 describe.skipIf(!Postgres.available)("PgRunStore", () => {
   const database = Effect.runSync(Effect.cached(Scope.provide(Postgres.database, scope)))
   suite(Effect.flatMap(database, ({ url }) => at(url)))
@@ -78,11 +84,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
       Effect.gen(function* () {
         const { database: name, url, ...server } = yield* Postgres.database
         const store = yield* at(url)
-        const client = Effect.map(Layer.build(Postgres.client({ ...server, database: name })), (context) =>
-          Context.get(context, SqlClient.SqlClient)
-        )
-        // Within a transaction, it is told of all activity as it was at its first question.
-        const [admin, watcher] = [yield* client, yield* client]
+        const [admin, watcher] = yield* besides({ ...server, database: name })
         const killWhoWaits = Effect.repeat(
           watcher`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${name} AND wait_event_type = 'Lock'`,
           { until: (killed) => killed.length > 0 }
@@ -121,11 +123,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
       Effect.gen(function* () {
         const { database: name, url, ...server } = yield* Postgres.database
         const store = yield* at(url)
-        const client = Effect.map(Layer.build(Postgres.client({ ...server, database: name })), (context) =>
-          Context.get(context, SqlClient.SqlClient)
-        )
-        // Within a transaction, it is told of all activity as it was at its first question.
-        const [admin, watcher] = [yield* client, yield* client]
+        const [admin, watcher] = yield* besides({ ...server, database: name })
         const others = watcher<{ state: string; wait: string | null }>`
           SELECT state, wait_event_type AS wait FROM pg_stat_activity
           WHERE datname = ${name} AND pid <> pg_backend_pid() AND query NOT LIKE '%LOCK TABLE kernai_words%'`

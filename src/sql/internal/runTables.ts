@@ -50,7 +50,10 @@ VALUES (
  */
 export const appendSqlite = appendTo("status = ?")
 
-/** The same for a record that changes the status: `turnSqlite` is to follow in the same transaction. */
+/**
+ * The same for a record that changes the status: `turnSqlite` is to follow in the same transaction. It is given the new
+ * status as well, for both take one list of values.
+ */
 export const appendTurnSqlite = appendTo("? IS NOT NULL")
 
 /** Changes the status of a run. */
