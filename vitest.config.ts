@@ -28,7 +28,8 @@ export default defineConfig({
     globalSetup: ["test/support/globalSetup.ts"],
     // Processes that tests start keep what they compile, as the installed command does.
     env: { NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache") },
-    pool: "threads",
+    // Each worker is a process: one that had the memory of all would take several times as long to start another.
+    pool: "forks",
     // Nothing here is global: files of a worker share the modules they import.
     isolate: false,
     // Much of the suite waits for processes and disks: a machine of two cores has three files at work.
