@@ -84,12 +84,8 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   const told = Effect.andThen(Fiber.await(complained), Deferred.await(drained))
   // What was written just before the exit is read before requests fail, unless a grandchild holds the pipe.
   yield* Effect.raceFirst(Deferred.await(drained), Effect.asVoid(exited)).pipe(
-    Effect.andThen(
-      Effect.timeoutOption(
-        Effect.tap(exited, () => told),
-        grace
-      )
-    ),
+    Effect.andThen(Effect.timeoutOption(exited, grace)),
+    Effect.tap((exit) => (Option.isSome(exit) ? Effect.timeoutOption(told, grace) : Effect.void)),
     Effect.map(Option.getOrElse(() => "the server closed its output")),
     Effect.flatMap((description) => line.close(Exchange.lost(`${description}${complaints.last}`))),
     Effect.forkScoped
