@@ -204,10 +204,22 @@ export const limited = <A, E, R>(
 
 const limitsOf = (built: Context.Context<never>, current: Context.Context<never>): Limits => {
   const here: Limits | undefined = current.mapUnsafe.get(Limits.key)
-  return here === undefined || here instanceof Lent ? Object.assign(new Lent(), Context.get(built, Limits)) : here
+  return here === undefined || lent.has(here) ? lend(Context.get(built, Limits)) : here
 }
 
-class Lent {}
+/** The limits of a kernel as it lends them to what runs in it: one copy, which is known again. */
+const lend = (own: Limits): Limits => {
+  let copy = copies.get(own)
+  if (copy === undefined) {
+    copies.set(own, (copy = { ...own }))
+    lent.add(copy)
+  }
+  return copy
+}
+
+const copies = new WeakMap<Limits, Limits>()
+
+const lent = new WeakSet<Limits>()
 
 /** Everyone who hears of events: the same ones in the same order for all. */
 const listeners = (built: Context.Context<never>, current: Context.Context<never>, agent: string, sink: Sink) => {
