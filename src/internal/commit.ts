@@ -233,10 +233,10 @@ const recordOf = (run: Run, op: RunRecord["op"], events: ReadonlyArray<Draft>, d
   }
 }
 
-/** An event of the record that follows a state. The fields all events share come first: such an object is quick to make. */
+/** An event of the record that follows a state. The fields all events share come first: such an object is quick to make, and small. */
 const scoped = (state: RunState, step: number, at: number, event: Draft): PhaseEvent => {
   const { depth, revision, rootRunId, runId, taskId } = state
-  return Object.assign({ runId, rootRunId, step, depth, taskId, at, revision: revision + 1 }, event)
+  return Object.assign({ runId, rootRunId, step, depth, taskId, at, revision: revision + 1, type: event.type }, event)
 }
 
 /**

@@ -43,22 +43,16 @@ export const make = (built: Built): Shape => {
   ): Effect.Effect<A, KernelError, R> =>
     onGround(built, agent, options, sink, undefined, (ground, newId) => {
       const runId = options.runId ?? newId()
+      const { context = {}, history: before = [] } = options
+      const root = { runId, rootRunId: runId, parentRunId: undefined, depth: 0, taskId: undefined }
       return Effect.scoped(
-        Effect.gen(function* () {
-          const media = yield* ground.media.run(runId)
-          const parts = yield* media.admit(listOf(input))
-          const birth = {
-            runId,
-            rootRunId: runId,
-            parentRunId: undefined,
-            depth: 0,
-            taskId: undefined,
-            history: yield* shelved(options.history ?? [], media, roomBefore(ground.limits), inline),
-            input: parts,
-            context: options.context ?? {}
-          }
-          return yield* equipped(ground, media, options, (ground) => start(ground, birth))
-        })
+        Effect.flatMap(ground.media.run(runId), (media) =>
+          Effect.flatMap(media.admit(listOf(input)), (input) =>
+            Effect.flatMap(shelved(before, media, roomBefore(ground.limits), inline), (history) =>
+              equipped(ground, media, options, (ground) => start(ground, { ...root, history, input, context }))
+            )
+          )
+        )
       )
     })
 
@@ -81,10 +75,11 @@ export const make = (built: Built): Shape => {
     Effect.flatMap(storedAt(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
       onGround(built, agent, options, sink, state, (ground) =>
         Effect.scoped(
-          Effect.gen(function* () {
-            const media = yield* ground.media.run(state.rootRunId, yield* Forks.originsOf(ground.store, state))
-            return yield* equipped(ground, media, options, (ground) => resume(ground, state, options))
-          })
+          Effect.flatMap(Forks.originsOf(ground.store, state), (origins) =>
+            Effect.flatMap(ground.media.run(state.rootRunId, origins), (media) =>
+              equipped(ground, media, options, (ground) => resume(ground, state, options))
+            )
+          )
         )
       )
     ) as Result<Output, R>

@@ -22,8 +22,8 @@ import * as Usage from "../Usage.ts"
 export interface Tree {
   readonly budget: ExecutionBudget
   readonly spawn: SpawnBudget
-  /** Slots for child runs; the root holds one for itself. */
-  readonly slots: Semaphore.Semaphore
+  /** Slots for child runs; the root holds one for itself. Made with the first child. */
+  slots: Semaphore.Semaphore | undefined
   spent: Spent
   /** The model calls of each depth: how many are under way, and how large the largest was. */
   readonly levels: Array<Level>
@@ -46,7 +46,7 @@ interface Used {
 export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent): Tree => ({
   budget,
   spawn,
-  slots: Semaphore.makeUnsafe(Math.max(0, spawn.maxAgents - 1)),
+  slots: undefined,
   spent,
   levels: [],
   waiting: []
@@ -118,8 +118,10 @@ export const denied = (tree: Tree, parentRun: string, depth: number): SpawnDenie
   Budget.beforeSpawn(tree.spawn, { parentRun, depth: depth - 1, agents: 1 })
 
 /** Runs a child in a slot of the tree, and waits for one (CP-15). What will be denied needs none. */
-export const inSlot = <A, E>(tree: Tree, child: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-  tree.spawn.maxAgents < 2 ? child : tree.slots.withPermits(1)(child)
+export const inSlot = <A, E>(tree: Tree, child: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+  const children = tree.spawn.maxAgents - 1
+  return children < 1 ? child : (tree.slots ??= Semaphore.makeUnsafe(children)).withPermits(1)(child)
+}
 
 /** What a stored run used before, ended children included, or what else was used (CP-15). */
 export const spentOf = (used: Usage.Expense | undefined): Spent =>
