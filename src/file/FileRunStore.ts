@@ -144,16 +144,16 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
     return hasLease ? { ...head, lease: yield* Leases.read(files, path) } : head
   })
 
+  /** One run that cannot be read hides no other. */
+  const leftOut = (name: string) => (error: StoreError) =>
+    Effect.as(Effect.logWarning(`run '${name}' is left out`, error), undefined)
+
   const list = Effect.fnUntraced(function* (filter: RunStore.RunFilter = {}) {
     const there = new Set(yield* files.readDirectory(directory))
-    const names = [...there].filter((file) => file.endsWith(".jsonl")).map(Name.ofFile)
+    const names = [...there].flatMap((file) => (file === `${Name.ofFile(file)}.jsonl` ? [Name.ofFile(file)] : []))
     const heads = yield* Effect.forEach(
       names,
-      (name) =>
-        Effect.catchTag(headOf(name, there.has(`${name}.lease`)), "StoreError", (error) =>
-          // One run that cannot be read hides no other.
-          Effect.as(Effect.logWarning(`run '${name}' is left out`, error), undefined)
-        ),
+      (name) => Effect.catchTag(headOf(name, there.has(`${name}.lease`)), "StoreError", leftOut(name)),
       { concurrency: 8 }
     )
     const found = heads
@@ -165,8 +165,8 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
     const answering: Array<RunStore.RunHead> = []
     for (const head of found) {
       if (answering.length === most) break
-      const state = yield* journals.load(head.runId)
-      if (Option.isSome(state) && Search.mentions(state.value, wanted)) answering.push(head)
+      const state = yield* Effect.catchTag(journals.load(head.runId), "StoreError", leftOut(Name.make(head.runId)))
+      if (state !== undefined && Option.isSome(state) && Search.mentions(state.value, wanted)) answering.push(head)
     }
     return answering
   })

@@ -1,6 +1,6 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, FileSystem, Layer, Option, Scope, Stream } from "effect"
+import { Effect, Exit, FileSystem, Layer, Option, PlatformError, Scope, Stream } from "effect"
 import { RunStore } from "kernai"
 import * as fs from "node:fs"
 import { FileRunStore } from "../../src/file/index.ts"
@@ -152,6 +152,64 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
+  it.effect("tells nobody that his record is stored where another is: of a line only its end was cut off (R-1)", () =>
+    Effect.gen(function* () {
+      const { directory, journal, run } = yield* stored
+      const head = fs.readFileSync(`${directory}/run.json`, "utf8")
+      const commit = next(run)
+      yield* put(yield* at(directory), [commit])
+      fs.truncateSync(journal, fs.statSync(journal).size - 1)
+      fs.writeFileSync(`${directory}/run.json`, head)
+      const other = { ...commit.record, workerId: "worker-2" }
+      const error = yield* Effect.flip((yield* at(directory)).commit(other, commit.state))
+      assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 12)
+      yield* put(yield* at(directory), [commit])
+      const records = yield* Stream.runCollect((yield* at(directory)).read("run"))
+      assert.deepStrictEqual(records.at(-1), commit.record)
+    })
+  )
+
+  it.effect("waits for the disk before it says that a record is stored which is there already (R-1, R-6)", () =>
+    Effect.gen(function* () {
+      const { directory, journal, run } = yield* stored
+      const files = yield* FileSystem.FileSystem
+      let asked = 0
+      const broken = PlatformError.systemError({ _tag: "Unknown", module: "FileSystem", method: "sync" })
+      const failing: FileSystem.FileSystem = {
+        ...files,
+        open: (path, options) =>
+          Effect.map(files.open(path, options), (file) => {
+            const { sync } = file
+            const twice = Effect.suspend(() => (path === journal && ++asked < 3 ? Effect.fail(broken) : sync))
+            return Object.defineProperty(file, "sync", { value: twice })
+          })
+      }
+      const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, failing)
+      const { record, state } = next(run)
+      for (const _ of [1, 2]) assert.strictEqual((yield* Effect.flip(store.commit(record, state)))._tag, "StoreError")
+      yield* store.commit(record, state)
+      assert.strictEqual(asked, 3)
+      assert.deepStrictEqual(fs.readdirSync(directory).toSorted(), ["run.json", "run.jsonl"])
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("writes no record to a run that is removed while it is committed to (R-5)", () =>
+    Effect.gen(function* () {
+      const { directory, journal, run } = yield* stored
+      const files = yield* FileSystem.FileSystem
+      const other = yield* at(directory)
+      const overtaken: FileSystem.FileSystem = {
+        ...files,
+        link: (from, to) => Effect.tap(files.link(from, to), Effect.ignore(other.remove(["run"])))
+      }
+      const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, overtaken)
+      const { record, state } = next(run)
+      const error = yield* Effect.flip(store.commit(record, state))
+      assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 0)
+      assert.isFalse(fs.existsSync(journal))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
   it.effect("is not led astray by a worker that writes again what was written long ago (R-5)", () =>
     Effect.gen(function* () {
       const { directory, journal, lines, run } = yield* stored
@@ -237,6 +295,9 @@ describe("FileRunStore, on disk", () => {
         else fs.writeFileSync(file, text)
         yield* loads(yield* at(directory), run.last())
       }
+      // They are longer than the journal, and no head says how far that goes.
+      fs.rmSync(`${directory}/run.json`)
+      yield* loads(yield* at(directory), run.last())
       fs.writeFileSync(file, "nothing")
       const other = yield* at(directory)
       yield* resume(other, "run", Journal.turn(run, { text: "much ".repeat(220_000) }))
@@ -263,6 +324,33 @@ describe("FileRunStore, on disk", () => {
       }
       fs.writeFileSync(journal, text)
     })
+  )
+
+  it.effect("lists and searches the other runs where one is damaged, is just being removed, or has a copy", () =>
+    Effect.gen(function* () {
+      const { directory, journal, lines } = yield* stored
+      yield* put(yield* at(directory), [Journal.begin("other").last(), Journal.begin("gone").last()])
+      fs.copyFileSync(`${directory}/other.jsonl`, `${directory}/other.copy.jsonl`)
+      fs.writeFileSync(
+        journal,
+        lines()
+          .with(4, "x".repeat(lines()[4]?.length ?? 0))
+          .join("\n")
+      )
+      fs.rmSync(`${directory}/gone.json`)
+      const files = yield* FileSystem.FileSystem
+      const watched: FileSystem.FileSystem = {
+        ...files,
+        open: (path, options) => {
+          if (path === `${directory}/gone.jsonl`) fs.rmSync(path)
+          return files.open(path, options)
+        }
+      }
+      const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, watched)
+      const idsOf = (heads: ReadonlyArray<RunStore.RunHead>) => heads.map(({ runId }) => runId)
+      assert.sameMembers(idsOf(yield* store.list()), ["run", "other"])
+      assert.deepStrictEqual(idsOf(yield* store.list({ search: "fiber" })), ["other"])
+    }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
   it.effect("refuses a run of a newer format, leaves it as it is, and lists the others (R-9)", () =>

@@ -56,6 +56,7 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
   /** Folds what follows the parts of a state. Where they do not fit, the journal alone counts. */
   const shortcut = Effect.fnUntraced(function* (log: Log.Log, parts: Heads.Parts, least: number) {
     log.skip(parts.place)
+    if ((yield* log.end).offset < parts.place.offset) return undefined
     const state = yield* Effect.catchTag(fold(log, parts.place, parts.state), "StoreError", () => Effect.undefined)
     return state === undefined || state.revision < least ? undefined : state
   })

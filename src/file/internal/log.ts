@@ -115,21 +115,26 @@ export const make = (files: FileSystem.FileSystem, path: string, { field, format
     }
   })
 
-  /** Appends a line; undefined when there is one of its number already. */
+  /** Adds bytes, none too, and waits until the file is on the disk, and is known to its folder where it is new. */
+  const settle = Effect.fnUntraced(function* (seq: number, bytes: Uint8Array) {
+    const file = yield* files.open(path, { flag: "a", mode: 0o600 })
+    yield* file.writeAll(bytes)
+    yield* file.sync
+    if (seq === 1) yield* syncDirectory(files, path)
+  }, Effect.scoped)
+
+  /** Appends a line. Undefined where its number is not the next: one is there, perhaps ours, or the run was removed. */
   const write = Effect.fnUntraced(function* (seq: number, text: string) {
-    for (let isWritten = false; ; isWritten = true) {
+    for (;;) {
       const before = yield* catchUp
-      if (before.seq >= seq) return isWritten ? before : undefined
+      if (before.seq !== seq - 1) return undefined
       const bytes = encoder.encode(before.isWhole ? `${text}\n` : `\n${text}\n`)
-      const file = yield* files.open(path, { flag: "a", mode: 0o600 })
-      yield* file.writeAll(bytes)
-      yield* file.sync
-      if (before.offset === 0) yield* syncDirectory(files, path)
+      yield* settle(seq, bytes)
       const after = { ...before, offset: before.offset + bytes.length, seq, isWhole: true }
       // Were we alone, the line is where we think; else look whether it came through in one piece.
       if (before.isWhole && (yield* sizeOf(files, path)) === after.offset) return (known = after)
     }
-  }, Effect.scoped)
+  })
 
   /** Takes a number for a text; false when it is taken. */
   const claim = (seq: number, text: string) =>
@@ -179,8 +184,11 @@ export const make = (files: FileSystem.FileSystem, path: string, { field, format
       if (place.format > own) return { _tag: "Newer", format: place.format }
       if (place.seq >= seq) {
         const there = yield* textAt(seq)
-        const isThere = there !== undefined && isSame(there, text)
-        return isThere ? { _tag: "Appended", place } : { _tag: "Taken", last: place.seq }
+        if (there === undefined || !isSame(there, text)) return { _tag: "Taken", last: place.seq }
+        // Whoever wrote it may have been cut off before it was on the disk.
+        yield* settle(seq, new Uint8Array(0))
+        yield* drop(seq)
+        return { _tag: "Appended", place }
       }
       if (place.seq < seq - 1) return { _tag: "Taken", last: place.seq }
       if (!(yield* claim(seq, text))) {
@@ -249,7 +257,9 @@ const readWhole = /*#__PURE__*/ Effect.fnUntraced(function* (
   const none = { whole: new Uint8Array(0), rest: 0 }
   const size = (yield* sizeOf(files, path)) - offset
   if (size <= 0) return none
-  const file = yield* files.open(path, { flag: "r" })
+  // It may have been removed since.
+  const file = yield* Effect.catchIf(files.open(path, { flag: "r" }), isTag("NotFound"), () => Effect.undefined)
+  if (file === undefined) return none
   for (let length = 1024 * 1024; ; length *= 4) {
     const buffer = new Uint8Array(Math.min(length, size))
     let filled = 0
