@@ -147,21 +147,21 @@ const conditions = (path: string, value: Yaml.Plain | undefined): Decoded<Readon
     return found
   })
 
-const fallback = (value: Yaml.Plain | undefined): Decoded<NonNullable<Rules["default"]>> => {
-  if (value === undefined) return Result.succeed("allow")
+const fallback = (value: Yaml.Plain = "allow"): Decoded<NonNullable<Rules["default"]>> => {
   if (value === "effects") return Result.succeed("effects")
   if (!isMapping(value)) return verdict("default", value)
   return Result.gen(function* () {
     const fields = yield* mapping("default", value, ["read", "idempotent", "write"])
     return {
-      read: yield* verdict("default.read", fields.get("read") ?? "allow"),
-      idempotent: yield* verdict("default.idempotent", fields.get("idempotent") ?? "allow"),
-      write: yield* verdict("default.write", fields.get("write") ?? "allow")
+      read: yield* verdict("default.read", fields.get("read")),
+      idempotent: yield* verdict("default.idempotent", fields.get("idempotent")),
+      write: yield* verdict("default.write", fields.get("write"))
     }
   })
 }
 
-const verdict = (path: string, value: Yaml.Plain): Decoded<Verdict> =>
+/** A word that is left out allows; one that is empty was meant to say something. */
+const verdict = (path: string, value: Yaml.Plain = "allow"): Decoded<Verdict> =>
   value === "allow" || value === "confirm" || value === "deny"
     ? Result.succeed(value)
     : refuse(path, "expected allow, confirm or deny")

@@ -76,6 +76,12 @@ describe("PolicyFile", () => {
       assert.match(yield* reason("deny: [{ tool: a, where: { n: 5 } }]"), /^deny\[0\].where.n: expected a text/)
       assert.match(yield* reason("default: maybe"), /^default: expected allow, confirm or deny/)
       assert.match(yield* reason("default: { delete: deny }"), /unknown key 'delete'/)
+      for (const effects of ["read", "idempotent", "write"]) {
+        assert.match(
+          yield* reason(`default: { ${effects}: }`),
+          new RegExp(`^default.${effects}: expected allow, confirm`)
+        )
+      }
       assert.match(yield* reason("- a"), /expected a mapping/)
       assert.match(yield* reason("deny: ["), /cannot be read/)
     })
