@@ -110,7 +110,8 @@ const write = (file: FileSystem.File, mailbox: Mailbox.Mailbox<Recorder.Entry>):
       })
     )
   )
-  return Pull.catchDone(Effect.forever(next), () => Effect.void)
+  // What was lost last has nothing after it to be told with.
+  return Pull.catchDone(Effect.forever(next), () => Effect.ignore(batch([])))
 }
 
 const lostLine = (count: number, at: number): string => {

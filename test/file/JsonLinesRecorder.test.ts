@@ -161,6 +161,27 @@ describe("JsonLinesRecorder", () => {
     })
   )
 
+  it.effect("tells as it closes what a disk that was full until then cost (R-23)", () =>
+    Effect.gen(function* () {
+      const written: Array<string> = []
+      let isFull = true
+      const disk = fakeFile((text) => {
+        if (isFull) return Effect.fail(full)
+        written.push(text)
+        return Effect.void
+      })
+      yield* Effect.gen(function* () {
+        const sink = yield* JsonLinesRecorder.make("run.jsonl")
+        sink.record(plan("a"))
+        yield* Effect.yieldNow
+        yield* Effect.yieldNow
+        isFull = false
+      }).pipe(Effect.scoped, Effect.provide(disk))
+      const lost = linesOf(written.join("")).map((entry) => [entry.event, entry.data])
+      assert.deepStrictEqual(lost, [["entries_lost", { count: 1 }]])
+    })
+  )
+
   it.effect("does not keep a scope open for a disk that no longer answers", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
