@@ -49,11 +49,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
     Effect.suspend(() => {
       mailbox.end()
       // A disk that no longer answers must not keep the scope open.
-      return Fiber.await(fiber).pipe(
-        Effect.interruptible,
-        Effect.timeoutOption(cleanUpMs),
-        Effect.andThen(Fiber.interrupt(fiber))
-      )
+      return Fiber.await(fiber).pipe(Effect.timeoutOption(cleanUpMs), Effect.andThen(Fiber.interrupt(fiber)))
     })
   )
   return Recorder.entries(mailbox.offer, options)

@@ -1,6 +1,6 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
-import { ByteSize, Effect, Exit, Fiber, FileSystem, Option, PlatformError, Scope } from "effect"
+import { ByteSize, Effect, Exit, Fiber, FileSystem, Logger, Option, PlatformError, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as JsonLinesRecorder from "../../src/file/JsonLinesRecorder.ts"
 import { jsonObject } from "../../src/internal/json.ts"
@@ -75,6 +75,7 @@ describe("JsonLinesRecorder", () => {
         }
         const written = yield* files.readFileString(file)
         assert.isTrue(written.endsWith("}\n"))
+        assert.notInclude(written, "\n\n")
         assert.deepStrictEqual(
           linesOf(written).map((entry) => entry.data),
           ["first", "first\nagain", "second", "second\nagain"]
@@ -85,15 +86,17 @@ describe("JsonLinesRecorder", () => {
     )
   )
 
-  it.effect("ends a line that a crash cut off, so that it spoils no other", () =>
+  it.effect("ends a line that a crash cut off, wherever it did, so that it spoils no other", () =>
     inFolder((file, files) =>
       Effect.gen(function* () {
-        yield* files.writeFileString(file, `{"event":"pla`)
-        const sink = Effect.map(JsonLinesRecorder.make(file), (sink) => sink.record(plan("whole")))
-        yield* Effect.scoped(sink)
-        const [torn, whole] = (yield* files.readFileString(file)).split("\n")
-        assert.strictEqual(torn, `{"event":"pla`)
-        assert.strictEqual(JSON.parse(whole ?? "").data, "whole")
+        for (const left of ["{", `{"event":"pla`]) {
+          yield* files.writeFileString(file, left)
+          const sink = Effect.map(JsonLinesRecorder.make(file), (sink) => sink.record(plan("whole")))
+          yield* Effect.scoped(sink)
+          const [torn, whole] = (yield* files.readFileString(file)).split("\n")
+          assert.strictEqual(torn, left)
+          assert.strictEqual(JSON.parse(whole ?? "").data, "whole")
+        }
       })
     )
   )
@@ -161,6 +164,39 @@ describe("JsonLinesRecorder", () => {
     })
   )
 
+  it.effect("counts once what a disk cost that fails now and then, and warns once", () =>
+    Effect.gen(function* () {
+      const written: Array<string> = []
+      const warnings: Array<unknown> = []
+      let tries = 0
+      const disk = fakeFile((text) => {
+        if (tries++ % 2 === 0 && tries < 6) return Effect.fail(full)
+        written.push(text)
+        return Effect.void
+      })
+      yield* Effect.gen(function* () {
+        const sink = yield* JsonLinesRecorder.make("run.jsonl")
+        for (const content of ["a", "b", "c", "d", "e", "f", "g"]) {
+          sink.record(plan(content))
+          yield* Effect.yieldNow
+          yield* Effect.yieldNow
+        }
+      }).pipe(
+        Effect.scoped,
+        Effect.provide([disk, Logger.layer([Logger.make(({ message }) => void warnings.push(message))])])
+      )
+      assert.deepStrictEqual(
+        linesOf(written.join("")).map((entry) => entry.data),
+        [{ count: 1 }, "b", { count: 1 }, "d", { count: 1 }, "f", "g"]
+      )
+      assert.deepStrictEqual(
+        written.map((text) => text.startsWith("\n")),
+        [true, true, true, false, false]
+      )
+      assert.strictEqual(warnings.length, 1)
+    })
+  )
+
   it.effect("tells as it closes what a disk that was full until then cost (R-23)", () =>
     Effect.gen(function* () {
       const written: Array<string> = []
@@ -185,14 +221,17 @@ describe("JsonLinesRecorder", () => {
   it.effect("does not keep a scope open for a disk that no longer answers", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
+      let isLeft = true
+      const stuck = Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isLeft = false)))
       const sink = yield* JsonLinesRecorder.make("run.jsonl").pipe(
-        Effect.provide(fakeFile(() => Effect.never)),
+        Effect.provide(fakeFile(() => stuck)),
         Scope.provide(scope)
       )
       sink.record(plan("a"))
       const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
       yield* TestClock.adjust(Limits.defaults.cleanUpMs)
       yield* Fiber.join(closing)
+      assert.isFalse(isLeft)
     })
   )
 })
