@@ -19,6 +19,7 @@ import * as Hash from "effect/Hash"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
+import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as Read from "../internal/readFile.ts"
@@ -167,13 +168,20 @@ const importModule = (url: string) =>
   Effect.flatMap(Limits, (limits) =>
     Effect.tryPromise({
       try: (): Promise<{ readonly [name: string]: unknown }> => import(url),
-      catch: (error) => new ImportFailed(error instanceof Error ? error.message : String(error))
+      catch: failure
     }).pipe(
       Effect.timeoutOrElse({
         duration: limits.skillMs,
         orElse: () => Effect.fail(new ImportFailed(`did not load within ${limits.skillMs} ms`))
       })
     )
+  )
+
+/** What a module threw, which may throw in turn when it is looked at. */
+const failure = (error: unknown): ImportFailed =>
+  Result.getOrElse(
+    Result.try(() => new ImportFailed(error instanceof Error ? error.message : String(error))),
+    () => new ImportFailed("threw what cannot be read")
   )
 
 class ImportFailed extends Error {

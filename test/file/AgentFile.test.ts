@@ -104,8 +104,11 @@ describe("AgentFile", () => {
           (yield* Effect.flip(AgentFile.parse(pattern))).message,
           "invalid agent at 'output_schema': it has a 'pattern', which would be matched against what a model writes in whatever time that takes: leave it out"
         )
-        const deep = yield* Effect.flip(AgentFile.parse("[".repeat(200), "json"))
-        assert.strictEqual(deep._tag, "ConfigInvalid")
+        const deep = `${"[".repeat(200)}${"]".repeat(200)}`
+        const long = JSON.stringify({ system_prompt: "x".repeat(300_000), model: "m" })
+        for (const text of ["[", deep, long]) {
+          assert.strictEqual((yield* Effect.flip(AgentFile.parse(text, "json")))._tag, "ConfigInvalid")
+        }
       })
   )
 
@@ -138,7 +141,7 @@ describe("AgentFile", () => {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       const folder = yield* fs.makeTempDirectoryScoped()
-      yield* fs.writeFileString(path.join(folder, "b.yaml"), yaml)
+      yield* fs.writeFileString(path.join(folder, "b.YAML"), yaml)
       yield* fs.writeFileString(path.join(folder, "a.json"), '{"name":"a","system_prompt":"A","model":"m"}')
       yield* fs.writeFileString(path.join(folder, "notes.txt"), "nothing")
       assert.strictEqual((yield* AgentFile.load(path.join(folder, "a.json"))).instructions, "A")

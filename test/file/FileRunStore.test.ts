@@ -357,7 +357,7 @@ describe("FileRunStore, on disk", () => {
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       yield* put(yield* at(directory), [Journal.begin("other").last()])
-      fs.appendFileSync(journal, '{"format":2,"revision":12,"shape":"unheard of"}\n')
+      fs.appendFileSync(journal, '{"format":2,"revision":12,"shape":"unheard of"}\n{"format":1,"revision":13}\n')
       const before = fs.readFileSync(journal, "utf8")
       const store = yield* at(directory)
       assert.strictEqual((yield* Effect.flip(store.load("run"))).reason, "format")

@@ -134,7 +134,8 @@ describe("SkillFileLoader", () => {
       const folder = yield* setUp
       yield* folder.write("a.ts", code("a", "one"))
       const files = yield* folder.load
-      for (const broken of ["throw new Error('on load')", "export default {", "export const x = 1"]) {
+      const unreadable = "throw { toString: () => { throw 1 } }"
+      for (const broken of ["throw new Error('on load')", unreadable, "export default {", "export const x = 1"]) {
         yield* folder.write("a.ts", code("a", "half"))
         yield* folder.write("b.ts", broken)
         const error = yield* Effect.flip(files.reload)
