@@ -420,6 +420,20 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
+  it.effect("gives no run a name that some system keeps for a device (S-16)", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const store = yield* at(directory)
+      const ids = ["aux", "con", "nul", "prn", "com1", "lpt9"]
+      for (const id of [...ids, "console", "%0063on"]) yield* put(store, [Journal.begin(id).last()])
+      const names = fs.readdirSync(directory).map((file) => file.slice(0, file.indexOf(".")))
+      for (const id of ids) assert.notInclude(names, id)
+      assert.includeMembers(names, ["console", "%0063on", "%00250063on"])
+      const found = (yield* store.list()).map(({ runId }) => runId)
+      assert.sameMembers(found, [...ids, "console", "%0063on"])
+    })
+  )
+
   it.effect("fails typed where there is no room for it (F2)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored

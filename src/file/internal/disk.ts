@@ -34,6 +34,13 @@ export const readText = /*#__PURE__*/ Effect.fnUntraced(function* (
 /** Whether a file system failed in this way. */
 export const isTag = (tag: string) => (error: PlatformError) => error.reason._tag === tag
 
+/** The text of a file, if there is one. */
+export const readIfThere = (
+  files: FileSystem.FileSystem,
+  path: string
+): Effect.Effect<string | undefined, PlatformError> =>
+  Effect.catchIf(files.readFileString(path), isTag("NotFound"), () => Effect.undefined)
+
 /** A new file is only there for good when its directory says so. Where directories cannot be synced, it is as good as it gets. */
 export const syncDirectory = (files: FileSystem.FileSystem, path: string) =>
   files.open(path.slice(0, path.lastIndexOf("/") + 1), { flag: "r" }).pipe(

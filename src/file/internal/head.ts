@@ -16,6 +16,7 @@ import type { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunState } from "../../RunState.ts"
 import type { RunHead } from "../../RunStore.ts"
+import { readIfThere } from "./disk.ts"
 import type * as Log from "./log.ts"
 
 /** A head, and how long the journal was when it was written. */
@@ -122,10 +123,3 @@ const decode = /*#__PURE__*/ Schema.decodeUnknownResult(
     })
   )
 )
-
-const readIfThere = (files: FileSystem.FileSystem, path: string): Effect.Effect<string | undefined, PlatformError> =>
-  Effect.catchIf(
-    files.readFileString(path),
-    (error) => error.reason._tag === "NotFound",
-    () => Effect.undefined
-  )

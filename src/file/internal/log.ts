@@ -17,7 +17,7 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import { randomUUID } from "node:crypto"
-import { isTag, syncDirectory } from "./disk.ts"
+import { isTag, readIfThere, syncDirectory } from "./disk.ts"
 
 /** A place in a log: how many bytes come before it, the last number, and the newest format of a line. */
 export interface Place {
@@ -153,7 +153,7 @@ export const make = (files: FileSystem.FileSystem, path: string, { field, format
 
   /** Appends the line another process took the number for but did not append; false when there is none. */
   const help = Effect.fnUntraced(function* (seq: number) {
-    const text = yield* Effect.catchIf(files.readFileString(claimOf(seq)), isTag("NotFound"), () => Effect.undefined)
+    const text = yield* readIfThere(files, claimOf(seq))
     if (text === undefined) return false
     // What a power cut left of a claim was never acknowledged.
     if (numbersOf(text, field)?.seq === seq) yield* write(seq, text)

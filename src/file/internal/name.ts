@@ -1,17 +1,19 @@
 /**
  * Ids as names of files.
  *
- * A name holds no separator, no dot and no capital, so it leads nowhere else
- * and means one file on any disk; a long one ends in its digest. Two ids never
- * share a name (S-16).
+ * A name holds no separator, no dot and no capital, and is none of those a
+ * system keeps for its devices, so it leads nowhere else and means one file on
+ * any disk; a long one ends in its digest. Two ids never share a name (S-16).
  *
  * @since 0.1.0
  */
 import { createHash } from "node:crypto"
 
+const unsafe = /[^a-z0-9_-]|^(?=(?:aux|con|nul|prn|(?:com|lpt)\d)$)./g
+
 /** The name of an id. */
 export const make = (id: string): string => {
-  const name = id.replace(/[^a-z0-9_-]/g, (char) => `%${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
+  const name = id.replace(unsafe, (char) => `%${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
   return name.length <= 128 && name !== ""
     ? name
     : `${name.slice(0, 60)}%h${createHash("sha256").update(name).digest("hex")}`
