@@ -8,9 +8,11 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import * as Semaphore from "effect/Semaphore"
 import { createHash, randomUUID } from "node:crypto"
@@ -90,10 +92,20 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
     return text === undefined ? undefined : yield* Record.decode(text)
   })
 
+  const names = Effect.catchIf(files.readDirectory(folder), isTag("NotFound"), () => Effect.succeed([]))
+
+  /** Removes what processes that were killed left half-written: no other writes one file for an hour. */
+  const sweep = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    for (const name of (yield* names).filter((name) => name.endsWith(".tmp"))) {
+      const { mtime } = yield* files.stat(`${folder}/${name}`)
+      if (Option.exists(mtime, (time) => now - time.getTime() > hour)) yield* files.remove(`${folder}/${name}`)
+    }
+  })
+
   const records = Effect.gen(function* () {
-    const names = yield* Effect.catchIf(files.readDirectory(folder), isTag("NotFound"), () => Effect.succeed([]))
     const found = yield* Effect.forEach(
-      names.filter((name) => name.endsWith(".json")),
+      (yield* names).filter((name) => name.endsWith(".json")),
       (name) => recordAt(`${folder}/${name}`),
       { concurrency: 8 }
     )
@@ -140,7 +152,7 @@ const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
 
   const add = Effect.fnUntraced(function* (media: StoredMedia, limit: number) {
     const size = Shelves.sizeOf(media)
-    const before = counted ?? (yield* count)
+    const before = counted ?? (yield* Effect.andThen(Effect.ignore(sweep), count))
     counted = before
     if (before.bytes + size > limit) return yield* Shelves.full(limit)
     // Where this is cut off, or another process was faster, nobody knows what is here: it is counted again.
@@ -185,5 +197,7 @@ const readable = <A>(
   )
 
 const none = new Uint8Array(0)
+
+const hour = 3_600_000
 
 const digestOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")

@@ -207,6 +207,20 @@ describe("FileMediaStore, on disk", () => {
     })
   )
 
+  it.live("removes what a process that was killed left half-written, and nothing that may still be under way", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const place = `${directory}/Media/Application`
+      fs.mkdirSync(place, { recursive: true })
+      for (const name of ["old.tmp", "young.tmp", "old"]) fs.writeFileSync(`${place}/${name}`, "half")
+      const longAgo = Date.now() / 1_000 - 4_000
+      for (const name of ["old.tmp", "old"]) fs.utimesSync(`${place}/${name}`, longAgo, longAgo)
+      const { id } = yield* (yield* at(directory)).put(png("a"))
+      const names = fs.readdirSync(place).filter((name) => name.length < 64)
+      assert.sameMembers(names, ["young.tmp", "old", `${id}.json`])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("fails typed where it cannot write", () =>
     Effect.gen(function* () {
       const directory = yield* folder
