@@ -196,7 +196,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
         startsSlowly: options.startsSlowly,
         url: () => endpoint(options.baseUrl, "", "/chat/completions"),
         body: (request) => Effect.map(encode(request), (messages) => ChatRequest.toBody(dialect, request, messages)),
-        decoder: ChatReply.decoder
+        decoder: (reply) => ChatReply.decoder(name, reply)
       })
     }
   })

@@ -58,7 +58,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
         framing: "sse",
         url: () => endpoint(baseUrl, "/v1", "/chat/completions"),
         body: (request) => Effect.map(encode(request), (messages) => ChatRequest.toBody(dialect, request, messages)),
-        decoder: ChatReply.decoder
+        decoder: (reply) => ChatReply.decoder(dialect.name, reply)
       })
     }
   })

@@ -472,6 +472,52 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
+  it.effect("reads the one call of a message from before there were lists of them, in pieces or whole", () =>
+    Effect.gen(function* () {
+      const call = (function_call: object) => ({ content: null, tool_calls: null, function_call })
+      const whole = call({ name: "add", arguments: '{"x":1}' })
+      for (const list of [
+        [
+          delta(call({ name: "add", arguments: "" })),
+          delta(call({ arguments: '{"x"' })),
+          delta(call({ arguments: ":1}" })),
+          delta({}, "function_call")
+        ],
+        [{ choices: [{ index: 0, message: whole, finish_reason: "function_call" }] }],
+        [delta(whole), { choices: [{ index: 0, message: whole, finish_reason: "function_call" }] }],
+        [delta({ ...whole, tool_calls: [{ index: 0, id: "call_0", function: whole.function_call }] }, "tool_calls")]
+      ]) {
+        const { parts } = yield* reading(...list, "[DONE]")
+        assert.deepStrictEqual(callsOf(parts), [{ type: "tool-call", id: "call_0", name: "add", params: { x: 1 } }])
+        assert.strictEqual(finishOf(parts)?.reason, "tool-calls")
+      }
+    })
+  )
+
+  it.effect("takes a call of no name and no arguments, as some write it beside every word, for none", () =>
+    Effect.gen(function* () {
+      for (const function_call of [{}, { name: "", arguments: "" }, { name: null, arguments: null }]) {
+        const { parts, text } = yield* reading(delta({ content: "x", function_call }, "stop"), "[DONE]")
+        assert.strictEqual(text, "x")
+        assert.strictEqual(finishOf(parts)?.reason, "stop")
+      }
+    })
+  )
+
+  it.effect("reads what a model said aloud as its text", () =>
+    Effect.gen(function* () {
+      const audio = (audio: object) => delta({ content: null, audio })
+      const { text } = yield* reading(
+        audio({ id: "a", transcript: "Hel" }),
+        audio({ transcript: "lo" }),
+        audio({ data: "AAAA" }),
+        { choices: [{ index: 0, message: { audio: { transcript: "Hello" } }, finish_reason: "stop" }] },
+        "[DONE]"
+      )
+      assert.strictEqual(text, "Hello")
+    })
+  )
+
   it.effect("shows a refusal and ends it as content-filter", () =>
     Effect.gen(function* () {
       const { parts, text } = yield* reading(delta({ refusal: "I will not." }), delta({}, "stop"), "[DONE]")
@@ -867,6 +913,62 @@ describe("OpenAiCompatibleProvider", () => {
       const failed = yield* Effect.flip(read(provider.stream(request())))
       assert.strictEqual(failed.reason, "rate_limited")
       assert.isDefined(failed.retryAt)
+    })
+  )
+
+  it.effect("gives Gemini its signature of a call back with that call, and none to another model (CP-9)", () =>
+    Effect.gen(function* () {
+      const signed = (id: string | undefined, params: string, signature?: string) => ({
+        index: id === "b" ? 1 : 0,
+        ...(id === undefined ? {} : { id, function: { name: "add", arguments: params } }),
+        ...(id === undefined ? { function: { arguments: params } } : {}),
+        ...(signature === undefined ? {} : { extra_content: { google: { thought_signature: signature } } })
+      })
+      const { parts } = yield* readingAs(
+        "compatible",
+        delta({ tool_calls: [signed("a", '{"x"', "s1")] }),
+        delta({ tool_calls: [signed(undefined, ":1}", "s1")] }),
+        delta({ tool_calls: [signed("b", "{}")] }, "tool_calls"),
+        "[DONE]"
+      )
+      const ends = parts.filter((part) => part.type === "reasoning-end")
+      assert.deepStrictEqual(
+        ends.map(({ metadata }) => metadata),
+        [{ local: { signature: "s1", callId: "a" } }]
+      )
+      const sent = (model: string) =>
+        Effect.map(
+          bodyOf(
+            "compatible",
+            request({
+              tools: [tool],
+              messages: [
+                message(
+                  "assistant",
+                  Content.thinking("", {
+                    origin: { provider: "local", model },
+                    signature: { signature: "s1", callId: "a" }
+                  }),
+                  Content.toolUse("a", "add", { x: 1 }),
+                  Content.toolUse("b", "add")
+                )
+              ]
+            })
+          ),
+          (body) => (body as { messages: unknown }).messages
+        )
+      const call = (id: string, params: string, more: object = {}) => ({
+        id,
+        type: "function",
+        function: { name: "add", arguments: params },
+        ...more
+      })
+      const extra_content = { google: { thought_signature: "s1" } }
+      const said = { role: "assistant", content: null }
+      assert.deepStrictEqual(yield* sent("m-text"), [
+        { ...said, tool_calls: [call("a", '{"x":1}', { extra_content }), call("b", "{}")] }
+      ])
+      assert.deepStrictEqual(yield* sent("other"), [{ ...said, tool_calls: [call("a", '{"x":1}'), call("b", "{}")] }])
     })
   )
 

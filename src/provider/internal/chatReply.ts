@@ -14,8 +14,8 @@ import { count, type Fields, fields, firstAnswer, isFields, list, string, sum, t
 import type { Reply } from "./reply.ts"
 import { promptTokens } from "./usage.ts"
 
-/** Reads chunks and whole completions. */
-export const decoder = (reply: Reply): Decoder => {
+/** Reads chunks and whole completions of the provider of a name. */
+export const decoder = (name: string, reply: Reply): Decoder => {
   let usage: Fields | undefined
   let reason: FinishReason | undefined
   let refused = false
@@ -23,6 +23,7 @@ export const decoder = (reply: Reply): Decoder => {
   let hasSpoken = false
   let hasDeltas = false
   const keys = new Map<number, string>()
+  const signed = new Set<string>()
 
   const finish = (given: FinishReason) =>
     reply.finish(refused ? "content-filter" : given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
@@ -35,10 +36,21 @@ export const decoder = (reply: Reply): Decoder => {
       refused = true
       reply.text(refusal)
     }
-    if (message?.["tool_calls"] === undefined) return
-    const pieces = list(message, "tool_calls")
+    reply.text(string(fields(message, "audio"), "transcript") ?? "")
+    const pieces = callsOf(message)
+    if (pieces.length === 0) return
     const hasAll = pieces.length > 1 && pieces.length === reply.callCount()
-    pieces.forEach((piece, place) => readCall(reply, keys, piece, isWhole, hasAll ? keyAt(place) : undefined))
+    pieces.forEach((piece, place) => {
+      const key = readCall(reply, keys, piece, isWhole, hasAll ? keyAt(place) : undefined)
+      if (key !== undefined) sign(key, text(fields(fields(piece, "extra_content"), "google"), "thought_signature"))
+    })
+  }
+
+  // Whoever speaks for Gemini signs a call as Google does, perhaps in each of its pieces.
+  const sign = (key: string, signature: string | undefined) => {
+    if (signature === undefined || signed.has(key)) return
+    signed.add(key)
+    reply.endThinking({ [name]: { signature, callId: reply.ownId(key) } })
   }
 
   // Groq ends a reply so in which the model miswrote a call: the model failed, not the request.
@@ -84,10 +96,21 @@ export const decoder = (reply: Reply): Decoder => {
 
 /** Whether a delta holds words, thoughts or calls: a role alone is no part of what is said. */
 const saysAnything = (delta: Fields | undefined): boolean =>
-  ["content", "refusal", "reasoning_content", "reasoning", "tool_calls"].some((key) => {
+  ["content", "refusal", "reasoning_content", "reasoning", "tool_calls", "function_call", "audio"].some((key) => {
     const value = delta?.[key]
-    return (typeof value === "string" || Array.isArray(value)) && value.length > 0
+    return isFields(value) || ((typeof value === "string" || Array.isArray(value)) && value.length > 0)
   })
+
+/** The calls in a message; before there were lists of them, it had one. */
+const callsOf = (message: Fields | undefined): ReadonlyArray<Fields> => {
+  if (message?.["tool_calls"] === undefined && message?.["function_call"] === undefined) return none
+  const call = fields(message, "function_call")
+  const calls = list(message, "tool_calls")
+  const isEmpty = text(call, "name") === undefined && text(call, "arguments") === undefined
+  return isEmpty || calls.length > 0 ? calls : [{ function: call }]
+}
+
+const none: ReadonlyArray<never> = []
 
 const thoughtOf = (reply: Reply, message: Fields | undefined) => {
   const thought = text(message, "reasoning_content") ?? text(message, "reasoning")
@@ -121,17 +144,18 @@ const readCall = (
   piece: Fields,
   isWhole: boolean,
   beside: string | undefined
-) => {
+): string | undefined => {
   const target = fields(piece, "function")
   const head: Head = { id: text(piece, "id"), name: text(target, "name"), params: target?.["arguments"] }
   const index = count(piece, "index")
   const known = isWhole ? undefined : knownCall(reply, keys, index, head, beside)
-  if (known !== undefined && isAgain(reply, known, head)) return
+  if (known !== undefined && isAgain(reply, known, head)) return undefined
   const key = known === undefined || isOther(reply, known, index, head) ? begin(reply, known, head) : known
   if (index !== undefined) keys.set(index, key)
   if (head.name !== undefined) reply.name(key, head.name)
   if (typeof head.params === "string") reply.params(key, head.params)
   else if (isFields(head.params)) reply.input(key, head.params)
+  return key
 }
 
 interface Head {

@@ -10,6 +10,7 @@ import type { Json, JsonObject } from "../../internal/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
 import { assemble, extras, functions, laidOver, type Settings } from "./body.ts"
+import { callSignatures } from "./google.ts"
 import { type MediaPiece, type Piece, shortId, standIn, spoken, textOf } from "./pieces.ts"
 
 /**
@@ -107,13 +108,16 @@ const toMessage = (dialect: Dialect, message: Message, pieces: ReadonlyArray<Pie
   }
   const calls: Array<Json> = []
   const thoughts: Array<string> = []
+  const signatures = callSignatures(pieces)
   for (const piece of pieces) {
-    if (piece.kind === "thought") thoughts.push(piece.text)
+    if (piece.kind === "thought" && piece.text !== "") thoughts.push(piece.text)
     if (piece.kind === "call") {
+      const signature = signatures.get(piece.id)
       calls.push({
         id: idOf(dialect, piece),
         type: "function",
-        function: { name: piece.name, arguments: JSON.stringify(piece.input) }
+        function: { name: piece.name, arguments: JSON.stringify(piece.input) },
+        ...(signature === undefined ? {} : { extra_content: { google: { thought_signature: signature } } })
       })
     }
   }

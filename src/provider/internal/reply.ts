@@ -42,6 +42,8 @@ export interface Reply {
   /** The key of the call last begun. */
   readonly lastCall: () => string | undefined
   readonly callCount: () => number
+  /** Our id of a call. */
+  readonly ownId: (key: string) => string
   /** The vendor's id of a call. */
   readonly callId: (key: string) => string | undefined
   readonly callName: (key: string) => string | undefined
@@ -195,6 +197,7 @@ export const make = (limits: Limits): Reply => {
     },
     lastCall: () => last,
     callCount: () => calls.size,
+    ownId: (key) => calls.get(key)?.id ?? key,
     callId: (key) => calls.get(key)?.given,
     callName: (key) => calls.get(key)?.name,
     keyOfId: (given) => keys.get(given),
