@@ -16,7 +16,7 @@ import * as Grammar from "../Grammar.ts"
 import type { Json, JsonObject } from "../internal/json.ts"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
-import type { FinishReason } from "../StreamPart.ts"
+import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
 import { assemble, endpoint, extras, functions, laidOver } from "./internal/body.ts"
 import { findKey, fromEnvironment, layerOf } from "./internal/configured.ts"
 import * as Exchange from "./internal/exchange.ts"
@@ -195,7 +195,9 @@ const decoder = (reply: Reply): Decoder => {
   let calls = 0
 
   const take = (line: Fields): Fault | undefined => {
-    if (line["error"] !== undefined && line["error"] !== null) return failed
+    if (line["error"] !== undefined && line["error"] !== null) {
+      return isMiswritten(string(line, "error")) ? void reply.finish("error", unreported) : failed
+    }
     if (!isKnown) {
       isKnown = true
       reply.about(undefined, text(line, "model"))
@@ -233,6 +235,11 @@ const fault = (document: unknown, status: number): Pick<Fault, "reason"> => ({
       ? "context_length"
       : statusReason(status)
 })
+
+// The model miswrote a call, which a server reads strictly: the model failed, not the request.
+const isMiswritten = (error = ""): boolean => error.startsWith("error parsing tool call")
+
+const unreported: ReportedUsage = { inputTokens: {}, outputTokens: {} }
 
 const failed: Fault = { reason: "server_error", note: "reported in the reply" }
 

@@ -475,6 +475,21 @@ describe("AnthropicProvider, reading", () => {
     })
   )
 
+  it.effect("says that a reply was withheld, which its error calls a bad request", () =>
+    Effect.gen(function* () {
+      const said = (message: string) =>
+        Effect.flip(
+          reading(
+            start,
+            { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "x" } },
+            { type: "error", error: { type: "invalid_request_error", message } }
+          )
+        )
+      assert.strictEqual((yield* said("Output blocked by content filtering policy")).reason, "content_filter")
+      assert.strictEqual((yield* said("messages: required")).reason, "invalid_request")
+    })
+  )
+
   it.effect("fails with an error whose type a gateway left out, and passes over deltas it does not know (BP-110)", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(
@@ -520,6 +535,7 @@ describe("AnthropicProvider, reading", () => {
         ["prompt is too long: 210000 tokens > 200000 maximum", "context_length"],
         ["input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000", "context_length"],
         ["Your credit balance is too low", "quota_exhausted"],
+        ["Output blocked by content filtering policy", "content_filter"],
         ["You have reached your specified API usage limits. You will regain access on 2026-12-01.", "quota_exhausted"],
         ["max_tokens: required", "invalid_request"]
       ]) {

@@ -152,6 +152,17 @@ describe("OllamaProvider, reading", () => {
     })
   )
 
+  it.effect("hears that the model failed where the server could not read the call it wrote (R-10)", () =>
+    Effect.gen(function* () {
+      const error = "error parsing tool call: raw='{\"a\":', err=unexpected end of JSON input"
+      for (const before of [[], [say("", { message: { content: "", thinking: "Hm" } })]]) {
+        const { parts, text } = yield* reading(...before, { error })
+        assert.strictEqual(text, "")
+        assert.strictEqual(finishOf(parts)?.reason, "error")
+      }
+    })
+  )
+
   for (const [what, list, reason] of [
     ["an error line", [say("x"), { error: "model runner has stopped" }], "server_error"],
     ["a junk line", [say("x"), "oops", say("y")], "invalid_response"],

@@ -736,6 +736,13 @@ describe("OpenAiCompatibleProvider", () => {
       }
       const other = yield* Effect.flip(readingAs("compatible", { error: { ...error, code: "bad_tool" } }))
       assert.strictEqual(other.reason, "invalid_request")
+      const http = stub(() => Effect.succeed(new Response(JSON.stringify({ error }), { status: 400 })))
+      const provider = yield* Effect.provide(vendor("compatible")({}), http.layer)
+      const refused = yield* read(provider.stream(request()))
+      assert.deepStrictEqual(refused.parts, [
+        { type: "finish", reason: "error", usage: { inputTokens: {}, outputTokens: {} } }
+      ])
+      assert.strictEqual(http.asked.length, 1)
     })
   )
 
@@ -893,6 +900,7 @@ describe("OpenAiCompatibleProvider", () => {
         ],
         [{ error: { message: "The input is longer than the model's context length.", code: null } }, "context_length"],
         [{ error: "The model is loaded with context length of only 4096 tokens" }, "context_length"],
+        [[{ error: { message: "The input exceeds the maximum number of tokens allowed (4096)." } }], "context_length"],
         [{ error: { message: "'name' is too long", type: "invalid_request_error" } }, "invalid_request"]
       ] as const) {
         const http = stub(() => Effect.succeed(new Response(JSON.stringify(document), { status: 400 })))

@@ -185,16 +185,21 @@ const reasons: ReadonlyMap<string, Fault["reason"]> = new Map<string, Fault["rea
 ])
 
 const inStream = (event: Fields): Fault => {
-  const code = string(fields(event, "error"), "type")
-  return { reason: reasons.get(code ?? "") ?? "server_error", code }
+  const error = fields(event, "error")
+  const code = string(error, "type")
+  return { reason: isFiltered(error) ? "content_filter" : (reasons.get(code ?? "") ?? "server_error"), code }
 }
+
+// A reply that was withheld is told as a bad request. The sentence is only looked at, never passed on.
+const isFiltered = (error: Fields | undefined): boolean =>
+  /blocked by content filter/i.test(string(error, "message") ?? "")
 
 /** What an error document says about a status. */
 export const fault = (document: unknown, status: number): Pick<Fault, "reason" | "code"> => {
   const error = isFields(document) ? fields(document, "error") : undefined
   const code = string(error, "type")
-  // The sentence is only looked at, never passed on.
   const message = string(error, "message") ?? ""
+  if (status === 400 && isFiltered(error)) return { reason: "content_filter", code }
   if (status === 400 && saysTooLong(message)) return { reason: "context_length", code }
   if (status === 400 && /credit balance|usage limits/i.test(message)) return { reason: "quota_exhausted", code }
   return { reason: reasons.get(code ?? "") ?? statusReason(status), code }

@@ -8,7 +8,7 @@
  * @since 0.1.0
  */
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
-import { type Fault, saysTooLong, statusReason } from "./fault.ts"
+import { type Fault, saysTooLong, statusReason, type Told } from "./fault.ts"
 import type { Decoder } from "./frames.ts"
 import { count, type Fields, fields, firstAnswer, isFields, list, string, sum, text } from "./read.ts"
 import type { Reply } from "./reply.ts"
@@ -53,9 +53,7 @@ export const decoder = (name: string, reply: Reply): Decoder => {
     reply.endThinking({ [name]: { signature, callId: reply.ownId(key) } })
   }
 
-  // Groq ends a reply so in which the model miswrote a call: the model failed, not the request.
-  const failed = (chunk: Fields): Fault | undefined =>
-    text(fields(chunk, "error"), "code") === "tool_use_failed" ? void finish("error") : inStream(chunk)
+  const failed = (chunk: Fields): Fault | undefined => (errorOf(chunk).isReply ? void finish("error") : inStream(chunk))
 
   const take = (chunk: Fields, isWhole: boolean): Fault | undefined => {
     if ((chunk["error"] !== undefined && chunk["error"] !== null) || chunk["object"] === "error") return failed(chunk)
@@ -277,12 +275,12 @@ const reasons: ReadonlyMap<string, Fault["reason"]> = new Map<string, Fault["rea
 ])
 
 /** What an error document says about a status. */
-export const fault = (document: unknown, status: number): Pick<Fault, "reason" | "code"> => {
-  const { code, known } = errorOf(document)
+export const fault = (document: unknown, status: number): Told => {
+  const { code, isReply, known } = errorOf(document)
   // A status says more than a general type; only the precise codes overrule it.
   const reason = statusReason(status)
   const isPrecise = known !== undefined && known !== "invalid_request" && known !== "server_error"
-  return { reason: isPrecise ? known : reason, code }
+  return { reason: isPrecise ? known : reason, code, isReply }
 }
 
 const inStream = (chunk: Fields): Fault => {
@@ -302,6 +300,8 @@ const errorOf = (document: unknown) => {
   return {
     code,
     known: isVague && saysTooLong(text(error, "message") ?? text(outer, "error")) ? "context_length" : told,
-    status: status >= 400 ? status : undefined
+    status: status >= 400 ? status : undefined,
+    // So Groq says, as a refusal or in the stream, that the model miswrote a call.
+    isReply: codes[0] === "tool_use_failed"
   }
 }

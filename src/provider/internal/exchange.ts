@@ -27,6 +27,7 @@ import type { ProviderError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { Request } from "../../Provider.ts"
 import type { StreamPart } from "../../StreamPart.ts"
+import * as StreamParts from "../../StreamPart.ts"
 import { patiently } from "./attempts.ts"
 import { type Fault, limitFault, refusal, retryAt, statusReason, type Told, toError } from "./fault.ts"
 import { type Decoder, type Framing, make as makeFrames } from "./frames.ts"
@@ -105,7 +106,10 @@ const begin = /*#__PURE__*/ Effect.fnUntraced(function* (
   limits: Limits
 ) {
   const response = yield* send(client, post, limits, vendor.startsSlowly === true ? slowMs : 0)
-  if (!isOk(response)) return yield* refused(vendor, response, limits)
+  if (!isOk(response)) {
+    const isReply = ({ isReply }: Fault) => isReply === true
+    return yield* Effect.catchIf(refused(vendor, response, limits), isReply, () => Effect.succeed(failedReply))
+  }
 
   const pull = yield* read(vendor, response, limits)
   let held = yield* firstOf(pull)
@@ -121,6 +125,8 @@ const begin = /*#__PURE__*/ Effect.fnUntraced(function* (
     )
   )
 })
+
+const failedReply = /*#__PURE__*/ Stream.succeed(StreamParts.finish("error"))
 
 const slowMs = 300_000
 
@@ -296,7 +302,9 @@ const refused = /*#__PURE__*/ Effect.fnUntraced(function* (
   const status = response.status
   const reason = statusReason(status)
   const now = yield* Clock.currentTimeMillis
-  const document = reason === "redirect" ? undefined : parse(yield* excerpt(response, limits))
+  const value: unknown = reason === "redirect" ? undefined : parse(yield* excerpt(response, limits))
+  // Google's may come in a list, over hosts that speak another format, too.
+  const document: unknown = Array.isArray(value) ? value[0] : value
   const told: Told = reason === "redirect" ? { reason } : refusal(vendor.fault(document, status), status)
   return yield* Effect.fail<Fault>({
     ...told,

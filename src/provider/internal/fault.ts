@@ -22,10 +22,12 @@ export interface Fault {
   readonly waitMs?: number | undefined
   /** The vendor's own word on trying again; absent = decided by the reason. */
   readonly retry?: boolean | undefined
+  /** Whether the model failed and not the request, so that this is a reply of its own: one that says nothing. */
+  readonly isReply?: boolean | undefined
 }
 
 /** What a document says about a failure. */
-export type Told = Pick<Fault, "reason" | "code" | "waitMs">
+export type Told = Pick<Fault, "reason" | "code" | "waitMs" | "isReply">
 
 const sentences: { readonly [reason in ProviderReason]: string } = {
   not_configured: "no key is configured",

@@ -82,9 +82,7 @@ const reasons: ReadonlyMap<string, Fault["reason"]> = new Map<string, Fault["rea
 
 /** What an error document says; a precise detail counts more than the general status. */
 export const fault = (document: unknown, status: number): Told => {
-  // An error before the stream begins may come in a list.
-  const outer: unknown = Array.isArray(document) ? document[0] : document
-  const error = isFields(outer) ? fields(outer, "error") : undefined
+  const error = isFields(document) ? fields(document, "error") : undefined
   const details = list(error, "details")
   const code = [
     ...details.map((detail) => string(detail, "reason")),
