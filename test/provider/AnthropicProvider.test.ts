@@ -71,12 +71,17 @@ describe("AnthropicProvider, asking", () => {
       const body = yield* bodyOf(
         "anthropic",
         request({
-          messages: [message("assistant", Content.toolUse("a", "add")), message("tool", Content.toolResult("a", "2"))]
+          messages: [
+            message("assistant", Content.toolUse("a", "add")),
+            message("tool", Content.toolResult("a", "2")),
+            message("tool", Content.toolResult("b", "3"))
+          ]
         })
       )
       assert.deepStrictEqual((body as { messages: unknown }).messages, [
         { role: "assistant", content: [{ type: "text", text: "[ToolCall: add(a)]" }] },
-        { role: "user", content: [{ type: "text", text: "[ToolResult: a] 2" }] }
+        { role: "user", content: [{ type: "text", text: "[ToolResult: a] 2" }] },
+        { role: "user", content: [{ type: "text", text: "[ToolResult: b] 3" }] }
       ])
     })
   )
@@ -215,7 +220,10 @@ describe("AnthropicProvider, asking", () => {
       assert.notProperty(yield* bodyFor("claude-sonnet-5", { topP: 0.5 }), "top_p")
 
       const older = yield* bodyFor("claude-sonnet-4-20250514", options)
-      assert.deepInclude(older, { thinking: { type: "enabled", budget_tokens: 2048 }, max_tokens: 6144 })
+      for (const model of ["claude-sonnet-4-20250514", "claude-opus-4-5", "claude-sonnet-4-6", "claude-opus-4-6"]) {
+        const thinking = { type: "enabled", budget_tokens: 2048 }
+        assert.deepInclude(yield* bodyFor(model, options), { thinking, max_tokens: 6144 })
+      }
       assert.notProperty(older, "temperature")
       assert.notProperty(older, "output_config")
       assert.deepInclude(yield* bodyFor("claude-sonnet-4-20250514", { temperature: 0, topP: 0.5 }), {
@@ -446,6 +454,40 @@ describe("AnthropicProvider, reading", () => {
           { type: "tool-call", id: "b", name: "add", params: { x: 2 } }
         ]
       )
+    })
+  )
+
+  it.effect("hears blocks whose place a gateway left out, one after the other", () =>
+    Effect.gen(function* () {
+      const blocks = [
+        { type: "content_block_start", content_block: { type: "thinking", thinking: "Hm." } },
+        { type: "content_block_delta", delta: { type: "signature_delta", signature: "s" } },
+        { type: "content_block_stop" },
+        { type: "content_block_start", content_block: { type: "tool_use", id: "a", name: "add", input: {} } },
+        { type: "content_block_delta", delta: { type: "input_json_delta", partial_json: '{"x":1}' } },
+        { type: "content_block_stop" },
+        { type: "content_block_delta", delta: { type: "text_delta", text: "x" } }
+      ]
+      const { parts } = yield* reading(start, ...blocks, ...stop("tool_use"))
+      const types = parts.map((part) => part.type)
+      assert.deepInclude(parts, { type: "reasoning-end", id: "0", metadata: { anthropic: { signature: "s" } } })
+      assert.deepInclude(parts, { type: "tool-call", id: "a", name: "add", params: { x: 1 } })
+      assert.isBelow(types.indexOf("reasoning-end"), types.indexOf("tool-params-start"))
+      assert.isBelow(types.indexOf("tool-call"), types.indexOf("text-start"))
+    })
+  )
+
+  it.effect("keeps why it stopped when more is counted behind it", () =>
+    Effect.gen(function* () {
+      const { parts } = yield* reading(
+        start,
+        { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "x" } },
+        { type: "message_delta", delta: { stop_reason: "stop_sequence", stop_sequence: "!" }, usage: {} },
+        { type: "message_delta", delta: { stop_reason: null, stop_sequence: null }, usage: { output_tokens: 8 } },
+        { type: "message_stop" }
+      )
+      assert.deepInclude(finishOf(parts), { reason: "stop", metadata: { anthropic: { stopSequence: "!" } } })
+      assert.strictEqual(finishOf(parts)?.usage.outputTokens.total, 8)
     })
   )
 

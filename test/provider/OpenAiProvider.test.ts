@@ -671,6 +671,9 @@ describe("OpenAiProvider, reading", () => {
   for (const [reason, ...words] of [
     ["stop", "stop", "STOP", "eos", "eos_token", "end_turn", "stop_sequence"],
     ["length", "length", "max_tokens", "MAX_TOKENS", "model_length"],
+    ["tool-calls", "tool_calls", "tool_use", "function_call"],
+    ["content-filter", "content_filter"],
+    ["error", "error"],
     ["other", "insufficient_system_resource"]
   ] as const) {
     it.effect(`takes ${words.join(", ")} for ${reason} (AC-4)`, () =>
@@ -714,12 +717,15 @@ describe("OpenAiProvider, reading", () => {
     [{ type: "insufficient_quota" }, "quota_exhausted"],
     [{ code: 429 }, "rate_limited"],
     [{ message: "x", code: "429" }, "rate_limited"],
+    [{ type: "overloaded_error" }, "overloaded"],
+    [{ code: "odd_code", type: "odd_type" }, "server_error"],
     [{ message: "x" }, "server_error"]
   ] as const) {
-    it.effect(`an error in the stream is ${reason} (BP-110)`, () =>
-      Effect.map(Effect.flip(reading(delta({ content: "x" }), { error })), (failed) =>
+    it.effect(`an error in the stream (${JSON.stringify(error)}) is ${reason} (BP-110)`, () =>
+      Effect.map(Effect.flip(reading(delta({ content: "x" }), { error })), (failed) => {
         assert.strictEqual(failed.reason, reason)
-      )
+        if ("code" in error && "type" in error) assert.include(failed.message, error.code)
+      })
     )
   }
 })
