@@ -986,6 +986,87 @@ describe("OpenAiCompatibleProvider", () => {
     })
   )
 
+  it.effect("gives the details of a thought that is signed back as OpenRouter tells them, with a call or words", () =>
+    Effect.gen(function* () {
+      const told = (reasoning: string | null, ...reasoning_details: ReadonlyArray<object>) =>
+        delta({ content: "", reasoning, reasoning_details })
+      const claude = { type: "reasoning.text", format: "anthropic-claude-v1", index: 0 }
+      const gemini = { type: "reasoning.encrypted", format: "google-gemini-v1", index: 0, id: "a" }
+      const call = { index: 0, id: "a", function: { name: "add", arguments: "{}" } }
+      const { parts } = yield* readingAs(
+        "compatible",
+        told("H", { ...claude, text: "H" }),
+        told("m.", { ...claude, text: "m.", signature: null }),
+        told(null, { ...claude, signature: "s" }),
+        told(null, { type: "reasoning.summary", summary: "So.", format: null }),
+        told(null, { ...gemini, data: "e1" }, { ...gemini, data: "e2" }),
+        delta({ tool_calls: [call] }, "tool_calls"),
+        "[DONE]"
+      )
+      const details = [
+        { ...claude, text: "Hm.", signature: "s" },
+        { type: "reasoning.summary", summary: "So." },
+        { ...gemini, data: "e1" },
+        { ...gemini, data: "e2" }
+      ]
+      assert.strictEqual(parts.map((part) => (part.type === "reasoning-delta" ? part.delta : "")).join(""), "Hm.So.")
+      const kept = parts.flatMap((part) =>
+        part.type === "reasoning-end" && part.metadata !== undefined ? [part.metadata["local"] ?? null] : []
+      )
+      assert.deepStrictEqual(
+        kept,
+        details.map((detail) => ({ detail }))
+      )
+      const origin = { provider: "local", model: "m-text" }
+      const thoughts = kept.map((signature) => Content.thinking("", { origin, signature }))
+      const body = yield* bodyOf(
+        "compatible",
+        request({
+          tools: [tool],
+          messages: [
+            message("assistant", ...thoughts, Content.toolUse("a", "add")),
+            message("assistant", ...thoughts, "So."),
+            message("assistant", ...thoughts)
+          ]
+        })
+      )
+      assert.deepStrictEqual((body as { messages: unknown }).messages, [
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: "a", type: "function", function: { name: "add", arguments: "{}" } }],
+          reasoning_details: details
+        },
+        { role: "assistant", content: "So.", reasoning_details: details }
+      ])
+    })
+  )
+
+  it.effect("keeps no details of a thought nobody signed, and hears it where it is told in them alone", () =>
+    Effect.gen(function* () {
+      const detail = { type: "reasoning.text", text: "Hm.", index: 0 }
+      const message = { content: "So.", reasoning_details: [detail] }
+      const whole = { choices: [{ index: 0, message, finish_reason: "stop" }] }
+      for (const list of [[delta({ reasoning_details: [detail] }), delta({ content: "So." }, "stop")], [whole]]) {
+        const { parts, text } = yield* readingAs("compatible", ...list, "[DONE]")
+        assert.strictEqual(text, "So.")
+        assert.deepInclude(parts, { type: "reasoning-delta", id: "0", delta: "Hm." })
+        assert.deepInclude(parts, { type: "reasoning-end", id: "0" })
+        assert.strictEqual(parts.at(-1)?.type, "finish")
+      }
+      const signed = { ...message, reasoning_details: [{ ...detail, signature: "s" }] }
+      const http = stub(() =>
+        Effect.succeed(
+          new Response(JSON.stringify({ choices: [{ index: 0, message: signed, finish_reason: "stop" }] }))
+        )
+      )
+      const provider = yield* Effect.provide(vendor("compatible")({}), http.layer)
+      const { parts } = yield* read(provider.stream(request()))
+      assert.strictEqual(parts.filter((part) => part.type === "reasoning-end").length, 2)
+      assert.strictEqual(parts.at(-1)?.type, "finish")
+    })
+  )
+
   it.effect("gives a thinking model its own thinking back beside its calls", () =>
     Effect.gen(function* () {
       const origin = { provider: "local", model: "m-text" }

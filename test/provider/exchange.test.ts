@@ -453,7 +453,9 @@ describe("what is kept of a reply until its end is heard (R-20)", () => {
       "a signature",
       events({ event_type: "step.delta", delta: { type: "thought_signature", signature: long } })
     ],
-    ["openai", "ids of calls", chunk({ tool_calls: [{ index: 0, id: long }] })]
+    ["openai", "ids of calls", chunk({ tool_calls: [{ index: 0, id: long }] })],
+    ["openai", "the end of a thought", chunk({ reasoning_details: [{ type: "reasoning.encrypted", data: long }] })],
+    ["openai", "many ends of thoughts", chunk({ reasoning_details: Array(50).fill({ type: "reasoning.encrypted" }) })]
   ] as const) {
     it.effect(`is bounded: ${what} of ${name}`, () =>
       Effect.gen(function* () {

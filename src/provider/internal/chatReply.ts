@@ -24,12 +24,22 @@ export const decoder = (name: string, reply: Reply): Decoder => {
   let hasDeltas = false
   const keys = new Map<number, string>()
   const signed = new Set<string>()
+  const details: Array<Detail> = []
 
-  const finish = (given: FinishReason) =>
+  const finish = (given: FinishReason) => {
+    if (reply.isFinished) return
+    // Only what is signed is wanted back.
+    if (details.some(({ data, signature }) => data !== undefined || signature !== undefined)) {
+      for (const detail of details) reply.endThinking({ [name]: { detail } })
+    }
     reply.finish(refused ? "content-filter" : given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
+  }
 
   const say = (message: Fields | undefined, isWhole: boolean) => {
     thoughtOf(reply, message)
+    if (message?.["reasoning_details"] !== undefined) {
+      for (const piece of list(message, "reasoning_details")) reply.keep(addDetail(details, piece))
+    }
     speak(reply, message?.["content"])
     const refusal = text(message, "refusal")
     if (refusal !== undefined) {
@@ -94,10 +104,21 @@ export const decoder = (name: string, reply: Reply): Decoder => {
 
 /** Whether a delta holds words, thoughts or calls: a role alone is no part of what is said. */
 const saysAnything = (delta: Fields | undefined): boolean =>
-  ["content", "refusal", "reasoning_content", "reasoning", "tool_calls", "function_call", "audio"].some((key) => {
+  spoken.some((key) => {
     const value = delta?.[key]
     return isFields(value) || ((typeof value === "string" || Array.isArray(value)) && value.length > 0)
   })
+
+const spoken = [
+  "content",
+  "refusal",
+  "reasoning_content",
+  "reasoning",
+  "reasoning_details",
+  "tool_calls",
+  "function_call",
+  "audio"
+]
 
 /** The calls in a message; before there were lists of them, it had one. */
 const callsOf = (message: Fields | undefined): ReadonlyArray<Fields> => {
@@ -112,7 +133,31 @@ const none: ReadonlyArray<never> = []
 
 const thoughtOf = (reply: Reply, message: Fields | undefined) => {
   const thought = text(message, "reasoning_content") ?? text(message, "reasoning")
-  if (thought !== undefined) reply.thinking(thought)
+  if (thought !== undefined) return reply.thinking(thought)
+  if (message?.["reasoning_details"] === undefined) return
+  for (const piece of list(message, "reasoning_details")) {
+    reply.thinking(text(piece, "text") ?? text(piece, "summary") ?? "")
+  }
+}
+
+type Detail = { [key: string]: string | number }
+
+/** Keeps a piece of what OpenRouter tells of a thought, joined to the one it goes on with; gives how much is kept more. */
+const addDetail = (details: Array<Detail>, piece: Fields): number => {
+  const type = text(piece, "type") ?? ""
+  const index = count(piece, "index")
+  const last = details.at(-1)
+  const isMore = last?.["type"] === type && last["index"] === index && type !== "reasoning.encrypted"
+  const detail: Detail = isMore ? last : index === undefined ? { type } : { type, index }
+  if (!isMore) details.push(detail)
+  let size = isMore ? 0 : 100
+  for (const key of ["id", "format", "text", "summary", "signature", "data"]) {
+    const value = text(piece, key)
+    if (value === undefined) continue
+    size += value.length
+    detail[key] = key === "text" || key === "summary" ? `${detail[key] ?? ""}${value}` : value
+  }
+  return size
 }
 
 /** Content is text, or a list of text and thinking parts. */

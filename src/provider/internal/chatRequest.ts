@@ -6,7 +6,7 @@
  * @since 0.1.0
  */
 import * as Grammar from "../../Grammar.ts"
-import type { Json, JsonObject } from "../../internal/json.ts"
+import { type Json, type JsonObject, jsonObject } from "../../internal/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
 import { assemble, extras, functions, laidOver, type Settings } from "./body.ts"
@@ -108,9 +108,14 @@ const toMessage = (dialect: Dialect, message: Message, pieces: ReadonlyArray<Pie
   }
   const calls: Array<Json> = []
   const thoughts: Array<string> = []
+  const details: Array<Json> = []
   const signatures = callSignatures(pieces)
   for (const piece of pieces) {
-    if (piece.kind === "thought" && piece.text !== "") thoughts.push(piece.text)
+    if (piece.kind === "thought") {
+      const detail = jsonObject(piece.signature)["detail"]
+      if (detail !== undefined) details.push(detail)
+      if (piece.text !== "") thoughts.push(piece.text)
+    }
     if (piece.kind === "call") {
       const signature = signatures.get(piece.id)
       calls.push({
@@ -122,11 +127,13 @@ const toMessage = (dialect: Dialect, message: Message, pieces: ReadonlyArray<Pie
     }
   }
   const isEmpty = textOf(pieces) === "" && !pieces.some((piece) => piece.kind === "media")
-  if (calls.length === 0) return isEmpty ? undefined : { role: "assistant", content }
+  const signed: JsonObject = details.length === 0 ? {} : { reasoning_details: details }
+  if (calls.length === 0) return isEmpty ? undefined : { role: "assistant", content, ...signed }
   return {
     role: "assistant",
     content: isEmpty ? null : content,
     tool_calls: calls,
+    ...signed,
     ...(dialect.returnsThinking !== false && thoughts.length > 0
       ? { [dialect.returnsThinking]: thoughts.join("") }
       : {})
