@@ -1015,10 +1015,14 @@ describe("OpenAiCompatibleProvider", () => {
       )
       assert.deepStrictEqual(
         kept,
-        details.map((detail) => ({ detail }))
+        details.map((detail) => ("id" in detail ? { detail, callId: "a" } : { detail }))
       )
       const origin = { provider: "local", model: "m-text" }
       const thoughts = kept.map((signature) => Content.thinking("", { origin, signature }))
+      const renamed = Content.thinking("", {
+        origin,
+        signature: { detail: { ...gemini, data: "e" }, callId: "run:t1.0" }
+      })
       const body = yield* bodyOf(
         "compatible",
         request({
@@ -1026,11 +1030,16 @@ describe("OpenAiCompatibleProvider", () => {
           messages: [
             message("assistant", ...thoughts, Content.toolUse("a", "add")),
             message("assistant", ...thoughts, "So."),
-            message("assistant", ...thoughts)
+            message("assistant", ...thoughts),
+            message("assistant", renamed, Content.toolUse("run:t1.0", "add"))
           ]
         })
       )
-      assert.deepStrictEqual((body as { messages: unknown }).messages, [
+      const messages = (body as { messages: ReadonlyArray<{ tool_calls?: ReadonlyArray<{ id: string }> }> }).messages
+      const id = messages[2]?.tool_calls?.[0]?.id
+      assert.notInclude([undefined, "run:t1.0"], id)
+      assert.deepInclude(messages[2] as object, { reasoning_details: [{ ...gemini, data: "e", id }] })
+      assert.deepStrictEqual<unknown>(messages.slice(0, 2), [
         {
           role: "assistant",
           content: null,

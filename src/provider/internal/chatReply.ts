@@ -30,7 +30,10 @@ export const decoder = (name: string, reply: Reply): Decoder => {
     if (reply.isFinished) return
     // Only what is signed is wanted back.
     if (details.some(({ data, signature }) => data !== undefined || signature !== undefined)) {
-      for (const detail of details) reply.endThinking({ [name]: { detail } })
+      for (const detail of details) {
+        const key = reply.keyOfId(String(detail["id"]))
+        reply.endThinking({ [name]: key === undefined ? { detail } : { detail, callId: reply.ownId(key) } })
+      }
     }
     reply.finish(refused ? "content-filter" : given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
   }

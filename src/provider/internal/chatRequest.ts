@@ -11,7 +11,7 @@ import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
 import { assemble, extras, functions, laidOver, type Settings } from "./body.ts"
 import { callSignatures } from "./google.ts"
-import { type MediaPiece, type Piece, shortId, standIn, spoken, textOf } from "./pieces.ts"
+import { type MediaPiece, type Piece, shortId, standIn, spoken, textOf, wireId } from "./pieces.ts"
 
 /**
  * How a server takes a grammar: GBNF as `grammar` (llama.cpp) or in `structured_outputs` (vLLM), structural tags
@@ -112,8 +112,10 @@ const toMessage = (dialect: Dialect, message: Message, pieces: ReadonlyArray<Pie
   const signatures = callSignatures(pieces)
   for (const piece of pieces) {
     if (piece.kind === "thought") {
-      const detail = jsonObject(piece.signature)["detail"]
-      if (detail !== undefined) details.push(detail)
+      const { callId, detail } = jsonObject(piece.signature)
+      // A detail of a call has its id, by whatever name that goes now.
+      const id = typeof callId === "string" ? { id: idOf(dialect, { id: wireId(callId) }) } : {}
+      if (detail !== undefined) details.push({ ...jsonObject(detail), ...id })
       if (piece.text !== "") thoughts.push(piece.text)
     }
     if (piece.kind === "call") {
