@@ -200,9 +200,17 @@ describe("GeminiProvider", () => {
     ["STOP", "stop"],
     ["MAX_TOKENS", "length"],
     ["SAFETY", "content-filter"],
+    ["RECITATION", "content-filter"],
+    ["BLOCKLIST", "content-filter"],
+    ["PROHIBITED_CONTENT", "content-filter"],
+    ["SPII", "content-filter"],
+    ["LANGUAGE", "content-filter"],
+    ["IMAGE_SAFETY", "content-filter"],
     ["IMAGE_PROHIBITED_CONTENT", "content-filter"],
     ["IMAGE_RECITATION", "content-filter"],
     ["MALFORMED_FUNCTION_CALL", "error"],
+    ["UNEXPECTED_TOOL_CALL", "error"],
+    ["TOO_MANY_TOOL_CALLS", "error"],
     ["OTHER", "other"]
   ] as const) {
     it.effect(`${given} is ${expected} (AC-4)`, () =>
@@ -212,6 +220,33 @@ describe("GeminiProvider", () => {
       )
     )
   }
+
+  it.effect("keeps the ids it gave its calls, and tells each call before what signs it", () =>
+    Effect.gen(function* () {
+      const { parts } = yield* readingAs("google", {
+        candidates: [
+          {
+            content: {
+              parts: [
+                { functionCall: { id: "fc_1", name: "add", args: { x: 1 } }, thoughtSignature: "sig" },
+                { functionCall: { id: "fc_2", name: null, args: null } }
+              ]
+            },
+            finishReason: "STOP"
+          }
+        ]
+      })
+      assert.deepStrictEqual(
+        parts.filter((part) => part.type === "tool-call" || part.type === "reasoning-end"),
+        [
+          { type: "tool-call", id: "fc_1", name: "add", params: { x: 1 } },
+          { type: "reasoning-end", id: "0", metadata: { google: { signature: "sig", callId: "fc_1" } } },
+          { type: "tool-call", id: "fc_2", name: "", params: {} }
+        ]
+      )
+      assert.strictEqual(parts.filter((part) => part.type === "tool-params-start").length, 2)
+    })
+  )
 
   it.effect("says what stands in the place of an image the model made, instead of nothing", () =>
     Effect.gen(function* () {
