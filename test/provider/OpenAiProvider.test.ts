@@ -718,6 +718,7 @@ describe("OpenAiProvider, reading", () => {
     [{ code: 429 }, "rate_limited"],
     [{ message: "x", code: "429" }, "rate_limited"],
     [{ type: "overloaded_error" }, "overloaded"],
+    [{ type: "exceeded_current_quota_error" }, "quota_exhausted"],
     [{ code: "odd_code", type: "odd_type" }, "server_error"],
     [{ message: "x" }, "server_error"]
   ] as const) {
@@ -906,6 +907,16 @@ describe("OpenAiCompatibleProvider", () => {
         ],
         [{ error: { message: "The input is longer than the model's context length.", code: null } }, "context_length"],
         [{ error: "The model is loaded with context length of only 4096 tokens" }, "context_length"],
+        [{ error: { message: "Your request exceeded model token limit: 4096 (requested: 4097)" } }, "context_length"],
+        [{ message: "Input validation error: `inputs` must have less than 4096 tokens" }, "context_length"],
+        ...[
+          "Input is too long for requested model.",
+          "prompt token count of 4097 exceeds the limit of 4096",
+          "Range of input length should be [1, 4096]",
+          "Context size has been exceeded.",
+          "Input length 4097 exceeds the maximum allowed input length of 4096 tokens",
+          "Please reduce the length of the messages or completion."
+        ].map((message) => [{ error: { message, code: 400 } }, "context_length"] as const),
         [[{ error: { message: "The input exceeds the maximum number of tokens allowed (4096)." } }], "context_length"],
         [{ error: { message: "'name' is too long", type: "invalid_request_error" } }, "invalid_request"]
       ] as const) {

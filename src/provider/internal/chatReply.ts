@@ -306,6 +306,7 @@ const toUsage = (usage: Fields | undefined): ReportedUsage => {
 
 const reasons: ReadonlyMap<string, Fault["reason"]> = new Map<string, Fault["reason"]>([
   ["insufficient_quota", "quota_exhausted"],
+  ["exceeded_current_quota_error", "quota_exhausted"],
   ["billing_hard_limit_reached", "quota_exhausted"],
   ["billing_not_active", "quota_exhausted"],
   ["context_length_exceeded", "context_length"],

@@ -101,7 +101,7 @@ const lasting: ReadonlySet<ProviderReason> = new Set(["quota_exhausted", "contex
 export const saysTooLong = (sentence: string | undefined): boolean => sentence !== undefined && tooLong.test(sentence)
 
 const tooLong =
-  /prompt (is )?too long|context (window|length|limit)|maximum (prompt|model) length|exceeds the (maximum number of tokens|available context)/i
+  /(prompt|input) (is )?too long|context (window|length|limit|size)|maximum (prompt|model|allowed input) length|range of input length|prompt token count|model token limit|validation error: `inputs`|reduce the length of the (messages|prompt)|exceeds the maximum number of tokens/i
 
 /** Whether the same call may succeed a little later (R-13). */
 export const isPassing = (fault: Fault): boolean => fault.retry !== false && passing.has(fault.reason)
