@@ -324,6 +324,27 @@ describe("GeminiProvider", () => {
     })
   )
 
+  for (const [status, reason] of [
+    ["UNAUTHENTICATED", "authentication"],
+    ["PERMISSION_DENIED", "permission"],
+    ["NOT_FOUND", "not_found"],
+    ["INVALID_ARGUMENT", "invalid_request"],
+    ["FAILED_PRECONDITION", "invalid_request"],
+    ["RESOURCE_EXHAUSTED", "rate_limited"],
+    ["UNAVAILABLE", "overloaded"],
+    ["INTERNAL", "server_error"],
+    ["DEADLINE_EXCEEDED", "timeout"],
+    ["CANCELLED", "server_error"]
+  ] as const) {
+    it.effect(`${status} in the stream is ${reason} (BP-110)`, () =>
+      Effect.gen(function* () {
+        const said = { candidates: [{ content: { parts: [{ text: "x" }] } }] }
+        const error = yield* Effect.flip(readingAs("google", said, { error: { status, message: "x" } }))
+        assert.strictEqual(error.reason, reason)
+      })
+    )
+  }
+
   it.effect("knows a bad key by its detail, whatever the status says", () =>
     Effect.gen(function* () {
       const error = { code: 400, status: "INVALID_ARGUMENT", details: [{ reason: "API_KEY_INVALID" }] }
@@ -446,7 +467,8 @@ describe("GeminiInteractionsProvider", () => {
       const start = { event_type: "step.start", index: 0, step: { type: "text", text: "x" } }
       for (const last of [
         { event_type: "interaction.completed", interaction: { status: "failed", error: { status: "UNAVAILABLE" } } },
-        { event_type: "error", error: { code: "UNAVAILABLE", message: "x" } }
+        { event_type: "error", error: { code: "UNAVAILABLE", message: "x" } },
+        { event_type: "interaction.status_update", status: "failed", error: { status: "UNAVAILABLE" } }
       ]) {
         const error = yield* Effect.flip(readingAs("google-interactions", start, last))
         assert.strictEqual(error.reason, "overloaded")

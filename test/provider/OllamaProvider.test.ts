@@ -36,14 +36,19 @@ describe("OllamaProvider, asking", () => {
               "see ",
               Content.image({ data: new Uint8Array([1, 2, 3]), mediaType: "image/png" }),
               Content.image({ url: "https://x.test/y.png", mediaType: "image/png" })
-            )
+            ),
+            message("assistant", ""),
+            message("assistant", Content.image({ data: new Uint8Array([1, 2, 3]), mediaType: "image/png" }))
           ],
           generation: { temperature: 0, topP: 0.5, maxTokens: 7, stopSequences: ["x"], seed: 1 }
         })
       )
       assert.deepStrictEqual(body, {
         model: "llava",
-        messages: [{ role: "user", content: "see [image unavailable: image/png]", images: ["AQID"] }],
+        messages: [
+          { role: "user", content: "see [image unavailable: image/png]", images: ["AQID"] },
+          { role: "assistant", content: "", images: ["AQID"] }
+        ],
         stream: true,
         options: { temperature: 0, top_p: 0.5, num_predict: 7, stop: ["x"], seed: 1 }
       })
@@ -95,7 +100,7 @@ describe("OllamaProvider, reading", () => {
       const { parts, text } = yield* reading(
         { message: { thinking: "Hm." } },
         say("So"),
-        say("", { message: { tool_calls: [call("add"), call("add")] } }),
+        say("", { message: { tool_calls: [call("add"), { ...call("add"), id: "a" }] } }),
         say("", { done: true, done_reason: "stop", prompt_eval_count: 4, eval_count: 2 })
       )
       assert.strictEqual(text, "So")
@@ -103,7 +108,7 @@ describe("OllamaProvider, reading", () => {
         parts.filter((part) => part.type === "tool-call"),
         [
           { type: "tool-call", id: "call_0", name: "add", params: { x: 1 } },
-          { type: "tool-call", id: "call_1", name: "add", params: { x: 1 } }
+          { type: "tool-call", id: "a", name: "add", params: { x: 1 } }
         ]
       )
       assert.strictEqual(finishOf(parts)?.reason, "tool-calls")
