@@ -21,7 +21,7 @@ import * as Text from "./text.ts"
  */
 export const program = (args: ReadonlyArray<string>): Effect.Effect<unknown, unknown, Screen.Screen> =>
   Screen.Screen.use((screen) => {
-    let isTold = args.filter((arg) => forms.has(arg)).join() !== "--json"
+    let isTold = args.flatMap((arg) => formFlag.exec(arg)?.[1] ?? []).join() !== "--json"
     const out = (text: string) => {
       isTold = true
       screen.out(text)
@@ -49,7 +49,7 @@ const commandOf = (args: ReadonlyArray<string>): Effect.Effect<unknown, unknown,
       )
 
 // Of two that exclude each other none was asked for.
-const forms: ReadonlySet<string> = new Set(["--json", "--events", "--quiet", "-q"])
+const formFlag = /^(--json|--events|--quiet|-q)(?:=(?:true|yes|on|1|y))?$/
 
 /** Why there was no answer, as whoever asked for JSON is told it when nothing was printed yet. */
 const forMachines = (cause: Cause.Cause<unknown>): string => {

@@ -94,6 +94,7 @@ describe("kernai with --json", () => {
   const mistakes: ReadonlyArray<readonly [args: ReadonlyArray<string>, reason: string]> = [
     [["run", "--model", "anthropic/x", "--json", "Hi?"], "ANTHROPIC_API_KEY is not set"],
     [["run", "--json", "--max-steps", "0"], "--max-steps is a number from 1"],
+    [["run", "--json=true", "--max-steps", "0"], "--max-steps is a number from 1"],
     [["run", "--json", "--nonsense"], "Unrecognized flag: --nonsense"],
     [["runs", "show", "none", "--json"], "Missing required flag: --store"],
     [["scenario", "run", "--json", "nowhere"], "nowhere cannot be read"]

@@ -283,6 +283,16 @@ describe("kernai runs", () => {
     [["runs", "list", "--store", "sqlite:missing.db"], "there is no store at missing.db"],
     [["runs", "list", "--store", "pg:me:SECRET@host"], "--store pg: is followed by postgres://host/database"],
     [["run", "Hello", "--detach"], "--detach needs a --store"],
+    ...[
+      ["--system", "Be brief."],
+      ["--yes"],
+      ["--model", "ollama/x"],
+      ["--script", "none.json"],
+      ["--max-steps", "3"]
+    ].map((flags): readonly [args: ReadonlyArray<string>, reason: string] => [
+      ["run", "Hello", "--detach", "--store", "sqlite:runs.db", ...flags],
+      `${flags[0]} is for 'kernai worker'`
+    ]),
     [["run", "--mcp", "examples/mcp.yml", "--store", "sqlite:runs.db"], "has no servers: --mcp or --store"],
     [["worker", "--store", "sqlite:runs.db"], "who runs it? Give --model"],
     [
@@ -312,7 +322,8 @@ describe("kernai runs", () => {
     ],
     [["chat", "--script", "."], ". is "],
     [["scenario", "matrix", ".", "--concurrency", "0"], "--concurrency is a number from 1"],
-    [["scenario", "matrix", ".", "--timeout", "0"], "--timeout is a number of seconds from 1"]
+    [["scenario", "matrix", ".", "--timeout", "0"], "--timeout is a number of seconds from 1"],
+    [["scenario", "run", ".", "--no-logs", "--log", "logs"], "--no-logs and --log exclude each other"]
   ]
   it.live.each(mistakes)("runs nothing when called with %j, and says why in a line", ([args, reason]) =>
     Effect.gen(function* () {

@@ -144,14 +144,22 @@ const play = Effect.fnUntraced(function* (input: Input, form: Form) {
   return yield* replay(recording, { ...options, store: yield* Store.open(input.store.value, { exists: false }) })
 })
 
-/** What nobody asks when a conversation is played. */
-const withModel: ReadonlyArray<readonly [flag: string, isGiven: (input: Input) => boolean]> = [
+type Flags = ReadonlyArray<readonly [flag: string, isGiven: (input: Input) => boolean]>
+
+/** What an agent is told: nobody hears of it when a conversation is played, and a stored question does not keep it. */
+const toldAgent: Flags = [
   ["--system", ({ system }) => Option.isSome(system)],
-  ["--image", ({ image }) => image.length > 0],
   ["--skills-from", ({ skillsFrom }) => Option.isSome(skillsFrom)],
   ["--no-skills", ({ skills }) => !skills],
   ["--dialect", ({ dialect }) => dialect !== "blocks"],
   ["--yes", ({ yes }) => yes]
+]
+const withModel: Flags = [...toldAgent, ["--image", ({ image }) => image.length > 0]]
+const withWorker: Flags = [
+  ...toldAgent,
+  ["--model", ({ model }) => Option.isSome(model)],
+  ["--script", ({ script }) => Option.isSome(script)],
+  ["--max-steps", ({ maxSteps }) => maxSteps !== 10]
 ]
 
 const twoQuestions = usage("--replay brings its own question: give one or the other")
@@ -177,9 +185,11 @@ const ask = Effect.fnUntraced(function* (input: Input, form: Form, model: string
 const keep = Effect.fnUntraced(function* (input: Input, form: Form, store: string) {
   if (Option.isNone(input.question)) return yield* usage("what is asked? A recorded question is not kept with a model")
   if (Option.isSome(input.replay)) return yield* twoQuestions
-  // Whoever runs it later brings the model.
-  const nobody = input.detach && Option.isNone(input.model) && Option.isNone(input.script)
-  const speaker = nobody ? { nobody: "later" } : yield* Shared.speakerOf(input)
+  const idle = input.detach ? withWorker.find(([, isGiven]) => isGiven(input)) : undefined
+  if (idle !== undefined) {
+    return yield* usage(`${idle[0]} is for 'kernai worker', which runs the question: --detach only stores it`)
+  }
+  const speaker = input.detach ? { nobody: "later" } : yield* Shared.speakerOf(input)
   const { begin } = yield* Effect.promise(() => import("../runs/begin.ts"))
   return yield* begin({
     ...look(input, form),

@@ -16,11 +16,13 @@ const paths = Argument.String("path").pipe(
   Argument.atLeast(1)
 )
 
+const usualLog = ".kernai/scenarios"
+
 const shared = {
   log: Flag.String("log").pipe(
     Flag.withMetavar("<folder>"),
-    Flag.withDescription("Where the logs are kept (.kernai/scenarios)"),
-    Flag.withDefault(".kernai/scenarios")
+    Flag.withDescription(`Where the logs are kept (${usualLog})`),
+    Flag.optional
   ),
   color: Flag.Boolean("color").pipe(
     Flag.withDescription("Colour the output; default: on a terminal, unless NO_COLOR is set"),
@@ -51,12 +53,13 @@ const run = Command.make(
     ...shared
   },
   Effect.fnUntraced(function* ({ color, json, log, logs, model, paths }) {
+    if (!logs && Option.isSome(log)) return yield* usage("--no-logs and --log exclude each other")
     const named = Option.isSome(model) ? model.value : yield* ofEnvironment(process.env)
     const { runScenarios } = yield* Effect.promise(() => import("../scenario.ts"))
     yield* runScenarios({
       paths,
       model: named,
-      log: logs ? log : undefined,
+      log: logs ? Option.getOrElse(log, () => usualLog) : undefined,
       json,
       colors: Option.getOrUndefined(color)
     })
@@ -98,7 +101,7 @@ const matrix = Command.make(
       models: model.length > 0 ? model : [named ?? "script/whole"],
       concurrency,
       timeoutMs: timeout * 1000,
-      log,
+      log: Option.getOrElse(log, () => usualLog),
       colors: Option.getOrUndefined(color)
     })
   })
