@@ -362,6 +362,7 @@ describe("kernai runs", () => {
         [["export", runId, file], "is there already"],
         [["export", runId, join(folder, "none", "out.jsonl")], "cannot be written"],
         [["approve", runId, "--input", "{"], "--input is no JSON"],
+        [["approve", runId, "--input", "[1]"], "--input is no JSON object and no JSON text"],
         [["show", "none"], "there is no run none in this store"],
         [["approve", "none"], "there is no run none in this store"],
         [["replay", "none"], "there is no run none in this store"],

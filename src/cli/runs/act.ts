@@ -91,9 +91,12 @@ const headOf = Effect.fnUntraced(function* (runId: string) {
 
 const at = (revision: number | undefined) => (revision === undefined ? {} : { revision })
 
+// A skill takes an object, a protocol the text of its block; of anything else a skill would be told nothing.
+const Arguments = Schema.fromJsonString(Schema.Union([Schema.Record(Schema.String, Schema.Json), Schema.String]))
+
 const decodeInput = (text: string) =>
-  Effect.mapBoth(Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))(text), {
-    onFailure: () => usage("--input is no JSON"),
+  Effect.mapBoth(Schema.decodeUnknownEffect(Arguments)(text), {
+    onFailure: () => usage("--input is no JSON object and no JSON text"),
     onSuccess: (value) => ({ value })
   })
 
