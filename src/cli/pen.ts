@@ -194,7 +194,7 @@ export class Pen {
   #put(text: string, tone?: Tone): void {
     if (this.#open === undefined) return
     this.#text += tone === undefined ? text : paint(text, tone, this.options)
-    this.#open = { ...this.#open, used: this.#open.used + text.length, gap: "label" }
+    this.#open = { ...this.#open, used: this.#open.used + Text.width(text), gap: "label" }
   }
 
   #append(text: string): void {
@@ -209,12 +209,12 @@ export class Pen {
     const word = line.replace(/^ | $/g, "")
     const isDue = open.gap === "due" || (open.gap === "none" && line.startsWith(" "))
     const next = word === "" ? "" : `${isDue ? " " : ""}${word}`
-    const fits = next.length <= room && start.length === text.length
+    const fits = Text.width(next) <= room && start.length === text.length
     const shown = fits ? next : `${Text.clip(next, room - 1)}…`
     this.#text += shown
     this.#open = {
       ...open,
-      used: open.used + shown.length,
+      used: open.used + Text.width(shown),
       gap: word === "" ? (isDue ? "due" : open.gap) : line.endsWith(" ") ? "due" : "none",
       held,
       isFull: !fits

@@ -7,7 +7,6 @@
  *
  * @since 0.1.0
  */
-import { clip } from "../internal/cut.ts"
 import { visible } from "../internal/visible.ts"
 
 /**
@@ -31,27 +30,42 @@ export const paragraph = (text: string): string =>
 export const flat = (text: string): string => visible(text.replace(/(?:[ \t\n]|\r\n)+/g, " "))
 
 /**
- * A text on one line and no longer than this; what is missing is shown as `…`.
+ * How many columns of a terminal a text takes at most: letters of East Asia and emoji two.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const excerpt = (text: string, length: number): string => {
-  // Only the beginning is looked at, however long the text: blanks are all that could make it shorter.
-  const start = text.slice(0, length * 4 + 4)
-  const line = flat(start).trim()
-  return line.length <= length && start.length === text.length ? line : `${clip(line, length - 1)}…`
+export const width = (text: string): number => Array.from(text, columnsOf).reduce((sum, columns) => sum + columns, 0)
+
+/**
+ * The beginning of a text, in at most so many columns and not cut inside a character.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const clip = (text: string, columns: number): string => {
+  let end = 0
+  let room = columns
+  for (const char of text) {
+    room -= columnsOf(char)
+    if (room < 0) break
+    end += char.length
+  }
+  return text.slice(0, end)
 }
 
-export {
-  /**
-   * The beginning of a text, not cut inside a character.
-   *
-   * @category combinators
-   * @since 0.1.0
-   */
-  clip
-} from "../internal/cut.ts"
+/**
+ * A text on one line and no wider than so many columns; what is missing is shown as `…`.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const excerpt = (text: string, columns: number): string => {
+  // Only the beginning is looked at, however long the text: blanks are all that could make it shorter.
+  const start = text.slice(0, columns * 4 + 4)
+  const line = flat(start).trim()
+  return width(line) <= columns && start.length === text.length ? line : `${clip(line, columns - 1)}…`
+}
 
 /**
  * JSON text that decodes to the same and holds no character a terminal obeys.
@@ -106,3 +120,10 @@ export const count = (number: number, word: string): string => `${number} ${word
  */
 export const tokens = (usage: { readonly inputTokens: number; readonly outputTokens: number } | null): string =>
   usage === null ? "tokens not reported" : `${usage.inputTokens} tokens in, ${usage.outputTokens} out`
+
+// ---------------------------------------------------------------- helpers
+
+const columnsOf = (char: string): number => (wide.test(char) ? 2 : 1)
+
+const wide =
+  /[\u1100-\u115f\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{1b2ff}\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/u

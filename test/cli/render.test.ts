@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { RunEvent } from "kernai"
 import { initial } from "../../src/cli/pen.ts"
 import * as Render from "../../src/cli/render.ts"
+import * as Text from "../../src/cli/text.ts"
 
 type Event = RunEvent.RunEvent
 
@@ -119,6 +120,20 @@ describe("Render", () => {
     ])
     for (const line of text.split("\n")) assert.isAtMost(line.length, plain.columns)
     assert.strictEqual(text.split("…").length, 5)
+  })
+
+  it("counts what is wide as the terminal does, in however many pieces it comes", () => {
+    const text = show([
+      ...block("plan", null, ...Array.from({ length: 50 }, () => "漢字 ")),
+      ...block("plan", null, "漢字 ".repeat(50)),
+      started("調べる", "c"),
+      finished("調べる", "c", "結果".repeat(100))
+    ])
+    const lines = text.trimEnd().split("\n")
+    assert.lengthOf(lines, 3)
+    for (const line of lines) assert.include([plain.columns - 2, plain.columns - 1], Text.width(line))
+    for (const line of lines) assert.isTrue(line.endsWith("…"))
+    assert.strictEqual(lines[0], lines[1])
   })
 
   it("writes a result anew when another call wrote in between", () => {

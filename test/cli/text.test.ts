@@ -33,6 +33,13 @@ describe("Text", () => {
     assert.strictEqual(Text.clip("\u{1f600}\u{1f600}", 3), "\u{1f600}")
   })
 
+  it("counts what is wide as two columns, as a terminal does", () => {
+    assert.deepStrictEqual(["ab c", "漢字", "ーガ가", "é", "❤", "👍", ""].map(Text.width), [4, 4, 6, 1, 1, 2, 0])
+    assert.strictEqual(Text.excerpt("漢字かな", 8), "漢字かな")
+    assert.strictEqual(Text.excerpt("漢字かな", 7), "漢字か…")
+    assert.strictEqual(Text.excerpt("漢字かな", 6), "漢字…")
+  })
+
   it("writes durations as people read them", () => {
     assert.deepStrictEqual([0, 1, 999, 999.6, 1_000, 59_900, 59_960, 61_000, 119_600].map(Text.duration), [
       "<1 ms",
