@@ -51,14 +51,15 @@ const indent = "        "
 const branches = (nodes: ReadonlyArray<Scenario.Node>, margin: string, look: Options): ReadonlyArray<string> =>
   nodes.flatMap((node, index) => {
     const isLast = index === nodes.length - 1
-    const own = `${margin}${paint(isLast ? "└─" : "├─", "quiet", look)} ${label(node, look.columns - margin.length - 3, look)}`
-    return [own, ...branches(node.children, `${margin}${isLast ? "  " : `${paint("│", "quiet", look)} `} `, look)]
+    const branch = paint(`${margin}${isLast ? "└─" : "├─"}`, "quiet", look)
+    const own = `${branch} ${label(node, look.columns - margin.length - 3, look)}`
+    return [own, ...branches(node.children, `${margin}${isLast ? "  " : "│ "} `, look)]
   })
 
 const label = (node: Scenario.Node, room: number, look: Options): string => {
   const name = node.kind === "turn" || node.kind === "note" ? node.name : `${node.kind} ${node.name}`
   const time = node.durationMs === undefined ? "" : `  ${Text.duration(node.durationMs)}`
   const short = Text.excerpt(name, 48)
-  const text = Text.excerpt(node.text, Math.max(20, room - short.length - time.length - 2))
+  const text = Text.excerpt(node.text, Math.max(20, room - Text.width(short) - time.length - 2))
   return `${paint(short, node.ok ? "label" : "bad", look)}${paint(time, "quiet", look)}${text === "" ? "" : `  ${text}`}`
 }

@@ -1,0 +1,27 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { Scenario } from "kernai/testing"
+import * as Tree from "../../src/cli/tree.ts"
+import { final } from "../support/blocks.ts"
+import { plan } from "../support/workflow.ts"
+
+const nested = Scenario.make({
+  name: "nested",
+  instructions: "You plan.",
+  input: "Go.",
+  offline: {
+    root: [plan(["a", "b"]), final("Done.")],
+    tasks: { a: [final("word ".repeat(50))], b: [final("b")] }
+  }
+})
+
+describe("the tree of a scenario", () => {
+  it.live("leaves a text as much room with colours as without", () =>
+    Effect.gen(function* () {
+      const report = yield* Scenario.run(nested)
+      const lines = (colors: boolean) => Tree.lines(report, { columns: 60, colors }).join("\n")
+      assert.match(lines(false), /^ +│ {2}├─ task a .*word.*…$/m)
+      assert.strictEqual(lines(true).replaceAll(/\u001b\[\d+m/g, ""), lines(false))
+    })
+  )
+})
