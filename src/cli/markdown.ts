@@ -76,7 +76,7 @@ const words = (line: string): string =>
   line
     .split(/(`[^`]+`)/)
     .map((part) =>
-      part.startsWith("`") && part.endsWith("`") && part.length > 1
+      part.startsWith("`") && part.endsWith("`") && part.length > 2
         ? dim(part.slice(1, -1))
         : part
             .replace(/\*\*([^*]+)\*\*/g, (_, text: string) => bold(text))

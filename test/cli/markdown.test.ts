@@ -38,6 +38,7 @@ describe("Markdown", () => {
 
   it("looks at nothing inside code", () => {
     assert.strictEqual(plain(show(true, "`**a**` and 2 * 3 * 4")), "**a** and 2 * 3 * 4\n")
+    assert.strictEqual(show(true, "``\n`"), "``\n`\n")
     assert.strictEqual(plain(show(true, "```\n# a\n- **b**\n```\n# c")), "```\n# a\n- **b**\n```\nc\n")
   })
 

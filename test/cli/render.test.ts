@@ -102,7 +102,7 @@ describe("Render", () => {
   })
 
   it("makes the same text of a block however it is cut", () => {
-    const content = "  a\n\n b \u{1f600}\u{202e}c\u001b[2J d  "
+    const content = "  a\n\n b \u{1f600}\u{202e}c\u001b[2J d\u{1f600}  "
     const whole = show(block("plan", null, content))
     for (let cut = 0; cut <= content.length; cut++) {
       assert.strictEqual(show(block("plan", null, content.slice(0, cut), content.slice(cut))), whole)
@@ -120,6 +120,9 @@ describe("Render", () => {
     ])
     for (const line of text.split("\n")) assert.isAtMost(line.length, plain.columns)
     assert.strictEqual(text.split("…").length, 5)
+    const room = plain.columns - "  plan      ".length - 1
+    assert.strictEqual(show(block("plan", null, "x".repeat(room))), `  plan      ${"x".repeat(room)}\n`)
+    assert.strictEqual(show(block("plan", null, "x".repeat(room + 1))), `  plan      ${"x".repeat(room - 1)}…\n`)
   })
 
   it("counts what is wide as the terminal does, in however many pieces it comes", () => {
@@ -196,9 +199,12 @@ describe("Render", () => {
         part({ type: "tool-params-start", id: "1", name: "weather" }),
         part({ type: "tool-params-delta", id: "1", delta: '{"city":' }),
         part({ type: "tool-params-delta", id: "1", delta: '"Oslo"}' }),
-        part({ type: "tool-params-end", id: "1" })
+        part({ type: "tool-params-end", id: "1" }),
+        part({ type: "tool-params-start", id: "2", name: "clock" }),
+        part({ type: "tool-params-delta", id: "2", delta: "{}" }),
+        part({ type: "tool-params-end", id: "2" })
       ]),
-      '  thinking  Hm. Weather.\n  call      weather  {"city":"Oslo"}\n'
+      '  thinking  Hm. Weather.\n  call      weather  {"city":"Oslo"}\n  call      clock  {}\n'
     )
   })
 

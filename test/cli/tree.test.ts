@@ -24,4 +24,17 @@ describe("the tree of a scenario", () => {
       assert.strictEqual(lines(true).replaceAll(/\u001b\[\d+m/g, ""), lines(false))
     })
   )
+
+  it.live("tells turns, tasks, tokens and what it cost, where they are known", () =>
+    Effect.gen(function* () {
+      const report = yield* Scenario.run(nested)
+      const head = (more: Partial<Scenario.Report>) =>
+        Tree.lines({ ...report, startedAt: 0, finishedAt: 5, ...more }, { columns: 60, colors: false })[0]
+      assert.match(head({}) ?? "", /^ok {6}nested {2}script\/whole, 2 turns, 2 tasks, \d+ tokens in, \d+ out, 5 ms$/)
+      assert.strictEqual(
+        head({ usage: null, tasks: 0, costUsd: 0.01234 }),
+        "ok      nested  script/whole, 2 turns, $0.0123, 5 ms"
+      )
+    })
+  )
 })
