@@ -491,6 +491,32 @@ describe("the lines of a terminal", () => {
     })
   )
 
+  it.live(
+    "throw away what was typed at Ctrl-C where a line is asked for, and else only tell whoever waits for it",
+    () =>
+      Effect.gen(function* () {
+        const input = new PassThrough()
+        const output = new PassThrough({ encoding: "utf8" })
+        const { close, lines } = ofTerminal(input, output)
+        yield* Effect.addFinalizer(() => Effect.sync(close))
+        const written = (): string => output.read() ?? ""
+        const stopped = yield* Effect.forkChild(lines.interrupted, { startImmediately: true })
+        input.write("\u0003\u0003")
+        yield* Fiber.join(stopped)
+        assert.strictEqual(written(), "")
+
+        const next = yield* Effect.forkChild(lines.next("> "), { startImmediately: true })
+        input.write("not this\u0003")
+        yield* Effect.sleep("20 millis")
+        assert.notInclude(written(), "Ctrl-D")
+        input.write("\u0003")
+        yield* Effect.sleep("20 millis")
+        assert.include(written(), "Ctrl-D or /exit ends the chat")
+        input.write("this\n")
+        assert.deepStrictEqual(yield* Fiber.join(next), Option.some("this"))
+      })
+  )
+
   it.live("end with a terminal that is closed, which cannot be set back", () =>
     Effect.gen(function* () {
       const input = new PassThrough()

@@ -167,6 +167,8 @@ export const ofTerminal = (input: NodeJS.ReadableStream, output: NodeJS.Writable
       for (const listener of listeners) listener()
       return
     }
+    // An answer that was stopped is coming to its end.
+    if (taker === undefined) return
     // At the prompt, what was typed is thrown away, as shells do.
     if (reader.line === "") output.write("\nCtrl-D or /exit ends the chat")
     reader.write(null, { ctrl: true, name: "e" })
