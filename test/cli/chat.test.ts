@@ -506,7 +506,7 @@ describe("the lines of a terminal", () => {
         assert.strictEqual(written(), "")
 
         const next = yield* Effect.forkChild(lines.next("> "), { startImmediately: true })
-        input.write("not this\u0003")
+        input.write("not this\u001b[D\u0003")
         yield* Effect.sleep("20 millis")
         assert.notInclude(written(), "Ctrl-D")
         input.write("\u0003")

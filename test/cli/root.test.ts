@@ -26,7 +26,7 @@ describe("kernai run", () => {
     [["run", "--system", "Be brief."], "--system needs --model"],
     [["run", "--skills-from", "skills"], "--skills-from needs --model"],
     [["run", "--no-skills"], "--no-skills needs --model"],
-    [["run", "--yes"], "--yes needs --model"],
+    [["run", "--yes", "--dialect", "blocks"], "--yes needs --model"],
     [["run", "--dialect", "tools", "--mcp", "examples/mcp.yml"], "--dialect needs --model"]
   ]
   it.live.each(mistakes)("runs nothing when called with %j, and says why", ([args, reason]) =>
@@ -135,6 +135,16 @@ describe("kernai doctor", () => {
           "AZURE_API_KEY is set, AZURE_RESOURCE_NAME or AZURE_BASE_URL is set"
         ])
       }
+    })
+  )
+
+  it.live("looks for the keys of compatible hosts, and tells where a variable may have several names", () =>
+    Effect.gen(function* () {
+      const { code, out } = yield* kernai(["doctor"], { env: { GROQ_API_KEY: "k", MISTRAL_API_KEY: " " } })
+      assert.strictEqual(code, 0)
+      assert.match(out, /^ok +groq +GROQ_API_KEY is set$/m)
+      assert.match(out, /^missing +mistral +MISTRAL_API_KEY is not set$/m)
+      assert.match(out, /^missing +google +GEMINI_API_KEY or \w+ or \w+ is not set$/m)
     })
   )
 })

@@ -294,6 +294,7 @@ describe("kernai runs", () => {
       `${flags[0]} is for 'kernai worker'`
     ]),
     [["run", "--mcp", "examples/mcp.yml", "--store", "sqlite:runs.db"], "has no servers: --mcp or --store"],
+    [["run", "--model", "ollama/x", "--store", "sqlite:runs.db"], "what is asked? A recorded question is not kept"],
     [["worker", "--store", "sqlite:runs.db"], "who runs it? Give --model"],
     [
       ["worker", "--store", "sqlite:runs.db", "--model", "ollama/x", "--agent-name", "w.yaml"],
@@ -310,6 +311,7 @@ describe("kernai runs", () => {
     ],
     [["run", "Hello", "--script", "none.json", "--max-steps", "0"], "--max-steps is a number from 1"],
     [["chat"], "whom to talk with? Give --model"],
+    [["chat", "--model", "ollama/x", "--script", "none.json"], "whom to talk with? Give --model"],
     [["chat", "--script", "none.json", "--max-steps", "0"], "--max-steps is a number from 1"],
     [["chat", "--script", "none.json"], "none.json cannot be read"],
     [
@@ -344,6 +346,9 @@ describe("kernai runs", () => {
       const store = ["--store", `file:${join(folder, "kept")}`]
       const agent = ["--script", join(folder, "script.json"), "--no-skills"]
       const { runId } = JSON.parse((yield* kernai(["run", "Hello", "--json", ...store, ...agent])).out)
+      const seen = (yield* kernai(["run", "Hello ".repeat(50), ...store, ...agent])).progress.split("\n")
+      assert.match(seen.at(1) ?? "", /^question {2}Hello .{80,89}…$/)
+      assert.match(seen.at(-3) ?? "", /^answer {2}1 turn, 0 calls, tokens not reported, [<\d.]+ m?s$/)
       const fork = idOf(yield* kernai(["runs", "fork", runId, "--revision", "3", ...store]))
       const shown = yield* kernai(["runs", "show", fork, ...store])
       assert.include(shown.out, `fork of   ${runId}, revision 3\nagent     agent\nstatus    running, after `)
