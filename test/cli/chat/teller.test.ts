@@ -1,0 +1,51 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { RunEvent } from "kernai"
+import * as Teller from "../../../src/cli/chat/teller.ts"
+
+type Event = RunEvent.RunEvent
+
+const scope: RunEvent.RunScope = { runId: "run", rootRunId: "run", step: 0, depth: 0, taskId: undefined, at: 0 }
+
+const started: Event = { ...scope, type: "turn_started", turnId: "t", revision: 2 }
+const text = (text: string): Event => ({ ...scope, type: "text_chunk", text })
+const thinks = (delta: string): Event => ({
+  ...scope,
+  type: "stream_part",
+  turnId: "t",
+  turn: 1,
+  attempt: 1,
+  part: { type: "reasoning-delta", id: "r", delta }
+})
+const called: Event = { ...scope, type: "skill_execute", skill: "look", callId: "c", input: {} }
+
+/** All that is seen, in its order. */
+const show = (...events: ReadonlyArray<Event>): string => {
+  let seen = ""
+  const write = (text: string) => {
+    seen += text
+  }
+  const screen = { out: write, progress: write, error: write, columns: 60, rows: 24, colors: false }
+  const teller = Teller.make(screen, screen)
+  for (const event of events) teller.tell([event])
+  teller.end()
+  return seen
+}
+
+describe("Teller", () => {
+  it("begins an answer on a line of its own, without the blanks before it, in every turn", () => {
+    assert.strictEqual(
+      show(started, thinks("Hm."), text("\n He"), text("llo.\n"), called, started, text("\n\nBye."), thinks("So.")),
+      "  thinking  Hm.\nHello.\n╭ look  {}\nBye.\n  thinking  So.\n"
+    )
+  })
+
+  it("shows what it missed of a text when that is whole, and a text that is another one anew", () => {
+    const block = (content: string): ReadonlyArray<Event> => [
+      { ...scope, type: "block_start", blockType: "final", name: null },
+      { ...scope, type: "block_content", text: "\nOne " },
+      { ...scope, type: "block_complete", block: { type: "final", name: null, content } }
+    ]
+    assert.strictEqual(show(...block("\nOne two.")), "One two.\n")
+    assert.strictEqual(show(...block("Other.")), "One \nOther.\n")
+  })
+})
