@@ -61,8 +61,11 @@ if (existsSync(folder)) {
 const ask = async () => {
   if (values.yes || !process.stdin.isTTY) return templates[0]
   const prompt = createInterface({ input: process.stdin, output: process.stdout })
+  // Ctrl-C and Ctrl-D close it.
+  const leave = () => process.exit(130)
+  prompt.once("close", leave)
   const answer = (await prompt.question(`template (${templates.join(", ")}): `)).trim()
-  prompt.close()
+  prompt.off("close", leave).close()
   return answer === "" ? templates[0] : answer
 }
 const template = values.template ?? (await ask())

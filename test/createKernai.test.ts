@@ -40,6 +40,19 @@ describe("create-kernai", () => {
     })
   )
 
+  it.effect("makes nothing for somebody who leaves at its question, and says no more", () =>
+    Effect.gen(function* () {
+      const place = yield* folder
+      const terminal = ["--import", "data:text/javascript,process.stdin.isTTY=true"]
+      const { status, stderr } = spawnSync(process.execPath, [...terminal, script, join(place, "agent")], {
+        encoding: "utf8",
+        input: ""
+      })
+      assert.deepStrictEqual([status, stderr], [130, ""])
+      assert.deepStrictEqual(readdirSync(place), [])
+    })
+  )
+
   it.effect("gives a package another name than what it depends on", () =>
     Effect.gen(function* () {
       const place = yield* folder
