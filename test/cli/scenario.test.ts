@@ -83,10 +83,14 @@ describe("kernai scenario run", () => {
       const first = yield* run({ paths: [failing] })
       assert.deepInclude(first.failure, { code: 1, reason: "1 ok, 1 failed, 0 skipped" })
       assert.include(first.screen.progress(), "unexpected_result: no")
-      const skipping = yield* folder({ "a.ts": scenario("a", 'offline: { root: [] }, mcp: "none.yml"') })
+      const skipping = yield* folder({
+        "a.ts": scenario("a", 'offline: { root: [] }, mcp: "none.yml"'),
+        "b.ts": scenario("b", `${says}, mcp: { servers: { gone: { command: "kernai-no-such-program" } } }`)
+      })
       const second = yield* run({ paths: [skipping] })
-      assert.deepInclude(second.failure, { code: 2, reason: "0 ok, 0 failed, 1 skipped" })
+      assert.deepInclude(second.failure, { code: 2, reason: "0 ok, 0 failed, 2 skipped" })
       assert.include(second.screen.progress(), "SKIPPED")
+      assert.match(second.screen.progress(), /MCP server 'gone' is /)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
@@ -180,11 +184,13 @@ describe("kernai scenario matrix", () => {
     Effect.gen(function* () {
       const directory = yield* folder({ "a.ts": `process.exit(7)` })
       const logs = `${directory}/kept/logs`
-      const ended = yield* call(["scenario", "matrix", directory, "-m", "script/whole", "--log", logs])
+      const ended = yield* call(["scenario", "matrix", directory, "-m", "script/chars", "--log", logs])
       assert.strictEqual(ended.code, 1)
       assert.include(ended.out, "0 ok, 0 failed, 0 skipped, 1 crashed")
       const fs = yield* FileSystem.FileSystem
-      assert.match((yield* fs.readDirectory(logs)).join(), /^matrix_\w+\.json$/)
+      const kept = (yield* fs.readDirectory(logs)).join()
+      assert.match(kept, /^matrix_\w+\.json$/)
+      assert.deepInclude(JSON.parse(yield* fs.readFileString(`${logs}/${kept}`)), { models: ["script/chars"] })
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

@@ -34,7 +34,7 @@ const show = (...events: ReadonlyArray<Event>): string => {
 describe("Teller", () => {
   it("begins an answer on a line of its own, without the blanks before it, in every turn", () => {
     assert.strictEqual(
-      show(started, thinks("Hm."), text("\n He"), text("llo.\n"), called, started, text("\n\nBye."), thinks("So.")),
+      show(started, thinks("Hm."), text("\n He"), text("llo."), called, started, text("\n\nBye."), thinks("So.")),
       "  thinking  Hm.\nHello.\n╭ look  {}\nBye.\n  thinking  So.\n"
     )
   })
