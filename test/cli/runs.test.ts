@@ -353,7 +353,7 @@ describe("kernai runs", () => {
       const shown = yield* kernai(["runs", "show", fork, ...store])
       assert.include(shown.out, `fork of   ${runId}, revision 3\nagent     agent\nstatus    running, after `)
       const whole = yield* kernai(["runs", "show", runId, ...store])
-      assert.match(whole.out, /\nstatus {4}completed: model_done\n[^]*\nturn 1 .*: prose\n\nDone\.\n$/)
+      assert.match(whole.out, /\nstatus {4}completed: model_done\n[^]*\nasked {5}Hello\nturn 1 .*: prose\n\nDone\.\n$/)
       for (const revision of ["0", "8"]) {
         const beyond = yield* kernai(["runs", "fork", runId, "--revision", revision, ...store])
         assert.deepInclude(beyond, { code: 2, out: "" })

@@ -38,7 +38,7 @@ describe("the screen of a process", () => {
           return () => {
             Object.assign(stream, { columns, isTTY, rows })
             for (const listener of stream.listeners("error")) {
-              if (!listeners.includes(listener)) stream.off("error", listener)
+              if (!listeners.includes(listener)) Reflect.apply(stream.off, stream, ["error", listener])
             }
           }
         })
