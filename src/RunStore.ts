@@ -8,7 +8,7 @@
  *
  * @since 0.1.0
  */
-import type * as Arr from "effect/Array"
+import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -266,23 +266,37 @@ export const prune = /*#__PURE__*/ Effect.fnUntraced(function* (options: {
   const removed: Array<string> = []
   const ended = { status, updatedBefore, roots: true, ...(agent === undefined ? {} : { agent }) }
   const roots = yield* store.list(ended)
-  const over = new Map<string, ReadonlyArray<string>>()
-  for (const { runId } of roots) {
-    const tree = yield* store.list({ rootRunId: runId })
-    if (!tree.every((head) => head.updatedAt < updatedBefore)) continue
-    over.set(
-      runId,
-      tree.map((head) => head.runId)
-    )
+  const over = yield* treesOf(store, roots)
+  for (const [rootRunId, tree] of over) {
+    if (!tree.every((head) => head.updatedAt < updatedBefore)) over.delete(rootRunId)
   }
   const needed = over.size === 0 ? new Set() : yield* originsOfOpen(store, over)
-  for (const [rootRunId, runIds] of over) {
-    if (needed.has(rootRunId)) continue
+  const gone = [...over].filter(([rootRunId]) => !needed.has(rootRunId))
+  // A store may look through all there is for what belongs to a run: it does so for many at once.
+  for (const trees of Arr.chunksOf(gone, 100)) {
+    const runIds = trees.flatMap(([, tree]) => tree.map(({ runId }) => runId))
     yield* store.remove(runIds)
-    if (Option.isSome(media)) yield* media.value.release([rootRunId])
+    if (Option.isSome(media)) yield* media.value.release(trees.map(([rootRunId]) => rootRunId))
     removed.push(...runIds)
   }
   return removed
+})
+
+/** The trees of root runs. To ask for one is to look through all runs in many a store: they are gathered page by page. */
+const treesOf = /*#__PURE__*/ Effect.fnUntraced(function* (
+  store: Shape,
+  roots: ReadonlyArray<RunHead>
+): Effect.fn.Return<Map<string, Array<RunHead>>, StoreError> {
+  const trees = new Map<string, Array<RunHead>>(roots.map(({ runId }) => [runId, []]))
+  if (roots.length === 0) return trees
+  const limit = 10_000
+  let after: RunHead | undefined
+  do {
+    const heads: ReadonlyArray<RunHead> = yield* store.list({ order: "oldest", limit, ...(after && { after }) })
+    for (const head of heads) trees.get(head.rootRunId)?.push(head)
+    after = heads[limit - 1]
+  } while (after !== undefined)
+  return trees
 })
 
 /** The root runs that others were forked from which may go on: all but those that are over. */

@@ -3,7 +3,7 @@ import { Context, Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Kernel, type Provider, RunState, RunStore, Skill } from "kernai"
 import { MockProvider, Scenario } from "kernai/testing"
-import { command } from "./support/blocks.ts"
+import { command, final } from "./support/blocks.ts"
 import { kernel } from "./support/kernel.ts"
 import { suite } from "./support/runStore.ts"
 import { agent, plan } from "./support/workflow.ts"
@@ -117,6 +117,26 @@ describe("RunStore.inFlight", () => {
         assert.strictEqual((yield* Effect.flip(RunStore.inFlight("nobody")))._tag, "RunNotFound")
       }).pipe(Effect.provide(kernel(pay)))
     }
+  )
+})
+
+describe("RunStore.prune", () => {
+  it.effect("looks through a store as often for hundreds of trees as for a few", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.RunStore
+      yield* Effect.forEach(Array.from({ length: 250 }), () => Kernel.run(agent(), "go"), { discard: true })
+      let [looks, removals] = [0, 0]
+      const watched = RunStore.RunStore.of({
+        ...store,
+        list: (filter) => Effect.suspend(() => ((looks += 1), store.list(filter))),
+        remove: (runIds) => Effect.suspend(() => ((removals += 1), store.remove(runIds)))
+      })
+      const pruned = RunStore.prune({ updatedBefore: Infinity })
+      const gone = yield* Effect.provideService(pruned, RunStore.RunStore, watched)
+      assert.strictEqual(new Set(gone).size, 250)
+      assert.deepStrictEqual(yield* store.list(), [])
+      assert.deepStrictEqual([looks, removals], [3, 3])
+    }).pipe(Effect.provide(Layer.merge(MockProvider.layer(final("done")), kernel())))
   )
 })
 
