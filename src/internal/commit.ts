@@ -294,12 +294,9 @@ export const isKept = (
   stored: Exit.Exit<unknown, unknown>
 ): Effect.Effect<boolean> => {
   if (Exit.isSuccess(stored)) return Effect.succeed(true)
-  const found = Stream.runHead(store.read(state.runId, revision - 1))
+  const found = Stream.runCollect(store.read(state.runId, revision - 1))
   return Effect.catchCause(
-    Effect.map(
-      inTime(found, limits.commitMs),
-      Option.exists((record) => record.workerId === workerId)
-    ),
+    Effect.map(inTime(found, limits.commitMs), ([record]) => record?.workerId === workerId),
     () => Effect.succeed(false)
   )
 }

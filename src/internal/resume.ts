@@ -13,7 +13,8 @@ import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
 import type { KernelError, StoreError } from "../KernelError.ts"
 import { InFlightToolCalls, RewindNotAllowed, RunBusy, RunPaused } from "../KernelError.ts"
-import type { ApprovalAnswer, Delta, RunResult, RunState, Turn } from "../RunState.ts"
+import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from "../RunState.ts"
+import type * as RunStore from "../RunStore.ts"
 import { born, finish, take, traced } from "./begin.ts"
 import { resultOf } from "./callResult.ts"
 import { commit, flush, locked, patiently, stillLast } from "./commit.ts"
@@ -68,7 +69,10 @@ const takeUp = /*#__PURE__*/ Effect.fnUntraced(function* (
   const tree = yield* treeOf(ground.store, state)
   const own = tree.filter((task) => task.parentRunId === state.runId)
   const children = new Map(own.map((task) => [task.runId, task] as const))
-  const run = take({ ...ground, agent: inDialectOf(state, ground.agent), spawn: again(ground, children, how) }, state)
+  // Read once for all of them: a plan may have thousands, and they fill the journal.
+  const lives = own.length === 0 ? [] : yield* livesOf(ground.store, state)
+  const spawn = again(ground, children, how, lives)
+  const run = take({ ...ground, agent: inDialectOf(state, ground.agent), spawn }, state)
   const misread = restoreOutput(run)
   if (state.status.type === "completed") return yield* misread === undefined ? retell(run) : Effect.fail(misread)
   const isOffered = yield* notHeld(run)
@@ -205,16 +209,23 @@ export const spawn: Ground["spawn"] = (parent, call, input) => {
         : Effect.flatMap(stored(parent.store, birth.runId), (child) => {
             if (child.parentRunId !== birth.parentRunId) return Effect.fail(error)
             Tree.count(parent.tree, Tree.spentOf(child))
-            return goOnWith(parent, spawn, call, {})
+            return Effect.flatMap(livesOf(parent.store, parent.state), (lives) =>
+              goOnWith(parent, spawn, call, {}, lives)
+            )
           })
   })
 }
 
 /** A task cut off in an earlier life of its parent goes on where its own journal ends; others are spawned. */
 const again =
-  (ground: Ground, children: ReadonlyMap<string, RunState>, how: Resume): Ground["spawn"] =>
+  (
+    ground: Ground,
+    children: ReadonlyMap<string, RunState>,
+    how: Resume,
+    lives: ReadonlyArray<RunRecord>
+  ): Ground["spawn"] =>
   (parent, call, input) =>
-    children.has(call.toolCallId) ? goOnWith(parent, ground.spawn, call, how) : ground.spawn(parent, call, input)
+    children.has(call.toolCallId) ? goOnWith(parent, ground.spawn, call, how, lives) : ground.spawn(parent, call, input)
 
 /**
  * Goes on with a task as it is stored now: its questions may have been answered since its parent was taken up.
@@ -224,7 +235,8 @@ const goOnWith = /*#__PURE__*/ Effect.fnUntraced(function* (
   parent: Run,
   spawn: Ground["spawn"],
   call: Call,
-  how: Resume
+  how: Resume,
+  lives: ReadonlyArray<RunRecord>
 ): Effect.fn.Return<CallResult, KernelError> {
   const child = yield* stored(parent.store, call.toolCallId)
   // Who was stopped meanwhile, and has the parent no more, takes its task from nobody.
@@ -233,33 +245,38 @@ const goOnWith = /*#__PURE__*/ Effect.fnUntraced(function* (
     Effect.suspend(() => stillLast(parent.store, parent.state))
   )
   // One that has ended takes nothing more.
-  const said = child.status.type === "completed" ? {} : yield* saidSince(parent, child)
+  const said = child.status.type === "completed" ? {} : yield* saidSince(parent.store, child, lives)
   const context = { ...said, ...how.context }
   const result = yield* resume({ ...parent, spawn }, child, { replay: how.replay, context })
   const { turns } = yield* stored(parent.store, child.runId)
   return ended(call, result, turns)
 })
 
+/** What a run stored but for its phases, and its first record: where each of its lives begins, or pauses. */
+const livesOf = (store: RunStore.Shape, { runId }: RunState): Effect.Effect<ReadonlyArray<RunRecord>, StoreError> =>
+  Effect.map(Stream.runCollect(store.read(runId)), (records) =>
+    records.filter(({ op, revision }) => op !== "phase" || revision === 1)
+  )
+
 /**
  * What was said of the context to a run since the life in which its task stopped; the task's own pause when the run did
  * not pause since. Whoever said it may have been cut off before the task heard of it (DR-7).
  */
 const saidSince = /*#__PURE__*/ Effect.fnUntraced(function* (
-  { state, store }: Run,
-  { revision, runId, status, updatedAt }: RunState
+  store: RunStore.Shape,
+  { revision, runId, status, updatedAt }: RunState,
+  lives: ReadonlyArray<RunRecord>
 ): Effect.fn.Return<JsonObject, StoreError | RunPaused> {
-  const last = Option.getOrUndefined(yield* Stream.runHead(store.read(runId, revision - 1)))
+  const [last] = yield* Stream.runCollect(store.read(runId, revision - 1))
   let isSince = false
   let said: JsonObject | undefined = status.type === "paused" ? undefined : {}
-  yield* Stream.runForEach(store.read(state.runId), ({ createdAt, delta, op, workerId }) =>
-    Effect.sync(() => {
-      const isSame = workerId === last?.workerId
-      // Who resumed the task by itself never had the run.
-      isSince ||= isSame || createdAt > updatedAt
-      if (said && isSince && !isSame && delta.resumed) said = { ...said, ...delta.context }
-      if (isSince && op === "pause") said ??= {}
-    })
-  )
+  for (const { createdAt, delta, op, workerId } of lives) {
+    const isSame = workerId === last?.workerId
+    // Who resumed the task by itself never had the run.
+    isSince ||= isSame || createdAt > updatedAt
+    if (said && isSince && !isSame && delta.resumed) said = { ...said, ...delta.context }
+    if (isSince && op === "pause") said ??= {}
+  }
   if (status.type === "paused" && !said) return yield* new RunPaused({ runId, ...status })
   return said ?? {}
 })

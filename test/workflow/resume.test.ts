@@ -1,6 +1,6 @@
 // That a workflow ends the same wherever it is cut off is proven by test/reliability/crashMatrix.test.ts.
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Schema } from "effect"
+import { Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Hooks, Kernel, KernelError, MediaStore, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"
 import { Scenario } from "kernai/testing"
@@ -87,6 +87,38 @@ describe("a workflow cut off half-way", () => {
       assert.strictEqual(text, "ok")
       assert.include(told(events), '{"a":"A"}')
       assert.deepStrictEqual(of(events, "run_failed"), [])
+    })
+  )
+
+  it.effect("reads its own journal once, however many tasks go on: all of them stand in it", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const read: Array<string> = []
+      const watched: RunStore.Shape = {
+        ...store,
+        read: (runId, from) => Stream.suspend(() => (read.push(runId), store.read(runId, from)))
+      }
+      const live = Kernel.layer.pipe(
+        Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
+        Layer.provide(Layer.succeed(RunStore.RunStore, watched))
+      )
+      const names = Array.from({ length: 30 }, (_, index) => `t${index}`)
+      const tasks = Object.fromEntries(names.map((name) => [name, [slow(60_000, final(name))]]))
+      const many = { root: [plan(names), final("ok")], tasks }
+      yield* Effect.gen(function* () {
+        const run = Kernel.run(agent(), "go", { runId: "run", provider: Scenario.scripted(many) })
+        const fiber = yield* Effect.forkChild(run)
+        yield* TestClock.adjust(500)
+        yield* Fiber.interrupt(fiber)
+        read.length = 0
+        const { events, text } = yield* takeUp(many)
+        assert.strictEqual(text, "ok")
+        assert.strictEqual(of(events, "task_complete").length, 30)
+        assert.deepStrictEqual(
+          read.filter((runId) => runId === "run"),
+          ["run"]
+        )
+      }).pipe(Effect.provide(live))
     })
   )
 
