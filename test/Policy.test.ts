@@ -65,6 +65,27 @@ describe("Policy.rules", () => {
     )
   })
 
+  it("looks at the whole of a native call that does not say its request by name: it is the request (AC-19)", () => {
+    const native = (input: Policy.PolicyCall["arguments"]): Policy.PolicyCall => ({
+      ...call("mcp", input),
+      kind: "protocol"
+    })
+    const given = { deny: [{ tool: "mcp", where: { request: "delete" } }] }
+    assert.strictEqual(words(given, native({ request: "delete all" })), "Denied")
+    assert.strictEqual(words(given, native({ sql: "delete all" })), "Denied")
+    assert.strictEqual(words(given, native({ request: null, sql: "delete all" })), "Denied")
+    assert.strictEqual(words(given, native({ request: { sql: "delete all" } })), "Denied")
+    assert.strictEqual(
+      words({ confirm: [{ tool: "mcp", where: { sql: "delete" } }] }, native({ sql: "delete" })),
+      "Confirm"
+    )
+    const select: Policy.Rules = { allow: [{ tool: "mcp", where: { request: "^select" } }], default: "deny" }
+    assert.strictEqual(words(select, native({ request: "select 1" })), "Allowed")
+    assert.strictEqual(words(select, native({ request: ["select 1"], sql: "delete all" })), "Denied")
+    // What a skill takes by that name is an argument like any other.
+    assert.strictEqual(words(given, call("a", { sql: "delete all" })), "Allowed")
+  })
+
   it("restricts a list when one item fits, and allows one only when every item does", () => {
     const bad = call("a", { paths: ["/home/x", "/etc/x"] })
     assert.strictEqual(words({ deny: [{ tool: "*", where: { paths: "^/etc" } }] }, bad), "Denied")

@@ -36,7 +36,7 @@ import { builtin } from "./builtins.ts"
 import { tell } from "./commit.ts"
 import { isWhole } from "./contentNeeds.ts"
 import { explain } from "./explain.ts"
-import { isJsonObject, type JsonObject } from "./json.ts"
+import { isJsonObject, type JsonObject, requestOf } from "./json.ts"
 import { limited } from "./limited.ts"
 import { isLong, shorten, type Truncated } from "./longResult.ts"
 import { plain } from "./plain.ts"
@@ -243,7 +243,7 @@ const speak = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, call: Call) {
   if (!maySpeak(run, protocol.value)) {
     return protocolFailed(run, call, Calls.error("NotAllowed", `Protocol '${name}' is not allowed`, false))
   }
-  const content = requestOf(call)
+  const content = requestOf(call.input)
   tell(run, { type: "protocol_execute", protocol: name, callId: call.toolCallId, request: content })
   const started = now(run)
   const leaked = { type: "protocol_leaked" as const, protocol: name, callId: call.toolCallId }
@@ -265,12 +265,6 @@ const speak = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, call: Call) {
   return Calls.succeeded(call, kept.value.content, { durationMs })
 })
 
-/** What a call says to its protocol. */
-const requestOf = ({ input }: Call): string => {
-  const request = isJsonObject(input) ? input["request"] : input
-  return typeof request === "string" ? request : JSON.stringify(input)
-}
-
 const blockOf = (protocol: AnyProtocol, call: Call, content: string) => ({
   type: protocol.name,
   name: call.blockName ?? null,
@@ -281,7 +275,7 @@ const blockOf = (protocol: AnyProtocol, call: Call, content: string) => ({
 export const skillCallOf = (run: Run, call: Call): SkillRequest | undefined => {
   if (call.kind !== "protocol") return undefined
   const protocol = Option.getOrUndefined(run.protocols.find(call.toolName ?? ""))
-  return protocol?.skillOf?.(blockOf(protocol, call, requestOf(call)))
+  return protocol?.skillOf?.(blockOf(protocol, call, requestOf(call.input)))
 }
 
 const handle = (run: Run, call: Call, protocol: AnyProtocol, content: string): Effect.Effect<unknown, unknown> => {

@@ -18,6 +18,12 @@ export const jsonObject = (value: unknown): JsonObject => (isJsonObject(value) ?
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
+/** What the input of a call says to a protocol: a native call says it in an object, as `request` or whole. */
+export const requestOf = (input: Json): string => {
+  const request = isJsonObject(input) ? input["request"] : input
+  return typeof request === "string" ? request : JSON.stringify(input)
+}
+
 /** About how many characters a JSON value takes: a long text is not looked at. */
 export const sizeOf = (value: Json): number => {
   let size = 0

@@ -12,7 +12,7 @@ import { ConfigInvalid } from "../KernelError.ts"
 import type { Decision, PolicyCall, PolicyShape, Rule, Rules, Verdict } from "../Policy.ts"
 import type { Effects } from "../Skill.ts"
 import type { Json } from "./json.ts"
-import { isJsonObject } from "./json.ts"
+import { isJsonObject, requestOf } from "./json.ts"
 import * as Pattern from "./pattern.ts"
 
 /** How many rules one policy may hold. */
@@ -123,14 +123,14 @@ const allowed: Decision = { _tag: "Allowed" }
 const fits = (rule: Compiled, call: PolicyCall, items: "some" | "every"): boolean =>
   rule.fitsName(call.name) &&
   rule.where.every(([argument, matches]) => {
-    const value = argumentOf(call.arguments, argument)
+    const value = argumentOf(call, argument)
     return value !== undefined && fitsValue(value, matches, items)
   })
 
-/** A protocol's request is a text of its own; it goes by the name `request`. */
-const argumentOf = (input: Json, argument: string): Json | undefined => {
-  if (isJsonObject(input)) return Object.hasOwn(input, argument) ? input[argument] : undefined
-  return argument === "request" ? input : undefined
+/** A protocol's request is a text of its own, however a native call wraps it; it goes by the name `request`. */
+const argumentOf = ({ arguments: input, kind }: PolicyCall, argument: string): Json | undefined => {
+  if (argument === "request" && (kind === "protocol" || !isJsonObject(input))) return requestOf(input)
+  return isJsonObject(input) && Object.hasOwn(input, argument) ? input[argument] : undefined
 }
 
 const fitsValue = (value: Json, matches: Pattern.Matcher, items: "some" | "every"): boolean => {
