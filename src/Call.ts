@@ -43,6 +43,8 @@ export interface Call {
   readonly review: "unreviewed" | "accepted"
   /** The name attribute of a protocol block, if it has one. */
   readonly blockName?: string
+  /** The skill that a policy took a protocol's call for: it runs while it still is another way to call that one. */
+  readonly skill?: string
   /** Why the call cannot run, told to the model instead of running it. */
   readonly fault?: CallError
 }

@@ -56,10 +56,14 @@ const openBatch = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.f
   const approvals: Array<Approval> = []
   if (run.policy !== undefined) {
     yield* flush(run)
+    const judged: Array<Call> = []
     for (const call of calls) {
-      const approval = approvalOf(call, yield* authorize(run, call))
+      const [meant, approval] = yield* judge(run, call)
+      judged.push(meant)
+      rewritten ||= meant !== call
       if (approval !== undefined) approvals.push(approval)
     }
+    calls = judged
   }
   const started: Draft = {
     type: "tool_calls_started",
@@ -81,7 +85,7 @@ const declared = (
   const known = new Map(before.map((call) => [call.toolCallId, call]))
   for (const call of after) {
     const was = known.get(call.toolCallId)
-    if (was === undefined || was.toolName !== call.toolName || was.kind !== call.kind) {
+    if (was?.kind !== call.kind || was.toolName !== call.toolName) {
       const detail = `'${call.toolCallId}' is no call of this turn, or is listed twice`
       return Effect.fail(new ExtensionFailed({ extension: "onToolCallsStarted", detail }))
     }
@@ -90,24 +94,21 @@ const declared = (
   return Effect.succeed(after.map((call): Call => ({ ...call, review: "unreviewed" })))
 }
 
+/** A call as what it was judged as, and the question or the refusal that comes of it. */
+type Judged = readonly [call: Call, approval: Approval | undefined]
+
 /**
  * What the policy says; one that fails denies. The kernel's own words, faulty
  * calls and tasks are not asked for: a task's calls are. A protocol's call that
  * is another way to call a skill is judged as both, and the stricter word holds.
  */
-const authorize = (run: Run, call: Call): Effect.Effect<Decision> => {
+const judge = (run: Run, call: Call): Effect.Effect<Judged> => {
   const { kind } = call
   const { policy } = run
-  if (
-    policy === undefined ||
-    call.toolName === null ||
-    call.fault !== undefined ||
-    kind === "builtin" ||
-    kind === "task"
-  ) {
-    return Effect.succeed(Policy.allowed)
+  if (policy === undefined || call.fault !== undefined || kind === "builtin" || kind === "task") {
+    return Effect.succeed([call, undefined])
   }
-  const judge = (judged: Call) => {
+  const authorize = (judged: Call) => {
     const asked = {
       ...policyScope(run),
       toolCallId: judged.toolCallId,
@@ -121,34 +122,37 @@ const authorize = (run: Run, call: Call): Effect.Effect<Decision> => {
   }
   return Effect.suspend(() => {
     const skill = skillCallOf(run, call)
-    if (skill === undefined) return Effect.map(judge(call), (decision) => orInVain(run, call, decision))
-    const other = judge({ ...call, kind: "skill", toolName: skill.name, input: skill.input })
-    return Effect.zipWith(judge(call), other, Policy.stricter)
-  }).pipe(Effect.catchCause(() => Effect.succeed(Policy.denied("policy_error"))))
+    if (skill === undefined) return Effect.map(authorize(call), (decision) => approvalOf(run, call, decision))
+    const other = authorize({ ...call, kind: "skill", toolName: skill.name, input: skill.input })
+    const meant = { ...call, skill: skill.name }
+    return Effect.zipWith(authorize(call), other, (a, b) => approvalOf(run, meant, Policy.stricter(a, b)))
+  }).pipe(Effect.catchCause(() => Effect.succeed(approvalOf(run, call, Policy.denied("policy_error")))))
 }
 
 /**
  * Nobody is asked about a skill that cannot be run, whatever the answer: it is denied, in the words the model would
  * read (AC-18).
  */
-const orInVain = (run: Run, call: Call, decision: Decision): Decision => {
-  if (decision._tag !== "Confirm" || call.kind !== "skill") return decision
-  const skill = runnable(run, call)
-  return Result.isFailure(skill) ? Policy.denied(skill.failure.message) : decision
-}
 
 /** A refusal is an approval the policy answered itself. */
-const approvalOf = (call: Call, decision: Decision): Approval | undefined => {
-  if (decision._tag === "Allowed") return undefined
+const approvalOf = (run: Run, call: Call, decision: Decision): Judged => {
+  if (decision._tag === "Allowed") return [call, undefined]
+  if (decision._tag === "Confirm" && call.kind === "skill") {
+    const skill = runnable(run, call)
+    if (Result.isFailure(skill)) return approvalOf(run, call, Policy.denied(skill.failure.message))
+  }
   const asked = {
     toolCallId: call.toolCallId,
     toolName: call.toolName ?? "",
     input: call.input,
     reason: decision.reason
   }
-  return decision._tag === "Confirm"
-    ? asked
-    : { ...asked, answer: { toolCallId: call.toolCallId, approved: false, reason: decision.reason, by: "policy" } }
+  return [
+    call,
+    decision._tag === "Confirm"
+      ? asked
+      : { ...asked, answer: { toolCallId: call.toolCallId, approved: false, reason: decision.reason, by: "policy" } }
+  ]
 }
 
 const question = (open: ReadonlyArray<Approval>): Json => ({
@@ -176,10 +180,8 @@ const nextCall = (run: Run): Effect.Effect<void, KernelError> => {
     // What was under way when the run was cut off comes to its end first, as it would have.
     return pending.some((call) => isReplayed(run, call)) ? launch(run) : stop(run)
   }
-  if (run.state.approvals.length > 0) {
-    const open = unanswered(run.state.approvals)
-    if (open.length > 0) return pause(run, "approval_required", question(open))
-  }
+  const open = unanswered(run.state.approvals)
+  if (open.length > 0) return pause(run, "approval_required", question(open))
   const next = unreviewed(pending)
   if (next !== undefined) {
     return run.hooks.onToolCallStarted === undefined && run.state.approvals.length === 0
@@ -197,11 +199,12 @@ const review = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, call: Call):
   const answer = approval?.answer
   if (answer !== undefined && !answer.approved) return yield* started(run, call, refuse(call, answer.reason))
   if (run.policy !== undefined) yield* flush(run)
-  let asked: Call = answer?.input === undefined ? call : { ...call, input: answer.input }
-  if (asked !== call) {
+  let asked = call
+  let renewed: Approval | undefined
+  if (answer?.input !== undefined) {
     // A person may change what was asked for, but not allow what is forbidden (AC-19).
-    const decision = yield* authorize(run, asked)
-    if (decision._tag === "Denied") return yield* started(run, call, refuse(call, decision.reason))
+    ;[asked, renewed] = yield* judge(run, { ...call, input: answer.input })
+    if (renewed?.answer !== undefined) return yield* started(run, call, refuse(call, renewed.reason))
   }
   if (answer !== undefined && approval !== undefined && !sameJson(approval.input, call.input)) {
     // The question was about what the hook had made of the call: it has had its turn (DR-11).
@@ -221,7 +224,7 @@ const review = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, call: Call):
       asked = { ...asked, input: value.input }
       // What was granted was granted for other arguments (AC-19, R-25).
       const granted = answer !== undefined && sameJson(answer.input ?? approval?.input, value.input)
-      const renewed = granted ? undefined : approvalOf(asked, yield* authorize(run, asked))
+      ;[asked, renewed] = granted ? [asked] : yield* judge(run, asked)
       if (renewed?.answer !== undefined) return yield* started(run, call, refuse(call, renewed.reason))
       if (renewed !== undefined)
         return yield* pause(run, "approval_required", question([renewed]), { asked: [renewed] })

@@ -279,7 +279,7 @@ export const skillCallOf = (run: Run, call: Call): SkillRequest | undefined => {
 }
 
 const handle = (run: Run, call: Call, protocol: AnyProtocol, content: string): Effect.Effect<unknown, unknown> => {
-  const scope = { ...scopeOf(run, call), refusal: (skill: string) => refusalThrough(run, protocol.name, skill) }
+  const scope = { ...scopeOf(run, call), refusal: (skill: string) => refusalThrough(run, call, skill) }
   const handled = Effect.suspend(() => protocol.handle(blockOf(protocol, call, content), scope))
   return traced(run, call, protocol, content, handled)
 }
@@ -296,6 +296,4 @@ const isWholeMessage = (value: unknown): value is Message =>
   Messages.isMessage(value) &&
   value.content.every(isWhole) &&
   (value.name === undefined || typeof value.name === "string") &&
-  (value.metadata === undefined || isJson(value.metadata))
-
-const isJson = (value: unknown): boolean => isJsonObject(value) && Result.isSuccess(Contents.json(value))
+  (value.metadata === undefined || (isJsonObject(value.metadata) && Result.isSuccess(Contents.json(value.metadata))))

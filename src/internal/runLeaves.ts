@@ -80,6 +80,7 @@ export const make = () => {
     kind,
     review: Schema.Literals(["unreviewed", "accepted"]),
     blockName: Schema.optionalKey(Schema.String),
+    skill: Schema.optionalKey(Schema.String),
     fault: Schema.optionalKey(callError)
   })
 

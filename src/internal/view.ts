@@ -12,6 +12,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Agents from "../Agent.ts"
 import type { ReplyGrammar, ToolDefinition } from "../Provider.ts"
+import type { Call } from "../Call.ts"
 import type { AnyProtocol } from "../Protocol.ts"
 import * as ProtocolRegistry from "../ProtocolRegistry.ts"
 import type { AnySkill } from "../Skill.ts"
@@ -47,9 +48,10 @@ const isShown = (run: Run, { name }: { readonly name: string }): boolean =>
   run.policy === undefined || shows(run.policy, name, policyScope(run))
 
 /** Why a protocol may not call a skill for the agent, if it may not (S-15); see `Protocol.ProtocolScope`. */
-export const refusalThrough = (run: Run, protocol: string, name: string): string | undefined => {
+export const refusalThrough = (run: Run, call: Call, name: string): string | undefined => {
   const skill = run.skills.find(name)
-  if (Option.isNone(skill)) return "is not available"
+  // The same block may mean another skill by now than what was judged (AC-19, R-25).
+  if (Option.isNone(skill) || (call.skill ?? name) !== name) return "is not available"
   const { source } = skill.value
   const listed = Agents.skillNames(run.agent) ?? "all"
   // A name that nobody has at the moment may be one of these skills all the same.
@@ -58,7 +60,8 @@ export const refusalThrough = (run: Run, protocol: string, name: string): string
       onNone: () => other.startsWith(`${source}_`),
       onSome: (found) => found.source === source
     })
-  const isWhole = listed !== "all" && run.agent.protocols?.includes(protocol) === true && !listed.some(isOfThese)
+  const isWhole =
+    listed !== "all" && run.agent.protocols?.includes(call.toolName ?? "") === true && !listed.some(isOfThese)
   return refusalBy(run, skill.value, isWhole ? "all" : listed)
 }
 

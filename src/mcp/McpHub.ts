@@ -268,12 +268,14 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpCon
     const catalogFor = ({ refusal }: Protocol.ProtocolScope) =>
       Catalog.make(stations, refresh, limits, (server, tool) => refusal(skillOf(server, tool) ?? ""))
     yield* registerProtocol(all, limits, options?.skills === false ? () => catalog : catalogFor, ({ name, server }) => {
+      if (options?.skills === false) return undefined
       const holder = all.find(
         (station) =>
           (server === undefined ? station.problem === undefined : station.name === server) &&
           station.shown.some(({ tool }) => tool.name === name)
       )
-      return holder === undefined ? undefined : skillOf(holder.name, name)
+      // A tool nobody has yet may be there when it is called: it is judged by the name it would have, or by none's.
+      return holder === undefined ? Names.plainly({ server: server ?? "", tool: name }) : skillOf(holder.name, name)
     })
   }
 

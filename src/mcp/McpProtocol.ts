@@ -13,7 +13,7 @@ import * as Content from "../Content.ts"
 import type { Json } from "../internal/json.ts"
 import { isRecord, own, parseJson, strip } from "../internal/untrusted.ts"
 import { McpError } from "../KernelError.ts"
-import { defaults, Limits } from "../Limits.ts"
+import { Limits } from "../Limits.ts"
 import * as Definition from "./internal/definition.ts"
 import * as Render from "./internal/render.ts"
 
@@ -191,7 +191,8 @@ export const answer = /*#__PURE__*/ Effect.fnUntraced(function* <R>(catalog: Cat
  * @since 0.1.0
  */
 export const toolCallOf = (text: string): ToolCall | undefined => {
-  const parsed = parse(text, defaults.jsonDepth)
+  // How deep a request may be is said where it is answered: what is answered must have been judged.
+  const parsed = parse(text, Infinity)
   if (Result.isFailure(parsed) || parsed.success.method !== "tools/call") return undefined
   const { params } = parsed.success
   const name = scalar(params, "name")

@@ -27,13 +27,16 @@ export const assign = /*#__PURE__*/ Effect.fnUntraced(function* (
   const isFree = (name: string) => name.length <= longest && !given.has(name) && !isTaken(name)
   const names: Array<string | undefined> = []
   for (const remote of tools) {
-    const plain = `mcp_${local(remote.server)}__${local(remote.tool)}`
+    const plain = plainly(remote)
     const name = isFree(plain) ? plain : yield* hashed(plain, remote)
     names.push(isFree(name) ? name : undefined)
     given.add(name)
   }
   return names
 })
+
+/** The name a tool has where nobody else has it. */
+export const plainly = ({ server, tool }: Remote): string => `mcp_${local(server)}__${local(tool)}`
 
 const longest = 64
 
