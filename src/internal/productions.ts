@@ -167,11 +167,11 @@ export const heightOf = (node: Node, heights: ReadonlyMap<string, number>): numb
 /** The height of every rule. */
 export const heightsOf = (rules: ReadonlyMap<string, Node>): ReadonlyMap<string, number> => {
   const heights = new Map<string, number>()
-  // Rules stand before those they use, nearly always: from the end, one pass finds nearly all.
-  const ordered = [...rules].reverse()
+  const ordered = [...rules]
   for (let changed = true; changed;) {
     changed = false
-    for (const [name, node] of ordered) {
+    // Rules stand before those they use, and optional members behind: pass by pass from the other end, a few find all.
+    for (const [name, node] of ordered.reverse()) {
       const height = heightOf(node, heights)
       if (height < (heights.get(name) ?? Infinity)) {
         heights.set(name, height)
