@@ -86,13 +86,14 @@ const engine = /*#__PURE__*/ Effect.fnUntraced(function* (options: Options): Eff
     try: () => import("liquidjs"),
     catch: () => new TemplateError({ line: 0, detail: "the package 'liquidjs' is not installed" })
   })
+  const { memoryLimit = 1_000_000 } = options
   const liquid = new Liquid({
     ownPropertyOnly: true,
     strictFilters: true,
     strictVariables: options.strictVariables ?? false,
     parseLimit: options.parseLimit ?? 100_000,
     renderLimit: options.renderLimit ?? 100,
-    memoryLimit: options.memoryLimit ?? 1_000_000,
+    memoryLimit,
     // Looked up here and nowhere else: there is nothing to include.
     templates: {}
   })
@@ -120,6 +121,11 @@ const engine = /*#__PURE__*/ Effect.fnUntraced(function* (options: Options): Eff
     const cause: unknown = isLiquid ? (error.originalError ?? error) : error
     return new TemplateError({ line, detail: cause instanceof Error ? cause.message : String(cause) })
   }
-  return (text, values) =>
-    Effect.try({ try: (): string => String(liquid.renderSync(parse(text), { ...values })), catch: failure })
+  const render: (...given: Parameters<Render>) => string = (text, values) => {
+    const made = String(liquid.renderSync(parse(text), { ...values }))
+    // What filters make is counted where it is made; what is put out or captured is not.
+    if (made.length > memoryLimit) throw new Error("memory alloc limit exceeded")
+    return made
+  }
+  return (text, values) => Effect.try({ try: () => render(text, values), catch: failure })
 })

@@ -79,6 +79,18 @@ describe("LiquidPipeline", () => {
     })
   )
 
+  it.effect("counts what it puts out and captures, too, however little there was to begin with (AC-11)", () =>
+    Effect.gen(function* () {
+      const twice = "{% capture a %}{{ a }}{{ a }}{% endcapture %}"
+      const grown = `{% assign a = "0123456789" %}{% for i in (1..17) %}${twice}{% endfor %}{{ a }}`
+      assert.deepStrictEqual(yield* failure(grown), [0, "memory alloc limit exceeded"])
+      const context = { note: "x".repeat(100_000) }
+      const often = "{% for i in (1..11) %}{{ note }}{% endfor %}"
+      assert.deepStrictEqual(yield* failure(often, { context }), [0, "memory alloc limit exceeded"])
+      assert.lengthOf(yield* prompt(often, { context, memoryLimit: 2_000_000 }), 1_100_000)
+    })
+  )
+
   it.effect("is held to its limits of size, time and memory (AC-11)", () =>
     Effect.gen(function* () {
       assert.match(String((yield* failure("x".repeat(100_001)))[1]), /parse length limit/)
