@@ -491,14 +491,16 @@ describe("calls", () => {
         bad("fails", () => Effect.fail(new Refused({ message: `401 invalid key Bearer ${key}` }))),
         bad("throws", () => {
           throw new Error(key)
-        })
+        }),
+        bad("isCalled", () => Effect.fail(Object.assign(new Error("no"), { name: `Refused ${key}` }))),
+        bad("isTagged", () => Effect.fail({ _tag: `Refused ${key}` }))
       ]
       yield* Effect.gen(function* () {
         const replies = skills.map(({ name }) => `<block type="command" name="${name}">x</block>`)
         const { events, exit, mock } = yield* told(agent, [...replies, final("ok")])
         assert.isTrue(Exit.isSuccess(exit))
         assert.notInclude(JSON.stringify(events), key)
-        assert.notInclude(JSON.stringify(mock.messagesAt(3)), key)
+        assert.notInclude(JSON.stringify(mock.messagesAt(skills.length)), key)
         assert.include(JSON.stringify(mock.messagesAt(1)), "failed unexpectedly")
         const log = lines.join("\n")
         assert.include(log, "Skill 'dies' failed unexpectedly")

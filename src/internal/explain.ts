@@ -33,7 +33,7 @@ export const explain = (
 
 const errorOf = (subject: string, error: unknown, clean: (text: string) => string): CallError => {
   if (error instanceof TimedOut) return Calls.error("Timeout", `${subject} ${error.message}`)
-  return Calls.error(tagOf(error), clean(messageOf(error)))
+  return Calls.error(clean(tagOf(error)), clean(messageOf(error)))
 }
 
 const tagOf = (error: unknown): string => {
