@@ -492,7 +492,7 @@ describe("calls", () => {
         bad("throws", () => {
           throw new Error(key)
         }),
-        bad("isCalled", () => Effect.fail(Object.assign(new Error("no"), { name: `Refused ${key}` }))),
+        bad("isCalled", () => Effect.fail<unknown>(Object.assign(new Error("no"), { name: `Refused ${key}` }))),
         bad("isTagged", () => Effect.fail({ _tag: `Refused ${key}` }))
       ]
       yield* Effect.gen(function* () {

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Schema } from "effect"
 import { Agent, Kernel, KernelError, Middleware, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
+import { inspect } from "node:util"
 import { ports } from "./support/kernel.ts"
 
 class Audit extends Context.Service<Audit, { readonly note: (text: string) => Effect.Effect<void> }>()("test/Audit") {}
@@ -60,6 +61,15 @@ describe("Middleware.layerTool", () => {
         new KernelError.ExtensionFailed({ extension: "callTool", detail: "the vault is closed" })
       )
       assert.deepStrictEqual(noted, [])
+    })
+  )
+
+  it.effect("fails the run without what looks like a key in what it fails with (S-7)", () =>
+    Effect.gen(function* () {
+      const failing = Middleware.layerTool(() => Effect.fail("refused Bearer sk-SECRET-0123456789abcdef"))
+      const error = yield* Effect.flip(run(failing))
+      assert.strictEqual(error.message, "callTool failed: refused Bearer <redacted>")
+      assert.notInclude(inspect(error, { depth: null, showHidden: true }), "SECRET")
     })
   )
 
