@@ -13,9 +13,9 @@ import { turnLog } from "./state.ts"
 import { continueCalls } from "./batch.ts"
 import { commit, flush } from "./commit.ts"
 import { withinDeadline } from "./deadline.ts"
-import type { Json } from "./json.ts"
+import type { Json, JsonObject } from "./json.ts"
 import { isJsonObject } from "./json.ts"
-import { passedOver } from "./passedOver.ts"
+import { observed } from "./passedOver.ts"
 import { deep, redact } from "./redact.ts"
 import type { Run } from "./run.ts"
 import { ask, hookArgs, settle } from "./settle.ts"
@@ -109,9 +109,7 @@ const failed = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, error: Error
   if (hook !== undefined) {
     // A store that fails here ends the run itself; only what the hook does wrong is passed over.
     yield* flush(run)
-    yield* ask(run, "onRunFailed", () => hook(hookArgs(run, { error }))).pipe(
-      Effect.catchCause(passedOver("onRunFailed failed"))
-    )
+    yield* observed("onRunFailed", () => ask(run, "onRunFailed", () => hook(hookArgs(run, { error }))))
   }
   yield* commit(run, "phase", [{ type: "run_failed", error }])
 })
@@ -119,8 +117,7 @@ const failed = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, error: Error
 /** A failure as the journal keeps it, without what looks like a key (S-7); a bug keeps its stack for the log. */
 const infoOf = (error: KernelError | undefined, cause: Cause.Cause<unknown>): ErrorInfo => {
   if (error === undefined) {
-    const defect = cause.reasons.find(Cause.isDieReason)?.defect
-    return { tag: "Defect", message: redact(defect instanceof Error ? defect.message : String(defect)) }
+    return { tag: "Defect", message: redact(Cause.prettyErrors(cause)[0]?.message ?? "") }
   }
   const fields: { [key: string]: Json } = {}
   for (const [key, value] of Object.entries(error)) {
@@ -148,20 +145,21 @@ export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, KernelErro
     case "failed":
     case "running":
       return Effect.die(new Error(`still ${status.type}`))
-    case "completed":
+    case "completed": {
+      const { maxTurns, reason }: JsonObject = isJsonObject(status.metadata) ? status.metadata : {}
       if (status.source === "max_turns") {
-        const metadata = isJsonObject(status.metadata) ? status.metadata["maxTurns"] : undefined
         return Effect.fail(
-          new MaxStepsReached({ runId, limit: typeof metadata === "number" ? metadata : run.agent.maxSteps })
+          new MaxStepsReached({ runId, limit: typeof maxTurns === "number" ? maxTurns : run.agent.maxSteps })
         )
       }
-      if (status.reason === "guardrail") {
-        const metadata = isJsonObject(status.metadata) ? status.metadata["reason"] : undefined
-        return Effect.fail(new MiddlewareTermination({ reason: String(metadata ?? "guardrail") }))
+      // A host may end a run in the same word.
+      if (status.reason === "guardrail" && typeof reason === "string") {
+        return Effect.fail(new MiddlewareTermination({ reason }))
       }
       return answer(run.state) === undefined
         ? Effect.fail(new RunFinished({ runId, reason: status.reason ?? "by its host" }))
         : Effect.succeed(result(run.state, run.output))
+    }
   }
 }
 

@@ -23,7 +23,7 @@ import type { StreamPart } from "../StreamPart.ts"
 import * as Usage from "../Usage.ts"
 import { promptLog } from "./state.ts"
 import { tell } from "./commit.ts"
-import { passedOver } from "./passedOver.ts"
+import { observed } from "./passedOver.ts"
 import { deep, redact } from "./redact.ts"
 import { now, type Run, stepOf } from "./run.ts"
 import * as Streams from "./streams.ts"
@@ -167,9 +167,7 @@ const read = (
     const broken = run.batch(push)
     if (broken !== undefined) return Effect.fail(broken)
     if (observe !== undefined) {
-      return Effect.forEach(parts, observe, { discard: true }).pipe(
-        Effect.catchCause(passedOver("onStreamPart failed"))
-      )
+      return observed("onStreamPart", () => Effect.forEach(parts, observe, { discard: true }))
     }
     // A consumer that is there but has had no chance to read must not lose anything.
     return run.isFull() ? Effect.yieldNow : undefined

@@ -12,3 +12,7 @@ export const passedOver =
   (what: string) =>
   (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
     Effect.logWarning(what, redact(Cause.pretty(cause)))
+
+/** Tells who only looks on. What it does wrong changes nothing, be it thrown before there is an effect. */
+export const observed = (name: string, tell: () => Effect.Effect<unknown, unknown>): Effect.Effect<unknown> =>
+  Effect.catchCause(Effect.suspend(tell), passedOver(`${name} failed`))

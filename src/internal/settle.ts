@@ -12,7 +12,7 @@ import { seal, turnLog, withContext } from "./state.ts"
 import { commit, type CommitError, flush } from "./commit.ts"
 import { extensionError } from "./extension.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
-import { passedOver } from "./passedOver.ts"
+import { observed } from "./passedOver.ts"
 import type { Run } from "./run.ts"
 import { freeze, take } from "./snapshot.ts"
 
@@ -106,13 +106,11 @@ export const pause = (run: Run, reason: string, metadata: Json, delta?: Delta): 
   )
 
 /** Tells the observer; what it does wrong is logged and changes nothing (DR-8). */
-export const observePause = (run: Run, reason: string, metadata: Json): Effect.Effect<void, CommitError> => {
+export const observePause = (run: Run, reason: string, metadata: Json): Effect.Effect<unknown, CommitError> => {
   const hook = run.hooks.onPause
   return hook === undefined
     ? Effect.void
-    : Effect.flatMap(flush(run), () =>
-        Effect.catchCause(hook(hookArgs(run, { reason, metadata })), passedOver("onPause failed"))
-      )
+    : Effect.flatMap(flush(run), () => observed("onPause", () => hook(hookArgs(run, { reason, metadata }))))
 }
 
 /** Ends the run: onRunCompleted may pause this, but not undo it (DR-10). */

@@ -23,7 +23,7 @@ import { goOn } from "./goOn.ts"
 import * as Guard from "./guard.ts"
 import { intent, type Intent, isEmpty, messageOf, type View } from "./intent.ts"
 import { type Heard, hear } from "./modelCall.ts"
-import { passedOver } from "./passedOver.ts"
+import { observed } from "./passedOver.ts"
 import { commonPrefix } from "./prefix.ts"
 import { openTurn, type Run } from "./run.ts"
 import { ask, complete, hookArgs, obey, settle } from "./settle.ts"
@@ -153,7 +153,7 @@ export const restartModel = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run)
   const observer = run.hooks.onModelRestarted
   if (observer !== undefined) {
     yield* flush(run)
-    yield* observer(hookArgs(run, {})).pipe(Effect.catchCause(passedOver("onModelRestarted failed")))
+    yield* observed("onModelRestarted", () => observer(hookArgs(run, {})))
   }
   yield* askModel(run)
 })

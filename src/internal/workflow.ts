@@ -23,7 +23,7 @@ import type { KernelError, RunPaused } from "../KernelError.ts"
 import * as Plan from "../Plan.ts"
 import * as TaskScheduler from "../TaskScheduler.ts"
 import { type Json, isJsonObject } from "./json.ts"
-import { passedOver } from "./passedOver.ts"
+import { observed } from "./passedOver.ts"
 import { redact } from "./redact.ts"
 import { tell } from "./commit.ts"
 import { now, openTurn, type Run } from "./run.ts"
@@ -274,15 +274,15 @@ const joined = (a: Json, b: Json): Json => {
 }
 
 /** Tells the host, once per task; what it does wrong changes nothing (BP-103, W-25). */
-const observe = (run: Run, task: Plan.Task, result: CallResult, durationMs: number): Effect.Effect<void> =>
-  run.onTaskComplete === undefined
-    ? Effect.void
-    : run
-        .onTaskComplete({
-          taskId: task.id,
-          input: task.input,
-          result: result.error === undefined ? Calls.textOf(result) : null,
-          error: result.error?.message ?? null,
-          durationMs
-        })
-        .pipe(Effect.catchCause(passedOver("onTaskComplete failed")))
+const observe = (run: Run, task: Plan.Task, result: CallResult, durationMs: number): Effect.Effect<unknown> =>
+  observed(
+    "onTaskComplete",
+    () =>
+      run.onTaskComplete?.({
+        taskId: task.id,
+        input: task.input,
+        result: result.error === undefined ? Calls.textOf(result) : null,
+        error: result.error?.message ?? null,
+        durationMs
+      }) ?? Effect.void
+  )

@@ -44,6 +44,12 @@ const stored = Kernel.layer.pipe(
   Layer.provideMerge(RunStore.layerMemory)
 )
 
+const state = Effect.flatMap(
+  RunStore.RunStore.use((store) => store.load("run")),
+  Effect.fromOption
+)
+const statusNow = Effect.map(state, ({ status }) => status.type)
+
 const layer = Kernel.layerMemory.pipe(Layer.provide([SkillRegistry.layer(look), MockProvider.layer("unused")]))
 
 /** Every object of a value, however deep. */
@@ -307,6 +313,29 @@ describe("an observer", () => {
 })
 
 describe("what an observer fails with", () => {
+  it.effect("changes nothing where it is thrown before there is an effect (DR-8)", () =>
+    Effect.gen(function* () {
+      const thrown = (): never => {
+        throw new Error("broken")
+      }
+      const hooks: Hooks.Hooks = {
+        onStreamPart: thrown,
+        onPause: thrown,
+        onModelRestarted: thrown,
+        onRunFailed: thrown
+      }
+      const paused = runWith({ ...hooks, onModelStarted: () => Effect.succeed(Hooks.pause("later")) })
+      assert.deepInclude(yield* Effect.flip(paused), { _tag: "RunPaused", reason: "later" })
+      assert.strictEqual(yield* statusNow, "paused")
+      const resumed = Kernel.resume(agent, "run", { provider: MockProvider.make("done") })
+      const failing = { ...hooks, onModelCompleted: () => Effect.fail("no") }
+      const failed = Effect.provideService(resumed, Hooks.Hooks, failing)
+      assert.strictEqual((yield* Effect.flip(failed))._tag, "ExtensionFailed")
+      assert.strictEqual(yield* statusNow, "failed")
+      assert.strictEqual((yield* Effect.provideService(resumed, Hooks.Hooks, hooks)).text, "done")
+    }).pipe(Effect.provide(stored))
+  )
+
   it.effect("is logged without what looks like a key (S-7)", () => {
     const lines: Array<string> = []
     const broken = Effect.die(new Error("401 Bearer sk-SECRET-0123456789abcdef"))
@@ -332,6 +361,32 @@ describe("what an observer fails with", () => {
       ])
     )
   })
+})
+
+describe("a hook", () => {
+  for (const [what, value, message] of [
+    ["has no prototype", Object.assign(Object.create(null), { code: 3 }), `{"code":3}`],
+    ["is no error", { code: 3 }, `{"code":3}`],
+    ["is one", new Error("broken"), "broken"]
+  ]) {
+    it.effect(`fails the run with what it dies of, which ${what} (DR-14, DR-18)`, () =>
+      Effect.gen(function* () {
+        yield* Effect.exit(runWith({ onTurnStarted: () => Effect.die(value) }))
+        const { status } = yield* state
+        assert.deepInclude(status, { type: "failed", phase: "turn_started", error: { tag: "Defect", message } })
+      }).pipe(Effect.provide(stored))
+    )
+  }
+
+  it.effect("ends a run that has an answer for whatever reason it has a word for (DR-10)", () =>
+    Effect.gen(function* () {
+      const result = yield* runWith({
+        onTurnCompleted: ({ state }) =>
+          Effect.succeed(state.turns.length === 2 ? Hooks.finish("guardrail", { asked: true }) : undefined)
+      })
+      assert.strictEqual(result.text, "done")
+    }).pipe(Effect.provide(stored))
+  )
 })
 
 describe("a run that is taken up", () => {

@@ -313,25 +313,36 @@ describe("the tasks of a workflow", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("tell the host once each, with the task's own words (BP-103)", () =>
-    Effect.gen(function* () {
-      const reports: Array<Kernel.TaskReport> = []
-      yield* play(
-        {
-          root: [plan(["a", { id: "b", depends_on: ["a"] }]), final("ok")],
-          tasks: { a: [slow(10, final("A"))], b: [down] }
-        },
-        {
-          onTaskComplete: (report) => {
-            reports.push(report)
-            return Effect.die("the host fails")
+  for (const [end, broken] of [
+    ["fails", () => Effect.die("the host fails")],
+    [
+      "throws",
+      () => {
+        throw new Error("the host fails")
+      }
+    ]
+  ] as const) {
+    it.effect(`tell the host once each, with the task's own words, though it ${end} (BP-103, W-25)`, () =>
+      Effect.gen(function* () {
+        const reports: Array<Kernel.TaskReport> = []
+        const { text } = yield* play(
+          {
+            root: [plan(["a", { id: "b", depends_on: ["a"] }]), final("ok")],
+            tasks: { a: [slow(10, final("A"))], b: [down] }
+          },
+          {
+            onTaskComplete: (report) => {
+              reports.push(report)
+              return broken()
+            }
           }
-        }
-      )
-      assert.deepStrictEqual(reports, [
-        { taskId: "a", input: "do a", result: "A", error: null, durationMs: 10 },
-        { taskId: "b", input: "do b", result: null, error: down.message, durationMs: 0 }
-      ])
-    }).pipe(Effect.provide(kernel()))
-  )
+        )
+        assert.strictEqual(text, "ok")
+        assert.deepStrictEqual(reports, [
+          { taskId: "a", input: "do a", result: "A", error: null, durationMs: 10 },
+          { taskId: "b", input: "do b", result: null, error: down.message, durationMs: 0 }
+        ])
+      }).pipe(Effect.provide(kernel()))
+    )
+  }
 })
