@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Schema } from "effect"
-import { Agent, Kernel, KernelError, Middleware, Skill } from "kernai"
+import { Agent, Kernel, KernelError, Message, Middleware, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { inspect } from "node:util"
-import { ports } from "./support/kernel.ts"
+import { kernel, ports } from "./support/kernel.ts"
 
 class Audit extends Context.Service<Audit, { readonly note: (text: string) => Effect.Effect<void> }>()("test/Audit") {}
 
@@ -79,6 +79,27 @@ describe("Middleware.layerTool", () => {
       const error = yield* Effect.flip(run(Middleware.layerTool(() => Effect.fail(stop))))
       assert.deepStrictEqual(error, stop)
       assert.deepStrictEqual(noted, [])
+    })
+  )
+
+  it.effect("is told of the run it is in, beside middleware that wraps no calls (DR-23)", () =>
+    Effect.gen(function* () {
+      const seen: Array<unknown> = []
+      const watching = Middleware.layerTool((toolRun, next) => {
+        const { context, messages, rootRunId, runId, step } = toolRun
+        seen.push([runId, rootRunId, step, context, messages.map(Message.text)])
+        return next(toolRun)
+      })
+      const say = (text: string) => `<block type="command" name="echo">${text}</block>`
+      const mock = MockProvider.make(say("hey"), say("ho"), `<block type="final">done</block>`)
+      const other = Middleware.layer({ callModel: (call, next) => next(call) })
+      const options = { provider: mock, runId: "run", context: { who: "Ada" } }
+      yield* Kernel.run(agent, "go", options).pipe(Effect.provide([kernel(echo), Layer.provideMerge(other, watching)]))
+      const heard = ["go", say("hey"), `<block type="result" name="echo">hey</block>`]
+      assert.deepStrictEqual(seen, [
+        ["run", "run", 0, { who: "Ada" }, heard.slice(0, 1)],
+        ["run", "run", 1, { who: "Ada" }, heard]
+      ])
     })
   )
 })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Schema, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Result, Schema, Stream } from "effect"
 import {
   Agent,
   type Call,
@@ -8,9 +8,11 @@ import {
   KernelError,
   MediaStore,
   Message,
+  Middleware,
   Model,
   Policy,
   PromptPipeline,
+  Protocol,
   ProtocolRegistry,
   RunStore,
   Skill,
@@ -378,6 +380,16 @@ describe("a hook", () => {
     )
   }
 
+  for (const name of [...gates, ...settles].filter((name) => name !== "onTurnCompleted")) {
+    it.effect(`${name} that says to go on changes nothing (DR-10)`, () =>
+      Effect.gen(function* () {
+        const result = yield* runWith({ [name]: () => Effect.succeed({ control: { type: "continue" } }) })
+        assert.strictEqual(result.text, "done")
+        assert.strictEqual(result.turns, 2)
+      }).pipe(Effect.provide(stored))
+    )
+  }
+
   it.effect("ends a run that has an answer for whatever reason it has a word for (DR-10)", () =>
     Effect.gen(function* () {
       const result = yield* runWith({
@@ -390,6 +402,44 @@ describe("a hook", () => {
 })
 
 describe("a run that is taken up", () => {
+  const going = Skill.dynamic("going", {
+    description: "goes",
+    inputSchema: { type: "object" },
+    effects: "read",
+    execute: () => Effect.succeed("gone")
+  })
+  const goes = Protocol.make("goes", { effects: "read", handle: () => Effect.succeed("gone") })
+  /** A kernel that has what reads, or nothing at all. */
+  const on = (has: boolean) =>
+    Layer.fresh(Kernel.layer).pipe(
+      Layer.provide([
+        has ? SkillRegistry.layer(going) : SkillRegistry.layer(),
+        has ? ProtocolRegistry.layer(goes) : ProtocolRegistry.layer(),
+        MediaStore.layerMemory
+      ])
+    )
+  const cutOff = Middleware.layerTool(() => Effect.interrupt)
+
+  for (const [what, call, again] of [
+    ["asks about a call whose skill nobody has any more: it may have written", "going", "InFlightToolCalls"],
+    ["asks about a request whose protocol nobody has any more", undefined, "InFlightToolCalls"],
+    ["asks nobody about the kernel's own words", "/skills", undefined]
+  ] as const) {
+    it.effect(`${what} (R-2, DR-17)`, () =>
+      Effect.gen(function* () {
+        const said =
+          call === undefined ? `<block type="goes">x</block>` : `<block type="command" name="${call}">{}</block>`
+        const speaking = { ...agent, dialect: "blocks" as const }
+        const provider = MockProvider.make(said)
+        const first = Kernel.run(speaking, "go", { runId: "run", provider })
+        yield* Effect.exit(Effect.provide(first, [cutOff, on(true)]))
+        const resumed = Kernel.resume(speaking, "run", { provider: MockProvider.make("<final>done</final>") })
+        const exit = yield* Effect.result(Effect.provide(resumed, on(false)))
+        assert.strictEqual(Result.isFailure(exit) ? exit.failure._tag : undefined, again)
+      }).pipe(Effect.provide(RunStore.layerMemory))
+    )
+  }
+
   it.effect("goes on in the dialect it began in, also from its first turn (DR-15)", () =>
     Effect.gen(function* () {
       yield* Effect.exit(runWith({ onModelStarted: () => Effect.interrupt }))

@@ -1,7 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Fiber, Option, Schema, Stream } from "effect"
+import { Clock, Effect, Fiber, Layer, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Kernel, KernelError, Message, Policy, RunStore, RunWorker, Skill } from "kernai"
+import {
+  Agent,
+  Kernel,
+  KernelError,
+  MediaStore,
+  Message,
+  Policy,
+  Protocol,
+  ProtocolRegistry,
+  RunStore,
+  RunWorker,
+  Skill,
+  SkillRegistry
+} from "kernai"
 import { MockProvider, Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel } from "../support/kernel.ts"
@@ -71,6 +84,47 @@ describe("Kernel.questions", () => {
       assert.include(read, "Missing required input: to for skill 'send'")
       assert.deepStrictEqual(entered, [])
     }).pipe(Effect.provide([kernel(send, secret), careful]))
+  )
+
+  it.effect(
+    "asks a policy about what the model calls, and what that does, not about faults and the kernel's own (AC-19)",
+    () =>
+      Effect.gen(function* () {
+        const asked: Array<unknown> = []
+        const policy = Policy.layer(({ effects, kind, name }) => {
+          asked.push([kind, name, effects])
+          return Effect.succeed(name === "look" ? Policy.denied("not now") : Policy.allowed)
+        })
+        const look = Skill.make("look", {
+          description: "Looks",
+          input: Schema.Struct({}),
+          effects: "read",
+          execute: () => Effect.succeed("seen")
+        })
+        const bible = Protocol.make("bible", {
+          effects: "idempotent",
+          handle: () => Effect.succeed("In the beginning")
+        })
+        const nameless = `<block type="command">{}</block>`
+        const own = `<block type="command" name="/skills"></block>`
+        const calls = `${nameless}${own}${sends("Oslo")}<block type="command" name="look">{}</block><block type="bible"></block>`
+        const provider = MockProvider.make(calls, "<final>done</final>")
+        const careful = Kernel.run({ ...agent, skills: "all" }, "?", { provider, runId: "r" }).pipe(
+          Effect.provide([
+            Kernel.layer.pipe(
+              Layer.provide([SkillRegistry.layer(send, look), ProtocolRegistry.layer(bible)]),
+              Layer.provide([MediaStore.layerMemory, RunStore.layerMemory])
+            ),
+            policy
+          ])
+        )
+        assert.strictEqual((yield* careful).text, "done")
+        assert.deepStrictEqual(asked, [
+          ["skill", "send", "write"],
+          ["skill", "look", "read"],
+          ["protocol", "bible", "idempotent"]
+        ])
+      })
   )
 
   it.effect("tells what the tasks of a workflow wait with, which are answered by their root (DR-22)", () =>
