@@ -161,6 +161,22 @@ describe("Kernel.fork", () => {
     })
   )
 
+  it.effect("shows who changes it its own ids, and has the beginning whatever revision is asked for", () =>
+    Effect.gen(function* () {
+      const { layer, store } = yield* world
+      yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
+      const shown = new Set<string>()
+      const edit = (record: RunState.RunRecord) => {
+        for (const { runId } of [record, ...record.events]) shown.add(runId)
+        return record
+      }
+      yield* Effect.provide(Kernel.fork("run", { runId: "fork", edit }), layer)
+      assert.deepStrictEqual([...shown], ["fork"])
+      yield* Effect.provide(Kernel.fork("run", { runId: "anew", revision: 0 }), layer)
+      assert.strictEqual(Option.getOrThrow(yield* store.load("anew")).revision, 1)
+    })
+  )
+
   it.effect("is no orphan, however old the original: no worker takes it up while it is made, nor after (R-2)", () =>
     Effect.gen(function* () {
       const { entered, layer, store } = yield* world
