@@ -484,13 +484,15 @@ describe("OpenAiProvider, reading", () => {
           delta({}, "function_call")
         ],
         [{ choices: [{ index: 0, message: whole, finish_reason: "function_call" }] }],
-        [delta(whole), { choices: [{ index: 0, message: whole, finish_reason: "function_call" }] }],
-        [delta({ ...whole, tool_calls: [{ index: 0, id: "call_0", function: whole.function_call }] }, "tool_calls")]
+        [delta(whole), { choices: [{ index: 0, message: whole, finish_reason: "function_call" }] }]
       ]) {
         const { parts } = yield* reading(...list, "[DONE]")
         assert.deepStrictEqual(callsOf(parts), [{ type: "tool-call", id: "call_0", name: "add", params: { x: 1 } }])
         assert.strictEqual(finishOf(parts)?.reason, "tool-calls")
       }
+      const listed = { ...whole, tool_calls: [{ index: 0, id: "a", function: whole.function_call }] }
+      const { parts } = yield* reading(delta(listed, "tool_calls"), "[DONE]")
+      assert.deepStrictEqual(callsOf(parts), [{ type: "tool-call", id: "a", name: "add", params: { x: 1 } }])
     })
   )
 
@@ -719,6 +721,7 @@ describe("OpenAiProvider, reading", () => {
     [{ message: "x", code: "429" }, "rate_limited"],
     [{ type: "overloaded_error" }, "overloaded"],
     [{ type: "exceeded_current_quota_error" }, "quota_exhausted"],
+    [{ code: "rate_limit_exceeded" }, "rate_limited"],
     [{ code: "odd_code", type: "odd_type" }, "server_error"],
     [{ message: "x" }, "server_error"]
   ] as const) {
@@ -762,6 +765,7 @@ describe("OpenAiCompatibleProvider", () => {
           messages: [message("system", "S"), message("user", "a", "b"), message("user", picture)]
         })
       )
+      assert.deepInclude(body as object, { stream_options: { include_usage: true } })
       assert.deepStrictEqual((body as { messages: unknown }).messages, [
         { role: "system", content: "S" },
         { role: "user", content: "ab" },
