@@ -37,6 +37,7 @@ describe("Teller", () => {
       show(started, thinks("Hm."), text("\n He"), text("llo."), called, started, text("\n\nBye."), thinks("So.")),
       "  thinking  Hm.\nHello.\n╭ look  {}\nBye.\n  thinking  So.\n"
     )
+    assert.strictEqual(show(started, thinks("Hm."), text("Hello.\n")), "  thinking  Hm.\nHello.\n")
   })
 
   it("shows what it missed of a text when that is whole, and a text that is another one anew", () => {
