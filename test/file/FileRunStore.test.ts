@@ -145,6 +145,10 @@ describe("FileRunStore, on disk", () => {
         fs.writeFileSync(`${journal}.12.claim`, left)
         const store = yield* at(directory)
         yield* loads(store, run.last())
+        // What it took for nothing is no record to it either.
+        const { record, state } = run.last()
+        const error = yield* Effect.flip(store.commit({ ...record, revision: 13 }, state))
+        assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 11)
       }
       fs.writeFileSync(`${journal}.12.claim`, "")
       yield* put(yield* at(directory), [next(run)])
@@ -200,7 +204,11 @@ describe("FileRunStore, on disk", () => {
       const other = yield* at(directory)
       const overtaken: FileSystem.FileSystem = {
         ...files,
-        link: (from, to) => Effect.tap(files.link(from, to), Effect.ignore(other.remove(["run"])))
+        link: (from, to) =>
+          Effect.tap(files.link(from, to), () => {
+            assert.strictEqual(fs.statSync(to).mode & 0o777, 0o600)
+            return Effect.ignore(other.remove(["run"]))
+          })
       }
       const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, overtaken)
       const { record, state } = next(run)
@@ -304,6 +312,34 @@ describe("FileRunStore, on disk", () => {
       assert.include(fs.readFileSync(file, "utf8"), `"turnId":"run:t4"`)
       yield* loads(yield* at(directory), run.last())
     })
+  )
+
+  it.effect("reads of a journal only what follows the parts of its state (DR-5)", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const run = Journal.begin("run")
+      yield* put(yield* at(directory), [run.last(), ...Journal.turn(run, { text: "much ".repeat(220_000) })])
+      const files = yield* FileSystem.FileSystem
+      let bytes = 0
+      const counting: FileSystem.FileSystem = {
+        ...files,
+        open: (path, options) =>
+          Effect.map(files.open(path, options), (file) => {
+            const read: FileSystem.File["read"] = (buffer, options) =>
+              Effect.tap(file.read(buffer, options), (count) => Effect.sync(() => (bytes += count)))
+            return Object.defineProperty(Object.create(file), "read", { value: read })
+          })
+      }
+      const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, counting)
+      yield* loads(store, run.last())
+      assert.strictEqual(bytes, 0)
+      yield* put(yield* at(directory), [next(run)])
+      yield* loads(store, run.last())
+      assert.isBelow(bytes, 10_000)
+      // And all of it, lines longer than a page too, where there are none.
+      fs.rmSync(`${directory}/run.parts`)
+      yield* loads(store, run.last())
+    }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
   it.effect("fails typed where records are missing or damaged (R-1)", () =>

@@ -107,9 +107,9 @@ export const make = (files: FileSystem.FileSystem, path: string, { field, format
       // The run was removed, and perhaps begun anew.
       if (size < known.offset || (file !== "" && identity !== file)) known = start
       file = identity
-      if (size === known.offset) return (known = { ...known, isWhole: true })
-      const { lines, place } = yield* page(known)
-      const isEnd = place.offset === known.offset || (lines.length === 0 && !place.isWhole)
+      if (size === known.offset) return known
+      const { place } = yield* page(known)
+      const isEnd = place.offset === known.offset
       known = place
       if (isEnd) return known
     }
@@ -132,7 +132,7 @@ export const make = (files: FileSystem.FileSystem, path: string, { field, format
       yield* settle(seq, bytes)
       const after = { ...before, offset: before.offset + bytes.length, seq, isWhole: true }
       // Were we alone, the line is where we think; else look whether it came through in one piece.
-      if (before.isWhole && (yield* sizeOf(files, path)) === after.offset) return (known = after)
+      if ((yield* sizeOf(files, path)) === after.offset) return (known = after)
     }
   })
 
@@ -179,8 +179,7 @@ export const make = (files: FileSystem.FileSystem, path: string, { field, format
 
   const append: Log["append"] = Effect.fnUntraced(function* (seq, text) {
     for (;;) {
-      let place = yield* catchUp
-      if (place.seq < seq - 1) place = yield* end
+      const place = yield* catchUp
       if (place.format > own) return { _tag: "Newer", format: place.format }
       if (place.seq >= seq) {
         const there = yield* textAt(seq)
@@ -228,7 +227,7 @@ const numbersOf = (text: string, field: string): Pick<Place, "seq" | "format"> |
     const value: unknown = JSON.parse(text)
     if (typeof value !== "object" || value === null) return undefined
     const [seq, format] = [Reflect.get(value, field), Reflect.get(value, "format")].map(Number)
-    return Number.isSafeInteger(seq) && seq !== undefined && seq > 0 ? { seq, format: format || 0 } : undefined
+    return Number.isSafeInteger(seq) && seq !== undefined ? { seq, format: format || 0 } : undefined
   } catch {
     return undefined
   }
@@ -270,7 +269,7 @@ const readWhole = /*#__PURE__*/ Effect.fnUntraced(function* (
     }
     const end = buffer.subarray(0, filled).lastIndexOf(newline) + 1
     if (end > 0 || filled >= size || filled < buffer.length) {
-      return { whole: buffer.subarray(0, end), rest: filled >= size ? filled - end : 0 }
+      return { whole: buffer.subarray(0, end), rest: filled - end }
     }
   }
 })
