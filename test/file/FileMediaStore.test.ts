@@ -36,6 +36,9 @@ describe("FileMediaStore, on disk", () => {
       const names = files(directory).toSorted()
       assert.deepStrictEqual(names, [`Media/Runs/run_1/${digest}`, `Media/Runs/run_1/${id}.json`])
       for (const name of names) assert.strictEqual(fs.statSync(`${directory}/${name}`).mode & 0o777, 0o600)
+      for (const name of ["Media", "Media/Runs/run_1"]) {
+        assert.strictEqual(fs.statSync(`${directory}/${name}`).mode & 0o777, 0o700)
+      }
       assert.deepStrictEqual(JSON.parse(fs.readFileSync(`${directory}/${names[1]}`, "utf8")), {
         format: 1,
         id,
@@ -46,6 +49,26 @@ describe("FileMediaStore, on disk", () => {
         place: 0
       })
     })
+  )
+
+  it.effect("waits for the disk before it puts a file in its place, and for the folder after the last", () =>
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const done: Array<string> = []
+      const kindOf = (path: string) => path.slice(path.lastIndexOf("/") + 1).replace(/^[^.]+/, "")
+      const watched: FileSystem.FileSystem = {
+        ...files,
+        link: (from, to) => Effect.tap(files.link(from, to), () => Effect.sync(() => done.push(`link ${kindOf(to)}`))),
+        open: (path, options) =>
+          Effect.map(files.open(path, options), (file) => {
+            const sync = Effect.tap(file.sync, () => Effect.sync(() => done.push(`sync ${kindOf(path)}`)))
+            return Object.defineProperty(file, "sync", { value: sync })
+          })
+      }
+      const store = yield* Effect.provideService(FileMediaStore.make(yield* folder), FileSystem.FileSystem, watched)
+      yield* store.put(png("a"))
+      assert.deepStrictEqual(done, ["sync .tmp", "link ", "sync .tmp", "link .json", "sync "])
+    }).pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer))
   )
 
   it.effect("says typed that a file is not what it was, or from a newer version", () =>

@@ -314,31 +314,53 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
+  /** A store that tells how many bytes of journals it read so far. */
+  const counted = Effect.fnUntraced(function* (directory: string) {
+    const files = yield* FileSystem.FileSystem
+    let bytes = 0
+    const counting: FileSystem.FileSystem = {
+      ...files,
+      open: (path, options) =>
+        Effect.map(files.open(path, options), (file) => {
+          const read: FileSystem.File["read"] = (buffer, options) =>
+            Effect.tap(file.read(buffer, options), (count) => Effect.sync(() => (bytes += count)))
+          return Object.defineProperty(Object.create(file), "read", { value: read })
+        })
+    }
+    const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, counting)
+    return { store, bytes: () => bytes }
+  })
+  const long = { text: "much ".repeat(220_000) }
+
   it.effect("reads of a journal only what follows the parts of its state (DR-5)", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const run = Journal.begin("run")
-      yield* put(yield* at(directory), [run.last(), ...Journal.turn(run, { text: "much ".repeat(220_000) })])
-      const files = yield* FileSystem.FileSystem
-      let bytes = 0
-      const counting: FileSystem.FileSystem = {
-        ...files,
-        open: (path, options) =>
-          Effect.map(files.open(path, options), (file) => {
-            const read: FileSystem.File["read"] = (buffer, options) =>
-              Effect.tap(file.read(buffer, options), (count) => Effect.sync(() => (bytes += count)))
-            return Object.defineProperty(Object.create(file), "read", { value: read })
-          })
-      }
-      const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, counting)
+      yield* put(yield* at(directory), [run.last(), ...Journal.turn(run, long)])
+      const { bytes, store } = yield* counted(directory)
       yield* loads(store, run.last())
-      assert.strictEqual(bytes, 0)
+      assert.strictEqual(bytes(), 0)
       yield* put(yield* at(directory), [next(run)])
       yield* loads(store, run.last())
-      assert.isBelow(bytes, 10_000)
+      assert.isBelow(bytes(), 10_000)
       // And all of it, lines longer than a page too, where there are none.
       fs.rmSync(`${directory}/run.parts`)
       yield* loads(store, run.last())
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("goes on with the parts of a state that was loaded, and begins anew where they are broken (DR-5)", () =>
+    Effect.gen(function* () {
+      for (const broken of [undefined, "nothing\n"]) {
+        const directory = yield* folder
+        const run = Journal.begin("run")
+        yield* put(yield* at(directory), [run.last(), ...Journal.turn(run, long)])
+        if (broken !== undefined) fs.writeFileSync(`${directory}/run.parts`, broken)
+        yield* resume(yield* at(directory), "run", Journal.turn(run, long))
+        const { bytes, store } = yield* counted(directory)
+        yield* loads(store, run.last())
+        assert.strictEqual(bytes(), 0)
+      }
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 

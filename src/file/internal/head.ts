@@ -1,8 +1,8 @@
 /**
  * What a run has on disk beside its journal: its head, and its state in parts.
  *
- * Both can be made again from the journal, so neither is synced, and what
- * cannot be read is taken as not there.
+ * Both can be made again from the journal, so neither is synced, and one that
+ * is damaged is taken as not there.
  *
  * @since 0.1.0
  */
