@@ -1,4 +1,5 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, FileSystem, Layer, Scope } from "effect"
 import { KernelError, Limits, Media, MediaStore, RunStore } from "kernai"
@@ -228,6 +229,30 @@ describe("FileMediaStore, on disk", () => {
         ["a", "b", "c"].map((text) => png(text).source)
       )
     })
+  )
+
+  it.effect("holds no more than its limit of what is put at once", () =>
+    Effect.gen(function* () {
+      const store = yield* at(yield* folder)
+      const limits = Layer.succeed(Limits.Limits, { ...Limits.defaults, mediaBytes: 2 })
+      const puts = ["a", "b", "c", "d"].map((text) => Effect.exit(store.put(png(text))))
+      const exits = yield* Effect.provide(Effect.all(puts, { concurrency: "unbounded" }), limits)
+      assert.strictEqual(exits.filter(Exit.isSuccess).length, 2)
+      assert.strictEqual(yield* store.size, 2)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("reads media given by path inside its root only (S-4)", () =>
+    Effect.gen(function* () {
+      const [directory, root] = [yield* folder, yield* folder]
+      fs.writeFileSync(`${root}/a.png`, "a")
+      fs.writeFileSync(`${directory}/b.png`, "b")
+      const store = yield* open(Layer.provide(FileMediaStore.layer(directory, { root }), NodeServices.layer))
+      const inside = yield* store.put(Media.fromPath(`${root}/a.png`))
+      assert.deepStrictEqual(yield* store.bytes(inside.id), new TextEncoder().encode("a"))
+      const outside = yield* store.put(Media.fromPath(`${directory}/b.png`))
+      assert.strictEqual((yield* Effect.flip(store.bytes(outside.id)))._tag, "MediaUnreadable")
+    }).pipe(Effect.scoped)
   )
 
   it.live("removes what a process that was killed left half-written, and nothing that may still be under way", () =>
