@@ -261,7 +261,7 @@ const placed = (parts: ReadonlyArray<PolicyShape>): Context.Context<never> =>
 
 /**
  * Makes a policy of a decision with services and failures of its own; a failure, or what is
- * no decision, denies with `policy_error`.
+ * no decision, denies with `policy_error`, and the log tells why.
  *
  * It is combined with those that are there already, and with those beside it in the same list: anew wherever it is
  * provided, though it is made once. A layer you make of several is built once with all that is around it, as ever.

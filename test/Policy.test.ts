@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer, Option, Result, Schema, SchemaGetter } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Logger, Option, Result, Schema, SchemaGetter } from "effect"
 import { TestClock } from "effect/testing"
 import { vi } from "vitest"
 import { Agent, Hooks, Kernel, Policy, Protocol, ProtocolRegistry, RunStore, Skill } from "kernai"
@@ -573,4 +573,25 @@ describe("a run under rules", () => {
       assert.deepStrictEqual(ran, [])
     }).pipe(Effect.provide(layer))
   })
+
+  it.effect(
+    "tells the log, without its keys, why a policy denied by failing, and nothing when it is interrupted",
+    () => {
+      const key = "sk-ant-REDACTED"
+      const lines: Array<string> = []
+      const logger = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
+      const { layer } = kernel(Policy.layer(() => Effect.fail(`the ledger is away, key ${key}`)))
+      const asleep = kernel(Policy.layer(() => Effect.never))
+      return Effect.gen(function* () {
+        yield* Kernel.run(agent, "go").pipe(Effect.provide(layer))
+        assert.lengthOf(lines, 1)
+        assert.match(lines[0] ?? "", /a policy failed.*the ledger is away/)
+        assert.notInclude(lines[0] ?? "", key)
+        const run = yield* Effect.forkChild(Kernel.run(agent, "go").pipe(Effect.provide(asleep.layer)))
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.interrupt(run)
+        assert.lengthOf(lines, 1)
+      }).pipe(Effect.provide(logger))
+    }
+  )
 })

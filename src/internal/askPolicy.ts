@@ -2,12 +2,14 @@
  * What a policy says of a call, whatever it does (AC-19).
  *
  * A policy is somebody else's code: one that fails, or gives what is no
- * decision, denies. So nothing it does can let a call through by accident.
+ * decision, denies. So nothing it does can let a call through by accident, and
+ * the log tells why nothing goes through.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
 import type { Decision, PolicyCall, PolicyScope, PolicyShape } from "../Policy.ts"
+import { passedOver } from "./passedOver.ts"
 
 /** Asks a policy about a call. */
 export const askPolicy = (policy: Pick<PolicyShape, "authorize">, call: PolicyCall): Effect.Effect<Decision> =>
@@ -22,12 +24,12 @@ export const shows = (policy: PolicyShape | undefined, name: string, scope: Poli
   }
 }
 
-/** The decision of an effect; `policy_error` when it fails or gives none. */
+/** The decision of an effect; `policy_error` when it fails or gives none, and why is for the log. */
 export const decided = <E, R>(said: Effect.Effect<Decision, E, R>): Effect.Effect<Decision, never, R> =>
-  Effect.matchCauseEffect(said, {
-    onFailure: () => Effect.succeed(refused),
-    onSuccess: (decision) => Effect.succeed(isDecision(decision) ? decision : refused)
-  })
+  Effect.catchCause(
+    Effect.flatMap(said, (decision) => (isDecision(decision) ? Effect.succeed(decision) : Effect.die("no decision"))),
+    (cause) => Effect.as(passedOver("a policy failed")(cause), refused)
+  )
 
 /** Without types, code may give a value where an effect belongs. */
 export const effectOf = <A, E, R>(given: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

@@ -28,6 +28,7 @@ import { commit, type Draft, flush, locked, send, write } from "./commit.ts"
 import { effectsOf, execute, runnable, skillCallOf } from "./dispatch.ts"
 import { goOn } from "./goOn.ts"
 import type { Json } from "./json.ts"
+import { passedOver } from "./passedOver.ts"
 import { openTurn, policyScope, type Run } from "./run.ts"
 import { ask, defer, deferred, hookArgs, obey, observePause, pause, settle } from "./settle.ts"
 import { runWorkflow } from "./workflow.ts"
@@ -126,15 +127,17 @@ const judge = (run: Run, call: Call): Effect.Effect<Judged> => {
     const other = authorize({ ...call, kind: "skill", toolName: skill.name, input: skill.input })
     const meant = { ...call, skill: skill.name }
     return Effect.zipWith(authorize(call), other, (a, b) => approvalOf(run, meant, Policy.stricter(a, b)))
-  }).pipe(Effect.catchCause(() => Effect.succeed(approvalOf(run, call, Policy.denied("policy_error")))))
+  }).pipe(
+    Effect.catchCause((cause) =>
+      Effect.as(passedOver("a call could not be judged")(cause), approvalOf(run, call, Policy.denied("policy_error")))
+    )
+  )
 }
 
 /**
- * Nobody is asked about a skill that cannot be run, whatever the answer: it is denied, in the words the model would
- * read (AC-18).
+ * The question or the refusal that comes of a decision: a refusal is an approval the policy answered itself. Nobody is
+ * asked about a skill that cannot be run, whatever the answer: it is denied, in the words the model would read (AC-18).
  */
-
-/** A refusal is an approval the policy answered itself. */
 const approvalOf = (run: Run, call: Call, decision: Decision): Judged => {
   if (decision._tag === "Allowed") return [call, undefined]
   if (decision._tag === "Confirm" && call.kind === "skill") {
