@@ -79,8 +79,10 @@ export interface SqliteClient extends Client.SqlClient {
 export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<SqliteClient, SqlError, Scope.Scope | Reactivity.Reactivity> {
+  const { filename } = options
+  const unopened = toSqlError(`open ${filename}`, `${filename}: `)
   const db = yield* Effect.acquireRelease(
-    Effect.try({ try: () => new DatabaseSync(options.filename), catch: toSqlError(`open ${options.filename}`) }),
+    Effect.try({ try: () => new DatabaseSync(filename), catch: unopened }),
     (db) => Effect.sync(() => db.isOpen && db.close())
   )
   const isTransaction = () => db.isOpen && db.isTransaction
@@ -102,9 +104,9 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   const checkpoint = synchronous === "full" ? 200 : 1_000
   // Who reads something opens the log.
   const pragmas = `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA wal_autocheckpoint = ${checkpoint}; PRAGMA user_version`
-  yield* patiently(Effect.try({ try: () => db.exec(pragmas), catch: toSqlError(`open ${options.filename}`) }))
+  yield* patiently(Effect.try({ try: () => db.exec(pragmas), catch: unopened }))
 
-  const missing = watch(options.filename)
+  const missing = watch(filename)
 
   const prepare = (sql: string) => {
     const statement = db.prepare(sql)

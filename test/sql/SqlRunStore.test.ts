@@ -65,6 +65,14 @@ describe("SqlRunStore, in its tables", () => {
     })
   )
 
+  it.effect("names the file that cannot be opened", () =>
+    Effect.gen(function* () {
+      const filename = `${yield* folder}/missing/runs.db`
+      const error = yield* Effect.flip(Effect.scoped(at(filename)))
+      assert.strictEqual(error.message, `the store failed to open: ${filename}: unable to open database file`)
+    })
+  )
+
   it.effect("writes a part where a turn ends inside a transaction", () =>
     Effect.gen(function* () {
       const { db, store } = yield* stored

@@ -38,9 +38,9 @@ export const severalStatements = (): Error =>
 
 /** What Node threw, with the reason that effect/sql knows it by. */
 export const toSqlError =
-  (operation: string) =>
+  (operation: string, subject = "") =>
   (cause: unknown): SqlError => {
-    const message = cause instanceof Error ? cause.message : String(cause)
+    const message = subject + (cause instanceof Error ? cause.message : String(cause))
     if (!(cause instanceof Error && "errcode" in cause)) {
       return new SqlError({ reason: classifySqliteError(cause, { message, operation }) })
     }
