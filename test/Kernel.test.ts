@@ -90,7 +90,7 @@ describe("Kernel.run", () => {
     Effect.gen(function* () {
       const error = yield* Effect.flip(Kernel.run(agent, "go"))
       assert.strictEqual(error._tag, "ProviderError")
-      assert.include(error.message, "No provider configured")
+      assert.match(error.message, /No provider configured: .*ModelRegistry for <provider>\/<model>/)
     }).pipe(Effect.provide(kernel(echo)))
   )
 

@@ -168,7 +168,13 @@ const modelOf = (
   if (provider !== undefined) return Effect.succeed(of(provider))
   return typeof named !== "string" && named.provider !== undefined && registry !== undefined
     ? Effect.map(registry.provider(named.provider), of)
-    : Effect.fail(new ProviderError({ provider: "none", reason: "not_configured", detail: "No provider configured" }))
+    : Effect.fail(
+        new ProviderError({
+          provider: "none",
+          reason: "not_configured",
+          detail: "No provider configured: provide one, or a ModelRegistry for <provider>/<model>"
+        })
+      )
 }
 
 /** A model by name: a prefix that names the provider itself is not part of what the vendor is asked for. */
