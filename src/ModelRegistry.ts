@@ -121,7 +121,7 @@ export const modelOf = (provider: string, id: string, models: ReadonlyArray<Mode
  */
 export const layer = <R = never>(
   adapters: Adapters<R>,
-  options?: { readonly models?: ReadonlyArray<Model> }
+  options?: { readonly models?: ReadonlyArray<Model> | undefined }
 ): Layer.Layer<ModelRegistry, never, R> =>
   Layer.effect(
     ModelRegistry,

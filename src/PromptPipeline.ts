@@ -274,7 +274,7 @@ export const substitute = (template: string, values: JsonObject): string =>
  * @since 0.1.0
  */
 export const summarizer =
-  (options?: { readonly provider?: ProviderShape; readonly model?: Model }) =>
+  (options?: { readonly provider?: ProviderShape | undefined; readonly model?: Model | undefined }) =>
   (messages: ReadonlyArray<Message>, context: PromptContext): Effect.Effect<Summary, KernelError> =>
     summarize(options?.provider ?? context.provider, options?.model ?? context.model, messages, context)
 

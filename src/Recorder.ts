@@ -226,7 +226,7 @@ export const composite = <S extends Sink>(first: S, ...rest: ReadonlyArray<Sink>
  * @category constructors
  * @since 0.1.0
  */
-export const lines = (write: (line: string) => void, options?: { readonly debug?: boolean }): Sink => {
+export const lines = (write: (line: string) => void, options?: { readonly debug?: boolean | undefined }): Sink => {
   const debug = options?.debug ?? false
   return guard({
     record: (event) => {
@@ -291,7 +291,7 @@ export const layerMemory = (options?: Options): Layer.Layer<Recording> =>
  * @category layers
  * @since 0.1.0
  */
-export const layerLogger = (options?: { readonly debug?: boolean }): Layer.Layer<never> =>
+export const layerLogger = (options?: { readonly debug?: boolean | undefined }): Layer.Layer<never> =>
   Layer.effect(
     Recorder,
     Effect.flatMap(Console.Console, (console) => beside(lines((line) => console.log(line), options)))

@@ -94,27 +94,27 @@ export interface RunHead {
  * @since 0.1.0
  */
 export interface RunFilter {
-  readonly status?: ReadonlyArray<Status["type"]>
-  readonly agent?: string
+  readonly status?: ReadonlyArray<Status["type"]> | undefined
+  readonly agent?: string | undefined
   /** Only the runs of one tree. */
-  readonly rootRunId?: string
+  readonly rootRunId?: string | undefined
   /** Only runs that have no parent. */
-  readonly roots?: boolean
+  readonly roots?: boolean | undefined
   /** Only runs nobody holds at this time (milliseconds since the epoch). */
-  readonly unleasedAt?: number
+  readonly unleasedAt?: number | undefined
   /** Only runs whose last commit is older than this time (milliseconds since the epoch). */
-  readonly updatedBefore?: number
+  readonly updatedBefore?: number | undefined
   /**
    * Texts, with blanks between them, that all occur in the answer or in what was asked, in any case and order and
    * within words, too. The first 65,536 characters of the answer and, after it, the question are looked at.
    */
-  readonly search?: string
+  readonly search?: string | undefined
   /** Which come first: the `newest`, unless told. */
-  readonly order?: "newest" | "oldest"
+  readonly order?: "newest" | "oldest" | undefined
   /** Only runs that come after this one in that order, whether it is still there or not: how to read on. */
-  readonly after?: Pick<RunHead, "createdAt" | "runId">
+  readonly after?: Pick<RunHead, "createdAt" | "runId"> | undefined
   /** How many at most: all, unless told; none for less than one. */
-  readonly limit?: number
+  readonly limit?: number | undefined
 }
 
 /**
@@ -256,9 +256,9 @@ export const prune = /*#__PURE__*/ Effect.fnUntraced(function* (options: {
   /** Milliseconds since the epoch. */
   readonly updatedBefore: number
   /** What counts as ended: `completed`, unless told. */
-  readonly status?: ReadonlyArray<Status["type"]>
+  readonly status?: ReadonlyArray<Status["type"]> | undefined
   /** Only trees whose root is of this agent. */
-  readonly agent?: string
+  readonly agent?: string | undefined
 }): Effect.fn.Return<ReadonlyArray<string>, StoreError, RunStore> {
   const store = yield* RunStore
   const media = yield* Effect.serviceOption(MediaStore)

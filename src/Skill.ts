@@ -327,7 +327,10 @@ export function dynamic<const Name extends string, A, E, R>(
  */
 export const result: (
   text?: string,
-  more?: { readonly media?: Media | ReadonlyArray<Media>; readonly metadata?: JsonObject }
+  more?: {
+    readonly media?: Media | ReadonlyArray<Media> | undefined
+    readonly metadata?: JsonObject | undefined
+  }
 ) => Outputs.SkillResult = Outputs.result
 
 /**

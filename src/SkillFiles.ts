@@ -103,7 +103,7 @@ export class SkillFiles extends Context.Service<SkillFiles, Shape>()("kernai/Ski
  */
 export const layer = <R = never>(
   source: FileSource,
-  options?: { readonly debounce?: Duration.Input }
+  options?: { readonly debounce?: Duration.Input | undefined }
 ): Layer.Layer<SkillFiles, SkillFilesInvalid, SkillRegistry | R> =>
   Layer.effect(
     SkillFiles,

@@ -10,19 +10,21 @@ import {
   Kernel,
   type KernelError,
   Middleware,
-  type ModelRegistry,
+  ModelRegistry,
   Policy,
   PromptPipeline,
   Protocol,
   type Provider,
+  Recorder,
   type RunState,
-  type RunStore,
+  RunStore,
   Skill,
   SkillRegistry
 } from "kernai"
 import type { Result } from "effect"
 import { AiSdkProvider, KernaiLanguageModel, LanguageModelProvider, Resilience, SkillTools } from "kernai/provider"
 import { SqlRunStore } from "kernai/sql"
+import { CrashMatrix, MockProvider, Scenario } from "kernai/testing"
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 const yes = <T extends true>(): T | undefined => undefined
@@ -197,6 +199,26 @@ export const spoken = Protocol.make("p", {
 export const prompted = PromptPipeline.layer({ sections: given.list, compaction: { keep: given.count } })
 yes<Equal<typeof prompted, Layer.Layer<never>>>()
 export const kept = SqlRunStore.layerSqlite({ filename: "a.db", commits: given.text === "" ? "each" : undefined })
+export const heads = RunStore.RunStore.use((store) =>
+  store.list({ agent: given.text, limit: given.count, status: given.list })
+)
+export const pruned = RunStore.prune({ updatedBefore: 0, agent: given.text, status: given.list })
+export const returned = Skill.result("", { media: given.list, metadata: given.text === "" ? {} : undefined })
+export const lined = Recorder.layerLogger({ debug: given.text === "" ? true : undefined })
+export const known = ModelRegistry.layer({}, { models: given.list })
+export const told = MockProvider.make({ text: given.text, calls: given.list }).withDelay({ first: given.count })
+export const played = Scenario.make({
+  name: "",
+  instructions: "",
+  input: "",
+  maxSteps: given.count,
+  skills: given.list,
+  offline: { root: [{ text: "", delay: given.count }], tasks: given.text === "" ? {} : undefined }
+})
+export const cut = CrashMatrix.run(
+  { agent: Agent.make({ instructions: "", model: "m" }), input: "", name: given.text, layer: SkillRegistry.layer() },
+  { ways: given.list }
+)
 
 // ---------------------------------------------------------------- errors
 

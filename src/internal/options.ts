@@ -134,7 +134,7 @@ export type Recording =
       readonly runId: string
       readonly records: ReadonlyArray<RunRecord>
       /** What was told live: with `stream_part` events of whole replies (`parts: true`) they come again piece by piece. */
-      readonly events?: ReadonlyArray<RunEvent>
+      readonly events?: ReadonlyArray<RunEvent> | undefined
     }
 
 /**

@@ -48,7 +48,10 @@ export const clean = (output: Output, redactor: Redactor | undefined): Output =>
 /** Makes a result of text, media and metadata. */
 export const result = (
   text = "",
-  more: { readonly media?: Media | ReadonlyArray<Media>; readonly metadata?: JsonObject } = {}
+  more: {
+    readonly media?: Media | ReadonlyArray<Media> | undefined
+    readonly metadata?: JsonObject | undefined
+  } = {}
 ): SkillResult => ({
   "~kernai/SkillResult": true,
   text,

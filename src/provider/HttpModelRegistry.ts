@@ -64,6 +64,6 @@ export const layer: Layer.Layer<ModelRegistry.ModelRegistry, never, HttpClient> 
  */
 export const layerWith = <R = never>(
   own: ModelRegistry.Adapters<R>,
-  options?: { readonly models?: ReadonlyArray<Model> }
+  options?: { readonly models?: ReadonlyArray<Model> | undefined }
 ): Layer.Layer<ModelRegistry.ModelRegistry, never, R | HttpClient> =>
   ModelRegistry.layer<R | HttpClient>({ ...adapters, ...own }, options)

@@ -338,8 +338,8 @@ export const layerRateLimiter: Layer.Layer<RateLimiter.RateLimiter> = RateLimite
  * @since 0.1.0
  */
 export const layerCircuitBreaker = (options?: {
-  readonly tripPolicy?: CircuitBreaker.TripPolicy
-  readonly openDuration?: Duration.Input
+  readonly tripPolicy?: CircuitBreaker.TripPolicy | undefined
+  readonly openDuration?: Duration.Input | undefined
 }): Layer.Layer<CircuitBreaker.CircuitBreaker> =>
   CircuitBreaker.layer({
     tripPolicy: options?.tripPolicy ?? CircuitBreaker.consecutive(5),

@@ -144,9 +144,9 @@ const unread = (file: string, refusal: Read.Refusal, maxBytes: number) =>
  */
 export interface PlayOptions {
   /** Default at its frames. */
-  readonly cut?: Cuts.Cut
+  readonly cut?: Cuts.Cut | undefined
   /** Looks at each request before it is answered, and may refuse it. */
-  readonly check?: (recorded: Exchange, asked: Json, index: number) => Effect.Effect<void, string>
+  readonly check?: ((recorded: Exchange, asked: Json, index: number) => Effect.Effect<void, string>) | undefined
 }
 
 /**
@@ -199,11 +199,11 @@ export interface FileOptions {
   /** `none` only plays, `new` plays what is there and records the rest, `all` records everything anew. */
   readonly mode: "none" | "new" | "all"
   /** Default at its frames. */
-  readonly cut?: Cuts.Cut
+  readonly cut?: Cuts.Cut | undefined
   /** Whom it is with; default what the file says, or else the host that was asked. */
-  readonly vendor?: string
+  readonly vendor?: string | undefined
   /** Default what the file says, or else the name of the file. */
-  readonly name?: string
+  readonly name?: string | undefined
 }
 
 /**

@@ -35,12 +35,14 @@ export type Reply = string | Pieces | ReadonlyArray<StreamPart> | ProviderError
  * @since 0.1.0
  */
 export interface Pieces {
-  readonly thinking?: string
-  readonly text?: string
-  readonly calls?: ReadonlyArray<{ readonly name: string; readonly params?: unknown; readonly id?: string }>
+  readonly thinking?: string | undefined
+  readonly text?: string | undefined
+  readonly calls?:
+    | ReadonlyArray<{ readonly name: string; readonly params?: unknown; readonly id?: string | undefined }>
+    | undefined
   /** Default `tool-calls` with calls, else `stop`. */
-  readonly reason?: FinishReason
-  readonly usage?: ReportedUsage
+  readonly reason?: FinishReason | undefined
+  readonly usage?: ReportedUsage | undefined
 }
 
 /**
@@ -75,7 +77,10 @@ export interface Mock extends ProviderShape {
   ) => Mock
   readonly withChunking: (chunking: Chunking) => Mock
   /** Waits on the clock: before the first part, and before each piece of a text. */
-  readonly withDelay: (milliseconds: { readonly first?: number; readonly between?: number }) => Mock
+  readonly withDelay: (milliseconds: {
+    readonly first?: number | undefined
+    readonly between?: number | undefined
+  }) => Mock
   /** Whether requests are kept (default yes). */
   readonly keepCalls: (keep: boolean) => Mock
   readonly reset: () => Mock

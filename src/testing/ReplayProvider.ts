@@ -53,9 +53,9 @@ export interface Difference {
  */
 export interface Options {
   /** How answers are cut; default at their frames. */
-  readonly cut?: Cassette.Cut
+  readonly cut?: Cassette.Cut | undefined
   /** Whether conversations are compared; default yes. */
-  readonly compare?: boolean
+  readonly compare?: boolean | undefined
 }
 
 /**

@@ -69,24 +69,24 @@ export type {
  */
 export interface Options {
   readonly name: string
-  readonly description?: string
+  readonly description?: string | undefined
   readonly instructions: string | Effect.Effect<string>
   /** Its skills, for this scenario alone; without them, and without `mcp`, the agent has none (BP-183). */
-  readonly skills?: ReadonlyArray<AnySkill<MediaStore.MediaStore>>
-  readonly protocols?: ReadonlyArray<AnyProtocol<MediaStore.MediaStore>>
+  readonly skills?: ReadonlyArray<AnySkill<MediaStore.MediaStore>> | undefined
+  readonly protocols?: ReadonlyArray<AnyProtocol<MediaStore.MediaStore>> | undefined
   /** MCP servers: the path of a YAML file, or its content. Whoever runs the scenario connects them. */
-  readonly mcp?: string | JsonObject
+  readonly mcp?: string | JsonObject | undefined
   /** What the model can do, whatever its id says (BP-182). */
-  readonly capabilities?: ReadonlyArray<Capability>
+  readonly capabilities?: ReadonlyArray<Capability> | undefined
   readonly input: Kernel.Input
   /** Default 10. */
-  readonly maxSteps?: number
+  readonly maxSteps?: number | undefined
   /** Other settings of the agent: budget, spawn, concurrency, dialect, generation … */
-  readonly agent?: Partial<Omit<Agent.Options<never>, "instructions" | "model" | "maxSteps" | "name">>
+  readonly agent?: Partial<Omit<Agent.Options<never>, "instructions" | "model" | "maxSteps" | "name">> | undefined
   /** The model of a run without a network: a script, or a recorded provider. */
-  readonly offline?: Scripts.Script | Effect.Effect<ProviderShape, { readonly message: string }>
+  readonly offline?: Scripts.Script | Effect.Effect<ProviderShape, { readonly message: string }> | undefined
   /** Says what is wrong with a run that gave an answer, one sentence each. */
-  readonly expect?: (report: Outcome.Report) => ReadonlyArray<string>
+  readonly expect?: ((report: Outcome.Report) => ReadonlyArray<string>) | undefined
 }
 
 /**
@@ -144,17 +144,19 @@ export interface Cast {
  */
 export interface RunOptions {
   /** Without one the scenario runs offline. */
-  readonly cast?: Cast
+  readonly cast?: Cast | undefined
   /** Connects MCP servers for one run; a failure skips the scenario (BP-183). */
-  readonly connect?: (
-    mcp: string | JsonObject
-  ) => Effect.Effect<
-    void,
-    { readonly message: string },
-    SkillRegistry.SkillRegistry | ProtocolRegistry.ProtocolRegistry | Scope.Scope
-  >
+  readonly connect?:
+    | ((
+        mcp: string | JsonObject
+      ) => Effect.Effect<
+        void,
+        { readonly message: string },
+        SkillRegistry.SkillRegistry | ProtocolRegistry.ProtocolRegistry | Scope.Scope
+      >)
+    | undefined
   /** Hears of every event as it happens. */
-  readonly recorder?: Recorder.Sink
+  readonly recorder?: Recorder.Sink | undefined
 }
 
 // ---------------------------------------------------------------- constructors

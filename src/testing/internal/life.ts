@@ -32,10 +32,10 @@ import { type Cut, type Fact, type Interruption, keyOf, type Said, watch, type W
 
 /** The run to put through a crash matrix, and who answers for it. */
 export interface Subject<Output = unknown, S extends AnySkill<unknown> = AnySkill<unknown>, R = never> {
-  readonly name?: string
+  readonly name?: string | undefined
   readonly agent: Agent<Output, S, R>
   readonly input: Kernel.Input
-  readonly options?: Omit<Kernel.RunOptions, "runId">
+  readonly options?: Omit<Kernel.RunOptions, "runId"> | undefined
   /**
    * Skills and the provider, and whatever else the run stands on: protocols,
    * hooks, policies, limits. Every process builds it anew, and a `MockProvider` with
@@ -47,14 +47,14 @@ export interface Subject<Output = unknown, S extends AnySkill<unknown> = AnySkil
   /**
    * How a run that paused is taken up: it, and the calls it and its tasks wait with. Approves everything unless told.
    */
-  readonly answer?: (state: RunState, questions: ReadonlyArray<Approval>) => Kernel.ResumeOptions
+  readonly answer?: ((state: RunState, questions: ReadonlyArray<Approval>) => Kernel.ResumeOptions) | undefined
   /**
    * What is said about a call that was in flight; for undefined the kernel decides as it does for a worker: what reads
    * or is idempotent runs again, what writes stops the run. Unless told, the truth about what writes, and nothing about
    * the rest: what was not finished may be tried again, the outcome of what was finished is known. It is judged, too:
    * what writes must not run again once its outcome is known (R-2).
    */
-  readonly verdict?: (call: Call, known: Known) => Kernel.Verdict | undefined
+  readonly verdict?: ((call: Call, known: Known) => Kernel.Verdict | undefined) | undefined
 }
 
 /** What the one who resumes can find out about a call in flight. */
@@ -69,22 +69,24 @@ export interface Known {
 /** What every process runs on. */
 export interface Settings<E = never> {
   /** Makes the place where a store keeps things, and gives the layer by which each process opens it. Memory unless told. */
-  readonly store?: Effect.Effect<Layer.Layer<RunStore.RunStore, E>, E, Scope.Scope>
+  readonly store?: Effect.Effect<Layer.Layer<RunStore.RunStore, E>, E, Scope.Scope> | undefined
   /** The kernel under test. */
-  readonly kernel?: Layer.Layer<
-    Kernel.Kernel,
-    never,
-    SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
-  >
+  readonly kernel?:
+    | Layer.Layer<
+        Kernel.Kernel,
+        never,
+        SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
+      >
+    | undefined
   /** The ways to be cut off: all four unless told. */
-  readonly ways?: ReadonlyArray<Cut["way"]>
+  readonly ways?: ReadonlyArray<Cut["way"]> | undefined
   /** The ways to be cut off once more, at every commit of every recovery. None unless told. */
-  readonly again?: ReadonlyArray<Cut["way"]>
+  readonly again?: ReadonlyArray<Cut["way"]> | undefined
   /**
    * Where the run is interrupted, besides: wherever one of its fibers begins to wait, or after every other operation of
    * every fiber, which are some hundred times a turn. Nowhere unless told.
    */
-  readonly interrupts?: "waits" | "operations"
+  readonly interrupts?: "waits" | "operations" | undefined
 }
 
 /** The ways a process can be cut off at a commit. */

@@ -24,17 +24,17 @@ export type Line = string | ProviderError | Spoken
 export interface Spoken {
   readonly text: string
   /** Milliseconds until it comes. */
-  readonly delay?: number
+  readonly delay?: number | undefined
   /** Tokens it reports; counted from the characters when absent. */
-  readonly usage?: { readonly input: number; readonly output: number }
+  readonly usage?: { readonly input: number; readonly output: number } | undefined
   /** Default `stop`. */
-  readonly reason?: FinishReason
+  readonly reason?: FinishReason | undefined
 }
 
 /** What the root run says, turn by turn, and each task by its id. The last reply of a list repeats. */
 export interface Script {
   readonly root: ReadonlyArray<Line>
-  readonly tasks?: { readonly [id: string]: ReadonlyArray<Line> }
+  readonly tasks?: { readonly [id: string]: ReadonlyArray<Line> } | undefined
 }
 
 /** How texts are cut into pieces: whole, by word, or by character. */
