@@ -220,6 +220,13 @@ export const cut = CrashMatrix.run(
   { ways: given.list }
 )
 
+// ---------------------------------------------------------------- reports
+
+// Whoever keeps what a test found can name its parts.
+yes<Equal<CrashMatrix.Violation["rule"], CrashMatrix.Rule>>()
+yes<Equal<Scenario.Report["failure"], Scenario.Failure | null>>()
+yes<Equal<Parameters<NonNullable<CrashMatrix.Subject["verdict"]>>[1], CrashMatrix.Known>>()
+
 // ---------------------------------------------------------------- errors
 
 yes<Equal<KernelError.KernelError, typeof KernelError.KernelError.Type>>()

@@ -16,7 +16,7 @@ import type * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
 import { inOrder, type Order } from "../internal/machine.ts"
 import * as Life from "./internal/life.ts"
-import type { Rule } from "./internal/verdict.ts"
+import type * as Verdict from "./internal/verdict.ts"
 import type * as Watch from "./internal/watch.ts"
 
 // ---------------------------------------------------------------- models
@@ -50,6 +50,13 @@ export type {
 
 export type {
   /**
+   * What is known of a call that was in flight, for who gives a `verdict` on it.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Known,
+  /**
    * What the run is put through, and on what.
    *
    * @category models
@@ -66,7 +73,24 @@ export type {
 } from "./internal/life.ts"
 
 /**
- * A rule that did not hold, and where the run was cut off.
+ * What must hold.
+ *
+ * - `R-1`: what was acknowledged is never lost, and the run comes to an end.
+ * - `R-2`: what a `write` skill does is begun once, unless a verdict says `retry`.
+ * - `R-3`: a call that is made again has the same input.
+ * - `R-4`: a call that has its result is not made again.
+ * - `R-5`: who lost the run stores nothing and does nothing more.
+ * - `R-6`: a commit that is sent again, because nobody heard that it was stored, is a success.
+ * - `R-7`: in the end the journal is that of an undisturbed run.
+ * - `R-15`: after an interruption nothing is left that was begun.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Rule = Verdict.Rule
+
+/**
+ * A rule that did not hold, and where the run was cut off: nowhere, when it was left alone.
  *
  * @category models
  * @since 0.1.0

@@ -103,6 +103,13 @@ export interface Scenario extends Options {
 
 export type {
   /**
+   * Why there is no result, or what is wrong with it.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Failure,
+  /**
    * How a scenario ended: as expected, without a result or not as expected, or not run for want of something.
    *
    * @category models

@@ -68,7 +68,10 @@ export interface Known {
 
 /** What every process runs on. */
 export interface Settings<E = never> {
-  /** Makes the place where a store keeps things, and gives the layer by which each process opens it. Memory unless told. */
+  /**
+   * Makes the place where a store keeps things, and gives the layer by which each process opens it: a file, say, for one
+   * that is in a process alone (`:memory:`) is lost with it. Memory that all processes share, unless told.
+   */
   readonly store?: Effect.Effect<Layer.Layer<RunStore.RunStore, E>, E, Scope.Scope> | undefined
   /** The kernel under test. */
   readonly kernel?:
