@@ -55,6 +55,11 @@ export type DialectName = "blocks" | "tools"
  * An agent. `Output` is what its runs give, `Skills` types its events, `R` is
  * what its instructions need.
  *
+ * Of several, one is run as an `Agent<unknown>`, or as an `Agent<A | B>`: what a union of agents gives is not inferred.
+ *
+ * @example
+ * const agents: Record<string, Agent.Agent<unknown>> = { writer, reviewer }
+ *
  * @category models
  * @since 0.1.0
  */

@@ -172,6 +172,17 @@ yes<
   >
 >()
 
+// ---------------------------------------------------------------- several
+
+const facts = Agent.make({ instructions: "", model: "m", output: Schema.Struct({ city: Schema.String }) })
+const word = Agent.make({ instructions: "", model: "m" })
+const house: Record<string, Agent.Agent<unknown>> = { facts, word }
+const either: Agent.Agent<string | { readonly city: string }> = house["word"] === word ? word : facts
+export const ofHouse = Kernel.run(house["facts"] ?? word, "")
+yes<Equal<typeof ofHouse, Effect.Effect<RunState.RunResult<unknown>, KernelError.KernelError, Kernel.Kernel>>>()
+export const ofEither = Kernel.run(either, "")
+yes<Equal<Effect.Success<typeof ofEither>["output"], string | { readonly city: string }>>()
+
 // ---------------------------------------------------------------- options
 
 // What is left out may be undefined as well, even where the compiler tells the two apart.
