@@ -88,10 +88,21 @@ export const Middleware: Context.Reference<ReadonlyArray<Middleware>> = /*#__PUR
 >("kernai/Middleware", { defaultValue: () => [] })
 
 /**
- * Adds middleware inside what is already there. For one that needs services see `layerTool`.
+ * Adds middleware inside what is already there. One around tool calls that needs services is a `layerTool`; one around
+ * model calls is made of them.
  *
  * What is beside it in the same list is not there yet: of two layers in one list only the last would hold. Give both to
  * one layer, or each layer a `Layer.provide` of its own, the inner first.
+ *
+ * @example
+ * const Costs = Layer.unwrap(
+ *   Effect.map(Ledger, (ledger) =>
+ *     Middleware.layer({
+ *       callModel: (call, next) =>
+ *         Stream.tap(next(call), (part) => (part.type === "finish" ? ledger.add(part.usage) : Effect.void))
+ *     })
+ *   )
+ * )
  *
  * @category layers
  * @since 0.1.0

@@ -2,7 +2,7 @@
  * What is inferred of agents, their configs, and the bridges to other packages.
  */
 import type { LanguageModelV2, LanguageModelV3, LanguageModelV4 } from "@ai-sdk/provider"
-import { Context, Effect, type Layer, Schema } from "effect"
+import { Context, Effect, Layer, Schema, Stream } from "effect"
 import type { CircuitBreaker } from "effect/persistence"
 import { type LanguageModel, Tool, Toolkit } from "effect/ai"
 import {
@@ -19,7 +19,8 @@ import {
   type RunState,
   RunStore,
   Skill,
-  SkillRegistry
+  SkillRegistry,
+  type StreamPart
 } from "kernai"
 import type { Result } from "effect"
 import { AiSdkProvider, KernaiLanguageModel, LanguageModelProvider, Resilience, SkillTools } from "kernai/provider"
@@ -202,6 +203,19 @@ export const measured = Skill.make("measured", {
 })
 export const guarded = Policy.layerRules({ deny: given.list, hide: given.list })
 export const wrapped = Middleware.layer({ callTool: given.count === 1 ? (call, next) => next(call) : undefined })
+class Ledger extends Context.Service<
+  Ledger,
+  { readonly add: (usage: StreamPart.ReportedUsage) => Effect.Effect<void> }
+>()("test/Ledger") {}
+export const costs = Layer.unwrap(
+  Effect.map(Ledger, (ledger) =>
+    Middleware.layer({
+      callModel: (call, next) =>
+        Stream.tap(next(call), (part) => (part.type === "finish" ? ledger.add(part.usage) : Effect.void))
+    })
+  )
+)
+yes<Equal<typeof costs, Layer.Layer<never, never, Ledger>>>()
 export const spoken = Protocol.make("p", {
   documentation: given.text,
   timeLimit: given.count,
