@@ -13,9 +13,10 @@ const shapes: ReadonlyArray<RegExp> = [
   /\b(?:(?:g?sk|[pr]k|xai|hf|gh[ops]|github_pat|glpat|xox[abprs])[-_][\w-]{8}|AIza[\w-]{20}|AKIA[A-Z0-9]{12})[\w-]*?(?![\w-])/g,
   // What only begins like it is taken as a whole and given back: it may begin so again and again.
   /\beyJ[\w-]{8}[\w-]*?(?![\w-])(\.[\w-]{8}[\w-]*?(?![\w-])\.[\w-]*?(?![\w-])|)/g,
-  /\b[Bb]earer [\w.~+/=-]{8}[\w.~+/=-]*?(?![\w.~+/=-])/g,
-  // Many a word stands behind this one; what is encoded has hardly ever small letters only.
-  /\b[Bb]asic (?=[a-z._~+/-]*?[A-Z0-9=])[\w.~+/=-]{8}[\w.~+/=-]*?(?![\w.~+/=-])/g,
+  // Many a word stands behind "basic"; what is encoded has hardly ever small letters only.
+  /\b(?:[Bb]earer |[Bb]asic (?=[a-z._~+/-]*?[A-Z0-9=]))[\w.~+/=-]{8}[\w.~+/=-]*?(?![\w.~+/=-])/g,
+  // The password of a URL, such as that of a database.
+  /(?<=:\/\/[^\s/:]*?:)[^\s/@]+?(?=@)/g,
   // A token by any other name may be that of a page, which is needed to ask for the next.
   /(?<=(?:api[-_ ]?key|(?:\b|(?:access|auth|refresh|session|(?<!inval)id)[-_]?)token|password|secret(?:[-_]?access[-_]?key)?)["']?\s{0,2}[:=]\s{0,2}["']?)(?!<redacted>)(?:(?!<\/)[^\s"',;&]){6}[^]*?(?=<\/|[\s"',;&]|$)/gi
 ]

@@ -49,8 +49,16 @@ describe("redact", () => {
     }
   })
 
+  it("takes the password out of a URL (S-7)", () => {
+    assert.strictEqual(
+      redact("cannot reach postgres://kernai:p%40ss@db:5432/runs or redis://:x@cache"),
+      "cannot reach postgres://kernai:<redacted>@db:5432/runs or redis://:<redacted>@cache"
+    )
+  })
+
   it("leaves words alone that only begin or end like a key", () => {
     for (const text of [
+      "http://localhost:8080/users/a@b.org and https://a.b:443, or a@b.org",
       "a task-management-system and a desk_with_drawers",
       "sk-1234567",
       "Bearer of news",
@@ -69,8 +77,10 @@ describe("redact", () => {
 
 describe("redact, of megabytes", () => {
   it("reads what begins like a token over and over once (S-12)", () => {
-    const text = "eyJ-".repeat(1024 * 1024)
-    assert.strictEqual(redact(text) === text, true)
+    for (const begins of ["eyJ-", "://a:"]) {
+      const text = begins.repeat(1024 * 1024)
+      assert.strictEqual(redact(text) === text, true)
+    }
   })
 
   it("takes out keys of any length", () => {
