@@ -129,7 +129,7 @@ const judge = (run: Run, call: Call): Effect.Effect<Judged> => {
     return Effect.zipWith(authorize(call), other, (a, b) => approvalOf(run, meant, Policy.stricter(a, b)))
   }).pipe(
     Effect.catchCause((cause) =>
-      Effect.as(passedOver("a call could not be judged")(cause), approvalOf(run, call, Policy.denied("policy_error")))
+      Effect.as(passedOver("a policy failed")(cause), approvalOf(run, call, Policy.denied("policy_error")))
     )
   )
 }
@@ -150,12 +150,9 @@ const approvalOf = (run: Run, call: Call, decision: Decision): Judged => {
     input: call.input,
     reason: decision.reason
   }
-  return [
-    call,
-    decision._tag === "Confirm"
-      ? asked
-      : { ...asked, answer: { toolCallId: call.toolCallId, approved: false, reason: decision.reason, by: "policy" } }
-  ]
+  if (decision._tag === "Confirm") return [call, asked]
+  const answer = { toolCallId: call.toolCallId, approved: false, reason: decision.reason, by: "policy" }
+  return [call, { ...asked, answer }]
 }
 
 const question = (open: ReadonlyArray<Approval>): Json => ({

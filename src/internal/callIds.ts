@@ -27,17 +27,13 @@ export type IsUsed = (id: string, turns: Growing<Turn>) => boolean
 
 /** Looks into the history of a run and its turns, into each once: step 1,000 costs what step 1 does. */
 export const usedIds = (history: ReadonlyArray<Message>): IsUsed => {
-  let ids: Set<string> | undefined
+  const ids = new Set<string>()
   let seen = 0
   const note = (message: Message | undefined) => {
-    for (const part of message?.content ?? []) if (part.type === "tool_use") ids?.add(part.callId)
+    for (const part of message?.content ?? []) if (part.type === "tool_use") ids.add(part.callId)
   }
+  history.forEach(note)
   return (id, turns) => {
-    // Few runs ask at all.
-    if (ids === undefined) {
-      ids = new Set()
-      history.forEach(note)
-    }
     for (const { message } of turns.recent(turns.length - seen)) note(message)
     seen = turns.length
     return ids.has(id)

@@ -23,7 +23,7 @@ export interface Tree {
   readonly budget: ExecutionBudget
   readonly spawn: SpawnBudget
   /** Slots for child runs; the root holds one for itself. Made with the first child. */
-  slots: Semaphore.Semaphore | undefined
+  slots?: Semaphore.Semaphore
   spent: Spent
   /** The model calls of each depth: how many are under way, and how large the largest was. */
   readonly levels: Array<Level>
@@ -46,7 +46,6 @@ interface Used {
 export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent): Tree => ({
   budget,
   spawn,
-  slots: undefined,
   spent,
   levels: [],
   waiting: []
