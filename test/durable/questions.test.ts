@@ -127,6 +127,31 @@ describe("Kernel.questions", () => {
       })
   )
 
+  it.effect("asks in a fork about its own calls, which are answered by their own ids (DR-22, R-24)", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
+      yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
+      yield* Kernel.fork("r", { runId: "f" })
+      const toolCallId = "f:t1.0"
+      assert.deepStrictEqual(
+        (yield* Kernel.questions("f")).map((open) => open.toolCallId),
+        [toolCallId]
+      )
+      const { status } = yield* stored("f")
+      assert.deepInclude(status, {
+        metadata: {
+          toolCallIds: [toolCallId],
+          approvals: [{ toolCallId, toolName: "send", input: { to: "Oslo" }, reason: "send costs" }]
+        }
+      })
+      const resumed = Kernel.resume(agent, "f", { provider, approvals: [{ toolCallId, approved: true }] })
+      assert.strictEqual((yield* resumed).text, "done")
+      yield* Kernel.fork("f", { runId: "g" })
+      const again = yield* stored("g")
+      assert.notInclude(JSON.stringify({ ...again, forkedFrom: undefined }), toolCallId)
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
   it.effect("tells what the tasks of a workflow wait with, which are answered by their root (DR-22)", () =>
     Effect.gen(function* () {
       const provider = letters()
