@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Context, Effect, Layer, Redacted, Result, Schema, SchemaGetter, SchemaIssue } from "effect"
 import * as Content from "../src/Content.ts"
 import * as Media from "../src/Media.ts"
+import { paramsOf } from "../src/internal/skillInput.ts"
 import * as Skill from "../src/Skill.ts"
 import { scope } from "./support/skillSpec.ts"
 import { cases } from "./support/property.ts"
@@ -215,6 +216,15 @@ describe("Skill parameters (BP-68)", () => {
 
   it("keeps text under `input` when several inputs are declared", () => {
     assert.deepStrictEqual(two.parameters("hello"), { input: "hello" })
+  })
+
+  it("reads what a person or a hook gave and is no object as the text a model would have written", () => {
+    const one = skillOf(Schema.Struct({ to: Schema.String }))
+    assert.deepStrictEqual(paramsOf(one, "Oslo"), { to: "Oslo" })
+    assert.deepStrictEqual(paramsOf(one, ["Oslo"]), one.parameters(`["Oslo"]`))
+    assert.deepStrictEqual(paramsOf(two, 5), { input: "5" })
+    assert.deepStrictEqual(paramsOf(two, null), { input: "null" })
+    assert.deepStrictEqual(paramsOf(two, { request: "b" }), { request: "b" })
   })
 
   it("takes JSON nested deeper than the limit as text", () => {

@@ -18,7 +18,7 @@ export const jsonObject = (value: unknown): JsonObject => (isJsonObject(value) ?
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** What the input of a call says to a protocol: a native call says it in an object, as `request` or whole. */
+/** The input of a call as text: what it says to a protocol, which a native call wraps in an object, as `request` or whole. */
 export const requestOf = (input: Json): string => {
   const request = isJsonObject(input) ? input["request"] : input
   return typeof request === "string" ? request : JSON.stringify(input)

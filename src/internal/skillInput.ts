@@ -18,7 +18,7 @@ import { escape } from "../Block.ts"
 import { defaults } from "../Limits.ts"
 import type { CallScope } from "../Skill.ts"
 import type { Json, JsonObject } from "./json.ts"
-import { isJsonObject, jsonObject } from "./json.ts"
+import { isJsonObject, jsonObject, requestOf } from "./json.ts"
 import { properties, required, resolve, typeName, withDefinitions } from "./jsonSchema.ts"
 import * as Snapshot from "./snapshot.ts"
 import { parseJson, strip } from "./untrusted.ts"
@@ -68,7 +68,7 @@ export const fromSchema = <S extends Schema.Constraint>(
 
 /** The parameters of a call: an object as it is, text by what the skill declares (BP-68). */
 export const paramsOf = ({ parameters }: Pick<Input, "parameters">, given: Json): JsonObject =>
-  isJsonObject(given) ? given : parameters(typeof given === "string" ? given : "")
+  isJsonObject(given) ? given : parameters(requestOf(given))
 
 /** What a model would write to call a skill (BP-87). */
 export const usage = (skill: string, names: ReadonlyArray<string>, dialect?: CallScope["dialect"]): string =>
