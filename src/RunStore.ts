@@ -264,8 +264,7 @@ export const prune = /*#__PURE__*/ Effect.fnUntraced(function* (options: {
   const media = yield* Effect.serviceOption(MediaStore)
   const { agent, status = ["completed"], updatedBefore } = options
   const removed: Array<string> = []
-  const ended = { status, updatedBefore, roots: true, ...(agent === undefined ? {} : { agent }) }
-  const roots = yield* store.list(ended)
+  const roots = yield* store.list({ status, updatedBefore, roots: true, agent })
   const over = yield* treesOf(store, roots)
   for (const [rootRunId, tree] of over) {
     if (!tree.every((head) => head.updatedAt < updatedBefore)) over.delete(rootRunId)
@@ -292,7 +291,7 @@ const treesOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   const limit = 10_000
   let after: RunHead | undefined
   do {
-    const heads: ReadonlyArray<RunHead> = yield* store.list({ order: "oldest", limit, ...(after && { after }) })
+    const heads: ReadonlyArray<RunHead> = yield* store.list({ order: "oldest", limit, after })
     for (const head of heads) trees.get(head.rootRunId)?.push(head)
     after = heads[limit - 1]
   } while (after !== undefined)

@@ -159,7 +159,7 @@ const withWorker: Flags = [
   ...toldAgent,
   ["--model", ({ model }) => Option.isSome(model)],
   ["--script", ({ script }) => Option.isSome(script)],
-  ["--max-steps", ({ maxSteps }) => maxSteps !== 10]
+  ["--max-steps", ({ maxSteps }) => maxSteps !== Shared.usualSteps]
 ]
 
 const twoQuestions = usage("--replay brings its own question: give one or the other")

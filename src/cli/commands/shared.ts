@@ -43,6 +43,14 @@ export const speaker = {
 }
 
 /**
+ * How often a model may be asked, unless told.
+ *
+ * @category flags
+ * @since 0.1.0
+ */
+export const usualSteps = 10
+
+/**
  * What an agent is, apart from its model: the same wherever one run is taken up.
  *
  * @category flags
@@ -65,8 +73,8 @@ export const agent = {
     Flag.withDefault(false)
   ),
   maxSteps: Flag.Int("max-steps").pipe(
-    Flag.withDescription("How often the model may be asked (10)"),
-    Flag.withDefault(10)
+    Flag.withDescription(`How often the model may be asked (${usualSteps})`),
+    Flag.withDefault(usualSteps)
   ),
   dialect: Flag.Literals("dialect", ["blocks", "tools"]).pipe(
     Flag.withDescription("Blocks in text (the default), or the vendor's native tool calls"),

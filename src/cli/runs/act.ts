@@ -91,7 +91,7 @@ const headOf = Effect.fnUntraced(function* (runId: string) {
 
 const at = (revision: number | undefined) => (revision === undefined ? {} : { revision })
 
-// A skill takes an object, a protocol the text of its block; of anything else a skill would be told nothing.
+// A skill takes an object, a protocol the text of its block: anything else is a slip.
 const Arguments = Schema.fromJsonString(Schema.Union([Schema.Record(Schema.String, Schema.Json), Schema.String]))
 
 const decodeInput = (text: string) =>
