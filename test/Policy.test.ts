@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Logger, Option, Result, Schema, SchemaGetter } from "effect"
 import { TestClock } from "effect/testing"
-import { vi } from "vitest"
 import { Agent, Hooks, Kernel, Policy, Protocol, ProtocolRegistry, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { ports } from "./support/kernel.ts"
+import { copied } from "./support/modules.ts"
 import { call } from "./support/policy.ts"
 
 const rules = (given: Policy.Rules) => Result.getOrThrow(Policy.rules(given))
@@ -223,11 +223,9 @@ describe("Policy.combine", () => {
 
   it.effect("is also what layers of two copies of the package do", () =>
     Effect.gen(function* () {
-      const copy = Effect.promise(() => {
-        vi.resetModules()
-        return import("../src/Policy.ts")
-      })
+      const copy = Effect.map(copied(import.meta.resolve("../src/Policy.ts")), (module) => module as typeof Policy)
       const [one, other] = [yield* copy, yield* copy]
+      assert.notStrictEqual(one.layerRules, other.layerRules)
       const list = [one.layerRules({ deny: [{ tool: "*", reason: "no" }] }), other.layerRules({})] as const
       const shape = yield* Effect.provide(Policy.current, Layer.mergeAll(...list))
       assert.deepStrictEqual(yield* shape!.authorize(call("x")), Policy.denied("no"))

@@ -4,7 +4,7 @@ import { ConfigProvider, Deferred, Effect, Fiber, Layer, Schema, Stream } from "
 import { TestClock } from "effect/testing"
 import { Agent, Content, Limits, Model, ModelRegistry, Skill } from "kernai"
 import { AiSdkProvider, HttpModelRegistry } from "kernai/provider"
-import { vi } from "vitest"
+import { installed } from "../support/modules.ts"
 import { message, read, request, stub } from "../support/provider.ts"
 import { kernel, of } from "../support/kernel.ts"
 import { told } from "../support/toolbox.ts"
@@ -569,7 +569,7 @@ describe("AiSdkProvider.adapters", () => {
 
   it.effect("makes a model string work by a package that is there, with its key", () => {
     const made: Array<unknown> = []
-    vi.doMock("@ai-sdk/amazon-bedrock", () => ({
+    const bedrock = {
       VERSION: () => "1",
       createdAt: "2026-01-01",
       createAmazonBedrock: (settings: unknown) => {
@@ -579,8 +579,9 @@ describe("AiSdkProvider.adapters", () => {
           return scripted("v3", [say("hello"), endings.v3]).model
         }
       }
-    }))
+    }
     return Effect.gen(function* () {
+      yield* installed("@ai-sdk/amazon-bedrock", bedrock)
       const registry = yield* ModelRegistry.ModelRegistry
       const { model, provider } = yield* registry.resolve("amazon-bedrock/anthropic.claude")
       assert.strictEqual(provider.name, "bedrock")
