@@ -1,11 +1,11 @@
 /**
- * The command line as a real process: slow, so there are only a few.
+ * The command line as users meet it, most of it as a real process: slow, so there are only a few.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { existsSync } from "node:fs"
 import { serve } from "../support/loopback.ts"
-import { call, start } from "./support.ts"
+import { call, kernai, start } from "./support.ts"
 
 describe("kernai", () => {
   it.live("plays the recorded conversation and ends with its answer, without a key and without colours in a pipe", () =>
@@ -32,7 +32,7 @@ describe("kernai", () => {
 
   it.live("tells a mistake on the command line in two lines, with the code for usage", () =>
     Effect.gen(function* () {
-      const { code, error, out } = yield* call(["run", "--colour"])
+      const { code, error, out } = yield* kernai(["run", "--colour"])
       assert.strictEqual(code, 2)
       assert.strictEqual(out, "")
       assert.match(error, /^kernai: .*--colour.*\n'kernai run --help' tells how it is called\n$/)
@@ -49,7 +49,7 @@ describe("kernai", () => {
 
   it.live("tells which keys are there and never what they are", () =>
     Effect.gen(function* () {
-      const { code, out } = yield* call(["doctor", "--json"], { env: { OPENAI_API_KEY: "sk-SECRET-0123456789" } })
+      const { code, out } = yield* kernai(["doctor", "--json"], { env: { OPENAI_API_KEY: "sk-SECRET-0123456789" } })
       assert.strictEqual(code, 0)
       assert.notInclude(out, "SECRET")
       const findings: ReadonlyArray<{ readonly name: string; readonly state: string }> = JSON.parse(out)

@@ -68,8 +68,11 @@ const callIn = (folder: string, args: ReadonlyArray<string>) => call(args, { cwd
 const sqlite = ["--store", "sqlite:kept/runs.db"]
 const sqliteOf = (folder: string) => ["--store", `sqlite:${join(folder, "kept", "runs.db")}`]
 const agent = ["--script", "script.json", "--skills-from", "skills"]
+const agentOf = (folder: string) => ["--script", join(folder, "script.json"), "--skills-from", join(folder, "skills")]
 
-const idOf = ({ out }: Ended): string => /run_[0-9a-f]+/.exec(out)?.[0] ?? ""
+/** A process tells the id with its output, a call in this one beside it. */
+const idOf = ({ out, progress = "" }: Ended & { readonly progress?: string }): string =>
+  /run_[0-9a-f]+/.exec(out + progress)?.[0] ?? ""
 
 describe("kernai runs", () => {
   it.live(
@@ -161,7 +164,7 @@ describe("kernai runs", () => {
         const id = submitted.out.trim()
         assert.match(id, /^run_[0-9a-f]+$/)
 
-        const first = yield* callIn(folder, ["worker", "--once", ...sqlite, ...agent])
+        const first = yield* kernai(["worker", "--once", ...sqliteOf(folder), ...agentOf(folder)])
         assert.strictEqual(first.code, 3)
         assert.strictEqual(first.error, "kernai: a run waits for a person\n")
         assert.include(first.out, `${id}  run '${id}' is paused: approval_required\n`)
@@ -202,13 +205,13 @@ describe("kernai runs", () => {
       Effect.gen(function* () {
         const folder = yield* place
         const files = ["--store", `file:${join(folder, "kept")}`]
-        const run = yield* callIn(folder, ["run", "Write to Oslo", "--yes", ...files, ...agent])
+        const run = yield* kernai(["run", "Write to Oslo", "--yes", ...files, ...agentOf(folder)])
         assert.strictEqual(run.code, 0)
         assert.strictEqual(traceOf(folder), "Oslo\n")
         const forked = yield* kernai(["runs", "fork", idOf(run), "--revision", "1", ...files])
         assert.strictEqual(forked.code, 0)
         assert.notStrictEqual(idOf(forked), idOf(run))
-        const resumed = yield* callIn(folder, ["runs", "resume", idOf(forked), "-q", "-y", ...files, ...agent])
+        const resumed = yield* kernai(["runs", "resume", idOf(forked), "-q", "-y", ...files, ...agentOf(folder)])
         assert.strictEqual(resumed.out, "All done.\n")
         assert.strictEqual(traceOf(folder), "Oslo\nOslo\n")
         const found = yield* kernai(["runs", "list", "--search", "done ALL", "--json", ...files])
@@ -253,10 +256,28 @@ describe("kernai runs", () => {
       Effect.gen(function* () {
         const folder = yield* place
         sendPicture(folder)
-        const asked = yield* callIn(folder, ["run", "What is this?", "--image", "cat.png", "-y", ...sqlite, ...agent])
+        const asked = yield* kernai([
+          "run",
+          "What is this?",
+          "--root",
+          folder,
+          "--image",
+          "cat.png",
+          "-y",
+          ...sqliteOf(folder),
+          ...agentOf(folder)
+        ])
         assert.strictEqual(traceOf(folder), weighed)
         const forked = yield* kernai(["runs", "fork", idOf(asked), "--revision", "1", ...sqliteOf(folder)])
-        const again = yield* callIn(folder, ["runs", "resume", idOf(forked), "-q", "-y", ...sqlite, ...agent])
+        const again = yield* kernai([
+          "runs",
+          "resume",
+          idOf(forked),
+          "-q",
+          "-y",
+          ...sqliteOf(folder),
+          ...agentOf(folder)
+        ])
         assert.strictEqual(again.out, "All done.\n")
         assert.strictEqual(traceOf(folder), weighed.repeat(2))
 
@@ -390,7 +411,7 @@ describe("kernai runs", () => {
         const folder = yield* place
         const hostile = '<block type="command" name="send">{"to": "Oslo\u202e\u009b2J\\u001b[2J"}</block>'
         writeFileSync(join(folder, "script.json"), JSON.stringify([hostile]))
-        const id = idOf(yield* callIn(folder, ["run", "Write \u202e to Oslo", ...sqlite, ...agent]))
+        const id = idOf(yield* kernai(["run", "Write \u202e to Oslo", ...sqliteOf(folder), ...agentOf(folder)]))
         for (const args of [
           ["show", id],
           ["show", id, "--json"],
