@@ -131,7 +131,7 @@ export interface Rule {
  * @category models
  * @since 0.1.0
  */
-export type Verdict = "allow" | "confirm" | "deny"
+export type Outcome = "allow" | "confirm" | "deny"
 
 /**
  * Rules, of which deny comes before confirm and confirm before allow (AC-19).
@@ -147,7 +147,7 @@ export interface Rules {
    * What happens to calls no rule is about: `allow`, unless said. `effects` lets reading calls run and asks about all
    * others. A record says it for each kind of effects; those it does not name are allowed.
    */
-  readonly default?: Verdict | "effects" | { readonly [E in Effects]?: Verdict } | undefined
+  readonly default?: Outcome | "effects" | { readonly [E in Effects]?: Outcome } | undefined
   /** Globs of names that are not shown, and denied when guessed (AC-18). */
   readonly hide?: ReadonlyArray<string> | undefined
 }

@@ -62,7 +62,7 @@ export interface Options<R = never> {
   /** How long a run is held without a renewal: 30 seconds unless told. */
   readonly lease?: Duration.Input | undefined
   /** How often it looks for work: every second unless told. */
-  readonly poll?: Duration.Input | undefined
+  readonly pollInterval?: Duration.Input | undefined
   /**
    * When a run that crashed is taken up again: after the first crash at once, after the next ones by this schedule, and
    * not at all when the schedule is over. Progress, of a task, too, begins the schedule anew.
@@ -150,7 +150,7 @@ export const run = /*#__PURE__*/ Effect.fnUntraced(function* <A extends Runnable
   options: Given<A, R>
 ): Effect.fn.Return<never, never, Kernel | RunStore | Services<A> | R> {
   const worker = yield* make<Services<A> | R>(options)
-  const poll = Duration.toMillis(options.poll ?? "1 second")
+  const poll = Duration.toMillis(options.pollInterval ?? "1 second")
   return yield* Effect.onInterrupt(Effect.forever(Effect.andThen(worker.look, Effect.sleep(poll))), () => worker.drain)
 })
 

@@ -630,7 +630,12 @@ describe("RunWorker", () => {
       yield* submit(agent, "left")
       yield* store.release("left", Option.getOrThrow(yield* store.head("left")).lease?.workerId ?? "")
       const slow = process(store, Effect.as(Effect.sleep("1 second"), "ok"))
-      const work = RunWorker.run({ agents: [agent], workerId: "me", poll: "10 seconds", orphanAfter: "1 minute" })
+      const work = RunWorker.run({
+        agents: [agent],
+        workerId: "me",
+        pollInterval: "10 seconds",
+        orphanAfter: "1 minute"
+      })
       const worker = yield* Effect.forkChild(Effect.provide(work, slow), { startImmediately: true })
       yield* submit(agent, "r")
       const holder = Effect.map(store.head("r"), (head) => Option.getOrThrow(head).lease?.workerId)

@@ -15,7 +15,7 @@ import * as Result from "effect/Result"
 import * as Yaml from "../internal/yaml.ts"
 import { ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
-import type { PolicyShape, Rule, Rules, Verdict } from "../Policy.ts"
+import type { Outcome, PolicyShape, Rule, Rules } from "../Policy.ts"
 import * as Policy from "../Policy.ts"
 import { readText } from "./internal/disk.ts"
 
@@ -149,19 +149,19 @@ const conditions = (path: string, value: Yaml.Plain | undefined): Decoded<Readon
 
 const fallback = (value: Yaml.Plain = "allow"): Decoded<NonNullable<Rules["default"]>> => {
   if (value === "effects") return Result.succeed("effects")
-  if (!isMapping(value)) return verdict("default", value)
+  if (!isMapping(value)) return outcome("default", value)
   return Result.gen(function* () {
     const fields = yield* mapping("default", value, ["read", "idempotent", "write"])
     return {
-      read: yield* verdict("default.read", fields.get("read")),
-      idempotent: yield* verdict("default.idempotent", fields.get("idempotent")),
-      write: yield* verdict("default.write", fields.get("write"))
+      read: yield* outcome("default.read", fields.get("read")),
+      idempotent: yield* outcome("default.idempotent", fields.get("idempotent")),
+      write: yield* outcome("default.write", fields.get("write"))
     }
   })
 }
 
 /** A word that is left out allows; one that is empty was meant to say something. */
-const verdict = (path: string, value: Yaml.Plain = "allow"): Decoded<Verdict> =>
+const outcome = (path: string, value: Yaml.Plain = "allow"): Decoded<Outcome> =>
   value === "allow" || value === "confirm" || value === "deny"
     ? Result.succeed(value)
     : refuse(path, "expected allow, confirm or deny")

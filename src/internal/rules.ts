@@ -9,7 +9,7 @@
  */
 import * as Result from "effect/Result"
 import { ConfigInvalid } from "../KernelError.ts"
-import type { Decision, PolicyCall, PolicyShape, Rule, Rules, Verdict } from "../Policy.ts"
+import type { Decision, Outcome, PolicyCall, PolicyShape, Rule, Rules } from "../Policy.ts"
 import type { Effects } from "../Skill.ts"
 import type { Json } from "./json.ts"
 import { isJsonObject, requestOf } from "./json.ts"
@@ -49,13 +49,13 @@ export const compile = (
     if (book.deny.length + book.confirm.length + book.allow.length + book.hide.length > maxRules) {
       return yield* Result.fail(new ConfigInvalid({ path: "", reason: `a policy has at most ${maxRules} rules` }))
     }
-    const verdicts = defaults(rules.default ?? "allow")
+    const outcomes = defaults(rules.default ?? "allow")
     const isHidden = (name: string) => book.hide.some((fits) => fits(name))
     return {
       visible: (name: string) => !isHidden(name),
       // What is not shown cannot be called by guessing its name (AC-18).
       decide: (call: PolicyCall): Decision =>
-        isHidden(call.name) ? { _tag: "Denied", reason: "not available" } : decide(book, verdicts, call)
+        isHidden(call.name) ? { _tag: "Denied", reason: "not available" } : decide(book, outcomes, call)
     }
   })
 }
@@ -91,16 +91,16 @@ const named = <A>(path: string, result: Result.Result<A, string>): Result.Result
 
 // ---------------------------------------------------------------- deciding
 
-type Verdicts = { readonly [E in Effects]: Verdict }
+type Outcomes = { readonly [E in Effects]: Outcome }
 
-const defaults = (word: NonNullable<Rules["default"]>): Verdicts => {
+const defaults = (word: NonNullable<Rules["default"]>): Outcomes => {
   if (typeof word !== "string") return { read: "allow", idempotent: "allow", write: "allow", ...word }
   return word === "effects"
     ? { read: "allow", idempotent: "confirm", write: "confirm" }
     : { read: word, idempotent: word, write: word }
 }
 
-const decide = (book: Book, verdicts: Verdicts, call: PolicyCall): Decision => {
+const decide = (book: Book, outcomes: Outcomes, call: PolicyCall): Decision => {
   const { name } = call
   const denies = book.deny.find((rule) => fits(rule, call, "some"))
   if (denies !== undefined) return { _tag: "Denied", reason: denies.reason ?? `'${name}' is denied by a rule` }
@@ -108,7 +108,7 @@ const decide = (book: Book, verdicts: Verdicts, call: PolicyCall): Decision => {
   if (confirms !== undefined) return { _tag: "Confirm", reason: confirms.reason ?? `'${name}' has to be confirmed` }
   const allows = book.allow.find((rule) => fits(rule, call, "every"))
   if (allows !== undefined) return allows.reason === undefined ? allowed : { _tag: "Allowed", reason: allows.reason }
-  switch (verdicts[call.effects]) {
+  switch (outcomes[call.effects]) {
     case "allow":
       return allowed
     case "confirm":

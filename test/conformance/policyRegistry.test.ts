@@ -192,8 +192,8 @@ const register = Effect.fnUntraced(function* (
 const shapeOf = (given: Rules): Layer.Layer<never, Policy.ConfigInvalid> => {
   const { failsWith } = given
   if (failsWith !== undefined) return Policy.layer(() => Effect.fail(failsWith))
-  const verdicts: ReadonlyArray<Policy.Verdict> = ["allow", "confirm", "deny"]
-  const fallback = verdicts.find((verdict) => given.default?.startsWith(verdict.slice(0, 4)))
+  const outcomes: ReadonlyArray<Policy.Outcome> = ["allow", "confirm", "deny"]
+  const fallback = outcomes.find((outcome) => given.default?.startsWith(outcome.slice(0, 4)))
   return Policy.layerRules({
     ...(given.deny === undefined ? {} : { deny: given.deny }),
     ...(given.confirm === undefined ? {} : { confirm: given.confirm }),

@@ -103,7 +103,7 @@ const work = ({ machine }: Order) => {
     agents,
     workerId: machine,
     lease: "300 millis",
-    poll: "20 millis",
+    pollInterval: "20 millis",
     retries: () => true,
     onRun: ({ runId }, exit) => Effect.sync(() => say(`${runId} ${exit._tag}`))
   })

@@ -247,7 +247,7 @@ const boot = (site: Site, name: string) => {
       workerId: machine.name,
       concurrency: 2,
       lease: "10 seconds",
-      poll: "500 millis",
+      pollInterval: "500 millis",
       drain: "2 seconds",
       retry: Schedule.spaced("1 second"),
       retries: ({ status }) => status.type === "failed" && status.error.tag !== "BudgetExhaustedError",
