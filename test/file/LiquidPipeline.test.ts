@@ -100,4 +100,14 @@ describe("LiquidPipeline", () => {
       assert.match(String((yield* failure(loops, { renderLimit: 20, memoryLimit: 1e12 }))[1]), /render limit/)
     })
   )
+
+  it.effect("is held to the limits it was given, and has the first 10,000 characters of what the user said", () =>
+    Effect.gen(function* () {
+      assert.match(String((yield* failure("twelve chars", { parseLimit: 11 }))[1]), /parse length limit/)
+      assert.strictEqual(yield* prompt("twelve chars", { parseLimit: 12 }), "twelve chars")
+      const loop = "{% for i in (1..1000) %}{{ i }}{% endfor %}"
+      assert.match(String((yield* failure(loop, { renderLimit: 0.001 }))[1]), /render limit/)
+      assert.strictEqual(yield* prompt("{{ input }}", { input: "ab".repeat(5_001) }), "ab".repeat(5_000))
+    })
+  )
 })

@@ -69,10 +69,12 @@ describe("PolicyFile", () => {
 
   it.effect("refuses what it does not understand, and says where it stands", () =>
     Effect.gen(function* () {
-      assert.match(yield* reason("denny: []"), /unknown key 'denny'/)
+      assert.match(yield* reason("denny: []"), /^unknown key 'denny'/)
       assert.match(yield* reason("deny: shell"), /^deny: expected a list/)
       assert.match(yield* reason("deny: [{ name: shell }]"), /^deny\[0\]: unknown key 'name'/)
       assert.match(yield* reason("deny: [{ where: {} }]"), /^deny\[0\].tool: expected a text/)
+      assert.match(yield* reason("deny: ['']"), /^deny\[0\]: expected a text/)
+      assert.match(yield* reason("deny: [{ tool: a, where: rm }]"), /^deny\[0\].where: expected a mapping/)
       assert.match(yield* reason("deny: [{ tool: a, where: { n: 5 } }]"), /^deny\[0\].where.n: expected a text/)
       assert.match(yield* reason("default: maybe"), /^default: expected allow, confirm or deny/)
       assert.match(yield* reason("default: { delete: deny }"), /unknown key 'delete'/)
@@ -82,7 +84,7 @@ describe("PolicyFile", () => {
           new RegExp(`^default.${effects}: expected allow, confirm`)
         )
       }
-      assert.match(yield* reason("- a"), /expected a mapping/)
+      assert.match(yield* reason("- a"), /^expected a mapping/)
       assert.match(yield* reason("deny: ["), /cannot be read/)
     })
   )

@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Path } from "effect"
+import { ByteSize, Effect, FileSystem, Path } from "effect"
 import { SkillPack } from "kernai"
 import { SkillPackStore } from "kernai/file"
 
@@ -48,17 +48,23 @@ describe("SkillPackStore", () => {
   it.effect("reads skills from disk, as they are now", () =>
     test(
       Effect.gen(function* () {
-        const { open, write } = yield* setUp
+        const { base, open, path, write } = yield* setUp
         yield* write("r/a/SKILL.md", manifest("a", "first"))
         yield* write("r/a/scripts/run.sh", "echo")
         yield* write("r/a/references/deep/x.md", "x")
         yield* write("r/a/assets/.hidden", "x")
         yield* write("r/loose.md", "x")
         yield* write("r/.git/SKILL.md", manifest("git"))
+        yield* write("r/v1.2/SKILL.md", manifest("v1.2"))
         const packs = yield* open("r")
+        const { problems, skills } = yield* packs.list
         assert.deepStrictEqual(
-          (yield* packs.list).skills.map(({ name }) => name),
+          skills.map(({ name }) => name),
           ["a"]
+        )
+        assert.deepStrictEqual(
+          problems.map(({ code, dir }) => [code, path.relative(base, dir)]),
+          [["invalid_name", "r/v1.2"]]
         )
         assert.deepStrictEqual((yield* packs.load("a")).files, {
           scripts: ["scripts/run.sh"],
@@ -120,6 +126,25 @@ describe("SkillPackStore", () => {
     )
   )
 
+  it.effect("reads a file to its end, also one that became shorter since it was measured", () =>
+    test(
+      Effect.gen(function* () {
+        const { fs, base, path, write } = yield* setUp
+        yield* write("r/a/SKILL.md", manifest("a"))
+        yield* write("r/a/references/x.md", "short")
+        const before = FileSystem.FileSystem.of({
+          ...fs,
+          stat: (file) => Effect.map(fs.stat(file), (info) => ({ ...info, size: ByteSize.bytes(4_096) }))
+        })
+        const packs = yield* SkillPack.SkillPackStore.use(Effect.succeed).pipe(
+          Effect.provide(SkillPackStore.layer({ roots: [path.join(base, "r")] })),
+          Effect.provideService(FileSystem.FileSystem, before)
+        )
+        assert.strictEqual(yield* packs.readFile("a", "references/x.md"), "short")
+      })
+    )
+  )
+
   it.effect("opens nothing outside of a skill, whatever links say (AC-17, S-4)", () =>
     test(
       Effect.gen(function* () {
@@ -137,6 +162,11 @@ describe("SkillPackStore", () => {
         yield* link("ok/good/references/loop", "ok/good/references/loop")
         yield* link("ok/good/assets", "/etc")
         yield* link("ok/s", "ok-secret/s")
+        yield* link("ok/all", "ok")
+        yield* link("ok/above", ".")
+        yield* write("ok/wide/SKILL.md", manifest("wide"))
+        yield* link("ok/wide/references", "ok")
+        yield* link("ok/wide/assets", "ok/wide")
         yield* write("ok/bad/x", "")
         yield* link("ok/bad/SKILL.md", "secret.txt")
         yield* fs.makeDirectory(path.join(base, "ok/good/references/folder"))
@@ -153,16 +183,18 @@ describe("SkillPackStore", () => {
         const { problems, skills } = yield* packs.list
         assert.deepStrictEqual(
           skills.map(({ name }) => name),
-          ["good", "other"]
+          ["good", "other", "wide"]
         )
         assert.deepStrictEqual(
           problems.map(({ code, dir }) => [code, path.relative(base, dir)]),
           [
+            ["invalid_path", "ok/above"],
+            ["invalid_path", "ok/all"],
             ["invalid_path", "ok/bad"],
             ["invalid_path", "ok/s"]
           ]
         )
-        const inside = new Set(["ok/good/SKILL.md", "ok/other/SKILL.md"].map((name) => path.join(base, name)))
+        const inside = new Set(["good", "other", "wide"].map((name) => path.join(base, "ok", name, "SKILL.md")))
         assert.deepStrictEqual(
           opened.filter((file) => !inside.has(file)),
           []
@@ -174,6 +206,7 @@ describe("SkillPackStore", () => {
           references: ["references/a.md", "references/in.md"],
           assets: []
         })
+        assert.deepStrictEqual((yield* packs.load("wide")).files, { scripts: [], references: [], assets: [] })
         const looped = yield* tagOf(packs.readFile("good", "references/loop"))
         assert.isTrue(looped === "SkillFileNotFound" || looped === "InvalidSkillPath")
         assert.strictEqual(yield* tagOf(packs.readFile("good", "references/a.md/x")), "SkillFileNotFound")
