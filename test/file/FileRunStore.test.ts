@@ -1,6 +1,7 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Layer, Option, PlatformError, Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import { RunStore } from "kernai"
 import * as fs from "node:fs"
 import { FileRunStore } from "../../src/file/index.ts"
@@ -284,6 +285,47 @@ describe("FileRunStore, on disk", () => {
         assert.deepStrictEqual([found?.revision, found?.status], [11, run.last().state.status])
         assert.strictEqual(fs.readFileSync(file, "utf8"), head)
       }
+    })
+  )
+
+  it.effect("tells of runs in a folder that nothing can be written to, be their heads there or not", () =>
+    Effect.gen(function* () {
+      const { directory } = yield* stored
+      fs.rmSync(`${directory}/run.json`)
+      const denied = { _tag: "PermissionDenied", module: "FileSystem", method: "writeFile" } as const
+      const readOnly: FileSystem.FileSystem = {
+        ...(yield* FileSystem.FileSystem),
+        writeFileString: () => Effect.fail(PlatformError.systemError(denied))
+      }
+      const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, readOnly)
+      assert.strictEqual(Option.getOrThrow(yield* store.head("run")).revision, 11)
+      assert.lengthOf(yield* store.list(), 1)
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.effect("tells of a commit here at once, and of those of other processes as often as it was told to look", () =>
+    Effect.gen(function* () {
+      const { directory, run } = yield* stored
+      const patient = FileRunStore.layer(directory, { pollInterval: "1 minute" })
+      const store = yield* open(Layer.provide(patient, NodeFileSystem.layer))
+      const seen: Array<number> = []
+      const following = Stream.runForEach(store.tail("run", 10), ({ revision }) =>
+        Effect.sync(() => seen.push(revision))
+      )
+      yield* Effect.forkScoped(following)
+      const moment = Effect.promise(() => new Promise((done) => setTimeout(done, 5)))
+      const until = (revision: number, waiting: Effect.Effect<void>) =>
+        Effect.whileLoop({ while: () => seen.at(-1) !== revision, body: () => waiting, step: () => {} })
+      yield* until(11, moment)
+      yield* put(store, [next(run)])
+      yield* until(12, moment)
+      yield* put(yield* at(directory), [run.commit("phase", [{ type: "model_started", attempt: 1 }])])
+      yield* moment
+      yield* TestClock.adjust("30 seconds")
+      yield* Effect.andThen(moment, moment)
+      assert.deepStrictEqual(seen, [11, 12])
+      yield* until(13, Effect.andThen(TestClock.adjust("30 seconds"), moment))
+      assert.deepStrictEqual(seen, [11, 12, 13])
     })
   )
 

@@ -63,6 +63,7 @@ export const claims: ReadonlyArray<Check> = [
       }
       yield* put(two, [first])
       yield* loads(one, run.last())
+      assert.equal(Option.getOrUndefined(yield* two.head("claims/again"))?.revision, commits.length)
       assert.equal((yield* Stream.runCollect(two.read("claims/again"))).length, commits.length)
     })
   },

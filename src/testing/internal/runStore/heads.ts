@@ -131,6 +131,8 @@ export const heads: ReadonlyArray<Check> = [
         const found = yield* ids(nothing)
         assert.deepEqual(found, nothing === "%" ? ["a"] : nothing === "_" ? ["b"] : [])
       }
+      const [first, ...others] = yield* two.list({ agent, search: "is", limit: 1 })
+      assert.deepEqual([first?.runId, others], ["heads/a", []])
       yield* ask("c", `${"long ".repeat(14_000)}question`, "A short answer.")
       assert.deepEqual(yield* ids("short long"), ["c"])
     })
