@@ -628,6 +628,29 @@ describe("a store that takes one revision at a time", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("has the beginning of a run told that it took while the run was interrupted (R-23)", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, false)
+      const slow: RunStore.Shape = {
+        ...store,
+        create: (record, state) => Effect.andThen(store.create(record, state), Effect.sleep("1 second"))
+      }
+      const told: Array<string> = []
+      const running = yield* Kernel.run(agent, "go", { runId: "run", provider: watchedProvider(world, slow) }).pipe(
+        Effect.provideService(Recorder.Recorder, { record: ({ type }) => told.push(type) }),
+        Effect.provide(kernelOn(world, slow)),
+        Effect.forkChild
+      )
+      yield* TestClock.adjust("500 millis")
+      const interrupted = yield* Effect.forkChild(Fiber.interrupt(running), { startImmediately: true })
+      yield* TestClock.adjust("500 millis")
+      yield* Fiber.join(interrupted)
+      assert.deepStrictEqual(told, ["run_started"])
+      assert.deepStrictEqual(world.moments, [])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("tells nothing of a revision that is acknowledged when another has gone on from it (R-5, R-23)", () =>
     Effect.gen(function* () {
       const { error, moments, told } = yield* overtaken(false, 3)
