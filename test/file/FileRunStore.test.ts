@@ -1,6 +1,6 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, FileSystem, Layer, Option, PlatformError, Scope, Stream } from "effect"
+import { ByteSize, Effect, Exit, FileSystem, Layer, Option, PlatformError, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { RunStore } from "kernai"
 import * as fs from "node:fs"
@@ -249,6 +249,21 @@ describe("FileRunStore, on disk", () => {
       const error = yield* Effect.flip(one.commit(late.record, late.state))
       assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 5)
     })
+  )
+
+  it.effect("reads what there is of a journal that is shorter than it was when it was measured", () =>
+    Effect.gen(function* () {
+      const { directory, run } = yield* stored
+      const files = yield* FileSystem.FileSystem
+      const before: FileSystem.FileSystem = {
+        ...files,
+        stat: (path) =>
+          Effect.map(files.stat(path), (info) => ({ ...info, size: ByteSize.bytes(Number(info.size) + 100) }))
+      }
+      const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, before)
+      yield* loads(store, run.last())
+      assert.lengthOf(yield* Stream.runCollect(store.read("run")), 11)
+    }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
   it.effect("takes the journal of a run away last: what a removal leaves that is cut short is still a run", () =>
