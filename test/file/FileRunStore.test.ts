@@ -5,6 +5,7 @@ import { TestClock } from "effect/testing"
 import { RunStore } from "kernai"
 import * as fs from "node:fs"
 import { FileRunStore } from "../../src/file/index.ts"
+import * as Name from "../../src/file/internal/name.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
 import { folder } from "../support/folder.ts"
 import { loads, open, put, race, resume, suite } from "../support/runStore.ts"
@@ -237,19 +238,34 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
-  it.effect("knows a run that was removed and begun anew from the one it was (R-5)", () =>
-    Effect.gen(function* () {
-      const { directory, run } = yield* stored
-      const [one, two] = [yield* at(directory), yield* at(directory)]
-      yield* loads(one, run.last())
-      yield* two.remove(["run"])
-      const anew = Journal.begin("run", { input: "again ".repeat(2_000) })
-      yield* put(two, [anew.last(), ...Journal.turn(anew).slice(0, 4)])
-      const late = next(run)
-      const error = yield* Effect.flip(one.commit(late.record, late.state))
-      assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 5)
-    })
-  )
+  for (const kept of ["the number", "the time of birth"]) {
+    it.effect(`knows a run that was removed and begun anew by a file that has ${kept} of the one it was (R-5)`, () =>
+      Effect.gen(function* () {
+        const { directory, run } = yield* stored
+        const files = yield* FileSystem.FileSystem
+        let births = 0
+        const reusing: FileSystem.FileSystem = {
+          ...files,
+          stat: (path) =>
+            Effect.map(files.stat(path), (info) => ({
+              ...info,
+              ino: Option.some(BigInt(kept === "the number" ? 1 : births)),
+              birthtime: Option.some(new Date(kept === "the number" ? births : 1))
+            }))
+        }
+        const one = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, reusing)
+        const two = yield* at(directory)
+        yield* loads(one, run.last())
+        yield* two.remove(["run"])
+        births++
+        const anew = Journal.begin("run", { input: "again ".repeat(2_000) })
+        yield* put(two, [anew.last(), ...Journal.turn(anew).slice(0, 4)])
+        const late = next(run)
+        const error = yield* Effect.flip(one.commit(late.record, late.state))
+        assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 5)
+      }).pipe(Effect.provide(NodeFileSystem.layer))
+    )
+  }
 
   it.effect("reads what there is of a journal that is shorter than it was when it was measured", () =>
     Effect.gen(function* () {
@@ -292,6 +308,7 @@ describe("FileRunStore, on disk", () => {
       const file = `${directory}/run.json`
       const head = fs.readFileSync(file, "utf8")
       const broken = ["", "{}", "null", head.replace('"bytes": ', '"bytes": 1'), head.replace('"agent"', '"agend"')]
+      broken.push(JSON.stringify({ ...JSON.parse(head), status: { type: "unheard of" } }))
       for (const text of [undefined, ...broken]) {
         if (text === undefined) fs.rmSync(file)
         else fs.writeFileSync(file, text)
@@ -355,6 +372,14 @@ describe("FileRunStore, on disk", () => {
       const parts = fs.readFileSync(file, "utf8")
       const [first = ""] = parts.split("\n")
       const broken = ["", "nothing", parts.slice(0, -9), parts + first, parts.replace(/^\d+/, "1"), `${parts}7 {}\n`]
+      // A place within a line behind the right one: what follows it does not go on from there.
+      const last = parts.trimEnd().split("\n").at(-1) ?? ""
+      broken.push(
+        parts.replace(
+          last,
+          last.replace(/^\d+/, (offset) => `${Number(offset) + 10}`)
+        )
+      )
       for (const text of [undefined, ...broken, first.replace(/^\d+/, "9999999999")]) {
         if (text === undefined) fs.rmSync(file)
         else fs.writeFileSync(file, text)
@@ -551,6 +576,14 @@ describe("FileRunStore, on disk", () => {
       assert.sameMembers(found, [...ids, ...others])
     })
   )
+
+  it("keeps in memory what it knows of the thousand runs used last, and of no more", () => {
+    const made: Array<string> = []
+    const known = Name.cache((name) => made.push(name))
+    for (let run = 0; run < 1_000; run++) known(`${run}`)
+    for (const name of ["0", "1000", "0", "2", "1"]) known(name)
+    assert.deepStrictEqual(made.slice(1_000), ["1000", "1"])
+  })
 
   it.effect("fails typed where there is no room for it (F2)", () =>
     Effect.gen(function* () {
