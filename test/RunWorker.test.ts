@@ -777,6 +777,30 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("takes up a run whose lease has ended when it is at work on it no longer, not before (R-5)", () =>
+    Effect.gen(function* () {
+      const { store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      const away: RunStore.Shape = {
+        ...store,
+        acquire: (runId, lease, now) =>
+          now > 0 && now <= 30_000 ? Effect.fail(unavailable) : store.acquire(runId, lease, now)
+      }
+      const seen: Array<string> = []
+      const pay = Effect.suspend(() => {
+        seen.push("pays")
+        return Effect.uninterruptible(Effect.as(Effect.sleep("1 minute"), "ok"))
+      })
+      const onRun = () => Effect.sync(() => void seen.push("stopped"))
+      const worker = RunWorker.run({ agents: [agent], concurrency: 2, onRun })
+      yield* Effect.forkDetach(Effect.provide(worker, process(away, pay)))
+      yield* TestClock.adjust("33 seconds")
+      assert.deepStrictEqual(seen, ["pays"])
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(seen, ["pays", "stopped", "pays"])
+    })
+  )
+
   it.effect("gives back a run that it came to hold though the store never said so (R-6)", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
