@@ -294,9 +294,13 @@ describe("RunWorker", () => {
       const fiber = yield* Effect.forkChild(Layer.launch(worker))
       yield* TestClock.adjust("1 minute")
       yield* Fiber.interrupt(fiber)
+      const { layer, submit } = yield* crowded
+      yield* submit(agent, "s")
+      yield* Effect.provide(RunWorker.runOnce({ agents: [agent], resume: () => Effect.fail(refused) }), layer)
       const log = lines.join("\n")
       assert.match(log, /could not look for runs.*: <redacted>/)
       assert.match(log, /run r stopped.*401 for <redacted>/)
+      assert.match(log, /run s stopped,StoreError: .*<redacted>/)
       assert.notInclude(log, "SECRET")
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
