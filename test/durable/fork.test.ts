@@ -16,7 +16,10 @@ import {
   SkillRegistry
 } from "kernai"
 import { MockProvider } from "kernai/testing"
+import { originsOf } from "../../src/internal/fork.ts"
+import * as Journal from "../../src/testing/internal/journal.ts"
 import { subjects } from "../support/crashScripts.ts"
+import { put } from "../support/runStore.ts"
 
 const model = { id: "scripted", capabilities: ["text"] as const }
 const agent = Agent.make({ name: "clerk", instructions: "", model, skills: "all" })
@@ -332,6 +335,25 @@ describe("Kernel.fork", () => {
       assert.strictEqual(denied.text, "done")
       assert.isTrue(denied.toolCallsMade[0]?.isError)
       assert.strictEqual(Option.getOrThrow(yield* store.head("run")).status.type, "paused")
+    })
+  )
+
+  it.effect("comes from the root of a task, and from all that was forked from, even in a circle", () =>
+    Effect.gen(function* () {
+      const { store } = yield* world
+      const fork = (from: string, runId: string) =>
+        Effect.provideService(Kernel.fork(from, { runId }), RunStore.RunStore, store)
+      const origins = (runId: string) =>
+        Effect.flatMap(store.load(runId), (state) => originsOf(store, Option.getOrThrow(state)))
+      yield* put(store, [Journal.begin("first").last()])
+      yield* fork("first", "second")
+      yield* put(store, [Journal.begin("second:t1/a", { rootRunId: "second", parentRunId: "second" }).last()])
+      yield* fork("second:t1/a", "third")
+      assert.deepStrictEqual(yield* origins("third"), ["second", "first"])
+      // The id is free again, and taken by a fork of its own fork.
+      yield* store.remove(["first"])
+      yield* fork("second", "first")
+      assert.deepStrictEqual(yield* origins("second"), ["first", "second"])
     })
   )
 
