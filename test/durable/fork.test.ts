@@ -3,6 +3,8 @@ import { Effect, Fiber, Layer, Option, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
+  Call,
+  Content,
   Hooks,
   Kernel,
   MediaStore,
@@ -50,6 +52,58 @@ const world = Effect.gen(function* () {
 })
 
 const journalOf = (store: RunStore.Shape, runId: string) => Stream.runCollect(store.read(runId))
+
+/** A journal in which every kind of record names calls: those of its run, and one that is none of them. */
+const naming = (runId: string, options?: Journal.Options) => {
+  const run = Journal.begin(runId, options)
+  const records = [run.last().record]
+  const say = (...of: Parameters<typeof run.commit>) => void records.push(run.commit(...of).record)
+  const turnId = `${runId}:t1`
+  const call = (n: number): Call.Call => ({
+    toolCallId: `${turnId}.${n}`,
+    toolName: "pay",
+    input: {},
+    kind: "skill",
+    review: "unreviewed"
+  })
+  const result = (n: number) => Call.succeeded(call(n), [Content.text("paid")])
+  const answer = (n: number) => ({ toolCallId: `${turnId}.${n}`, approved: false })
+  const asked = (n: number) => ({ toolCallId: `${turnId}.${n}`, toolName: "pay", input: {}, reason: "it costs" })
+  const calls = [call(0), call(1), call(2), call(3)]
+  const said = {
+    role: "assistant",
+    content: calls.map(({ toolCallId }) => Content.toolUse(toolCallId, "pay"))
+  } as const
+  const foreign = "another root:t1/a:t1.0"
+  const metadata = { toolCallIds: [call(1).toolCallId, foreign], approvals: [asked(1)], room: 7 }
+  say("phase", [{ type: "turn_started", turnId }])
+  const prepared = { type: "turn_prepared", model: "m", dialect: "tools", tools: [] } as const
+  say("phase", [{ ...prepared, prompt: { base: 1, append: [said] } }])
+  say("phase", [{ type: "model_started", attempt: 1 }])
+  const completed = { type: "model_completed", model: "m", usage: null, finishReason: "stop", latencyMs: 1 } as const
+  say("phase", [{ ...completed, message: said, outcome: { type: "tools" }, calls }])
+  say("phase", [{ type: "tool_calls_started", calls, approvals: [asked(1), { ...asked(2), answer: answer(2) }] }])
+  say("phase", [{ type: "paused", reason: "approval_required", metadata }])
+  say("resume", [], { resumed: true, answers: [answer(1)] })
+  say("phase", [
+    { type: "tool_call_started", toolCallId: call(0).toolCallId, change: { type: "rewrite", call: call(0) } }
+  ])
+  say("phase", [
+    { type: "tool_call_started", toolCallId: call(1).toolCallId, change: { type: "skip", result: result(1) } }
+  ])
+  say("pause", [{ type: "paused", reason: "approval_required", metadata: { approvals: [7, { room: 7 }] } }], {
+    asked: [asked(3), { ...asked(2), answer: answer(2) }]
+  })
+  say("launch", [], { launched: [call(0).toolCallId] })
+  say("resume", [], { resumed: true, retried: [call(0).toolCallId] })
+  say("launch", [], { launched: [call(0).toolCallId, call(3).toolCallId] })
+  say("resume", [], { resumed: true, resolved: [result(0)] })
+  say("phase", [{ type: "tool_call_completed", toolCallId: call(3).toolCallId, result: result(3) }])
+  say("phase", [{ type: "tool_calls_completed" }])
+  say("phase", [{ type: "turn_completed", turnId }])
+  say("pause", [{ type: "paused", reason: "sleeps", metadata: "until ten" }])
+  return records
+}
 
 /** A message that tells what was called, but no longer what came of it. */
 const withoutOutput = (message: Message.Message): Message.Message => ({
@@ -335,6 +389,24 @@ describe("Kernel.fork", () => {
       assert.strictEqual(denied.text, "done")
       assert.isTrue(denied.toolCallsMade[0]?.isError)
       assert.strictEqual(Option.getOrThrow(yield* store.head("run")).status.type, "paused")
+    })
+  )
+
+  it.effect("of a task is a run of its own in each of its records, and names its own calls there", () =>
+    Effect.gen(function* () {
+      const { store } = yield* world
+      const task = naming("root:t1/a", { rootRunId: "root", parentRunId: "root", taskId: "a", depth: 1 })
+      let state: RunState.RunState | undefined
+      for (const record of task) {
+        const next = RunState.advance(state, record)
+        yield* state === undefined ? store.create(record, next) : store.commit(record, next)
+        state = next
+      }
+      yield* Effect.provideService(Kernel.fork("root:t1/a", { runId: "twin" }), RunStore.RunStore, store)
+      const [first, ...rest] = naming("twin").map((record) => ({ ...record, createdAt: 0 }))
+      const forkedFrom = { runId: "root:t1/a", revision: task.length }
+      const events = first?.events.map((event) => ({ ...event, forkedFrom }))
+      assert.deepStrictEqual<unknown>(yield* journalOf(store, "twin"), [{ ...first, events }, ...rest])
     })
   )
 
