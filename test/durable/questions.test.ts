@@ -218,6 +218,23 @@ describe("Kernel.answer", () => {
     assert.strictEqual((yield* Kernel.replay(workflows(), "run")).state.status.type, "completed")
   })
 
+  it.effect("is recorded for a run whose process died as it was taken up, and offers it (R-1, DR-22)", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
+      const { revision } = yield* Effect.andThen(
+        Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" })),
+        stored("r")
+      )
+      assert.strictEqual((yield* Effect.flip(Kernel.resume(agent, "r", { provider })))._tag, "RunPaused")
+      yield* Kernel.fork("r", { revision: revision + 1, runId: "cut" })
+      assert.strictEqual((yield* stored("cut")).status.type, "running")
+      yield* Kernel.answer("cut", [{ toolCallId: "cut:t1.0", approved: true }])
+      assert.deepStrictEqual(yield* Kernel.questions("cut"), [])
+      const { lease } = Option.getOrThrow(yield* (yield* RunStore.RunStore).head("cut"))
+      assert.strictEqual(lease?.expiresAt, 0)
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
   it.effect("is not cut in half by a store that fails for a moment (R-6, DR-22)", () =>
     Effect.gen(function* () {
       yield* play(script)
@@ -236,6 +253,8 @@ describe("Kernel.answer", () => {
       const interrupting = yield* Effect.forkChild(Fiber.interrupt(answering))
       yield* TestClock.adjust(100)
       yield* Fiber.join(interrupting)
+      const { lease } = Option.getOrThrow(yield* (yield* RunStore.RunStore).head("run"))
+      assert.strictEqual(lease?.expiresAt, 0)
       yield* goesOn
     }).pipe(Effect.provide([kernel(send), careful]))
   )
