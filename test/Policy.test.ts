@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer, Logger, Option, Result, Schema, SchemaGetter } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Logger, Option, Result, Schema, SchemaGetter, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Hooks, Kernel, Policy, Protocol, ProtocolRegistry, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
@@ -299,6 +299,53 @@ describe("a run under rules", () => {
       assert.deepStrictEqual(ran, [])
     }).pipe(Effect.provide(layer))
   })
+
+  it.effect("keeps in the journal that the policy refused, not a person (DR-22)", () => {
+    const { layer } = kernel(Policy.layerRules({ deny: [{ tool: "charge", reason: "no money moves" }] }))
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, "go", { runId: "r" })
+      const records = yield* Stream.runCollect((yield* RunStore.RunStore).read("r"))
+      const started = records.flatMap(({ events }) => events).find(({ type }) => type === "tool_calls_started")
+      const refusal = { toolCallId: "r:t1.0", approved: false, reason: "no money moves", by: "policy" }
+      const asked = started?.type === "tool_calls_started" ? started.approvals : []
+      assert.deepStrictEqual(
+        asked?.map(({ answer }) => answer),
+        [refusal]
+      )
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect(
+    "judges a call of a protocol as the skill it is a way to call, too, and denies what it cannot judge",
+    () => {
+      const heard: Array<string> = []
+      const till = Protocol.make("till", {
+        handle: ({ content }) => Effect.sync(() => void heard.push(content)),
+        skillOf: ({ content }) => {
+          if (content === "all") throw new Error("how much is that?")
+          return { name: "charge", input: { amount: Number(content) } }
+        }
+      })
+      const deny = [
+        { tool: "charge", where: { amount: "^9$" }, reason: "too dear" },
+        { tool: "till", where: { request: "^8$" }, reason: "no eights" }
+      ]
+      const { layer, mock } = kernel(Policy.layerRules({ deny }))
+      return Effect.gen(function* () {
+        yield* (yield* ProtocolRegistry.ProtocolRegistry).register(till)
+        const told: Array<string> = []
+        for (const amount of ["5", "9", "8", "all"]) {
+          mock.reset().respondWith(`<block type="till">${amount}</block>`, answers)
+          yield* Kernel.run(agent, "go")
+          told.push(toldLast(mock))
+        }
+        assert.include(told[1] ?? "", "too dear")
+        assert.include(told[2] ?? "", "no eights")
+        assert.include(told[3] ?? "", "policy_error")
+        assert.deepStrictEqual(heard, ["5"])
+      }).pipe(Effect.provide(layer))
+    }
+  )
 
   it.effect("runs no call that one of two policies in one list denies (AC-19)", () =>
     Effect.gen(function* () {
