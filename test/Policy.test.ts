@@ -312,6 +312,9 @@ describe("a run under rules", () => {
         asked?.map(({ answer }) => answer),
         [refusal]
       )
+      const reviewed = records.flatMap(({ events }) => events).find(({ type }) => type === "tool_call_started")
+      const change = reviewed?.type === "tool_call_started" ? reviewed.change : undefined
+      assert.isTrue(change?.type === "skip" && change.result.skipped)
     }).pipe(Effect.provide(layer))
   })
 

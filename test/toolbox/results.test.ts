@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted, Schema } from "effect"
+import { Effect, Fiber, Layer, Redacted, Schema } from "effect"
+import { TestClock } from "effect/testing"
 import { Agent, Content, Limits, LongResult, Media, MediaStore, Message, Recorder, Redaction, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
@@ -77,6 +78,29 @@ describe("a medium a skill gave", () => {
       }).pipe(Effect.provide(kernel(paint, weigh)))
     )
   }
+})
+
+describe("the facts of a result", () => {
+  const weigh = Skill.make("weigh", {
+    description: "Weighs a letter",
+    input: Schema.Struct({}),
+    execute: () => Effect.as(Effect.sleep("3 seconds"), Skill.result("heavy", { metadata: { grams: 700 } }))
+  })
+
+  it.effect("and how long it took are told to the host, and to no model (BP-75)", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make({ calls: [{ name: "weigh" }] }, "done")
+      yield* TestClock.adjust("1 hour")
+      const running = yield* Effect.forkChild(told(agent, "?", { provider }))
+      yield* TestClock.adjust("3 seconds")
+      const { events } = yield* Fiber.join(running)
+      for (const facts of [of(events, "skill_result")[0], of(events, "tool_call_completed")[0]?.result]) {
+        assert.deepStrictEqual([facts?.durationMs, facts?.metadata], [3_000, { grams: 700 }])
+      }
+      assert.include(JSON.stringify(provider.lastCall?.messages), "heavy")
+      assert.notInclude(JSON.stringify(provider.lastCall?.messages), "700")
+    }).pipe(Effect.provide(kernel(weigh)))
+  )
 })
 
 describe("a result that is too long", () => {
