@@ -883,7 +883,12 @@ describe("calls", () => {
       { role: "user", content: [{ type: "text", text: "hi" }, "hi"] },
       '{"role":"user","content":[{"type":"text","text":"hi"},"hi"]}'
     ],
-    ["what a message cannot be named", { role: "user", content: [], name: 5 }, '{"role":"user","content":[],"name":5}']
+    ["what a message cannot be named", { role: "user", content: [], name: 5 }, '{"role":"user","content":[],"name":5}'],
+    [
+      "what are no facts about a message",
+      { role: "user", content: [], metadata: [5] },
+      '{"role":"user","content":[],"metadata":[5]}'
+    ]
   ] as const) {
     it.effect(`to a protocol that answers with ${name} tell it as it is, and the model its text (BP-77, BP-79)`, () =>
       Effect.gen(function* () {
@@ -904,6 +909,30 @@ describe("calls", () => {
       })
     )
   }
+
+  it.effect("to a protocol that answers with a message take its facts with it, unless they are no JSON (BP-77)", () =>
+    Effect.gen(function* () {
+      const says = (name: string, metadata: object) =>
+        Protocol.make(name, { handle: () => Effect.succeed({ ...Message.user("hi"), metadata }) })
+      for (const protocol of [says("plain", { from: "afar" }), says("odd", { size: 1n })]) {
+        yield* (yield* ProtocolRegistry.ProtocolRegistry).register(protocol)
+      }
+      const { events } = yield* told(agent, ['<block type="plain"></block><block type="odd"></block>', final("ok")])
+      const [plain, odd] = of(events, "tool_call_completed").map((event) => event.result)
+      assert.deepStrictEqual(plain?.message?.metadata, { from: "afar" })
+      assert.strictEqual(odd?.error?.name, "SkillResultInvalid")
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("to a protocol that answers with a message of no content tell that it said nothing (BP-77)", () =>
+    Effect.gen(function* () {
+      const silent = Protocol.make("silent", { handle: () => Effect.succeed({ role: "user", content: [] }) })
+      yield* (yield* ProtocolRegistry.ProtocolRegistry).register(silent)
+      const { events } = yield* told(agent, ['<block type="silent">ping</block>', final("ok")])
+      assert.strictEqual(of(events, "protocol_result")[0]?.result, "")
+      assert.strictEqual(of(events, "final")[0]?.text, "ok")
+    }).pipe(Effect.provide(kernel()))
+  )
 })
 
 describe("interruption (R-15)", () => {
