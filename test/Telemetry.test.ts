@@ -364,7 +364,8 @@ describe("a run under telemetry", () => {
       ])
     )
     return Effect.gen(function* () {
-      const provider = MockProvider.make(`${command("echo", { n: 1 })}<block type="fake">ping</block>`, final("ok"))
+      const spoken = `<block type="fake">ping ${secret}</block>`
+      const provider = MockProvider.make(`${command("echo", { n: 1, key: secret })}${spoken}`, final("ok"))
       const { spans } = yield* observed(Kernel.run(agent, "go", { provider }).pipe(under({})))
       const told = spans.filter(({ name }) => name.startsWith("execute_tool ")).map(attributesOf)
       assert.deepStrictEqual(
@@ -374,8 +375,8 @@ describe("a run under telemetry", () => {
           span["gen_ai.tool.call.result"]
         ]),
         [
-          ["echo", `{"n":1}`, `{"said":{"n":1},"<redacted>":"<redacted>"}`],
-          ["fake", `"ping"`, `"got ping and <redacted>"`]
+          ["echo", `{"n":1,"key":"<redacted>"}`, `{"said":{"n":1,"key":"<redacted>"},"<redacted>":"<redacted>"}`],
+          ["fake", `"ping <redacted>"`, `"got ping <redacted> and <redacted>"`]
         ]
       )
     }).pipe(
