@@ -53,6 +53,13 @@ const further: ReadonlyArray<Scenario> = [
       }
     ],
     final: { toolExecutions: ["call-a", "call-a"], turnsCompleted: 2 }
+  },
+  {
+    id: "wordless",
+    title: "a reply without words is the answer that the script says it is (DR-20)",
+    config: { tools: {}, script: [{ outcome: "informational" }, { text: "" }] },
+    steps: [{ do: "run", expect: { status: { type: "completed", source: "model_done" } } }],
+    final: { modelCalls: 2, turnsCompleted: 2 }
   }
 ]
 

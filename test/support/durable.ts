@@ -460,7 +460,9 @@ const provider = (world: World, point: Point): Provider.ProviderShape => ({
           )
         }
         const parts: Array<StreamPart.StreamPart> = []
-        if (reply.text !== undefined) parts.push(StreamPart.text(reply.text))
+        // A scripted reply is an answer, whatever its words: nothing at all would be none.
+        const isEmpty = (reply.text ?? "") === "" && (reply.toolCalls ?? []).length === 0
+        if (isEmpty || reply.text !== undefined) parts.push(StreamPart.text(isEmpty ? "done" : (reply.text ?? "")))
         for (const call of reply.toolCalls ?? []) {
           parts.push({ type: "tool-call", id: call.id, name: call.name, params: call.input })
         }
