@@ -7,7 +7,7 @@ import type { Json } from "../../src/Content.ts"
 import { isRecord } from "../../src/internal/untrusted.ts"
 import * as Skill from "../../src/Skill.ts"
 import * as SkillRegistry from "../../src/SkillRegistry.ts"
-import { inputs, ours, scope } from "../support/skillSpec.ts"
+import { inputs, ourListing, scope } from "../support/skillSpec.ts"
 import type { Validation } from "../support/validation.ts"
 import { checkValidation, validationKeys } from "../support/validation.ts"
 import { about, load, tally } from "../support/vectors.ts"
@@ -61,6 +61,21 @@ const vectors = load<Vectors>("skills", {
 const echo = (name: string, specs: Specs, description = "") =>
   Skill.make(name, { description, input: inputs(specs), execute: (input) => Effect.succeed(input) })
 
+/** A description of ours: defaults that are lists or hashes, as the recorded library writes them (BP-94). */
+const structured: Vectors["descriptions"][number] = {
+  spec: {
+    name: "structured",
+    inputs: {
+      l: { type: "array", of: "string", default: ["a, b (c", "d"] },
+      h: { type: "object", default: { a: 1, b: [null, "]"] } },
+      e: { type: "array", default: [] }
+    }
+  },
+  text: `- structured
+  Inputs: l (Array<String>) default: ["a, b (c", "d"], h (Hash) default: {"a"=>1, "b"=>[nil, "]"]}, e (Array) default: []
+  Usage: <block type="command" name="structured">{"l": "...", "h": "...", "e": "..."}</block>`
+}
+
 describe("skills.json", () => {
   const counted = tally("skills")
 
@@ -72,7 +87,7 @@ describe("skills.json", () => {
     })
   }
 
-  for (const { spec, text } of vectors.descriptions) {
+  for (const { spec, text } of [...vectors.descriptions, structured]) {
     it(`describes '${spec.name}'`, () => {
       counted.ran()
       const skill = Skill.make(spec.name, {
@@ -84,7 +99,8 @@ describe("skills.json", () => {
       })
       // Ruby writes a null default as nothing, and an empty text as we do.
       const isNull = Object.values(spec.inputs ?? {}).some((input) => isRecord(input) && input["default"] === null)
-      const listing = isNull ? ours(text).replace(/ default: (?=,|\n|$)/g, " default: null") : ours(text)
+      const words = ourListing(text)
+      const listing = isNull ? words.replace(/ default: (?=,|\n|$)/g, " default: null") : words
       assert.strictEqual(skill.listing, listing)
     })
   }

@@ -28,6 +28,23 @@ export const ours = (text: string): string =>
     .replaceAll("boolean or boolean", "boolean")
     .replaceAll("boolean|boolean", "boolean")
 
+/** Ruby's notation of hashes and lists as the JSON that ours is (BP-73). */
+export const hashesAsJson = (text: string): string =>
+  text.replace(/"(?:[^"\\]|\\.)*"|:(\w+)(?==>)|=>|\bnil\b|, /g, (token, symbol: string | undefined) => {
+    if (symbol !== undefined) return `"${symbol}"`
+    return (
+      new Map([
+        ["=>", ":"],
+        ["nil", "null"],
+        [", ", ","]
+      ]).get(token) ?? token
+    )
+  })
+
+/** A listing in our words: a default that is a list or a hash is JSON. */
+export const ourListing = (text: string): string =>
+  ours(text).replace(/(?<= default: )[[{].*?[\]}](?=, [^,]+ \(|$)/gm, hashesAsJson)
+
 const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 

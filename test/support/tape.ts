@@ -33,7 +33,7 @@ import type { Json } from "../../src/Content.ts"
 import { mediumOf } from "../../src/internal/medium.ts"
 import { isSkillResult } from "../../src/internal/skillOutput.ts"
 import { canonical } from "./canonical.ts"
-import { inputs, ours } from "./skillSpec.ts"
+import { hashesAsJson, inputs, ourListing } from "./skillSpec.ts"
 import type * as Vectors from "./vectors.ts"
 
 type Part = string | { readonly kind?: string; readonly mime: string; readonly base64: string }
@@ -622,24 +622,8 @@ const fits = (want: { readonly [key: string]: Json }, got: Told | undefined): bo
 /** Without the name of the provider that failed. */
 const anonymous = (text: string): string => text.replaceAll(`${scripted}: `, "")
 
-/** A text of the vectors in our words; a null default is written out, and a hash is JSON. */
-const written = (text: string): string =>
-  ours(text)
-    .replace(/ default: (?=,|\n|$|<)/g, " default: null")
-    .replace(/ default: \{[^\n]*?\}/g, (found) => found.replaceAll(/" ?=> ?/g, '":'))
-
-/** Ruby's notation of hashes and lists as the JSON that ours is (BP-73). */
-const hashesAsJson = (text: string): string =>
-  text.replace(/"(?:[^"\\]|\\.)*"|:(\w+)(?==>)|=>|\bnil\b|, /g, (token, symbol: string | undefined) => {
-    if (symbol !== undefined) return `"${symbol}"`
-    return (
-      new Map([
-        ["=>", ":"],
-        ["nil", "null"],
-        [", ", ","]
-      ]).get(token) ?? token
-    )
-  })
+/** A text of the vectors in our words, where a null default is written out. */
+const written = (text: string): string => ourListing(text).replace(/ default: (?=,|\n|$|<)/g, " default: null")
 
 /** A hint may follow the reminder of a misfit (W-36). */
 const withoutHint = (text: string): string => text.replace(/\n\nHint: [\s\S]*$/, "")
