@@ -55,9 +55,10 @@ const words: ReadonlyArray<Capability> = [
 
 const capabilities = (vector: Vector): ReadonlyArray<Capability> | undefined => {
   const given = typeof vector.capabilities === "string" ? vector.capabilities.split(/[^a-z_]+/) : vector.capabilities
-  if (given.length === 1 && (given[0] === "all" || given[0] === "full")) return words
   const known = words.filter((word) => given.includes(word))
-  return known.length === given.length ? known : undefined
+  if (known.length === given.length) return known
+  // One word that is no capability names them together: "all", "multimodal".
+  return given.length === 1 ? words : undefined
 }
 
 /** The media a section names, or nothing without the section. */
@@ -91,9 +92,27 @@ const file = load<{ readonly vectors: ReadonlyArray<Vector> }>("instructions", {
   ]
 })
 
+/** A vector of ours: all that a model can take and make, in one word. */
+const multimodal: Vector = {
+  id: "instr-multimodal",
+  protocol_registered: false,
+  skills: "all",
+  protocols: "nil",
+  workflow_enabled: false,
+  capabilities: "multimodal",
+  expected: {
+    exactly_base: false,
+    block_rules: true,
+    mentions: ["/skills"],
+    multimodal_inputs: ["image", "audio", "video", "document"],
+    multimodal_outputs: ["image", "audio"],
+    sections: ["## RESPONSE FORMAT (non-negotiable)", "## MULTIMODAL INPUTS", "## MULTIMODAL OUTPUTS"]
+  }
+}
+
 describe("instructions.json", () => {
   const counted = tally("instructions")
-  for (const vector of file.vectors) {
+  for (const vector of [...file.vectors, multimodal]) {
     const protocols = visible(vector)
     const known = capabilities(vector)
     if (protocols === undefined || known === undefined) {
