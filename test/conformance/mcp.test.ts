@@ -29,6 +29,12 @@ const expanded = (text: string, env: { readonly [name: string]: string }) =>
     return Redacted.isRedacted(word) ? Redacted.value(word) : word
   })
 
+/** An entry of ours: what it says stands, whatever its address looks like. */
+const short: (typeof file.config)[number] = {
+  detect: { transport: "http", url: "https://example.com/sse" },
+  transport: "http"
+}
+
 const parsed = (text: string) => Result.try({ try: (): unknown => Yaml.parse(text), catch: () => "unreadable" })
 
 describe("mcp.json", () => {
@@ -68,18 +74,27 @@ describe("mcp.json", () => {
     )
   }
 
-  for (const [index, entry] of file.config.entries()) {
+  for (const [index, entry] of [...file.config, short].entries()) {
     const { detect, disputed, transport } = entry
     const id = `config ${index}`
     if (detect === undefined || transport === undefined) {
       counted.skip(`${id}: ${Object.keys(entry).join(", ")}`)
       continue
     }
-    it(`${id}: ${JSON.stringify(detect)} is ${transport}`, () => {
-      counted.ran()
-      // What is disputed is the letters "sse" where they are no segment of the path (W-17).
-      assert.strictEqual(McpConfig.inferTransport(detect), disputed === undefined ? transport : "streamable_http")
-    })
+    it.effect(`${id}: ${JSON.stringify(detect)} is ${transport}`, () =>
+      Effect.gen(function* () {
+        counted.ran()
+        // A transport that is given stands, and "http" is the long name's short form (BP-171).
+        const given = detect.transport
+        const found =
+          given === undefined
+            ? McpConfig.inferTransport(detect)
+            : (yield* McpConfig.fromValue({ servers: { it: detect } }, { env: {} })).servers.get("it")?.transport
+        const wanted = transport === "http" ? "streamable_http" : transport
+        // What is disputed is the letters "sse" where they are no segment of the path (W-17).
+        assert.strictEqual(found, disputed === undefined ? wanted : "streamable_http")
+      })
+    )
   }
 
   for (const [index, { disputed, env, expanded: recorded, text }] of file.env_expansion.entries()) {

@@ -18,7 +18,7 @@ export interface Vectors {
     readonly disputed?: string
   }>
   readonly config: ReadonlyArray<{
-    readonly detect?: { readonly command?: string; readonly url?: string }
+    readonly detect?: { readonly transport?: string; readonly command?: string; readonly url?: string }
     readonly transport?: string
     readonly disputed?: unknown
   }>
