@@ -1,13 +1,17 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
 import { play, type Scenario, unknownIn } from "../support/durable.ts"
+import { asked as costOf, type Cost, playCost } from "../support/durableCost.ts"
 import { stores } from "../support/stores.ts"
 import { load, tally } from "../support/vectors.ts"
 
-const { scenarios } = load<{ readonly scenarios: ReadonlyArray<Scenario> }>("durable-run", {
-  // Each scenario is looked through before it is played.
-  scenarios: true
-})
+const file = load<{ readonly scenarios: ReadonlyArray<Scenario | Cost>; readonly cost?: Cost | ReadonlyArray<Cost> }>(
+  "durable-run",
+  // Each scenario is looked through before it is played, and each cost.
+  { scenarios: true, cost: true }
+)
+const scenarios = file.scenarios.filter((one): one is Scenario => !("cost" in one))
+const costs = [...file.scenarios.filter((one): one is Cost => "cost" in one), ...[file.cost ?? []].flat()]
 
 const call = { toolCalls: [{ id: "call-a", name: "A", input: { x: 1 } }] }
 const asked = {
@@ -87,3 +91,20 @@ for (const { isThere, name, place } of stores) {
     count.report()
   })
 }
+
+/** A cost of ours. */
+const pages: Cost = { id: "pages", cost: { turns: 25, toolOutputKiB: 2, replyBytes: 400 }, expect: { maxRatio: 2.1 } }
+
+describe("what durable runs write (DR-5)", () => {
+  const count = tally("durable-run.cost")
+  for (const [index, cost] of [...costs, pages].entries()) {
+    const name = cost.id ?? `cost-${index}`
+    const asked = costOf(cost)
+    if (asked === undefined) {
+      count.skip(name)
+      continue
+    }
+    it.live(`${name}: ${asked.turns.join(", ")} turns`, () => Effect.tap(playCost(asked), Effect.sync(count.ran)))
+  }
+  count.report()
+})
