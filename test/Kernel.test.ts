@@ -883,6 +883,11 @@ describe("calls", () => {
       { role: "user", content: [{ type: "text", text: "hi" }, "hi"] },
       '{"role":"user","content":[{"type":"text","text":"hi"},"hi"]}'
     ],
+    [
+      "a message with a text of no words",
+      { role: "user", content: [{ type: "text" }] },
+      '{"role":"user","content":[{"type":"text"}]}'
+    ],
     ["what a message cannot be named", { role: "user", content: [], name: 5 }, '{"role":"user","content":[],"name":5}'],
     [
       "what are no facts about a message",

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Exit, Fiber, Layer, Option, Queue, Stream } from "effect"
+import { Clock, Effect, Exit, Fiber, Layer, Logger, Option, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { RunEvent } from "kernai"
 import {
@@ -599,11 +599,15 @@ describe("a store that has what happened before others' code runs", () => {
       let asked = 0
       const buggy: RunStore.Shape = {
         ...store,
-        commit: (record, state) => (record.revision === 3 ? Effect.die("a bug") : store.commit(record, state))
+        commit: (record, state) =>
+          record.revision === 3 ? Effect.die("a bug with Bearer SECRET-0123") : store.commit(record, state)
       }
+      const lines: Array<string> = []
+      const logger = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
       const hooks: Hooks.Hooks = { onRunFailed: () => Effect.sync(() => void asked++) }
-      const error = yield* Effect.flip(Effect.provide(run(world, buggy), Hooks.layer(hooks)))
+      const error = yield* Effect.flip(Effect.provide(run(world, buggy), [Hooks.layer(hooks), logger]))
       assert.isTrue(error._tag === "StoreError" && error.reason === "invalid")
+      assert.match(lines.join("\n"), /a store failed unexpectedly.*a bug with <redacted>/)
       assert.strictEqual(asked, 0)
       assert.deepStrictEqual(world.transactions, [1])
     }).pipe(Effect.scoped)
@@ -650,6 +654,37 @@ describe("a store that takes one revision at a time", () => {
       assert.deepStrictEqual(world.moments, [])
     }).pipe(Effect.scoped)
   )
+
+  for (const [before, hooks, whole] of [
+    ["the model is asked", {}, ["run_started", "turn_started", "turn_prepared", "model_started"]],
+    ["a hook is heard", { onTurnPrepared: () => Effect.succeed({}) }, ["run_started", "turn_started"]]
+  ] as const) {
+    it.effect(`has all told that it took before ${before}, though the run was interrupted (DR-7, R-23)`, () =>
+      Effect.gen(function* () {
+        const world: World = { transactions: [], moments: [] }
+        const store = yield* watched(world, false)
+        const slow: RunStore.Shape = {
+          ...store,
+          commit: (record, state) => Effect.andThen(store.commit(record, state), Effect.sleep("1 second"))
+        }
+        const told: Array<string> = []
+        const running = yield* Kernel.run(agent, "go", { runId: "run", provider: watchedProvider(world, slow) }).pipe(
+          Effect.provideService(Recorder.Recorder, {
+            record: (event) => void ("revision" in event && told.push(event.type))
+          }),
+          Effect.provide([kernelOn(world, slow), Hooks.layer(hooks)]),
+          Effect.forkChild
+        )
+        yield* TestClock.adjust("500 millis")
+        const interrupted = yield* Effect.forkChild(Fiber.interrupt(running), { startImmediately: true })
+        yield* TestClock.adjust("10 seconds")
+        yield* Fiber.join(interrupted)
+        assert.deepStrictEqual(told, [...whole])
+        assert.deepStrictEqual((yield* Stream.runCollect(store.read("run"))).map(nameOf), told)
+        assert.deepStrictEqual(world.moments, [])
+      }).pipe(Effect.scoped)
+    )
+  }
 
   it.effect("tells nothing of a revision that is acknowledged when another has gone on from it (R-5, R-23)", () =>
     Effect.gen(function* () {
