@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Schema } from "effect"
-import { Agent, Kernel, Skill, SkillRegistry } from "kernai"
+import { Effect, Layer, Logger, Redacted, Schema } from "effect"
+import { Agent, Kernel, Recorder, Redaction, Skill, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
 
 const skill = (name: string) =>
@@ -36,6 +36,28 @@ describe("the ground of a run", () => {
       }
       assert.deepStrictEqual(yield* logged(Agent.make({ instructions: "", model: "m" })), [])
     })
+  )
+
+  it.effect(
+    "is the provider of the layer where a model is named with its vendor and there is no registry (BP-31)",
+    () =>
+      Effect.gen(function* () {
+        const agent = Agent.make({ instructions: "", model: "openai/gpt-4o" })
+        assert.strictEqual((yield* Kernel.run(agent, "go")).text, "done")
+      }).pipe(Effect.provide(kernel))
+  )
+
+  it.effect("hands a recorder nothing of a secret that somebody knows (S-7)", () =>
+    Effect.gen(function* () {
+      const secret = "open-sesame"
+      const told: Array<string> = []
+      yield* Kernel.run(Agent.make({ instructions: "", model: "m" }), `the word is ${secret}`).pipe(
+        Effect.provideService(Redaction.Redaction, Redaction.make({ secrets: [Redacted.make(secret)] })),
+        Effect.provideService(Recorder.Recorder, { record: (event) => void told.push(JSON.stringify(event)) })
+      )
+      assert.include(told.join(), "the word is <redacted>")
+      assert.notInclude(told.join(), secret)
+    }).pipe(Effect.provide(kernel))
   )
 
   it.effect("has a price where a budget has a limit of cost, also when the model is only named (CP-15)", () =>
