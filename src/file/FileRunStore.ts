@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import type { PlatformError } from "effect/PlatformError"
 import * as Stream from "effect/Stream"
 import * as Follow from "../internal/follow.ts"
 import * as Marks from "../internal/marks.ts"
@@ -53,6 +54,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
   const followers = Follow.make()
   const marks = Marks.make()
   const journals = Journals.make(files, directory, codec, marks)
+  const told = Name.cache(() => ({ why: "" }))
   const pathOf = (runId: string) => `${directory}/${Name.make(runId)}`
 
   // ---------------------------------------------------------------- reading
@@ -144,16 +146,22 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
     return hasLease ? { ...head, lease: yield* Leases.read(files, path) } : head
   })
 
-  /** One run that cannot be read hides no other. */
-  const leftOut = (name: string) => (error: StoreError) =>
-    Effect.as(Effect.logWarning(`run '${name}' is left out`, error), undefined)
+  /** One run that cannot be read hides no other; it is told once why. A process that may open no more files reads none. */
+  const leftOut = (name: string) => (error: StoreError | PlatformError) => {
+    if (isOfAll(error)) return Effect.fail(error)
+    const why = typeof error.reason === "string" ? error.reason : error.reason._tag
+    const known = told(name)
+    if (known.why === why) return Effect.undefined
+    known.why = why
+    return Effect.as(Effect.logWarning(`run '${name}' is left out`, error), undefined)
+  }
 
   const list = Effect.fnUntraced(function* (filter: RunStore.RunFilter = {}) {
     const there = new Set(yield* files.readDirectory(directory))
     const names = [...there].flatMap((file) => (file === `${Name.ofFile(file)}.jsonl` ? [Name.ofFile(file)] : []))
     const heads = yield* Effect.forEach(
       names,
-      (name) => Effect.catchTag(headOf(name, there.has(`${name}.lease`)), "StoreError", leftOut(name)),
+      (name) => Effect.catch(headOf(name, there.has(`${name}.lease`)), leftOut(name)),
       { concurrency: 8 }
     )
     const found = heads
@@ -165,7 +173,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
     const answering: Array<RunStore.RunHead> = []
     for (const head of found) {
       if (answering.length === most) break
-      const state = yield* Effect.catchTag(journals.load(head.runId), "StoreError", leftOut(Name.make(head.runId)))
+      const state = yield* Effect.catch(journals.load(head.runId), leftOut(Name.make(head.runId)))
       if (state !== undefined && Option.isSome(state) && Search.mentions(state.value, wanted)) answering.push(head)
     }
     return answering
@@ -208,6 +216,9 @@ export const layer = (
   Layer.effect(RunStore.RunStore, make(directory, options))
 
 // ---------------------------------------------------------------- helpers
+
+/** Whether what goes wrong with one file does so with any. */
+const isOfAll = ({ cause }: StoreError | PlatformError) => cause instanceof Error && /^E[MN]FILE/.test(cause.message)
 
 const newer = (format: number) =>
   Effect.fail(

@@ -1,6 +1,6 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { ByteSize, Effect, Exit, FileSystem, Layer, Option, PlatformError, Scope, Stream } from "effect"
+import { ByteSize, Effect, Exit, FileSystem, Layer, Logger, Option, PlatformError, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { RunStore } from "kernai"
 import * as fs from "node:fs"
@@ -490,6 +490,66 @@ describe("FileRunStore, on disk", () => {
       const idsOf = (heads: ReadonlyArray<RunStore.RunHead>) => heads.map(({ runId }) => runId)
       assert.sameMembers(idsOf(yield* store.list()), ["run", "other"])
       assert.deepStrictEqual(idsOf(yield* store.list({ search: "fiber" })), ["other"])
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  /** A file system on which some paths cannot be opened, for a reason that Node tells so. */
+  const refusing = (
+    files: FileSystem.FileSystem,
+    why: () => Readonly<Record<string, string>>
+  ): FileSystem.FileSystem => {
+    const unless = <A, R>(path: string, opened: Effect.Effect<A, PlatformError.PlatformError, R>) =>
+      Effect.suspend(() => {
+        const reason = why()[path]
+        const method = { _tag: "Unknown", module: "FileSystem", method: "open" } as const
+        return reason === undefined
+          ? opened
+          : Effect.fail(PlatformError.systemError({ ...method, cause: new Error(reason) }))
+      })
+    return {
+      ...files,
+      open: (path, options) => unless(path, files.open(path, options)),
+      readFileString: (path, encoding) => unless(path, files.readFileString(path, encoding))
+    }
+  }
+
+  it.effect("lists and searches the other runs where a file of one is not to be read, and tells once why", () => {
+    const told: Array<string> = []
+    const logger = Logger.make(({ message }) => void told.push(String(message)))
+    return Effect.gen(function* () {
+      const { directory } = yield* stored
+      yield* put(yield* at(directory), [Journal.begin("headless").last(), Journal.begin("other").last()])
+      const reasons: Record<string, string> = {
+        [`${directory}/run.jsonl`]: "EIO: i/o error, open",
+        [`${directory}/headless.json`]: "EACCES: permission denied, open"
+      }
+      fs.mkdirSync(`${directory}/folder.jsonl`)
+      const files = refusing(yield* FileSystem.FileSystem, () => reasons)
+      const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, files)
+      const idsOf = (filter?: RunStore.RunFilter) =>
+        Effect.map(store.list(filter), (heads) => heads.map(({ runId }) => runId))
+      for (const _ of [1, 2]) {
+        assert.sameMembers(yield* idsOf(), ["run", "headless", "other"])
+        assert.sameMembers(yield* idsOf({ search: "fiber" }), ["headless", "other"])
+      }
+      fs.rmSync(`${directory}/run.json`)
+      assert.sameMembers(yield* idsOf(), ["headless", "other"])
+      assert.deepStrictEqual(
+        told.map((line) => line.slice(0, line.indexOf(" is left out"))),
+        ["run 'folder'", "run 'run'"]
+      )
+    }).pipe(Effect.provide([NodeFileSystem.layer, Logger.layer([logger])]))
+  })
+
+  it.effect("lists nothing instead of a part where no more files can be opened", () =>
+    Effect.gen(function* () {
+      const { directory } = yield* stored
+      yield* put(yield* at(directory), [Journal.begin("other").last()])
+      fs.rmSync(`${directory}/run.json`)
+      const full = { [`${directory}/run.jsonl`]: "EMFILE: too many open files, open" }
+      const files = refusing(yield* FileSystem.FileSystem, () => full)
+      const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, files)
+      assert.include((yield* Effect.flip(store.list())).message, "EMFILE")
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 

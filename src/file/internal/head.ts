@@ -2,7 +2,7 @@
  * What a run has on disk beside its journal: its head, and its state in parts.
  *
  * Both can be made again from the journal, so neither is synced, and one that
- * is damaged is taken as not there.
+ * is damaged is taken as not there, as is a head that may not be read.
  *
  * @since 0.1.0
  */
@@ -29,8 +29,8 @@ export interface KeptHead {
 export const read = /*#__PURE__*/ Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string
-): Effect.fn.Return<KeptHead | undefined, PlatformError> {
-  const text = yield* readIfThere(files, `${path}.json`)
+): Effect.fn.Return<KeptHead | undefined> {
+  const text = yield* Effect.orElseSucceed(files.readFileString(`${path}.json`), () => undefined)
   if (text === undefined) return undefined
   const kept = Result.getOrUndefined(decode(text))
   if (kept === undefined) return undefined
