@@ -199,6 +199,34 @@ describe("FileRunStore, on disk", () => {
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 
+  it.effect("leaves nothing of a record that it could not write: who says it again would say it twice (R-6)", () =>
+    Effect.gen(function* () {
+      const { directory, journal, run } = yield* stored
+      const files = yield* FileSystem.FileSystem
+      let isFull = true
+      const full = PlatformError.systemError({ _tag: "Unknown", module: "FileSystem", method: "write" })
+      const failing: FileSystem.FileSystem = {
+        ...files,
+        open: (path, options) => (isFull && options?.flag === "a" ? Effect.fail(full) : files.open(path, options))
+      }
+      const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, failing)
+      const [before, first, said] = [run.last(), Journal.begin("other").last(), next(run)]
+      assert.strictEqual((yield* Effect.flip(store.commit(said.record, said.state)))._tag, "StoreError")
+      assert.strictEqual((yield* Effect.flip(store.create(first.record, first.state)))._tag, "StoreError")
+      const lease = { workerId: "one", expiresAt: 100 }
+      assert.strictEqual((yield* Effect.flip(store.acquire("run", lease, 50)))._tag, "StoreError")
+      isFull = false
+      yield* loads(store, before)
+      assert.isTrue(Option.isNone(yield* store.load("other")))
+      assert.isUndefined(Option.getOrThrow(yield* store.head("run")).lease)
+      assert.deepStrictEqual(fs.readdirSync(directory).toSorted(), ["run.json", "run.jsonl"])
+      const other = { ...said.record, workerId: "worker-2" }
+      yield* store.commit(other, said.state)
+      assert.deepStrictEqual((yield* Stream.runCollect(store.read("run"))).at(-1), other)
+      assert.isFalse(fs.existsSync(`${journal}.12.claim`))
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
   it.effect("writes no record to a run that is removed while it is committed to (R-5)", () =>
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored

@@ -3,9 +3,10 @@
  *
  * Line n is taken by making a hard link named after n, which succeeds for one
  * process only and is complete when it is there; then the line is appended and
- * synced, and the link removed. Whoever finds the link of a process that died
- * appends the line for it, so no lock can be left behind, and a process that
- * was stopped and wakes up late can only repeat a line that is there already.
+ * synced, and the link removed, also where that failed: who is told so may say
+ * the same elsewhere. Whoever finds the link of a process that died appends the
+ * line for it, so no lock can be left behind, and a process that was stopped and
+ * wakes up late writes no line in place of one that is there.
  *
  * Readers take each number once, in order, and pass over what is no whole
  * line: a cut end is ended by the next append.
@@ -194,8 +195,7 @@ export const make = (files: FileSystem.FileSystem, path: string, { field, format
         yield* help(seq)
         continue
       }
-      const after = yield* write(seq, text)
-      yield* drop(seq)
+      const after = yield* Effect.ensuring(write(seq, text), drop(seq))
       // The number may have been used and its link removed since we looked; then ours says nothing.
       if (after !== undefined) return { _tag: "Appended", place: after }
     }
