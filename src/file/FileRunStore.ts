@@ -13,7 +13,6 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { PlatformError } from "effect/PlatformError"
 import * as Stream from "effect/Stream"
 import * as Follow from "../internal/follow.ts"
 import * as Marks from "../internal/marks.ts"
@@ -24,7 +23,8 @@ import type { RunRecord, RunState } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "../RunStore.ts"
 import { failed } from "./internal/disk.ts"
-import * as Heads from "./internal/head.ts"
+import * as Head from "./internal/head.ts"
+import * as Heads from "./internal/heads.ts"
 import * as Journals from "./internal/journal.ts"
 import * as Leases from "./internal/lease.ts"
 import * as Log from "./internal/log.ts"
@@ -54,7 +54,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
   const followers = Follow.make()
   const marks = Marks.make()
   const journals = Journals.make(files, directory, codec, marks)
-  const told = Name.cache(() => ({ why: "" }))
+  const heads = Heads.make(files, directory, journals.fold)
   const pathOf = (runId: string) => `${directory}/${Name.make(runId)}`
 
   // ---------------------------------------------------------------- reading
@@ -80,11 +80,11 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
   const afterwards = Effect.fnUntraced(
     function* (state: RunState, place: Log.Place, bytes: number) {
       const { runId } = state
-      yield* Heads.write(files, pathOf(runId), RunStore.headOf(state), place.offset)
+      yield* Head.write(files, pathOf(runId), RunStore.headOf(state), place.offset)
       followers.wake(runId)
       const mark = marks.due(state, bytes)
       if (mark === undefined) return
-      yield* Heads.writePart(files, pathOf(runId), state, mark, place)
+      yield* Head.writePart(files, pathOf(runId), state, mark, place)
       marks.written(state)
     },
     Effect.catch((error) => Effect.logDebug("a head or part of a run was not written", error))
@@ -130,50 +130,15 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
 
   // ---------------------------------------------------------------- heads and leases
 
-  /** The head of a run, made from its journal when the one on disk is not that of the last record. */
-  const headOf = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
-    const path = `${directory}/${name}`
-    const kept = yield* Heads.read(files, path)
-    const size = yield* Log.sizeOf(files, `${path}.jsonl`)
-    if (size === 0) return undefined
-    let head = kept?.head
-    if (head === undefined || kept?.bytes !== size) {
-      const state = yield* journals.fold(name)
-      if (state === undefined) return undefined
-      head = RunStore.headOf(state)
-      yield* Effect.ignore(Heads.write(files, path, head, size))
-    }
-    return hasLease ? { ...head, lease: yield* Leases.read(files, path) } : head
-  })
-
-  /** One run that cannot be read hides no other; it is told once why. A process that may open no more files reads none. */
-  const leftOut = (name: string) => (error: StoreError | PlatformError) => {
-    if (isOfAll(error)) return Effect.fail(error)
-    const why = typeof error.reason === "string" ? error.reason : error.reason._tag
-    const known = told(name)
-    if (known.why === why) return Effect.undefined
-    known.why = why
-    return Effect.as(Effect.logWarning(`run '${name}' is left out`, error), undefined)
-  }
-
   const list = Effect.fnUntraced(function* (filter: RunStore.RunFilter = {}) {
-    const there = new Set(yield* files.readDirectory(directory))
-    const names = [...there].flatMap((file) => (file === `${Name.ofFile(file)}.jsonl` ? [Name.ofFile(file)] : []))
-    const heads = yield* Effect.forEach(
-      names,
-      (name) => Effect.catch(headOf(name, there.has(`${name}.lease`)), leftOut(name)),
-      { concurrency: 8 }
-    )
-    const found = heads
-      .flatMap((head) => (head !== undefined && RunStore.matches(head, filter) ? [head] : []))
-      .sort(RunStore.inOrder(filter))
+    const found = (yield* heads.all).filter((head) => RunStore.matches(head, filter)).sort(RunStore.inOrder(filter))
     const wanted = Search.wanted(filter.search)
     const most = atMost(filter)
     if (wanted.length === 0) return found.slice(0, most)
     const answering: Array<RunStore.RunHead> = []
     for (const head of found) {
       if (answering.length === most) break
-      const state = yield* Effect.catch(journals.load(head.runId), leftOut(Name.make(head.runId)))
+      const state = yield* Effect.catch(journals.load(head.runId), heads.leftOut(Name.make(head.runId)))
       if (state !== undefined && Option.isSome(state) && Search.mentions(state.value, wanted)) answering.push(head)
     }
     return answering
@@ -184,10 +149,9 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
     commit: (record, state) => Effect.catchTag(commit(record, state), "PlatformError", failed("commit")),
     load: (runId) => Effect.catchTag(journals.load(runId), "PlatformError", failed("load")),
     head: (runId) =>
-      headOf(Name.make(runId), true).pipe(
-        Effect.map(Option.fromUndefinedOr),
-        Effect.catchTag("PlatformError", failed("read"))
-      ),
+      heads
+        .of(Name.make(runId), true)
+        .pipe(Effect.map(Option.fromUndefinedOr), Effect.catchTag("PlatformError", failed("read"))),
     read,
     tail,
     list: (filter) => Effect.catchTag(list(filter), "PlatformError", failed("list")),
@@ -216,9 +180,6 @@ export const layer = (
   Layer.effect(RunStore.RunStore, make(directory, options))
 
 // ---------------------------------------------------------------- helpers
-
-/** Whether what goes wrong with one file does so with any. */
-const isOfAll = ({ cause }: StoreError | PlatformError) => cause instanceof Error && /^E[MN]FILE/.test(cause.message)
 
 const newer = (format: number) =>
   Effect.fail(

@@ -560,11 +560,16 @@ describe("FileRunStore, on disk", () => {
         assert.sameMembers(yield* idsOf(), ["run", "headless", "other"])
         assert.sameMembers(yield* idsOf({ search: "fiber" }), ["headless", "other"])
       }
-      fs.rmSync(`${directory}/run.json`)
-      assert.sameMembers(yield* idsOf(), ["headless", "other"])
       assert.deepStrictEqual(
         told.map((line) => line.slice(0, line.indexOf(" is left out"))),
         ["run 'folder'", "run 'run'"]
+      )
+      // Without a head it is known by its journal alone.
+      fs.rmSync(`${directory}/run.json`)
+      const other = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, files)
+      assert.sameMembers(
+        (yield* other.list()).map(({ runId }) => runId),
+        ["headless", "other"]
       )
     }).pipe(Effect.provide([NodeFileSystem.layer, Logger.layer([logger])]))
   })
@@ -578,6 +583,78 @@ describe("FileRunStore, on disk", () => {
       const files = refusing(yield* FileSystem.FileSystem, () => full)
       const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, files)
       assert.include((yield* Effect.flip(store.list())).message, "EMFILE")
+    }).pipe(Effect.provide(NodeFileSystem.layer))
+  )
+
+  it.live("reads nothing in a folder that is as it was, and in one that changed what changed, again and again", () =>
+    Effect.gen(function* () {
+      const { directory, run } = yield* stored
+      const elsewhere = yield* at(directory)
+      yield* put(elsewhere, [Journal.begin("other").last(), Journal.begin("bad").last()])
+      fs.rmSync(`${directory}/bad.json`)
+      const reasons: Record<string, string> = { [`${directory}/bad.jsonl`]: "EIO: i/o error, open" }
+      const files = refusing(yield* FileSystem.FileSystem, () => reasons)
+      let asked: Array<string> = []
+      const note = (path: string) => void asked.push(path.slice(directory.length))
+      const watched: FileSystem.FileSystem = {
+        ...files,
+        stat: (path) =>
+          Effect.andThen(
+            Effect.sync(() => note(path)),
+            files.stat(path)
+          ),
+        readFileString: (path) =>
+          Effect.andThen(
+            Effect.sync(() => note(path)),
+            files.readFileString(path)
+          )
+      }
+      const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, watched)
+      const look = Effect.gen(function* () {
+        asked = []
+        const heads = yield* store.list({ order: "oldest" })
+        return heads.map(({ lease, revision, runId }) => [runId, revision, lease?.workerId])
+      })
+      // Changed just now, it may change once more at the same time.
+      fs.utimesSync(directory, Date.now() / 1_000, Date.now() / 1_000 + 60)
+      for (const _ of [1, 2]) {
+        assert.sameDeepMembers(yield* look, [
+          ["run", 11, undefined],
+          ["other", 1, undefined]
+        ])
+        assert.includeMembers(asked, ["", "/run.jsonl", "/other.jsonl"])
+      }
+      const longAgo = () => fs.utimesSync(directory, 1_000_000_000, 1_000_000_000 + fs.readdirSync(directory).length)
+      longAgo()
+      yield* look
+      assert.notInclude(asked, "/run.json")
+      yield* look
+      assert.deepStrictEqual(
+        asked.filter((path) => !path.startsWith("/bad.")),
+        [""]
+      )
+      yield* put(elsewhere, [next(run)])
+      yield* elsewhere.acquire("other", { workerId: "one", expiresAt: 100 }, 50)
+      assert.sameDeepMembers(yield* look, [
+        ["run", 12, undefined],
+        ["other", 1, "one"]
+      ])
+      assert.include(asked, "/run.json")
+      assert.notInclude(asked, "/other.json")
+      longAgo()
+      yield* look
+      delete reasons[`${directory}/bad.jsonl`]
+      assert.sameDeepMembers(yield* look, [
+        ["run", 12, undefined],
+        ["other", 1, "one"],
+        ["bad", 1, undefined]
+      ])
+      yield* elsewhere.remove(["other"])
+      yield* elsewhere.release("other", "one")
+      assert.sameDeepMembers(yield* look, [
+        ["run", 12, undefined],
+        ["bad", 1, undefined]
+      ])
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
 

@@ -237,7 +237,11 @@ const numbersOf = (text: string, field: string): Pick<Place, "seq" | "format"> |
 const identityOf = ({ birthtime, ino }: FileSystem.File.Info): string =>
   `${Option.getOrUndefined(ino)}/${Option.getOrUndefined(birthtime)?.getTime()}`
 
-const look = (files: FileSystem.FileSystem, path: string) =>
+/** Which file there is and how long it is; of size 0 when there is none. */
+export const look = (
+  files: FileSystem.FileSystem,
+  path: string
+): Effect.Effect<{ readonly size: number; readonly identity: string }, PlatformError> =>
   files.stat(path).pipe(
     Effect.map((info) => ({ size: Number(info.size), identity: identityOf(info) })),
     Effect.catchIf(isTag("NotFound"), () => Effect.succeed({ size: 0, identity: "" }))
