@@ -289,6 +289,37 @@ describe("how long it waits (R-13)", () => {
     })
   )
 
+  it.effect("does not ask again within a day whose quota is used up, however short a wait the vendor names", () =>
+    Effect.gen(function* () {
+      const violations = ["GenerateRequestsPerMinutePerProjectPerModel", "GenerateRequestsPerDayPerProjectPerModel"]
+      const details = [
+        {
+          "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+          violations: violations.map((quotaId) => ({ quotaId }))
+        },
+        { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "20s" }
+      ]
+      const google = { error: { code: 429, status: "RESOURCE_EXHAUSTED", details } }
+      const message = "Rate limit exceeded: free-models-per-day. Add credits to unlock more."
+      for (const [name, body] of [
+        ["google", google],
+        ["openai", [google]],
+        ["openai", { error: { message, code: 429 } }]
+      ] as const) {
+        const { asked, provider } = yield* answeringAs(name, () => new Response(JSON.stringify(body), { status: 429 }))
+        const error = yield* failure(provider)
+        assert.strictEqual(error.reason, "quota_exhausted")
+        assert.isUndefined(error.retryAt)
+        assert.strictEqual(asked.length, 1)
+      }
+      const [minute] = violations
+      const passing = [{ ...details[0], violations: [{ quotaId: minute }] }]
+      const body = JSON.stringify({ error: { ...google.error, details: passing } })
+      const { provider } = yield* answeringAs("google", () => new Response(body, { status: 429 }))
+      assert.strictEqual((yield* failure(provider)).reason, "rate_limited")
+    })
+  )
+
   it.effect("can be interrupted while it waits", () =>
     Effect.gen(function* () {
       const { asked, provider } = yield* answering(

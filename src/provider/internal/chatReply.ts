@@ -8,7 +8,7 @@
  * @since 0.1.0
  */
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
-import { type Fault, saysTooLong, statusReason, type Told } from "./fault.ts"
+import { type Fault, saysDayIsOver, saysTooLong, statusReason, type Told } from "./fault.ts"
 import type { Decoder } from "./frames.ts"
 import { count, type Fields, fields, firstAnswer, isFields, list, string, sum, text } from "./read.ts"
 import type { Reply } from "./reply.ts"
@@ -344,7 +344,7 @@ const errorOf = (document: unknown) => {
   const code = codes.find((code) => reasons.has(code)) ?? codes[0]
   // Gateways write a status as text, too.
   const status = Number(error?.["code"])
-  const told = code === undefined ? undefined : reasons.get(code)
+  const told = saysDayIsOver(error) ? "quota_exhausted" : code === undefined ? undefined : reasons.get(code)
   const isVague = told === undefined || told === "invalid_request"
   return {
     code,

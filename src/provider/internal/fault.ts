@@ -9,6 +9,7 @@
  */
 import { passing } from "../../internal/passing.ts"
 import { ProviderError, type ProviderReason } from "../../KernelError.ts"
+import { type Fields, list, string } from "./read.ts"
 
 /** A failure before it has a name: `code` is the vendor's, unchecked. */
 export interface Fault {
@@ -102,6 +103,15 @@ export const saysTooLong = (sentence: string | undefined): boolean => sentence !
 
 const tooLong =
   /(prompt|input) (is )?too long|context (window|length|limit|size)|maximum (prompt|model|allowed input) length|range of input length|prompt token count|model token limit|validation error: `inputs`|reduce the length of the (messages|prompt)|exceeds the maximum number of tokens/i
+
+/** Whether what a vendor says is that nothing is left of a day: no wait within a call helps, be it the one that is named. */
+export const saysDayIsOver = (error: Fields | undefined): boolean =>
+  // So OpenRouter says it of models that cost nothing.
+  (string(error, "message") ?? "").includes("free-models-per-day") ||
+  // So Google does, over hosts that speak another format, too.
+  list(error, "details").some((detail) =>
+    list(detail, "violations").some((violation) => string(violation, "quotaId")?.includes("PerDay"))
+  )
 
 /** Whether the same call may succeed a little later (R-13). */
 export const isPassing = (fault: Fault): boolean => fault.retry !== false && passing.has(fault.reason)

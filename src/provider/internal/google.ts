@@ -11,7 +11,7 @@ import * as Redacted from "effect/Redacted"
 import type { MediaContent } from "../../Content.ts"
 import type { ReportedUsage } from "../../StreamPart.ts"
 import type { Service } from "./exchange.ts"
-import { type Fault, saysTooLong, statusReason, type Told } from "./fault.ts"
+import { type Fault, saysDayIsOver, saysTooLong, statusReason, type Told } from "./fault.ts"
 import { type Piece, wireId } from "./pieces.ts"
 import { count, fields, isFields, list, string, sum, text } from "./read.ts"
 import { promptTokens } from "./usage.ts"
@@ -94,6 +94,7 @@ export const fault = (document: unknown, status: number): Told => {
   // Google sends no header: how long to wait stands in the document, as seconds with an "s".
   const waits = details.map((detail) => /^(\d+(?:\.\d+)?)s$/.exec(string(detail, "retryDelay") ?? "")?.[1])
   const wait = waits.find((seconds) => seconds !== undefined)
+  if (saysDayIsOver(error)) return { reason: "quota_exhausted", code }
   const reason = reasons.get(code ?? "") ?? statusReason(known)
   return {
     reason: reason === "invalid_request" && saysTooLong(string(error, "message")) ? "context_length" : reason,
