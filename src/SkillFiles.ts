@@ -78,7 +78,7 @@ export interface Shape {
   /** Loads everything again and gives the names of the skills. */
   readonly reload: Effect.Effect<ReadonlyArray<string>, SkillFilesInvalid>
   readonly status: Effect.Effect<Status>
-  /** The status now and after every attempt. Whoever is slow misses old ones, never the newest. */
+  /** The status now and after every attempt, until the layer closes. Whoever is slow misses old ones, never the newest. */
   readonly changes: Stream.Stream<Status>
 }
 
@@ -138,7 +138,7 @@ export const layer = <R = never>(
       )
       yield* reload
 
-      return SkillFiles.of({ reload, status: SubscriptionRef.get(state), changes: latest(state) })
+      return SkillFiles.of({ reload, status: SubscriptionRef.get(state), changes: yield* latest(state) })
     })
   )
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Fiber, Layer, Option, Schema, Stream, SubscriptionRef } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Schema, Scope, Stream, SubscriptionRef } from "effect"
 import { TestClock } from "effect/testing"
 import * as Skill from "../src/Skill.ts"
 import * as SkillFiles from "../src/SkillFiles.ts"
@@ -172,6 +172,20 @@ describe("SkillFiles", () => {
         yield* Fiber.interrupt(reading)
       })
     )
+  )
+
+  it.effect("ends what follows its status with its layer", () =>
+    Effect.gen(function* () {
+      const source = { load: Effect.succeed([file("1.ts", { default: named("a") })]), changes: Stream.never }
+      const scope = yield* Scope.make()
+      const layer = SkillFiles.layer(source).pipe(Layer.provide(SkillRegistry.layer()))
+      const files = Context.get(yield* Layer.buildWithScope(layer, scope), SkillFiles.SkillFiles)
+      const seen = yield* Effect.forkChild(Stream.runCollect(files.changes), { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      yield* Scope.close(scope, Exit.void)
+      assert.lengthOf(yield* Fiber.join(seen), 1)
+      assert.lengthOf(yield* Stream.runCollect(files.changes), 0)
+    })
   )
 
   it.effect("loads one at a time: of two loads the later one wins", () =>

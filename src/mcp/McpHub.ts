@@ -98,8 +98,8 @@ export interface Shape {
   /** Every server, in the order of the config. */
   readonly status: Effect.Effect<ReadonlyArray<ServerStatus>>
   /**
-   * The status now and whenever it changed: a server came or went, its tools changed, one was hidden. Whoever is slow
-   * misses old ones, never the newest.
+   * The status now and whenever it changed, until the layer closes: a server came or went, its tools changed, one was
+   * hidden. Whoever is slow misses old ones, never the newest.
    */
   readonly changes: Stream.Stream<ReadonlyArray<ServerStatus>>
   /** What the `mcp` block is answered from. */
@@ -290,7 +290,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpCon
 
   return McpHub.of({
     status: SubscriptionRef.get(status),
-    changes: latest(status),
+    changes: yield* latest(status),
     catalog,
     refresh: (server) =>
       Effect.flatMap(find(server), (station) => Effect.andThen(station.connection.forget, refresh(station))),

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Latch, Layer, Logger, Option, Result, Schema, Scope, Stream } from "effect"
+import { Context, Effect, Exit, Fiber, Latch, Layer, Logger, Option, Result, Schema, Scope, Stream } from "effect"
 import { Content, Limits, MediaStore, ProtocolRegistry, Skill, SkillRegistry } from "kernai"
 import { McpHub, TokenStore, ToolPins } from "kernai/mcp"
 import * as fs from "node:fs"
@@ -51,6 +51,19 @@ describe("McpHub", () => {
         ]
         assert.deepStrictEqual(limits, [635_000, 635_000, 36_000])
       }).pipe(Effect.provide(Hub.hub(servers)))
+    })
+  )
+
+  it.live("ends what follows the status of its servers with its layer", () =>
+    Effect.gen(function* () {
+      const { settings } = yield* Hub.scripted({ tools: [] })
+      const its = yield* Scope.make()
+      const hub = Context.get(yield* Layer.buildWithScope(Hub.hub({ s: settings }), its), McpHub.McpHub)
+      const seen = yield* Effect.forkChild(Stream.runCollect(hub.changes), { startImmediately: true })
+      yield* Effect.yieldNow
+      yield* Scope.close(its, Exit.void)
+      yield* Fiber.join(seen)
+      assert.lengthOf(yield* Stream.runCollect(hub.changes), 0)
     })
   )
 
