@@ -152,7 +152,10 @@ export interface Shape {
   readonly head: (runId: string) => Effect.Effect<Option.Option<RunHead>, StoreError>
   /** The records after `fromRevision`, in order. */
   readonly read: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
-  /** The records after `fromRevision`, then those to come: no gap, no repeat. It does not end by itself. */
+  /**
+   * The records after `fromRevision`, then those to come: no gap, no repeat. It does not end by itself, but with the
+   * layer of a store in files or a database.
+   */
   readonly tail: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
   /** The runs that pass a filter, in its order: all of them, the newest first, without one. */
   readonly list: (filter?: RunFilter) => Effect.Effect<ReadonlyArray<RunHead>, StoreError>

@@ -47,7 +47,13 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string, options: Options = {}) {
+export const make = (
+  directory: string,
+  options?: Options
+): Effect.Effect<RunStore.Shape, StoreError, FileSystem.FileSystem> =>
+  Effect.map(open(directory, options), ({ store }) => store)
+
+const open = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string, options: Options = {}) {
   const files = yield* FileSystem.FileSystem
   yield* Effect.catch(files.makeDirectory(directory, { recursive: true, mode: 0o700 }), failed("open"))
   const codec = yield* RunCodec.fromContext
@@ -144,7 +150,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
     return answering
   })
 
-  return RunStore.RunStore.of({
+  const store = RunStore.RunStore.of({
     create: (record, state) => Effect.catchTag(create(record, state), "PlatformError", failed("create")),
     commit: (record, state) => Effect.catchTag(commit(record, state), "PlatformError", failed("commit")),
     load: (runId) => Effect.catchTag(journals.load(runId), "PlatformError", failed("load")),
@@ -165,6 +171,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string
       Effect.catchTag(Leases.release(files, pathOf(runId), workerId), "PlatformError", failed("release")),
     remove: (runIds) => Effect.catchTag(remove(runIds), "PlatformError", failed("remove"))
   })
+  return { store, end: followers.end }
 })
 
 /**
@@ -177,7 +184,15 @@ export const layer = (
   directory: string,
   options?: Options
 ): Layer.Layer<RunStore.RunStore, StoreError, FileSystem.FileSystem> =>
-  Layer.effect(RunStore.RunStore, make(directory, options))
+  Layer.effect(
+    RunStore.RunStore,
+    Effect.flatMap(open(directory, options), ({ end, store }) =>
+      Effect.as(
+        Effect.addFinalizer(() => end),
+        store
+      )
+    )
+  )
 
 // ---------------------------------------------------------------- helpers
 

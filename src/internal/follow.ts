@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
@@ -18,20 +19,26 @@ export interface Followers {
   /** Wakes those who follow a run; all of them without one. */
   readonly wake: (runId?: string) => void
   readonly has: (runId: string) => boolean
-  /** The records a page at a time, for ever. */
-  readonly follow: <E>(options: {
-    readonly runId: string
-    readonly from: number
-    /** The next records after a revision; none when there are no more yet. */
-    readonly page: (after: number) => Effect.Effect<ReadonlyArray<RunRecord>, E>
-    /** How long to sleep at most. */
-    readonly interval: Duration.Input
-  }) => Stream.Stream<RunRecord, E>
+  /** Ends it for all, and for whoever comes later. */
+  readonly end: Effect.Effect<void>
+  /** The records a page at a time, until the end of all. */
+  readonly follow: <E>(options: Following<E>) => Stream.Stream<RunRecord, E>
+}
+
+/** What is followed, and how. */
+interface Following<E> {
+  readonly runId: string
+  readonly from: number
+  /** The next records after a revision; none when there are no more yet. */
+  readonly page: (after: number) => Effect.Effect<ReadonlyArray<RunRecord>, E>
+  /** How long to sleep at most. */
+  readonly interval: Duration.Input
 }
 
 /** Nobody waits yet. */
 export const make = (): Followers => {
   const followers = new Map<string, Set<() => void>>()
+  let isOver = false
 
   const wake: Followers["wake"] = (runId) => {
     const woken = runId === undefined ? [...followers.values()] : [followers.get(runId) ?? []]
@@ -47,7 +54,7 @@ export const make = (): Followers => {
     }
   }
 
-  const follow: Followers["follow"] = ({ from, interval, page, runId }) =>
+  const follow = <E>({ from, interval, page, runId }: Following<E>): Stream.Stream<RunRecord, E> =>
     Stream.unwrap(
       Effect.gen(function* () {
         const latch = Latch.makeUnsafe()
@@ -57,9 +64,13 @@ export const make = (): Followers => {
         )
         const sleep = Effect.race(latch.await, Effect.sleep(interval))
         let after = from
-        const look: ReturnType<typeof page> = Effect.suspend(() => {
+        // What is read while the end comes may fail of it.
+        const unlessOver = (error: E): Effect.Effect<never, E | Cause.Done> =>
+          isOver ? Cause.done() : Effect.fail(error)
+        const look: Effect.Effect<ReadonlyArray<RunRecord>, E | Cause.Done> = Effect.suspend(() => {
           latch.closeUnsafe()
-          return Effect.flatMap(page(after), (records) => {
+          if (isOver) return Cause.done()
+          return Effect.flatMap(Effect.catch(page(after), unlessOver), (records) => {
             after = records.at(-1)?.revision ?? after
             return records.length > 0 ? Effect.succeed(records) : Effect.andThen(sleep, look)
           })
@@ -68,5 +79,10 @@ export const make = (): Followers => {
       })
     )
 
-  return { wake, has: (runId) => followers.has(runId), follow }
+  const end = Effect.sync(() => {
+    isOver = true
+    wake()
+  })
+
+  return { wake, has: (runId) => followers.has(runId), end, follow }
 }

@@ -72,6 +72,7 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (
   yield* Tables.prepare(sql)
   const codec = yield* RunCodec.fromContext
   const followers = Follow.make()
+  yield* Effect.addFinalizer(() => followers.end)
   const marks = Marks.make()
   const interval = options.pollInterval ?? "500 millis"
   if (options.changes !== undefined) {

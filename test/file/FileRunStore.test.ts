@@ -8,7 +8,7 @@ import { FileRunStore } from "../../src/file/index.ts"
 import * as Name from "../../src/file/internal/name.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
 import { folder } from "../support/folder.ts"
-import { loads, open, put, race, resume, suite } from "../support/runStore.ts"
+import { endsWithLayer, loads, open, put, race, resume, suite } from "../support/runStore.ts"
 
 const scope = Scope.makeUnsafe()
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
@@ -787,6 +787,13 @@ describe("FileRunStore, on disk", () => {
         const error = yield* Effect.flip(effect)
         assert.isTrue(error instanceof RunStore.StoreError && error.reason === "unavailable")
       }
+    })
+  )
+
+  it.live("ends what follows a run with its layer", () =>
+    Effect.gen(function* () {
+      const layer = FileRunStore.layer(yield* folder, { pollInterval: "1 hour" })
+      yield* endsWithLayer(layer.pipe(Layer.provide(NodeFileSystem.layer)))
     })
   )
 

@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite"
 import { SqliteClient, SqlRunStore } from "../../src/sql/index.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
 import { folder } from "../support/folder.ts"
-import { loads, open, put, putAll, race, resume, suite, tagOf } from "../support/runStore.ts"
+import { endsWithLayer, loads, open, put, putAll, race, resume, suite, tagOf } from "../support/runStore.ts"
 
 const scope = Scope.makeUnsafe()
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
@@ -27,6 +27,12 @@ describe("SqlRunStore on SQLite, every revision by itself", () => {
 })
 
 describe("SqlRunStore, in its tables", () => {
+  it.live("ends what follows a run with its layer", () =>
+    Effect.flatMap(folder, (directory) =>
+      endsWithLayer(SqlRunStore.layerSqlite({ filename: `${directory}/runs.db`, pollInterval: "50 millis" }))
+    )
+  )
+
   /** A database with a run of one turn, and a second connection to it. */
   const stored = Effect.gen(function* () {
     const filename = `${yield* folder}/runs.db`

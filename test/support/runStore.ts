@@ -2,12 +2,14 @@
  * The checks of run stores as tests, and stores that share their runs.
  */
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Layer, type Scope, Stream } from "effect"
-import { RunStore } from "kernai"
+import { Context, Effect, Exit, Fiber, Layer, Queue, Scope, Stream } from "effect"
+import { RunStore, type RunState } from "kernai"
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { RunStoreSuite } from "../../src/testing/index.ts"
+import { put } from "../../src/testing/internal/runStore/check.ts"
+import * as Journal from "../../src/testing/internal/journal.ts"
 import { folder } from "./folder.ts"
 import { type Kind, layerOf } from "./runStoreRacer.ts"
 
@@ -21,6 +23,21 @@ export const open = <E, R>(layer: Layer.Layer<RunStore.RunStore, E, R>) =>
 export const suite = <E>(store: Effect.Effect<RunStore.Shape, E, Scope.Scope>): void => {
   for (const { name, run } of RunStoreSuite.checks(store)) it.effect(name, () => run, 30_000)
 }
+
+/** Follows a run over the end of its store's layer. */
+export const endsWithLayer = Effect.fnUntraced(function* <E>(layer: Layer.Layer<RunStore.RunStore, E>) {
+  const its = yield* Scope.make()
+  const store = Context.get(yield* Layer.buildWithScope(layer, its), RunStore.RunStore)
+  yield* put(store, [Journal.begin("run").last()])
+  const heard = yield* Queue.unbounded<RunState.RunRecord>()
+  const following = yield* Effect.forkChild(
+    Stream.runForEach(store.tail("run"), (record) => Queue.offer(heard, record))
+  )
+  yield* Queue.take(heard)
+  yield* Scope.close(its, Exit.void)
+  yield* Fiber.join(following)
+  assert.lengthOf(yield* Stream.runCollect(store.tail("run")), 0)
+})
 
 /** Lets two processes push one run on against each other, and checks what they were told against the journal. */
 export const race = Effect.fnUntraced(function* (kind: Kind) {
