@@ -37,7 +37,7 @@ import * as Name from "./internal/name.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** How often to look for what other processes committed: half a second unless told. */
+  /** How often to look for what other processes committed. Default: half a second. */
   readonly pollInterval?: Duration.Input | undefined
 }
 

@@ -27,7 +27,7 @@ import * as Recorder from "../Recorder.ts"
  * @since 0.1.0
  */
 export interface Options extends Recorder.Options {
-  /** Entries kept in memory while the disk is busy: 10,000 unless told. */
+  /** Entries kept in memory while the disk is busy. Default: 10,000. */
   readonly limit?: number | undefined
 }
 

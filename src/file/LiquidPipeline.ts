@@ -29,13 +29,13 @@ export {
  * @since 0.1.0
  */
 export interface Options {
-  /** Whether a variable without a value fails the turn instead of being left out: no, unless told. */
+  /** Whether a variable without a value fails the turn instead of being left out. Default: no. */
   readonly strictVariables?: boolean | undefined
-  /** Characters of a template: 100,000 unless told. */
+  /** Characters of a template. Default: 100,000. */
   readonly parseLimit?: number | undefined
-  /** Milliseconds a template may take: 100 unless told. */
+  /** Milliseconds a template may take. Default: 100. */
   readonly renderLimit?: number | undefined
-  /** What a template may make, counted in characters and items: 1,000,000 unless told. */
+  /** What a template may make, counted in characters and items. Default: 1,000,000. */
   readonly memoryLimit?: number | undefined
 }
 

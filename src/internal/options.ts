@@ -152,9 +152,12 @@ export interface Replay extends Replays.Replayed {}
  * @since 0.1.0
  */
 export interface ForkOptions {
-  /** The last commit both have in common: the run's last one unless told, or told of none it has; the first at least. */
+  /**
+   * The last commit both have in common, the first at least. Default, also where the run has no such commit: its last
+   * one.
+   */
   readonly revision?: number | undefined
-  /** The id of the fork; one is made up unless told. */
+  /** The id of the fork. Default: one that is made up. */
   readonly runId?: string | undefined
   /** Changes a record on its way into the fork: an answer, a result, the context. What follows is run on what it says. */
   readonly edit?: ((record: RunRecord) => RunRecord) | undefined

@@ -41,7 +41,7 @@ export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.after === undefined || inOrder(filter)(filter.after, head) < 0) &&
   (filter.unleasedAt === undefined || head.lease === undefined || head.lease.expiresAt <= filter.unleasedAt)
 
-/** How many heads a filter takes: all, unless told; none for less than one. */
+/** How many heads a filter takes: all without a limit, none for less than one. */
 export const atMost = ({ limit = Infinity }: RunFilter): number =>
   limit >= 1 ? Math.min(Math.floor(limit), Number.MAX_SAFE_INTEGER) : 0
 

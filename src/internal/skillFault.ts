@@ -26,7 +26,7 @@ export interface Misfit {
   readonly input: Input
   readonly params: JsonObject
   readonly issue: SchemaIssue.Issue
-  /** The form the call came in. `blocks` unless told. */
+  /** The form the call came in. Default: `blocks`. */
   readonly dialect?: CallScope["dialect"]
 }
 

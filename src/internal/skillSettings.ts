@@ -17,7 +17,7 @@ import { isRecord, own } from "./untrusted.ts"
 /** What a configuration key can hold. */
 export type SettingValue = string | number | boolean | null
 
-/** A configuration key: its type (`string` unless said) and what it is when nobody set it. */
+/** A configuration key: its type (`string` by default) and what it is when nobody set it. */
 export interface ConfigSpec {
   readonly type?: "string" | "number" | "integer" | "boolean"
   readonly default?: SettingValue

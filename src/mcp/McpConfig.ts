@@ -59,11 +59,11 @@ export type ProtocolVersion = "2024-11-05" | "2025-03-26" | "2025-06-18" | "2025
  */
 export interface CommonSettings {
   readonly name: string
-  /** The revision to offer first; older ones follow when the server declines it. 2025-11-25 unless told. */
+  /** The revision to offer first; older ones follow when the server declines it. Default: 2025-11-25. */
   readonly protocolVersion: ProtocolVersion
-  /** How long the server may take to be ready, and to list what it has: `Limits.headersMs` unless told. */
+  /** How long the server may take to be ready, and to list what it has. Default: `Limits.headersMs`. */
   readonly connectTimeout: Duration.Duration
-  /** How long one call may take: `Limits.skillMs` unless told. */
+  /** How long one call may take. Default: `Limits.skillMs`. */
   readonly timeout: Duration.Duration
   /** Take the server's word for which of its tools may be called twice (AC-15). */
   readonly trustAnnotations: boolean
@@ -149,7 +149,7 @@ export interface McpConfig {
 export type Decoded = ReadonlyMap<string, Result.Result<McpServer, ConfigInvalid>>
 
 /**
- * Where `${NAME}` is looked up: the ConfigProvider unless given.
+ * Where `${NAME}` is looked up. Default: the ConfigProvider.
  *
  * @category models
  * @since 0.1.0

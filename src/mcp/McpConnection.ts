@@ -81,8 +81,8 @@ export interface Credentials {
  */
 export interface CallOptions {
   /**
-   * A call that was cut off may be made again. Unless told, that is so only for a tool that says
-   * so itself, on a server whose word is trusted (AC-15).
+   * Whether a call that was cut off may be made again. Default: only that of a tool that says so itself, on a server
+   * whose word is trusted (AC-15).
    */
   readonly repeatable?: boolean | undefined
   readonly timeout?: Duration.Input | undefined

@@ -110,7 +110,7 @@ export interface Shape {
   readonly readPage: (server: string, uri: string) => Effect.Effect<Call.Page, McpError>
   /** Accepts a tool as it is described here. False when it is not hidden, or changed again meanwhile. */
   readonly approve: (tool: HiddenTool) => Effect.Effect<boolean>
-  /** Signs in to a server that asks for it, within 5 minutes unless told; `show` gets the address for the browser. */
+  /** Signs in to a server that asks for it; `show` gets the address for the browser. Default `timeout`: 5 minutes. */
   readonly signIn: <E, R>(
     server: string,
     show: (url: string) => Effect.Effect<unknown, E, R>,
@@ -129,7 +129,7 @@ export interface Shape {
 export class McpHub extends Context.Service<McpHub, Shape>()("kernai/mcp/McpHub") {}
 
 /**
- * How agents may use the servers; in both ways unless told.
+ * How agents may use the servers. Default: in both ways.
  *
  * @category models
  * @since 0.1.0

@@ -47,9 +47,9 @@ import * as Tools from "./internal/serveTools.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** `kernai`, unless told. */
+  /** Default: `kernai`. */
   readonly name?: string | undefined
-  /** The version of kernai, unless told. */
+  /** Default: the version of kernai. */
   readonly version?: string | undefined
   /** What a client may tell its model about the whole server. */
   readonly instructions?: string | undefined
@@ -64,13 +64,13 @@ export interface Options {
  * @since 0.1.0
  */
 export interface HttpOptions extends Options {
-  /** Loopback, unless told. Clients ask by this address: one that stands for all, such as `0.0.0.0`, needs `hosts`. */
+  /** Default: loopback. Clients ask by this address: one that stands for all, such as `0.0.0.0`, needs `hosts`. */
   readonly host?: string | undefined
-  /** Any free port, unless told. */
+  /** Default: any free port. */
   readonly port?: number | undefined
-  /** `/mcp`, unless told. */
+  /** Default: `/mcp`. */
   readonly path?: `/${string}` | undefined
-  /** What clients send as bearer token; a new one unless told. `none` is for loopback only. */
+  /** What clients send as bearer token; `none` is for loopback only. Default: a new one. */
   readonly token?: Redacted.Redacted<string> | "none" | undefined
   /** Further names of the server as they stand in a `Host` header, with their port. */
   readonly hosts?: ReadonlyArray<string> | undefined

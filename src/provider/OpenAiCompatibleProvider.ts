@@ -32,7 +32,7 @@ export interface Habits {
   readonly usageOption?: boolean | undefined
   /**
    * How the server takes a grammar (see `Agent.grammar`): `gbnf` as llama.cpp does, `structured_outputs` or
-   * `structural_tag` as vLLM does, `json_schema` as hosted services do. Not at all unless said.
+   * `structural_tag` as vLLM does, `json_schema` as hosted services do. Default: not at all.
    */
   readonly grammar?: ChatRequest.GrammarForm | undefined
   /**

@@ -332,7 +332,7 @@ export const layerRateLimiter: Layer.Layer<RateLimiter.RateLimiter> = RateLimite
 )
 
 /**
- * What `circuitBreaker` counts with, in this process: five failures in a row open a circuit for half a minute, unless said.
+ * What `circuitBreaker` counts with, in this process. Default: five failures in a row open a circuit for half a minute.
  *
  * @category layers
  * @since 0.1.0

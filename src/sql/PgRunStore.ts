@@ -30,9 +30,9 @@ import * as SqlRunStore from "./SqlRunStore.ts"
 export interface Options {
   /** As in `postgres://user:password@host:5432/database`. */
   readonly url: Redacted.Redacted
-  /** Connections in all, of which one listens: 10 unless told, at least 2. */
+  /** Connections in all, of which one listens: at least 2. Default: 10. */
   readonly maxConnections?: number | undefined
-  /** How often to look for commits that were not heard of: every 5 seconds unless told. */
+  /** How often to look for commits that were not heard of. Default: every 5 seconds. */
   readonly pollInterval?: SqlRunStore.Options["pollInterval"] | undefined
   /** Whether every revision is a transaction of its own; see `SqlRunStore.Options`. */
   readonly commits?: SqlRunStore.Options["commits"] | undefined

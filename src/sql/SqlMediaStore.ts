@@ -33,7 +33,7 @@ import type * as SqliteClient from "./SqliteClient.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** Media given by path are read inside this folder only (S-4): the current one unless told. */
+  /** Media given by path are read inside this folder only (S-4). Default: the current one. */
   readonly root?: string | undefined
 }
 

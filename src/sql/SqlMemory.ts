@@ -36,7 +36,7 @@ import type * as SqliteClient from "./SqliteClient.ts"
 export interface Options {
   /** Whose memories: a user, a project. Default `default`. */
   readonly space?: string | undefined
-  /** How many of the newest vectors a search looks at: 10,000 unless told. */
+  /** How many of the newest vectors a search looks at. Default: 10,000. */
   readonly compared?: number | undefined
 }
 

@@ -43,7 +43,7 @@ import * as SqliteClient from "./SqliteClient.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** How often to look for what other processes committed: half a second unless told. */
+  /** How often to look for what other processes committed. Default: half a second. */
   readonly pollInterval?: Duration.Input | undefined
   /**
    * What happened between two effects is stored in one transaction, unless this is `each`: then every revision is

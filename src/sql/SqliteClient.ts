@@ -39,7 +39,10 @@ export interface Options {
   readonly filename: string
   /** `full` (the default) survives a power cut; `normal` may lose the last commits then, never the file. */
   readonly synchronous?: "full" | "normal" | undefined
-  /** How long to wait for a lock held by another connection: 5 seconds unless told. A transaction that begins waits uninterrupted. */
+  /**
+   * How long to wait for a lock held by another connection. Default: 5 seconds. A transaction that begins waits
+   * uninterrupted.
+   */
   readonly busyTimeout?: Duration.Input | undefined
 }
 

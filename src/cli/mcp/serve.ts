@@ -27,7 +27,7 @@ export interface Options {
   readonly skills: LiveOptions["skills"]
   /** Offers one agent with these skills instead of the skills. */
   readonly agent: { readonly model: string; readonly instructions: string } | undefined
-  /** Standard streams unless given. */
+  /** Default: the standard streams. */
   readonly http: { readonly host: string; readonly port: number; readonly hosts: ReadonlyArray<string> } | undefined
 }
 

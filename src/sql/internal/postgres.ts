@@ -26,7 +26,7 @@ import { wordsOf } from "./fault.ts"
 export interface Options {
   /** As in `postgres://user:password@host:5432/database`. */
   readonly url: Redacted.Redacted
-  /** Connections in all: 2 unless told, at least 1. */
+  /** Connections in all: at least 1. Default: 2. */
   readonly maxConnections?: number | undefined
 }
 

@@ -45,14 +45,15 @@ export interface Subject<Output = unknown, S extends AnySkill<unknown> = AnySkil
    */
   readonly layer: Layer.Layer<SkillRegistry | R, unknown>
   /**
-   * How a run that paused is taken up: it, and the calls it and its tasks wait with. Approves everything unless told.
+   * How a run that paused is taken up: it is given the run, and the calls it and its tasks wait with. Default:
+   * everything is approved.
    */
   readonly answer?: ((state: RunState, questions: ReadonlyArray<Approval>) => Kernel.ResumeOptions) | undefined
   /**
    * What is said about a call that was in flight; for undefined the kernel decides as it does for a worker: what reads
-   * or is idempotent runs again, what writes stops the run. Unless told, the truth about what writes, and nothing about
-   * the rest: what was not finished may be tried again, the outcome of what was finished is known. It is judged, too:
-   * what writes must not run again once its outcome is known (R-2).
+   * or is idempotent runs again, what writes stops the run. It is judged, too: what writes must not run again once its
+   * outcome is known (R-2). Default: the truth about what writes, and nothing about the rest: what was not finished may
+   * be tried again, the outcome of what was finished is known.
    */
   readonly verdict?: ((call: Call, known: Known) => Kernel.Verdict | undefined) | undefined
 }
@@ -70,7 +71,7 @@ export interface Known {
 export interface Settings<E = never> {
   /**
    * Makes the place where a store keeps things, and gives the layer by which each process opens it: a file, say, for one
-   * that is in a process alone (`:memory:`) is lost with it. Memory that all processes share, unless told.
+   * that is in a process alone (`:memory:`) is lost with it. Default: memory that all processes share.
    */
   readonly store?: Effect.Effect<Layer.Layer<RunStore.RunStore, E>, E, Scope.Scope> | undefined
   /** The kernel under test. */
@@ -81,13 +82,13 @@ export interface Settings<E = never> {
         SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
       >
     | undefined
-  /** The ways to be cut off: all four unless told. */
+  /** The ways to be cut off. Default: all four. */
   readonly ways?: ReadonlyArray<Cut["way"]> | undefined
-  /** The ways to be cut off once more, at every commit of every recovery. None unless told. */
+  /** The ways to be cut off once more, at every commit of every recovery. Default: none. */
   readonly again?: ReadonlyArray<Cut["way"]> | undefined
   /**
    * Where the run is interrupted, besides: wherever one of its fibers begins to wait, or after every other operation of
-   * every fiber, which are some hundred times a turn. Nowhere unless told.
+   * every fiber, which are some hundred times a turn. Default: nowhere.
    */
   readonly interrupts?: "waits" | "operations" | undefined
 }
