@@ -35,7 +35,7 @@ export {
  * act and a fault of one that can (`auto`), always the answer (`final`), or
  * always a fault (`corrective`).
  *
- * A reply without a word is no answer, but asked for again (R-14). Only an agent
+ * An empty reply is no answer: the model is asked again (R-14). Only an agent
  * that speaks blocks, cannot act and is `auto` may answer with nothing (BP-40).
  *
  * @category models
@@ -55,7 +55,8 @@ export type DialectName = "blocks" | "tools"
  * An agent. `Output` is what its runs give, `Skills` types its events, `R` is
  * what its instructions need.
  *
- * Of several, one is run as an `Agent<unknown>`, or as an `Agent<A | B>`: what a union of agents gives is not inferred.
+ * To run one of several agents, type it as `Agent<unknown>` or `Agent<A | B>`: the output of a union of agents is not
+ * inferred.
  *
  * @example
  * const agents: Record<string, Agent.Agent<unknown>> = { writer, reviewer }
@@ -75,8 +76,8 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   /** What it may call: undefined for nothing, `all`, or a list of names and skills (BP-94). */
   readonly skills: ReadonlyArray<Skills | string> | "all" | undefined
   /**
-   * Whether `skills`, and what a skill requires of the model, hold when a call runs, the default, or only in the listing
-   * (BP-66).
+   * Where `skills`, and what a skill requires of the model, are enforced (BP-66): when a call runs (`dispatch`), or
+   * only in what the model is shown (`listing`). Default: `dispatch`.
    */
   readonly gate: "dispatch" | "listing"
   /** Protocols it may speak: undefined for all that are registered, else the named ones (BP-78). */
@@ -87,7 +88,7 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   readonly prose: Prose
   /** How a turn is spoken. Default: `blocks`. */
   readonly dialect: DialectName
-  /** Other markup its model's calls are understood in, looked for in this order: none unless said (see `Dialect.markups`). */
+  /** Other markups its model's calls are understood in, tried in this order (see `Dialect.markups`). Default: none. */
   readonly markups: ReadonlyArray<Markup>
   /** Whether its replies are held to the grammar of its dialect, by providers that take one (see `Grammar`). Default: no. */
   readonly grammar: boolean
@@ -95,12 +96,12 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   readonly concurrency: number
   /** Tasks of a workflow that may run at once. Default: 8. */
   readonly taskConcurrency: number
-  /** What the model is asked with, such as its temperature. Default: what the vendor takes (Anthropic: 4096 tokens). */
+  /** How its replies are generated, such as the temperature. Default: as the vendor does (Anthropic: 4096 tokens). */
   readonly generation: Generation
   /**
-   * How often the same calls, or a circle of up to three turns, may give the same results in a row before the model is
-   * told so; doing it once more then fails with `LoopDetected`. So does a reply that was corrected so often and comes
-   * again. Not looked for unless said.
+   * How often in a row the same calls, or a circle of up to three turns, may give the same results before the model is
+   * told so; doing it once more then fails with `LoopDetected`. So does a reply that comes again after it was corrected
+   * that often. Default: repetitions are not looked for.
    */
   readonly maxRepeats: number | undefined
   /** Limits of a run and its children. Default: none. */
@@ -108,8 +109,8 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   /** Limits of the whole tree of runs under a root run (CP-15). Default: `Budget.spawnDefaults`. */
   readonly spawn: SpawnBudget | undefined
   /**
-   * Tokens of a prompt and of what is kept free for the reply, together (AC-9). Unless said no prompt is too long; a
-   * pipeline that compacts goes by the model's own window then.
+   * Tokens of a prompt and of what is kept free for the reply, together (AC-9). Default: no prompt is too long, and a
+   * pipeline that compacts goes by the model's own window.
    */
   readonly contextWindow: number | undefined
   /** Tokens kept free for the reply. Default: 4096. */
@@ -170,7 +171,8 @@ export interface Options<R> extends Optional<
  * Skill values instead of names type the events of its runs; they still have to
  * be in the registry. A list may hold both, since what comes from elsewhere, such
  * as the tools of an MCP server, has only a name; events are typed by a list of
- * values alone. Values an agent cannot have are reported when it runs.
+ * values alone. Values an agent cannot have fail its runs with
+ * `AgentConfigInvalid`.
  *
  * @category constructors
  * @since 0.1.0
@@ -234,7 +236,7 @@ const schemaOf = (output: Schema.Constraint) => () => {
 }
 
 /**
- * An agent as plain JSON in snake_case: what is told, without what has its default (AC-23).
+ * An agent as plain JSON in snake_case, without what has its default (AC-23).
  *
  * Skill values are written as their names. Instructions that are an Effect
  * cannot be written, nor an output for which there is no JSON Schema.

@@ -3,10 +3,11 @@
  *
  * A registered type decodes to `Custom`: the wire form verbatim, and beside it
  * what the schema read. So data stored before the registration reads as the new
- * type after it, and data stored with it can be read without.
+ * type after it, and data stored under the registration can still be read
+ * without it.
  *
- * They are for the application: a model is told `[UnknownBlock: type]` in the
- * place of one, so a skill says beside it, as text, what the model is to know.
+ * They are for the application: a model reads `[UnknownBlock: type]` in the
+ * place of one, so a skill adds, as text, what the model is to know.
  *
  * @since 0.1.0
  */

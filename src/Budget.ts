@@ -28,9 +28,9 @@ export {
 /**
  * Limits of one run and its children; an absent one is no limit.
  *
- * Counts what providers report, the calls that sum up what a compaction takes
- * away among them: a call without usage, and one of a model without a price
- * (such as a fallback's), count for nothing.
+ * Counts what providers report, also of the calls that sum up what a compaction
+ * takes away. A call without usage adds nothing, and one of a model without a
+ * price (such as a fallback's) adds no cost.
  *
  * @category models
  * @since 0.1.0
@@ -41,9 +41,9 @@ export interface ExecutionBudget {
   /** The same limit as an agent's `maxSteps` (DR-20): the smaller one holds. */
   readonly maxTurns?: number
   /**
-   * Milliseconds from the start of the run (DR-21); `deadline_s` on the wire. Time goes on while a run waits to be
-   * resumed, and stands still while it is paused; a run that was submitted starts when it is first taken up. A task has
-   * the time of its root run.
+   * Milliseconds from the start of the run (DR-21); `deadline_s` on the wire. Time goes on while a run that failed or
+   * was cut off waits to be resumed, and stands still while it is paused; a run that was submitted starts when it is
+   * first taken up. A task shares the time of its root run.
    */
   readonly deadlineMs?: number
 }
@@ -55,7 +55,9 @@ export interface ExecutionBudget {
  * @since 0.1.0
  */
 export interface SpawnBudget {
+  /** Runs at once, the root among them: a task for which there is no place waits. With 1, none may be started. */
   readonly maxAgents: number
+  /** Levels of runs below the root. */
   readonly maxDepth: number
 }
 
@@ -103,7 +105,7 @@ export const nothing: Spent = { tokens: 0, costUsd: 0 }
 export const ExecutionBudget: Schema.Codec<ExecutionBudget, EncodedExecutionBudget> = /*#__PURE__*/ (() => {
   const Milliseconds = Schema.Finite.pipe(
     Schema.decodeTo(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)), {
-      // To the microsecond: of what was written, hardly a thousandth is a whole number.
+      // Rounded to the microsecond: seconds times a thousand is seldom exact.
       decode: SchemaGetter.transform((seconds: number) => Math.round(seconds * 1e6) / 1e3),
       encode: SchemaGetter.transform((milliseconds: number) => milliseconds / 1000)
     })

@@ -43,7 +43,7 @@ export interface Call {
   readonly review: "unreviewed" | "accepted"
   /** The name attribute of a protocol block, if it has one. */
   readonly blockName?: string
-  /** The skill that a policy took a protocol's call for: it runs while it still is another way to call that one. */
+  /** The skill a protocol's call stood for when a policy judged it: the call runs only while it still stands for that. */
   readonly skill?: string
   /** Why the call cannot run, told to the model instead of running it. */
   readonly fault?: CallError
@@ -138,7 +138,7 @@ export const inOrder = (
  *
  * In blocks, one user message per call (BP-72) and one for all tasks of a
  * workflow (BP-60): text from outside is escaped there, so that it cannot open,
- * close or forge a block (BP-76), but for a message of a protocol's own (BP-77).
+ * close or forge a block (BP-76). A protocol's own message alone is taken as it is (BP-77).
  * In native calls, one tool message per call (AC-2), each medium in it after its id.
  *
  * @category combinators

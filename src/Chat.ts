@@ -3,13 +3,13 @@
  *
  * What is said is kept in the `ChatHistory` around: the user's message before
  * the run, the run's own messages after it, both with the media they are about.
- * A run that fails leaves the user's message where it is, and making it again
- * under the same `runId` adds nothing twice. Messages to one history that come at
- * once are answered one after the other: build the layer of a conversation once
- * and keep it, since two layers of the same one know nothing of each other. What a
- * compaction summed up is kept with the message that was answered then. With
- * a `Memory` around, what fits the message is looked up and told, unless the
- * prompt pipeline is your own.
+ * A run that fails leaves the user's message where it is, and chatting again
+ * under the same `runId` adds nothing twice. Messages that come to one history
+ * at once are answered one after the other: build the layer of a conversation
+ * once and keep it, since two layers of the same conversation know nothing of
+ * each other. What a compaction summed up is kept with the message that was
+ * answered then. With a `Memory` around, what fits the message is looked up and
+ * put into the prompt, unless the prompt pipeline is your own.
  *
  * @since 0.1.0
  */
@@ -220,8 +220,8 @@ const told = <Output, S extends AnySkill<unknown>, R>(
 // ---------------------------------------------------------------- the history
 
 /**
- * Adds the user's message and gives what else was said. Added by an earlier try, it is there already, maybe with a
- * conversation behind it: it is taken out, for the run says it itself.
+ * Adds the user's message and gives what else was said. Where an earlier try added it, it is there already, maybe with
+ * a conversation behind it: it is left out of what is given, for the run says it itself.
  */
 const begin = /*#__PURE__*/ Effect.fnUntraced(function* (turn: Turn, input: Input) {
   const { history, media, runId } = turn
@@ -231,7 +231,8 @@ const begin = /*#__PURE__*/ Effect.fnUntraced(function* (turn: Turn, input: Inpu
   )
   const message = Messages.user(parts)
   yield* history.append(message, runId)
-  // What the run is asked comes first, as where no chat is: it fails there when there is no room.
+  // The media of the message come before those of the history. Without room for them the run itself fails, as it would
+  // without a chat.
   if (media !== undefined) yield* Effect.ignore(media.admit(listOf(input)))
   const known = InShort.told(before)
   if ((yield* history.size) !== before.length) return yield* shelve(turn, known)

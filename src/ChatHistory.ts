@@ -41,7 +41,8 @@ export {
  */
 export interface Shape {
   /**
-   * Adds a message, or several as one. The same key a second time adds nothing. What is no JSON is refused as `invalid`.
+   * Adds a message, or several as one. The same key a second time adds nothing. What is no JSON fails with a
+   * `StoreError` whose reason is `invalid`.
    */
   readonly append: (messages: Message | ReadonlyArray<Message>, key?: string) => Effect.Effect<void, StoreError>
   /** Every message, oldest first; a history need not hold them all at once. */

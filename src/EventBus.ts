@@ -59,15 +59,15 @@ export type Handler<E = unknown, R = never> = (message: Message) => Effect.Effec
  */
 export interface Shape {
   /**
-   * Tells an event to those who follow its topics. Who runs is named by `from`: its namespace is
-   * that of both topics, its key that of `agent.stream`.
+   * Tells an event to those who follow its topics. `from` names the agent that runs: its namespace is that of both
+   * topics, its key the source of `agent.stream`.
    */
   readonly publish: (event: RunEvent, from?: AgentId) => void
   /**
    * Follows a topic from the moment the stream is run until its scope closes. It does not end by itself.
    *
    * Events are told on `TopicId.progress` and `TopicId.stream`; on other topics only the end of the bus is heard.
-   * Of more than `Limits.liveEvents` that wait, the oldest stream parts are dropped; phase events never are.
+   * When more than `Limits.liveEvents` events wait, the oldest stream parts are dropped; phase events never are.
    */
   readonly subscribe: (topic: TopicId) => Stream.Stream<RunEvent>
   /** Receives an agent's messages until the scope closes. An address has one receiver. */
@@ -91,7 +91,8 @@ export interface Shape {
 export class EventBus extends Context.Service<EventBus, Shape>()("kernai/EventBus") {}
 
 /**
- * The address under which an agent of this name streams: `agent/<name>`, what an address cannot hold percent-encoded.
+ * The address under which an agent of this name streams: `agent/<name>`, with what an address cannot hold
+ * percent-encoded.
  *
  * A name is cut at 255 characters, so long ones that begin alike share an address. An empty name throws, and so does a
  * namespace that is no `Address.Segment`.

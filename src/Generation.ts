@@ -15,11 +15,17 @@ import type { Json } from "effect/Schema"
  * @since 0.1.0
  */
 export interface Generation {
+  /** From 0 on; how far it may go is the vendor's to say. */
   readonly temperature?: number
-  /** Upper bound of the reply, in tokens. Anthropic has to be given one: 4096 unless told, with the `budget` on top. */
+  /**
+   * Upper bound of the reply, in tokens. Anthropic has to be given one: by default 4096 plus the `budget` of thinking.
+   */
   readonly maxTokens?: number
+  /** From 0 to 1. */
   readonly topP?: number
+  /** Texts at which the reply ends; they are not part of it. */
   readonly stopSequences?: ReadonlyArray<string>
+  /** A whole number. */
   readonly seed?: number
   /**
    * `budget` in tokens where the vendor counts them (Anthropic, and Gemini, which thinks as much as it likes at -1),

@@ -1,12 +1,12 @@
 /**
  * The language an agent may speak, as a grammar made from what it can call.
  *
- * A server that decodes by grammar (llama.cpp, vLLM, Ollama) then cannot give
- * a reply that is no reply: an unknown skill, a missing parameter, a block that
- * is never closed. One value of productions is both written (`toGbnf`) and
- * drawn from (`sampler`), so what is written is what was tried. What JSON
- * Schema says and productions cannot (`multipleOf`, unique items) stays with
- * the skill's own Schema.
+ * A server that decodes by grammar (llama.cpp, vLLM, Ollama) then cannot give a
+ * malformed reply: an unknown skill, a missing parameter, a block that is never
+ * closed. One value of productions is both written (`toGbnf`) and drawn from
+ * (`sampler`), so what is written is what was tried. What JSON Schema says and
+ * productions cannot (`multipleOf`, unique items) stays with the skill's own
+ * Schema.
  *
  * @since 0.1.0
  */
@@ -80,8 +80,8 @@ export interface Drawn {
  * requests, an answer, or a workflow.
  *
  * Text outside blocks has no place in it, so a model that wants to think does
- * it in a plan block. Names that no tag can hold are left out. An agent with
- * `grammar: true` has its provider given this by itself.
+ * it in a plan block. Names that no tag can hold are left out. For an agent
+ * with `grammar: true` the kernel gives its provider this by itself.
  *
  * @example
  * const grammar = Grammar.make({ skills: [search] })
@@ -190,7 +190,7 @@ export const toStructuralTag = (options: Options): JsonObject => ({
 })
 
 /**
- * What a reply has to fit as GBNF, for llama.cpp and vLLM's `structured_outputs`. Written once for each value.
+ * What a reply has to fit, as GBNF for llama.cpp and vLLM's `structured_outputs`. Written once for each value.
  *
  * @category forms
  * @since 0.1.0
@@ -207,7 +207,7 @@ export const gbnfOf: (reply: ReplyGrammar) => string = /*#__PURE__*/ kept((reply
 })
 
 /**
- * What a reply has to fit as JSON Schema: of blocks in their JSON form, or of the answer; undefined for what is GBNF
+ * What a reply has to fit, as JSON Schema of blocks in their JSON form or of the answer; undefined for what is GBNF
  * already. Written once for each value.
  *
  * @category forms
@@ -225,7 +225,7 @@ export const jsonSchemaOf: (reply: ReplyGrammar) => JsonObject | undefined = /*#
 })
 
 /**
- * What a reply has to fit as structural tags: of blocks only. Written once for each value.
+ * What a reply has to fit, as structural tags; undefined for all but blocks. Written once for each value.
  *
  * @category forms
  * @since 0.1.0
@@ -235,8 +235,8 @@ export const structuralTagOf: (reply: ReplyGrammar) => JsonObject | undefined = 
 )
 
 /**
- * Draws texts at random, the same ones for the same seed. Alternatives that were taken least come first, so that all
- * of them are taken soon; a text stays small.
+ * Draws texts at random, the same ones for the same seed. Alternatives that were taken least often come first, so that
+ * all of them are taken soon; texts stay small.
  *
  * @category drawing
  * @since 0.1.0

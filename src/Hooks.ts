@@ -99,19 +99,19 @@ type Observer<Args, E, R> = (args: HookArgs & Args) => Effect.Effect<void, E, R>
  * @since 0.1.0
  */
 export interface Given<out E, out R> {
-  /** The run is stored, and nothing was asked yet. */
+  /** The run is stored; nothing has been asked yet. */
   readonly onRunStarted?: Hook<object, never, E, R> | undefined
-  /** A turn is open, and its prompt not made yet. */
+  /** A turn is open; its prompt is not made yet. */
   readonly onTurnStarted?: Hook<object, never, E, R> | undefined
   /** The prompt of the turn is made; the model is asked with the value instead, if there is one. */
   readonly onTurnPrepared?: Hook<{ readonly prepared: Prepared }, Prepared, E, R> | undefined
   /**
-   * The model is about to be asked. The hook is not asked again when the process dies before what it said is stored: the
-   * model is asked again, and `onModelRestarted` is told (DR-15). What must stop a run before its model after a crash,
-   * too, is said by `onTurnPrepared`.
+   * The model is about to be asked. When the process dies before the hook's answer is stored, the model is asked again
+   * but the hook is not: `onModelRestarted` is told instead (DR-15). To stop a run before its model after a crash, too,
+   * use `onTurnPrepared`.
    */
   readonly onModelStarted?: Hook<object, never, E, R> | undefined
-  /** Told in place of `onModelStarted` when a run goes on that stopped, or was cut off, as its model was asked. */
+  /** Told in place of `onModelStarted` when a run goes on that stopped, or was cut off, while its model was asked. */
   readonly onModelRestarted?: Observer<object, E, R> | undefined
   /** A part of the reply, as it comes in. */
   readonly onStreamPart?: ((part: StreamPart) => Effect.Effect<void, E, R>) | undefined
@@ -121,15 +121,16 @@ export interface Given<out E, out R> {
   readonly onToolCallsStarted?: Hook<{ readonly calls: ReadonlyArray<Call> }, ReadonlyArray<Call>, E, R> | undefined
   /** One call at its review; none is run before all were reviewed (DR-11). See `rewrite` and `skip`. */
   readonly onToolCallStarted?: Hook<{ readonly call: Call }, Review, E, R> | undefined
-  /** A call was run and has its result, which is stored: what changes results is a middleware (`Middleware.layerTool`). */
+  /** A call has run and its result is stored. To change results, use a middleware (`Middleware.layerTool`). */
   readonly onToolCallCompleted?: Hook<{ readonly result: CallResult }, never, E, R> | undefined
   /** Every call of the turn has its result. */
   readonly onToolCallsCompleted?: Hook<object, never, E, R> | undefined
   /** The turn is over; `continue` asks for another one. */
   readonly onTurnCompleted?: Hook<object, never, E, R> | undefined
   /**
-   * The run is about to end, and may only be paused before it does: then it ends when it is resumed (DR-10). Where this
-   * hook fails, so does the run; when it is resumed, it comes to its end again, and whoever finished it may be asked again.
+   * The run is about to end; a hook may only pause it before it does, and then it ends when it is resumed (DR-10). When
+   * this hook fails, so does the run: resumed, it comes to its end again, and the hook that finished it may be asked
+   * again.
    */
   readonly onRunCompleted?:
     | Hook<{ readonly source: RunSource; readonly reason: string | undefined }, never, E, R>
@@ -151,8 +152,8 @@ export interface Hooks extends Given<unknown, never> {}
 // ---------------------------------------------------------------- answers
 
 /**
- * The call runs with these arguments instead of its own. What a person or a policy allowed is asked about again when
- * they are others (AC-19).
+ * The call runs with these arguments instead of its own. A call that a person or a policy allowed is asked about again
+ * when its arguments changed (AC-19).
  *
  * @category constructors
  * @since 0.1.0
@@ -179,7 +180,7 @@ export const skip = (result: string | ReadonlyArray<Content> | CallError): HookR
 export const pause = (reason?: string, metadata?: Json): HookResult => ({ control: stop("pause", reason, metadata) })
 
 /**
- * The run ends here (DR-10). Without an answer of the model whoever runs it is told `RunFinished`.
+ * The run ends here (DR-10). Without an answer of the model, `Kernel.run` fails with `RunFinished`.
  *
  * @category constructors
  * @since 0.1.0

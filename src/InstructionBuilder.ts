@@ -67,7 +67,7 @@ export const build = (options: Options): string => {
   const sections = [options.base]
   if (options.canAct) sections.push(format(options), ...multimodal(options.model))
   if (options.outputSchema !== undefined) sections.push(answerSchema(options.outputSchema, options.canAct))
-  // Not joined, which copies: what agents have in common is in memory once.
+  // Added rather than joined: a join copies, and what agents have in common is to be in memory once.
   return sections.reduce((text, section) => (text === "" || section === "" ? text + section : `${text}\n\n${section}`))
 }
 
@@ -189,7 +189,7 @@ export const empty = `Your reply was empty. Send a command block, a protocol blo
 export const emptyProse = `Your reply was empty. Call what you need, or say your answer.`
 
 /**
- * The reply asks again for what was asked for, with the same result, so many times before.
+ * The reply asks once more for what gave the same result `repeats` times in a row.
  *
  * @category correctives
  * @since 0.1.0

@@ -210,8 +210,9 @@ export const submit = <Output, S extends AnySkill<unknown>, R>(
 ): Effect.Effect<string, KernelError, Kernel | R> => Kernel.use((kernel) => kernel.submit(agent, input, options))
 
 /**
- * The calls a run and the tasks below it wait with, in the words a person decides by: which skill, with which input,
- * and why it is asked about (DR-22). Empty when nothing waits. `answer` and `resume` take the answers.
+ * The calls of a run, and of the tasks below it, that wait for a person, with what is needed to decide: which skill,
+ * with which input, and why it is asked about (DR-22). Empty when nothing waits. `answer` and `resume` take the
+ * answers.
  *
  * @example
  * const open = yield* Kernel.questions(runId)
@@ -226,15 +227,15 @@ export const questions = (
   RunStore.RunStore.use((store) => Offers.questions(store, runId))
 
 /**
- * Records what a person decided about the calls a run, or a task of it, waits with (DR-22).
+ * Records what a person decided about the waiting calls of a run or of its tasks (DR-22).
  *
  * Nothing runs here: whoever runs the agent takes the run up, a `RunWorker` at
  * once. Without answers a paused run is only offered again. A run that still
  * runs in a process of its own, without a lease, is not disturbed: its tasks
  * have their answers when it pauses, and `resume` goes on with them.
  *
- * Answers that were recorded are a new revision of the run: whoever names the
- * `revision` that was shown gives all of its answers in one call.
+ * Recorded answers are a new revision of the run: whoever names the `revision`
+ * that was shown gives all of its answers in one call.
  *
  * @category running
  * @since 0.1.0
@@ -284,11 +285,11 @@ export const resume = <Output, S extends AnySkill<unknown>, R>(
  *
  * Hooks, policies, instructions and what makes prompts run again; what was
  * remembered, and the summary of what outgrew a window, come from the recording.
- * A run of a chat with a memory had a pipeline of the chat's making: it is replayed
- * under `PromptPipeline.layer({ sections: [Memory.section()] })`.
- * Every phase event must be the one that was recorded, times and prices aside;
- * the first that is not fails the replay with `ReplayDiverged`, which names it
- * and its step.
+ * A run of a chat with a memory used a pipeline that the chat made: replay it
+ * under `PromptPipeline.layer({ sections: [Memory.section()] })`. Every phase
+ * event must be the one that was recorded, times and prices aside; the first
+ * that is not fails the replay with `ReplayDiverged`, which names it and its
+ * step.
  *
  * @category running
  * @since 0.1.0
@@ -303,8 +304,8 @@ export const replay = <Output, S extends AnySkill<unknown>, R>(
  * stays as it is; `resume` takes the fork up from there.
  *
  * Up to that commit the fork is a copy: `RunState.isCopied` tells which of its
- * commits are, the others were run anew. What happened keeps its times; the fork
- * itself is as old as its making, however old the other one is.
+ * commits are copied; the others were run anew. What was copied keeps its
+ * times; the fork itself is as old as its making, however old the other one is.
  *
  * @category running
  * @since 0.1.0

@@ -72,7 +72,7 @@ export interface Limits {
   readonly jsonNodes: number
   /** Events buffered for one slow consumer before stream parts are dropped; phase events never are. */
   readonly liveEvents: number
-  /** Bytes of media kept for one root run, of which at most half are of what was said before it. */
+  /** Bytes of media kept for one root run, at most half of them for what was said before it. */
   readonly mediaBytes: number
   /** Nodes of a YAML document with its aliases expanded (S-3). */
   readonly yamlNodes: number

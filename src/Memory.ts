@@ -81,7 +81,7 @@ export interface Query {
   readonly limit?: number | undefined
   /** Fields the metadata must have, with exactly these values. */
   readonly filter?: JsonObject | undefined
-  /** Only what fits at least so well. */
+  /** The least `score` that is found, from 0 to 1. Default 0, which still leaves out what does not fit at all. */
   readonly minScore?: number | undefined
 }
 
@@ -111,7 +111,7 @@ export interface Shape {
 export class Memory extends Context.Service<Memory, Shape>()("kernai/Memory") {}
 
 /**
- * Turns a text into the direction of its meaning.
+ * Turns a text into a vector of its meaning: of the same length for every text, alike for texts that mean alike.
  *
  * @category models
  * @since 0.1.0
@@ -119,9 +119,9 @@ export class Memory extends Context.Service<Memory, Shape>()("kernai/Memory") {}
 export type Embed = (text: string) => Effect.Effect<ReadonlyArray<number>, unknown>
 
 /**
- * Who knows meaning. Nobody by default: then words decide alone.
+ * What knows meaning. None by default: then words alone decide.
  *
- * A failure is logged: a search goes by words alone then, and what was remembered without is alike to nothing.
+ * A failure is logged: a search then goes by words alone, and what was remembered without a vector is alike to nothing.
  *
  * @category references
  * @since 0.1.0
@@ -207,7 +207,7 @@ export const entryOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   metadata: JsonObject
 ): Effect.fn.Return<MemoryEntry> {
   const id = `mem_${randomId(yield* Random.Random, 2)}`
-  // Whoever stored it may go on writing on theirs: it would be remembered of all they stored with it.
+  // Copied, since whoever stored it may go on changing theirs: every entry made with it would change too.
   return { id, content, metadata: freeze(structuredClone(metadata)), createdAt: yield* Clock.currentTimeMillis }
 })
 
@@ -230,8 +230,8 @@ export const admit = ({ content, metadata = {} }: NewMemory): Effect.Effect<void
   })
 
 /**
- * The direction of a text by the embedder of the running fiber, else of the
- * layer; nothing without one, or when it fails.
+ * The vector of a text, of length 1, by the embedder of the running fiber, else
+ * of the layer; nothing without one, or when it fails.
  *
  * @category combinators
  * @since 0.1.0

@@ -88,10 +88,10 @@ export const Middleware: Context.Reference<ReadonlyArray<Middleware>> = /*#__PUR
 >("kernai/Middleware", { defaultValue: () => [] })
 
 /**
- * Adds middleware inside what is already there. One around tool calls that needs services is a `layerTool`; one around
- * model calls is made of them.
+ * Adds middleware inside what is already there. Around tool calls, one that needs services is a `layerTool`; around
+ * model calls, one is made from its services as below.
  *
- * What is beside it in the same list is not there yet: of two layers in one list only the last would hold. Give both to
+ * Layers beside each other in one list do not see each other, and only the last would hold: give both middlewares to
  * one layer, or each layer a `Layer.provide` of its own, the inner first.
  *
  * @example

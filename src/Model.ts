@@ -41,7 +41,7 @@ export type Capability = typeof Capability.Type
 export interface Price {
   readonly inputPerMillion: number
   readonly outputPerMillion: number
-  /** Of input read from a cache; absent = like other input. */
+  /** Of input read from a cache. Default: like other input. */
   readonly cachedPerMillion?: number
 }
 
@@ -56,11 +56,12 @@ export interface Model {
   readonly id: string
   readonly capabilities: ReadonlyArray<Capability>
   /**
-   * Key of the provider that serves it, as in `<provider>/<model>` (DR-25): which entry is that of a name. A run that is
-   * given a model as a value asks the provider of its layer; where there is none, that of this key in the `ModelRegistry`.
+   * Key of the provider that serves it, as in `<provider>/<model>` (DR-25), by which the entry of such a name is found.
+   * A run that is given a model as a value asks the provider of its layer or, where there is none, the one with this
+   * key in the `ModelRegistry`.
    */
   readonly provider?: string
-  /** Tokens a prompt and its answer may have. */
+  /** Tokens a prompt and its answer may have together. */
   readonly contextWindow?: number
   /** Tokens an answer may have. For screens: nothing here looks at it, replies are held to `Generation.maxTokens`. */
   readonly maxOutputTokens?: number

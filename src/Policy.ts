@@ -144,8 +144,8 @@ export interface Rules {
   readonly confirm?: ReadonlyArray<Rule> | undefined
   readonly allow?: ReadonlyArray<Rule> | undefined
   /**
-   * What happens to calls no rule is about: `allow`, unless said. `effects` lets reading calls run and asks about all
-   * others. A record says it for each kind of effects; those it does not name are allowed.
+   * What happens to calls no rule is about. `effects` lets reading calls run and asks about all others. A record says
+   * it for each kind of effects; those it does not name are allowed. Default: `allow`.
    */
   readonly default?: Outcome | "effects" | { readonly [E in Effects]?: Outcome } | undefined
   /** Globs of names that are not shown, and denied when guessed (AC-18). */
@@ -165,8 +165,8 @@ export const Policy: Context.Reference<PolicyShape | undefined> = /*#__PURE__*/ 
 })
 
 /**
- * Makes a policy of rules, 1,000 at most. A pattern that cannot be read, or not
- * be matched in linear time, is refused here (S-12).
+ * Makes a policy of rules, 1,000 at most. A pattern that cannot be read, or
+ * cannot be matched in linear time, fails here (S-12).
  *
  * @example
  * Policy.rules({
@@ -255,7 +255,8 @@ export const layerShape = <E, R>(shape: Effect.Effect<PolicyShape, E, R>): Layer
   )
 }
 
-// In a place of their own, so that of two layers in one list neither takes the other's, with those it hides.
+// In a place of their own, so that of two layers in one list neither takes the place of the other and of those it
+// stands for.
 const placed = (parts: ReadonlyArray<PolicyShape>): Context.Context<never> =>
   Context.makeUnsafe(new Map([[`${Policy.key}/${places++}`, parts]]))
 

@@ -49,7 +49,7 @@ export interface PromptContext {
   readonly instructions: string
   readonly state: RunState
   readonly model: Model
-  /** Who the run asks that model of. */
+  /** The provider the run asks for that model. */
   readonly provider: ProviderShape
   /** Whether the agent can act (BP-42): one predicate for the rules and the stall. */
   readonly canAct: boolean
@@ -65,9 +65,9 @@ export interface PromptContext {
   readonly counter?: TokenCount | undefined
   /** Takes the secrets out of what is shown to whoever sums up (S-7). */
   readonly redactor?: Redactor | undefined
-  /** What wraps the model calls of the run: whoever sums up for it is asked through it, too. */
+  /** What wraps the model calls of the run. A model that sums up for it is asked through this, too. */
   readonly middleware?: ReadonlyArray<Middleware> | undefined
-  /** In a replay: what the prompt of this turn was made of. What it tells is asked of nobody (R-26). */
+  /** In a replay: what the prompt of this turn was made of. Nobody is asked again for what it holds (R-26). */
   readonly recorded?: Recorded | undefined
 }
 
@@ -80,7 +80,7 @@ export interface PromptContext {
 export interface Recorded {
   /** The system text; absent where it was that of the turn before. */
   readonly system?: string | null
-  /** What was said of the messages that went; an empty text where nothing was. */
+  /** The summary of the messages that were taken away; an empty text where there is none. */
   readonly summary: Summary
 }
 
@@ -98,7 +98,7 @@ export interface Prompt {
   readonly generation?: Generation
   /** Indexes into `messages` after which the prefix is stable enough to cache. */
   readonly cacheBreakpoints?: ReadonlyArray<number>
-  /** What models used that had a part in making it: it counts as what the run used (CP-15). */
+  /** What the models that helped to make it used: it counts as used by the run (CP-15). */
   readonly spent?: Expense
 }
 
@@ -177,21 +177,22 @@ export type Section<out R = never> = (context: PromptContext) => Effect.Effect<s
 
 /**
  * What happens to a conversation that outgrows its window: the agent's `contextWindow`, or the model's where the agent
- * has none. The conversation has what the agent's `reservedOutputTokens`, the system text and the tools leave of it.
+ * has none. The room of the conversation is what the agent's `reservedOutputTokens`, the system text and the tools
+ * leave of that.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Compaction<out R = never> {
-  /** The share of what the conversation has that may be filled before anything happens: 0.9 unless told. */
+  /** The share of the room that may be filled before anything happens. Default: 0.9. */
   readonly trigger?: number | undefined
-  /** The share to come down to: 0.5 unless told. */
+  /** The share of the room to come down to. Default: 0.5. */
   readonly target?: number | undefined
-  /** How many of the newest turns are left as they are, where that is possible: 2 unless told. */
+  /** How many of the newest turns are left as they are, where that is possible. Default: 2. */
   readonly keep?: number | undefined
   /**
-   * Says in a few words what goes. It is given the messages without the secrets the run's redactor knows. One that
-   * fails is logged, and nothing is said.
+   * Sums up the messages that are taken away, given without the secrets the run's redactor knows. When it fails, that
+   * is logged, and the note in their place holds no summary, as without this.
    */
   readonly summarize?:
     | ((messages: ReadonlyArray<Message>, context: PromptContext) => Effect.Effect<string | Summary, KernelError, R>)
@@ -217,12 +218,12 @@ export interface Summary {
  * @since 0.1.0
  */
 export interface Options<out R = never> {
-  /** `substitute` with the run's context, unless told. */
+  /** Default: `substitute` with the run's context. */
   readonly template?: Template<R> | undefined
   readonly sections?: ReadonlyArray<Section<R>> | undefined
   /** Without it a conversation that outgrows the agent's `contextWindow` fails with `ContextWindowExceeded`. */
   readonly compaction?: Compaction<R> | undefined
-  /** Mark where providers may cache the prefix: yes, unless told. */
+  /** Mark where providers may cache the prefix. Default: yes. */
   readonly cache?: boolean | undefined
 }
 
@@ -235,9 +236,9 @@ export interface Options<out R = never> {
 export type TokenCount = (text: string) => Effect.Effect<number>
 
 /**
- * Who counts the tokens of texts. Without anybody, a token is four bytes of UTF-8 (AC-9). A message counts four tokens
- * more, each medium in it 1,600; native tools are always estimated. Fractions count as whole tokens, and where a counter
- * gives no number a text can have, the estimate holds.
+ * Counts the tokens of texts. Without one, a token is four bytes of UTF-8 (AC-9). A message counts four tokens more,
+ * each medium in it 1,600; native tools are always estimated. Fractions are rounded up, and where a counter gives a
+ * number no text can have, the estimate holds.
  *
  * @category references
  * @since 0.1.0
@@ -263,12 +264,12 @@ export const substitute = (template: string, values: JsonObject): string =>
     : template
 
 /**
- * Lets a model say what goes, for `Compaction`: the run's own, of the run's own provider, unless told. What
- * `ModelRegistry.resolve` gives can be told as it is.
+ * Lets a model sum up what a `Compaction` takes away. Default: the run's own model, of the run's own provider. What
+ * `ModelRegistry.resolve` gives can be passed as it is.
  *
- * It is asked once per compaction, through the middleware of the run. What it used counts as what the run used, also
- * against its budget (CP-15). A chat keeps what it said with its history, which stays whole: a later message has only
- * what was said since summed up.
+ * It is asked once per compaction, through the middleware of the run. What it uses counts as used by the run, also
+ * against its budget (CP-15). A chat keeps the summary with its history, which stays whole: for a later message, only
+ * what was said since is summed up.
  *
  * @category combinators
  * @since 0.1.0

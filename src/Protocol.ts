@@ -30,8 +30,8 @@ export {
  */
 export interface ProtocolScope extends CallScope {
   /**
-   * Why the agent may not call this skill, if it may not. A protocol that reaches what are skills as well asks here,
-   * so that it is no way around the agent's list, the host's, the policy's or the model's capabilities (S-15).
+   * Why the agent may not call this skill, if it may not. A protocol through which skills can be reached asks here, so
+   * that it is no way around the agent's list, the host's, the policy or what the model can do (S-15).
    *
    * An agent without a list of skills, or one that lists this protocol and none of these skills, was given the
    * protocol as a whole.
@@ -62,10 +62,13 @@ export interface AnyProtocol<out R = never> {
   /** What `/protocols` tells the model. Whole blocks in it are shown as they are, half a block is escaped. */
   readonly documentation: string | null
   readonly effects: Effects
-  /** Milliseconds one call may take; `Limits` decides when absent. */
+  /** Milliseconds one call may take. Default: `Limits.skillMs`. */
   readonly timeLimit?: number
   readonly handle: (block: Block, scope: ProtocolScope) => Effect.Effect<unknown, unknown, R>
-  /** The skill a block is another way to call, if it is: policies judge that call too, and the stricter word holds. */
+  /**
+   * The skill call that a block is another way to make, if it is one: policies judge that call too, and the stricter
+   * decision holds.
+   */
   readonly skillOf?: (block: Block) => SkillRequest | undefined
 }
 
@@ -88,7 +91,7 @@ export const make = <A, E, R = never>(
   options: {
     readonly documentation?: string | null | undefined
     readonly effects?: Effects | undefined
-    /** Milliseconds one call may take: `Limits.skillMs` unless told. */
+    /** Milliseconds one call may take. Default: `Limits.skillMs`. */
     readonly timeLimit?: number | undefined
     readonly handle: (block: Block, scope: ProtocolScope) => Effect.Effect<A, E, R>
     readonly skillOf?: ((block: Block) => SkillRequest | undefined) | undefined

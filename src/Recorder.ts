@@ -263,8 +263,8 @@ export const guard = (sink: Sink): Sink => ({
 // ---------------------------------------------------------------- layers
 
 /**
- * Records to a sink, next to what is recorded already: each recorder has a `Layer.provide` of its own, for of two in one
- * list only the last would hear anything.
+ * Records to a sink, next to what is recorded already: give each recorder a `Layer.provide` of its own, for of two in
+ * one list only the last would hear anything.
  *
  * @category layers
  * @since 0.1.0

@@ -34,7 +34,7 @@ export interface Redactor {
 export interface Options {
   /** Secrets that are known. One of fewer than four characters is passed over: it would blot out words. */
   readonly secrets?: ReadonlyArray<Redacted.Redacted<string>> | undefined
-  /** Also whatever looks like a key: yes, unless told. */
+  /** Also whatever looks like a key. Default: yes. */
   readonly shapes?: boolean | undefined
 }
 

@@ -47,7 +47,7 @@ export type {
 } from "./internal/runParts.ts"
 
 /**
- * The mark of a state nothing of which is written.
+ * The mark of a state of which nothing is written yet.
  *
  * @category constructors
  * @since 0.1.0
@@ -67,7 +67,7 @@ export interface RunCodec {
 }
 
 /**
- * Reads runs; contents of an application's own types stay unknown, and lose nothing, unless they are given (CP-8).
+ * Reads runs. Unless `types` are given, contents of an application's own types stay unknown, and lose nothing (CP-8).
  *
  * @category constructors
  * @since 0.1.0
@@ -116,7 +116,7 @@ export const encodeRecord = (record: RunRecord): Result.Result<string, StoreErro
     : write(() => Wire.record(format, record))
 
 /**
- * Writes what of a state lies behind a mark: all of it without one.
+ * Writes the part of a state that comes after a mark: all of it without one.
  *
  * @category codecs
  * @since 0.1.0

@@ -186,10 +186,11 @@ const streamed: ReadonlySet<Type> = new Set<Type>(["text_chunk", "block_content"
 export const isStreamed = (event: RunEvent): boolean => streamed.has(event.type)
 
 /**
- * An event as JSON, for a page, a log or a queue. Bytes are told by their number, what else is no JSON as a text,
- * and `[more]` stands for what nests deeper than 100 levels or comes after 100,000 objects and lists.
+ * An event as JSON, for a page, a log or a queue. Bytes are told by their number, anything else that is no JSON as a
+ * text, and `[more]` stands for what nests deeper than 100 levels or comes after 100,000 objects and lists.
  *
- * An event may hold what a skill returned, a picture among it; `JSON.stringify` writes each of its bytes as a member.
+ * An event may hold what a skill returned, such as a picture, and `JSON.stringify` would write each of its bytes as a
+ * member.
  *
  * @category codecs
  * @since 0.1.0

@@ -287,7 +287,9 @@ export interface Delta {
   readonly retried?: ReadonlyArray<string>
   /** Results given by the caller for calls in flight (DR-17). */
   readonly resolved?: ReadonlyArray<CallResult>
-  /** What a person said. Of `Kernel.answer` only what was for this run, be it nothing; of a resume all of it. */
+  /**
+   * What a person decided: from `Kernel.answer` only the answers for this run, maybe none; from a resume all of them.
+   */
   readonly answers?: ReadonlyArray<ApprovalAnswer>
   /** Approvals asked for at review, after a hook changed a call (AC-19). */
   readonly asked?: ReadonlyArray<Approval>
@@ -318,9 +320,9 @@ export interface RunRecord {
 // ---------------------------------------------------------------- the fold
 
 /**
- * Moves a run forward by one record. The first record makes the state; it throws
- * where that is no `run_started`. Pure: the same records give the same state, in
- * any process.
+ * Moves a run forward by one record. The first record makes the state: it
+ * throws when that is not a `run_started`. Pure: the same records give the same
+ * state, in any process.
  *
  * @category combinators
  * @since 0.1.0

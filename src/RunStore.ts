@@ -88,7 +88,7 @@ export interface RunHead {
 }
 
 /**
- * Which runs to list. Newest first, unless told; of the same instant, by id.
+ * Which runs to list. Those of the same instant are ordered by id.
  *
  * @category models
  * @since 0.1.0
@@ -109,11 +109,11 @@ export interface RunFilter {
    * within words, too. The first 65,536 characters of the answer and, after it, the question are looked at.
    */
   readonly search?: string | undefined
-  /** Which come first: the `newest`, unless told. */
+  /** Which come first. Default: the `newest`. */
   readonly order?: "newest" | "oldest" | undefined
   /** Only runs that come after this one in that order, whether it is still there or not: how to read on. */
   readonly after?: Pick<RunHead, "createdAt" | "runId"> | undefined
-  /** How many at most: all, unless told; none for less than one. */
+  /** How many at most; none for less than one. Default: all. */
   readonly limit?: number | undefined
 }
 
@@ -258,7 +258,7 @@ export const inFlight = (
 export const prune = /*#__PURE__*/ Effect.fnUntraced(function* (options: {
   /** Milliseconds since the epoch. */
   readonly updatedBefore: number
-  /** What counts as ended: `completed`, unless told. */
+  /** What counts as ended. Default: `completed`. */
   readonly status?: ReadonlyArray<Status["type"]> | undefined
   /** Only trees whose root is of this agent. */
   readonly agent?: string | undefined
@@ -284,7 +284,9 @@ export const prune = /*#__PURE__*/ Effect.fnUntraced(function* (options: {
   return removed
 })
 
-/** The trees of root runs. To ask for one is to look through all runs in many a store: they are gathered page by page. */
+/**
+ * The trees of root runs. Many a store looks through all its runs to find one tree, so all are gathered, page by page.
+ */
 const treesOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: Shape,
   roots: ReadonlyArray<RunHead>

@@ -55,39 +55,39 @@ export type Runnable<R = never> = Agent<unknown, AnySkill<unknown>, R>
 export interface Options<R = never> {
   /** The agents it can run: a run names its agent. Runs of others are left alone. */
   readonly agents: ReadonlyArray<Runnable<NoInfer<R>>>
-  /** Who it is; a name of its own unless told. Two workers never share one. */
+  /** Who it is: two workers never share a name. Default: one of its own. */
   readonly workerId?: string | undefined
-  /** Runs it works on at once: 1 unless told. */
+  /** Runs it works on at once. Default: 1. */
   readonly concurrency?: number | undefined
-  /** How long a run is held without a renewal: 30 seconds unless told. */
+  /** How long a run is held without a renewal. Default: 30 seconds. */
   readonly lease?: Duration.Input | undefined
-  /** How often it looks for work: every second unless told. */
+  /** How often it looks for work. Default: every second. */
   readonly pollInterval?: Duration.Input | undefined
   /**
    * When a run that crashed is taken up again: after the first crash at once, after the next ones by this schedule, and
    * not at all when the schedule is over. Progress, of a task, too, begins the schedule anew.
-   * Unless told: 5 times, from 1 second on, each wait twice the last.
-   * One whose deadline is over is taken up once more, to tell so, and then not until its agent gives it more time.
+   * A run whose deadline is over is taken up once more, to tell so, and then not until its agent gives it more time.
+   * Default: 5 times, from 1 second on, each wait twice the last.
    */
   readonly retry?: Schedule.Schedule<unknown> | undefined
   /**
-   * Which failed runs are taken up again like crashed ones. Unless told: `isPassing`.
+   * Which failed runs are taken up again like crashed ones. Default: `isPassing`.
    */
   readonly retries?: ((head: RunHead) => boolean) | undefined
   /**
-   * A run somebody runs without a lease is left alone until nothing happened to it, nor to a task of it, for so long:
-   * 10 minutes unless told.
+   * A run somebody runs without a lease is left alone until nothing happened to it, nor to a task of it, for so long.
+   * Default: 10 minutes.
    */
   readonly orphanAfter?: Duration.Input | undefined
   /**
-   * How long a run may take to the end of its step when the worker is told to stop: 4 seconds unless told. What does not
+   * How long a run may take to the end of its step when the worker is told to stop. Default: 4 seconds. What does not
    * end then is interrupted, and left behind after `Limits.cleanUpMs`.
    */
   readonly drain?: Duration.Input | undefined
   /**
-   * How a run is taken up: verdicts on calls in flight, for instance, or the skills that are allowed. Asked when the run
-   * is held; it may need what no agent does. A failure counts as one of the run's store: the run is given back, to be taken
-   * up later.
+   * How a run is taken up: verdicts on calls in flight, for instance, or the skills that are allowed. Asked once the
+   * run is held; it may need services that no agent needs. A failure counts like one of the store: the run is given
+   * back, to be taken up later.
    *
    * @example
    * const resume = ({ runId }: RunStore.RunHead) =>
@@ -97,7 +97,8 @@ export interface Options<R = never> {
    */
   readonly resume?: ((head: RunHead) => TakeUp | Effect.Effect<TakeUp, KernelError, RunStore | R>) | undefined
   /**
-   * Told how each run it worked on ended, for now, with its head as it is then. Without it, why a run stopped is logged.
+   * Told how each run it worked on ended for now, with its head as it is then. Without it, the log tells why a run
+   * stopped.
    */
   readonly onRun?: ((head: RunHead, exit: Exit.Exit<unknown, KernelError>) => Effect.Effect<void>) | undefined
 }

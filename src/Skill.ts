@@ -49,7 +49,7 @@ export {
 
 /**
  * What a call does to the world: nothing (`read`), the same however often it
- * is made (`idempotent`), or something each time (`write`, unless said).
+ * is made (`idempotent`), or something each time (`write`, the default).
  *
  * @category models
  * @since 0.1.0
@@ -87,7 +87,9 @@ export interface Annotations {
 export interface CallScope {
   readonly runId: string
   readonly rootRunId: string
-  /** As events and the journal tell it: unique in its turn. A vendor may give it to a call of another turn, or run, too. */
+  /**
+   * As events and the journal tell it: unique in its turn. A vendor may give the same to a call of another turn or run.
+   */
   readonly callId: string
   /** Unique over all runs, and the same over retries and resumes: for systems that do a thing once for each key (DR-17). */
   readonly idempotencyKey: string
@@ -96,13 +98,13 @@ export interface CallScope {
   readonly taskId: string | undefined
   /** The host's own state of the run (BP-153). */
   readonly runContext: Json
-  /** How the model told the call: a misfit shows it in this form. `blocks` unless told. */
+  /** How the model wrote the call: what is told of a misfit shows it in this form. Default: `blocks`. */
   readonly dialect?: "blocks" | "tools"
 }
 
 /**
- * What `execute` is given beside its input (BP-91): with its settings in the types that were declared. Unless told, of
- * any skill.
+ * What `execute` is given beside its input (BP-91), with the settings in the types that were declared. Without type
+ * arguments it is that of any skill.
  *
  * @category models
  * @since 0.1.0
@@ -129,7 +131,7 @@ export interface AnySkill<out R = never> {
   /** What the results may hold; information only. */
   readonly produces: ReadonlyArray<Kind>
   readonly source: Source
-  /** Milliseconds one call may take; `Limits` decides when absent. */
+  /** Milliseconds one call may take. Default: `Limits.skillMs`. */
   readonly timeLimit?: number
   /** JSON Schema (2020-12) of the input, always an object. Computed when first read. */
   readonly inputSchema: JsonObject
@@ -188,20 +190,20 @@ export interface Options<
   K extends Settings.Credentials = Settings.Credentials
 > {
   readonly description: string
-  /** `write` unless told. */
+  /** Default: `write`. */
   readonly effects?: Effects | undefined
-  /** What is not told follows from `effects`; `openWorld` is true. */
+  /** What is left out follows from `effects`; `openWorld` is then true. */
   readonly annotations?: Partial<Annotations> | undefined
-  /** What the model must be able to do: nothing, unless told. */
+  /** What the model must be able to do. Default: nothing. */
   readonly requires?: ReadonlyArray<Capability> | undefined
   readonly produces?: ReadonlyArray<Kind> | undefined
   /** What `SkillContext.config` may be asked for. */
   readonly config?: (C & Settings.Exactly<C, Settings.ConfigSpec>) | undefined
   /** What `SkillContext.credential` may be asked for. */
   readonly credentials?: (K & Settings.Exactly<K, Settings.CredentialSpec>) | undefined
-  /** Milliseconds one call may take: `Limits.skillMs` unless told. */
+  /** Milliseconds one call may take. Default: `Limits.skillMs`. */
   readonly timeLimit?: number | undefined
-  /** `native` unless told. */
+  /** Default: `native`. */
   readonly source?: Source | undefined
 }
 
@@ -334,7 +336,7 @@ export const result: (
 ) => Outputs.SkillResult = Outputs.result
 
 /**
- * Takes what a skill returned apart (BP-72, BP-73). What JSON cannot hold is
+ * Takes apart what a skill returned (BP-72, BP-73). What JSON cannot hold is
  * refused with its path (R-22).
  *
  * @category combinators
@@ -353,7 +355,7 @@ export const isSkill = (value: unknown): value is AnySkill<unknown> =>
 
 export {
   /**
-   * A configuration key as a skill declares it: its type (`string` unless told), and what it is when nobody set it. A
+   * A configuration key as a skill declares it: its type (`string` by default), and what it is when nobody set it. A
    * `boolean` is true for `1`, `true`, `yes` and `on`, and false for any other text.
    *
    * @category models
@@ -409,8 +411,8 @@ export {
 /**
  * Credentials given in code: by key, or by skill and key (BP-93).
  *
- * They are for the skills of a registry it is provided to, or for what runs under it; those of a run win. Beside the
- * registry, in the list of layers a kernel is given, no skill sees them.
+ * Provide it to a registry, for its skills, or to what runs under it; those of a run win. Beside the registry, in the
+ * list of layers a kernel is given, no skill sees them.
  *
  * @example
  * const Skills = SkillRegistry.layer(search).pipe(Layer.provide(Skill.layerCredentials({ search: { token } })))
