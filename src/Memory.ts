@@ -77,11 +77,11 @@ export interface NewMemory {
  */
 export interface Query {
   readonly query: string
-  /** Default 5; at most 1,000. */
+  /** At most 1,000. Default: 5. */
   readonly limit?: number | undefined
   /** Fields the metadata must have, with exactly these values. */
   readonly filter?: JsonObject | undefined
-  /** The least `score` that is found, from 0 to 1. Default 0, which still leaves out what does not fit at all. */
+  /** The least `score` that is found, from 0 to 1. Default: 0, which still leaves out what does not fit at all. */
   readonly minScore?: number | undefined
 }
 

@@ -38,7 +38,7 @@ import type { SkillRegistry } from "../SkillRegistry.ts"
  */
 export interface Options {
   readonly directory: string
-  /** Default 100 ms. */
+  /** Default: 100 ms. */
   readonly debounce?: Duration.Input | undefined
 }
 

@@ -18,7 +18,7 @@ export interface Admission {
   readonly token: string | undefined
 }
 
-/** What of a request decides. */
+/** The parts of a request that decide. */
 export interface Asked {
   readonly method: string
   readonly headers: { readonly [name: string]: string | undefined }

@@ -233,7 +233,7 @@ export const write = (
   })
 }
 
-/** What is written when it is not what an agent has that was told nothing. */
+/** The settings that are written only where they differ from those of an agent that was told nothing. */
 const settings = [
   "name",
   "gate",

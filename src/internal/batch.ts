@@ -95,13 +95,14 @@ const declared = (
   return Effect.succeed(after.map((call): Call => ({ ...call, review: "unreviewed" })))
 }
 
-/** A call as what it was judged as, and the question or the refusal that comes of it. */
+/** A call in the form it was judged in, and the question or the refusal that comes of it. */
 type Judged = readonly [call: Call, approval: Approval | undefined]
 
 /**
- * What the policy says; one that fails denies. The kernel's own words, faulty
- * calls and tasks are not asked for: a task's calls are. A protocol's call that
- * is another way to call a skill is judged as both, and the stricter word holds.
+ * What the policy says; one that fails denies. Nobody is asked about the
+ * kernel's own words, faulty calls and tasks: a task's calls are judged. A
+ * protocol's call that is another way to call a skill is judged as both, and
+ * the stricter word holds.
  */
 const judge = (run: Run, call: Call): Effect.Effect<Judged> => {
   const { kind } = call

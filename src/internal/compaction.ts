@@ -4,9 +4,10 @@
  * A conversation is taken apart where the model spoke: what it said and all it
  * was told before it spoke again stay together or go together, so a call is
  * never without its result. Old results are shortened first, then the oldest
- * parts go and a note says so, then newer results are shortened, and at last, in
- * one that does not fit, what stands unanswered before the message the run is about. What comes out is
- * smaller and fits, or nothing comes out.
+ * parts go and a note says so, then newer results are shortened, and at last,
+ * where it still does not fit, what stands unanswered before the message the
+ * run is about goes too. What comes out is smaller and fits, or nothing comes
+ * out.
  *
  * @since 0.1.0
  */
@@ -79,7 +80,7 @@ export const compact = /*#__PURE__*/ Effect.fnUntraced(function* <R = never>(
   const { gone } = draft
   const told = note === undefined ? gone : [note, ...gone]
   const left = Math.min(limit, before - 1) - draft.tokens
-  // Nobody is paid for words about a conversation that is too long, or no shorter, whatever they are.
+  // Nobody is paid for a summary of a conversation that would be too long, or no shorter, with any.
   const isWorthIt = gone.length > 0 && left >= 2 * noteTokens && summarize !== undefined
   const summary = isWorthIt ? yield* summarize(told) : summaryIn(messages)
   const removed = gone.length + (note === undefined ? 0 : removedOf(note))
@@ -143,7 +144,7 @@ class Draft {
     }
   )
 
-  /** Takes the oldest parts away, but for so many, until the conversation is short enough. */
+  /** Takes the oldest parts away, all but `leave` of them, until the conversation is short enough. */
   drop(leave: number, until: number): void {
     while (this.#tokens > until && this.parts.length > leave) {
       for (const { message, tokens } of this.parts.shift() ?? []) {

@@ -2,9 +2,10 @@
  * What was said, in short: where it stands in a prompt, and how a conversation keeps it.
  *
  * A prompt has a note in the place of messages that went. A history stays whole:
- * one of its messages tells how many of its first were summed up, and how, and
- * what they were then, so that nothing is believed of messages that are others
- * now. A run is given it with the last message that it is about.
+ * one of its messages tells how many of the first ones were summed up, in which
+ * words, and which messages they were, so that no summary is believed of
+ * messages that are others now. A run is given it with the last message that it
+ * is about.
  *
  * @since 0.1.0
  */

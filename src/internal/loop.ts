@@ -152,7 +152,7 @@ export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, KernelErro
           new MaxStepsReached({ runId, limit: typeof maxTurns === "number" ? maxTurns : run.agent.maxSteps })
         )
       }
-      // A host may end a run in the same word.
+      // A host may end a run with the same word as its reason.
       if (status.reason === "guardrail" && typeof reason === "string") {
         return Effect.fail(new MiddlewareTermination({ reason }))
       }

@@ -28,7 +28,10 @@ interface Kept {
   lease: Lease | undefined
 }
 
-/** A record, or the event that is all there is to it: most are, and what a run keeps is most of what it costs. */
+/**
+ * A record, or just its event where that is all there is to it, as with most: what is kept of a run is most of what it
+ * costs.
+ */
 type Entry = RunRecord | PhaseEvent
 
 const entryOf = (workerId: string, record: RunRecord): Entry => {
@@ -69,13 +72,13 @@ type Direct = (
 
 const directly = new WeakMap<Shape, Direct>()
 
-/** A store that takes commits so, too. */
+/** The same store, known to take commits without an effect, too. */
 export const taking = <S extends Shape>(store: S, commit: Direct): S => {
   directly.set(store, commit)
   return store
 }
 
-/** How a store of this process takes commits without an effect. No other can, nor who wraps one. */
+/** How a store of this process takes commits without an effect. No other store can, nor one that wraps such a store. */
 export const direct = (store: Shape): Direct | undefined => directly.get(store)
 
 /** A store in this process, which takes what happened between two effects at once. */

@@ -49,9 +49,9 @@ export interface CommonOptions {
   /**
    * What is said to the run while it runs: each thing offered here is a message of the user from the next turn on,
    * and part of the journal. A run whose answer is ready goes on when something waits, as long as another turn is
-   * allowed (`maxSteps`). It leaves the queue once it is stored. What has media that cannot be stays there, with what
-   * came after it, and the run fails with the reason: take it out, or resume. A queue is one run's. Where a store
-   * fails and cannot say whether it has a message, the message stays, and may be said once more.
+   * allowed (`maxSteps`). A message leaves the queue once it is stored. One whose media cannot be stored stays there,
+   * with what came after it, and the run fails with the reason: take it out, or resume. A queue is one run's. Where a
+   * store fails and cannot say whether it has a message, the message stays, and may be said once more.
    */
   readonly steering?: Queue.Dequeue<Input, unknown> | undefined
   /** Called once per task of a workflow; what it does wrong changes nothing (BP-103). */

@@ -13,6 +13,6 @@ export const passedOver =
   (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
     Effect.logWarning(what, redact(Cause.pretty(cause)))
 
-/** Tells who only looks on. What it does wrong changes nothing, be it thrown before there is an effect. */
+/** Tells a mere observer. What it does wrong changes nothing, even when it throws before there is an effect. */
 export const observed = (name: string, tell: () => Effect.Effect<unknown, unknown>): Effect.Effect<unknown> =>
   Effect.catchCause(Effect.suspend(tell), passedOver(`${name} failed`))

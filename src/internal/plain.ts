@@ -12,8 +12,8 @@ import type { Json } from "./json.ts"
 import { holdsJson } from "./redact.ts"
 
 /**
- * Copies a value as JSON; `text` is applied to every string in it. Its keys are such strings unless told: then they are
- * names of ours, but in what others said.
+ * Copies a value as JSON; `text` is applied to every string in it, and to its keys. Where `isJson` is false the keys
+ * are names of ours and stay as they are, but for those in what others said.
  */
 export const plain = (value: unknown, text: (text: string) => string = same, isJson = true): Json =>
   copy(value, { text, above: [], left: maxNodes }, isJson)

@@ -6,7 +6,7 @@
 import type { Message } from "../Message.ts"
 
 /**
- * How many messages two conversations share at their beginning. Messages are shared values: unless said, the same
+ * How many messages two conversations share at their beginning. Messages are shared values, so by default only the same
  * object is the same message.
  */
 export const commonPrefix = (

@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 /** Why a file is not read: what it is instead, or what the file system said. */
 export type Refusal = string | PlatformError
 
-/** The bytes of a plain file of at most so many. */
+/** The bytes of a plain file of at most `maxBytes`. */
 export const bytes = /*#__PURE__*/ Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,

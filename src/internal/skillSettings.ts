@@ -144,7 +144,7 @@ export const make = (skill: string, configs: Configs = {}, credentials: Credenti
     const execution = { skill, configSpecs, credentialSpecs, configs: new Map(), credentials: new Map() }
     return { config: (key) => readConfig(execution, key), credential: (key) => readCredential(execution, key) }
   }
-  // Nothing declared, nothing to keep: most skills are asked for settings never.
+  // Nothing declared, nothing to keep: most skills never ask for settings.
   const none = begin()
   return configSpecs.size + credentialSpecs.size === 0 ? () => none : begin
 }

@@ -74,7 +74,7 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Re
   const { agent } = run
   // What is foreign may take its time, and others look at what happened until then.
   if (isForeign(run)) yield* flush(run)
-  // Nobody is asked for a summary of what is asked no more.
+  // Nobody is asked to sum up for a model that may not be asked any more.
   const used = Tree.exhausted(run.tree)
   if (used !== undefined) return yield* used
   const instructions = typeof agent.instructions === "string" ? agent.instructions : yield* agent.instructions

@@ -32,8 +32,8 @@ export const fitted = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /**
- * The conversation, shortened when it fills its share of the window; nothing when it may stay as it is. What is known of
- * it in short stands for what it is about, and only what was said since is summed up.
+ * The conversation, shortened when it fills its share of the window; nothing when it may stay as it is. A summary of it
+ * that is known stands for the messages it is about, and only what was said since is summed up.
  */
 export const compacted = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   context: PromptContext,

@@ -5,7 +5,7 @@
  */
 import type { AnySkill, Source } from "../Skill.ts"
 
-/** The same skill with another call and what its arguments become by it, and with another source if one is given. */
+/** The same skill with another `call` and `normalize`, and with another source if one is given. */
 export const withCall = (
   skill: AnySkill<unknown>,
   { call, normalize }: Pick<AnySkill, "call" | "normalize">,

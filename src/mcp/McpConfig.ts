@@ -83,7 +83,7 @@ export interface StdioServer extends CommonSettings {
   /** What the process sees of an environment, besides PATH, HOME and LANG. */
   readonly env: ReadonlyMap<string, Redacted.Redacted<string>>
   readonly cwd: string | undefined
-  /** How messages show both, when that is not as they are: with their variables not replaced. */
+  /** How messages show the command and the folder where these hold variables: with them not replaced. */
   readonly written?: Pick<StdioServer, "command" | "cwd"> | undefined
 }
 
@@ -97,7 +97,7 @@ export interface OAuthSettings {
   /** A client registered by hand. Without it kernai registers itself where the server allows that. */
   readonly clientId: string | undefined
   readonly clientSecret: Redacted.Redacted<string> | undefined
-  /** What to ask for, when not what the server asks for; what a call needs besides is asked for as well. */
+  /** What to ask for; what a call needs besides is asked for as well. Default: what the server asks for. */
   readonly scopes: ReadonlyArray<string> | undefined
   /** The port on loopback the browser comes back to, when the client was registered with one; 0 is any. */
   readonly redirectPort: number

@@ -108,7 +108,7 @@ export interface McpConnection {
   readonly resources: Effect.Effect<ReadonlyArray<McpSchema.Resource>, McpError>
   readonly resourceTemplates: Effect.Effect<ReadonlyArray<McpSchema.ResourceTemplate>, McpError>
   readonly prompts: Effect.Effect<ReadonlyArray<McpSchema.Prompt>, McpError>
-  /** Keeps no list any longer: the server is asked for the next one. Not every server says that its lists changed. */
+  /** Forgets its lists, so that the server is asked for the next one: not every server says that its lists changed. */
   readonly forget: Effect.Effect<void>
   /** Calls a tool by the name it has on the server. */
   readonly callTool: (

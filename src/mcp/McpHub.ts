@@ -52,7 +52,7 @@ export interface HiddenTool {
   readonly server: string
   /** The name it has on its server. */
   readonly tool: string
-  /** `excess`: it is new, and so much was accepted of this server already that a person has to. */
+  /** `excess`: it is new, and so much was accepted of this server already that a person has to accept it. */
   readonly reason: "changed" | "repeated" | "excess"
   /** What the server says of it now. */
   readonly description: string
@@ -110,7 +110,9 @@ export interface Shape {
   readonly readPage: (server: string, uri: string) => Effect.Effect<Call.Page, McpError>
   /** Accepts a tool as it is described here. False when it is not hidden, or changed again meanwhile. */
   readonly approve: (tool: HiddenTool) => Effect.Effect<boolean>
-  /** Signs in to a server that asks for it; `show` gets the address for the browser. Default `timeout`: 5 minutes. */
+  /**
+   * Signs in to a server that asks for it; `show` gets the address for the browser. Default of `timeout`: 5 minutes.
+   */
   readonly signIn: <E, R>(
     server: string,
     show: (url: string) => Effect.Effect<unknown, E, R>,

@@ -45,7 +45,10 @@ export type {
  * @since 0.1.0
  */
 export interface Options {
-  /** The key of the model strings, and the origin of thinking; default what the model says of itself, `ai-sdk` where a function gives it. */
+  /**
+   * The key of the model strings, and the origin of thinking. Default: what the model says of itself, or `ai-sdk` where
+   * a function gives it.
+   */
   readonly name?: string | undefined
 }
 

@@ -31,14 +31,14 @@ import { encoder } from "./internal/pieces.ts"
  */
 export interface Options {
   readonly apiKey: Redacted.Redacted
-  /** Default `https://api.anthropic.com`. */
+  /** Default: `https://api.anthropic.com`. */
   readonly baseUrl?: string | undefined
   /** Further headers, `anthropic-beta` for instance. */
   readonly headers?: { readonly [name: string]: string } | undefined
 }
 
 /**
- * The provider as a value, speaking through the HTTP client around it.
+ * The provider as a value, speaking through the HTTP client of the context.
  *
  * @category constructors
  * @since 0.1.0

@@ -35,13 +35,13 @@ import type { Reply } from "./internal/reply.ts"
  */
 export interface Options {
   readonly apiKey: Redacted.Redacted
-  /** Default `https://generativelanguage.googleapis.com`. */
+  /** Default: `https://generativelanguage.googleapis.com`. */
   readonly baseUrl?: string | undefined
   readonly headers?: { readonly [name: string]: string } | undefined
 }
 
 /**
- * The provider as a value, speaking through the HTTP client around it.
+ * The provider as a value, speaking through the HTTP client of the context.
  *
  * @category constructors
  * @since 0.1.0

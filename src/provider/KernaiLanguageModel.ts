@@ -72,7 +72,7 @@ export const fromProvider = (provider: ProviderShape, options: Options): Effect.
 }
 
 /**
- * The provider around as a `LanguageModel`.
+ * The provider of the context as a `LanguageModel`.
  *
  * @category constructors
  * @since 0.1.0
@@ -81,7 +81,7 @@ export const make = (options: Options): Effect.Effect<LanguageModel.LanguageMode
   Provider.use((provider) => fromProvider(provider, options))
 
 /**
- * The provider around as the `LanguageModel`.
+ * The provider of the context as the `LanguageModel`.
  *
  * @category layers
  * @since 0.1.0

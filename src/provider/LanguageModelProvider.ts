@@ -33,7 +33,7 @@ import type { Reply } from "./internal/reply.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** The key of the model strings, and the origin of thinking; default `ai`. */
+  /** The key of the model strings, and the origin of thinking. Default: `ai`. */
   readonly name?: string | undefined
 }
 
@@ -68,7 +68,7 @@ export const fromModel = (
 }
 
 /**
- * The model around as a provider.
+ * The model of the context as a provider.
  *
  * @category constructors
  * @since 0.1.0
@@ -77,7 +77,7 @@ export const make = (options?: Options): Effect.Effect<ProviderShape, never, Lan
   Effect.map(LanguageModel.LanguageModel, (model) => fromModel(model, options))
 
 /**
- * The model around as the provider.
+ * The model of the context as the provider.
  *
  * @category layers
  * @since 0.1.0

@@ -34,7 +34,7 @@ import type { Reply } from "./internal/reply.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** Default `http://localhost:11434`. */
+  /** Default: `http://localhost:11434`. */
   readonly baseUrl?: string | undefined
   /** Only the hosted service wants one. */
   readonly apiKey?: Redacted.Redacted | undefined
@@ -42,7 +42,7 @@ export interface Options {
 }
 
 /**
- * The provider as a value, speaking through the HTTP client around it.
+ * The provider as a value, speaking through the HTTP client of the context.
  *
  * @category constructors
  * @since 0.1.0

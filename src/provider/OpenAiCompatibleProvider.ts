@@ -28,7 +28,7 @@ import { encoder } from "./internal/pieces.ts"
  * @since 0.1.0
  */
 export interface Habits {
-  /** Whether the server takes `stream_options` (default yes); without it usage is what the server tells anyway. */
+  /** Whether the server takes `stream_options`; without it usage is what the server tells anyway. Default: yes. */
   readonly usageOption?: boolean | undefined
   /**
    * How the server takes a grammar (see `Agent.grammar`): `gbnf` as llama.cpp does, `structured_outputs` or
@@ -36,27 +36,27 @@ export interface Habits {
    */
   readonly grammar?: ChatRequest.GrammarForm | undefined
   /**
-   * The field in which a thinking model is given its own thinking back beside its calls; default `reasoning_content`,
-   * and `false` for a server that refuses it.
+   * The field in which a thinking model is given its own thinking back beside its calls; `false` for a server that
+   * refuses it. Default: `reasoning_content`.
    */
   readonly returnsThinking?: ChatRequest.ThinkingField | false | undefined
   /**
    * Whether the server may load a model before it answers, as one on this machine does: it is then given five minutes to
-   * begin, or `Limits.headersMs` where that is more; default no.
+   * begin, or `Limits.headersMs` where that is more. Default: no.
    */
   readonly startsSlowly?: boolean | undefined
   /**
-   * Whether neighbouring messages of one role are sent as one, for the templates of models that want roles to alternate;
-   * default no, since BP-107 merges nothing: where it is set, it is an exception to that.
+   * Whether neighbouring messages of one role are sent as one, for the templates of models that want roles to
+   * alternate: an exception to BP-107, which merges nothing. Default: no.
    */
   readonly alternates?: boolean | undefined
-  /** What the server calls the seed; default `seed`. */
+  /** What the server calls the seed. Default: `seed`. */
   readonly seedName?: string | undefined
-  /** Whether the server takes only ids of calls of nine letters and digits; default no. */
+  /** Whether the server takes only ids of calls of nine letters and digits. Default: no. */
   readonly shortIds?: boolean | undefined
   /**
    * Whether a model with the name of one of OpenAI's reasoners (`gpt-5`, `o4-mini`) is asked as one: with
-   * `max_completion_tokens` and without sampling options; default no.
+   * `max_completion_tokens` and without sampling options. Default: no.
    */
   readonly reasoners?: boolean | undefined
 }
@@ -73,10 +73,10 @@ export interface Options extends Habits {
   /** Up to the version: `http://localhost:8080/v1`. */
   readonly baseUrl: string
   readonly apiKey?: Redacted.Redacted | undefined
-  /** The header that carries the key; default `authorization` with `Bearer`. */
+  /** The header that carries the key. Default: `authorization` with `Bearer`. */
   readonly keyHeader?: string | undefined
   readonly headers?: { readonly [name: string]: string } | undefined
-  /** Whether images may be sent as addresses; default yes. */
+  /** Whether images may be sent as addresses. Default: yes. */
   readonly imageUrls?: boolean | undefined
 }
 
@@ -153,7 +153,7 @@ export const locals: ReadonlyMap<string, Host> = new Map<string, Host>([
 ])
 
 /**
- * The provider as a value, speaking through the HTTP client around it.
+ * The provider as a value, speaking through the HTTP client of the context.
  *
  * @category constructors
  * @since 0.1.0
@@ -220,7 +220,7 @@ export const fromConfig = (
 /**
  * OpenAI's models on Azure: `AZURE_API_KEY` with `AZURE_RESOURCE_NAME` or `AZURE_BASE_URL`.
  *
- * Whether a deployment is a reasoner its name tells, so one of `gpt-5` should begin with that.
+ * The name of a deployment tells whether it is a reasoner: that of one of `gpt-5` should begin with `gpt-5`.
  *
  * @category constructors
  * @since 0.1.0

@@ -28,14 +28,14 @@ import { encoder } from "./internal/pieces.ts"
  */
 export interface Options {
   readonly apiKey: Redacted.Redacted
-  /** Default `https://api.openai.com`; whether `/v1` stands at its end makes no difference. */
+  /** Whether `/v1` stands at its end makes no difference. Default: `https://api.openai.com`. */
   readonly baseUrl?: string | undefined
   /** Further headers, `openai-organization` for instance. */
   readonly headers?: { readonly [name: string]: string } | undefined
 }
 
 /**
- * The provider as a value, speaking through the HTTP client around it.
+ * The provider as a value, speaking through the HTTP client of the context.
  *
  * @category constructors
  * @since 0.1.0

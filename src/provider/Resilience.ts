@@ -41,11 +41,14 @@ import { instant } from "./internal/fault.ts"
  * @since 0.1.0
  */
 export interface RetryOptions {
-  /** Calls made at all; default 3. */
+  /** Calls made at all. Default: 3. */
   readonly attempts?: number | undefined
-  /** The pauses between them; default about half a second, doubled each time. A Retry-After is waited for too, up to `Limits.retryAfterMs`. */
+  /**
+   * The pauses between them. A Retry-After is waited for too, up to `Limits.retryAfterMs`. Default: about half a
+   * second, doubled each time.
+   */
   readonly schedule?: Schedule.Schedule<unknown, ProviderError> | undefined
-  /** Which failures are worth another try; default `isPassing`. */
+  /** Which failures are worth another try. Default: `isPassing`. */
   readonly while?: ((error: ProviderError) => boolean) | undefined
 }
 
@@ -64,9 +67,9 @@ export type Candidate = string | { readonly provider: ProviderShape; readonly mo
  * @since 0.1.0
  */
 export interface FallbackOptions extends RetryOptions {
-  /** Calls of each model; default 1. */
+  /** Calls of each model. Default: 1. */
   readonly attempts?: number | undefined
-  /** Which failures of a model send the call to the next; default all of them. */
+  /** Which failures of a model send the call to the next. Default: all of them. */
   readonly when?: ((error: ProviderError) => boolean) | undefined
 }
 
@@ -80,13 +83,13 @@ export interface RateLimitOptions {
   /** What all calls of a window may count for together. */
   readonly limit: number
   readonly window: Duration.Input
-  /** Default `fixed-window`. */
+  /** Default: `fixed-window`. */
   readonly algorithm?: "fixed-window" | "token-bucket" | undefined
-  /** Calls with the same key share a limit; default one for each provider and model. */
+  /** Calls with the same key share a limit. Default: one for each provider and model. */
   readonly key?: ((call: ModelCall) => string) | undefined
-  /** What a call counts for; default 1. */
+  /** What a call counts for. Default: 1. */
   readonly tokens?: ((call: ModelCall) => number) | undefined
-  /** Whether a call waits (default) or fails as `rate_limited`. */
+  /** Whether a call waits or fails as `rate_limited`. Default: it waits. */
   readonly onExceeded?: "delay" | "fail" | undefined
 }
 
@@ -97,9 +100,9 @@ export interface RateLimitOptions {
  * @since 0.1.0
  */
 export interface CircuitOptions {
-  /** Calls with the same key share a circuit; default one for each provider. */
+  /** Calls with the same key share a circuit. Default: one for each provider. */
   readonly key?: ((call: ModelCall) => string) | undefined
-  /** Which failures count against the service; default `isPassing`. */
+  /** Which failures count against the service. Default: `isPassing`. */
   readonly counts?: ((error: ProviderError) => boolean) | undefined
 }
 
@@ -275,7 +278,7 @@ export const circuitBreaker = (
         Effect.catchTag("CircuitBreakerError", (error) =>
           Effect.flatMap(resting(call, error), (failure) => Deferred.fail(admitted, failure))
         ),
-        // A breaker that breaks lets nobody wait.
+        // A breaker that fails must leave nobody waiting.
         Effect.catchDefect((defect) => Deferred.die(admitted, defect)),
         Effect.ignore,
         Effect.forkScoped

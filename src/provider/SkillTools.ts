@@ -38,7 +38,7 @@ import { isFields, text } from "./internal/read.ts"
  * The tools of a toolkit as skills: `SkillRegistry.layer(...SkillTools.fromToolkit(toolkit))` needs what the toolkit's
  * handlers are layered with. Tools a vendor runs itself are left out.
  *
- * Who asks a person before a tool runs is the policy: see `approval`.
+ * It is the policy that asks a person before a tool runs: see `approval`.
  *
  * @category constructors
  * @since 0.1.0

@@ -34,7 +34,7 @@ export interface Options {
   readonly maxConnections?: number | undefined
   /** How often to look for commits that were not heard of. Default: every 5 seconds. */
   readonly pollInterval?: SqlRunStore.Options["pollInterval"] | undefined
-  /** Whether every revision is a transaction of its own; see `SqlRunStore.Options`. */
+  /** Which revisions share a transaction; see `SqlRunStore.Options`. */
   readonly commits?: SqlRunStore.Options["commits"] | undefined
 }
 

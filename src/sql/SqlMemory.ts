@@ -34,7 +34,7 @@ import type * as SqliteClient from "./SqliteClient.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** Whose memories: a user, a project. Default `default`. */
+  /** Whose memories: a user, a project. Default: `default`. */
   readonly space?: string | undefined
   /** How many of the newest vectors a search looks at. Default: 10,000. */
   readonly compared?: number | undefined

@@ -46,9 +46,9 @@ export interface Options {
   /** How often to look for what other processes committed. Default: half a second. */
   readonly pollInterval?: Duration.Input | undefined
   /**
-   * What happened between two effects is stored in one transaction, unless this is `each`: then every revision is
-   * stored by itself. Either way everything is stored before a model is asked, a skill is entered, a hook is heard
-   * or an event is told, so a crash takes back nothing that anybody saw.
+   * `grouped` stores what happened between two effects in one transaction, `each` stores every revision by itself.
+   * Either way everything is stored before a model is asked, a skill is entered, a hook is heard or an event is told,
+   * so a crash takes back nothing that anybody saw. Default: `grouped`.
    */
   readonly commits?: "each" | "grouped" | undefined
   /** Keys of runs that went on, told by the database: those who follow need not wait for the next look. */

@@ -143,7 +143,7 @@ const unread = (file: string, refusal: Read.Refusal, maxBytes: number) =>
  * @since 0.1.0
  */
 export interface PlayOptions {
-  /** Default at its frames. */
+  /** Default: at its frames. */
   readonly cut?: Cuts.Cut | undefined
   /** Looks at each request before it is answered, and may refuse it. */
   readonly check?: ((recorded: Exchange, asked: Json, index: number) => Effect.Effect<void, string>) | undefined
@@ -198,11 +198,11 @@ export interface FileOptions {
   readonly file: string
   /** `none` only plays, `new` plays what is there and records the rest, `all` records everything anew. */
   readonly mode: "none" | "new" | "all"
-  /** Default at its frames. */
+  /** Default: at its frames. */
   readonly cut?: Cuts.Cut | undefined
-  /** Whom it is with; default what the file says, or else the host that was asked. */
+  /** Whom it is with. Default: what the file says, or else the host that was asked. */
   readonly vendor?: string | undefined
-  /** Default what the file says, or else the name of the file. */
+  /** Default: what the file says, or else the name of the file. */
   readonly name?: string | undefined
 }
 

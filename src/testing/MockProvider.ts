@@ -40,7 +40,7 @@ export interface Pieces {
   readonly calls?:
     | ReadonlyArray<{ readonly name: string; readonly params?: unknown; readonly id?: string | undefined }>
     | undefined
-  /** Default `tool-calls` with calls, else `stop`. */
+  /** Default: `tool-calls` with calls, else `stop`. */
   readonly reason?: FinishReason | undefined
   readonly usage?: ReportedUsage | undefined
 }
@@ -81,7 +81,7 @@ export interface Mock extends ProviderShape {
     readonly first?: number | undefined
     readonly between?: number | undefined
   }) => Mock
-  /** Whether requests are kept (default yes). */
+  /** Whether requests are kept. Default: yes. */
   readonly keepCalls: (keep: boolean) => Mock
   readonly reset: () => Mock
   readonly calls: ReadonlyArray<Request>

@@ -52,9 +52,9 @@ export interface Difference {
  * @since 0.1.0
  */
 export interface Options {
-  /** How answers are cut; default at their frames. */
+  /** How answers are cut. Default: at their frames. */
   readonly cut?: Cassette.Cut | undefined
-  /** Whether conversations are compared; default yes. */
+  /** Whether conversations are compared. Default: yes. */
   readonly compare?: boolean | undefined
 }
 

@@ -79,7 +79,7 @@ export interface Options {
   /** What the model can do, whatever its id says (BP-182). */
   readonly capabilities?: ReadonlyArray<Capability> | undefined
   readonly input: Kernel.Input
-  /** Default 10. */
+  /** Default: 10. */
   readonly maxSteps?: number | undefined
   /** Other settings of the agent: budget, spawn, concurrency, dialect, generation … */
   readonly agent?: Partial<Omit<Agent.Options<never>, "instructions" | "model" | "maxSteps" | "name">> | undefined

@@ -1,7 +1,7 @@
 /**
  * Why a run ended without an answer, waits, or cannot go on as it was asked to.
  *
- * Which of them resuming can help is told by `KernelError.isRecoverable`.
+ * `KernelError.isRecoverable` tells for which of them resuming can help.
  *
  * @since 0.1.0
  */

@@ -14,7 +14,7 @@ import * as Limits from "../../Limits.ts"
 import type { ProviderShape } from "../../Provider.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 
-/** What of a `LanguageModel` was asked, as its errors tell it. */
+/** The method of a `LanguageModel` that was asked, as its errors name it. */
 export type Method = "generateText" | "streamText"
 
 /** Fails when the reply ends without its finish: then it was cut (AC-4). */
@@ -58,7 +58,7 @@ export const checked = (
   })
 }
 
-/** The parts with the begin and the end of each text and thought: what has none effect/ai keeps nowhere. */
+/** The parts with the beginning and the end of each text and thought: effect/ai keeps nothing of what has none. */
 export const framed = <E>(parts: Stream.Stream<StreamPart, E>): Stream.Stream<StreamPart, E> =>
   Stream.suspend(() => {
     const ends = new Map<string, StreamPart>()

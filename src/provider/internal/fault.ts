@@ -21,7 +21,7 @@ export interface Fault {
   readonly retryAt?: number | undefined
   /** How long the document of a refusal asks to wait, in milliseconds. */
   readonly waitMs?: number | undefined
-  /** The vendor's own word on trying again; absent = decided by the reason. */
+  /** The vendor's own word on trying again. Default: the reason decides. */
   readonly retry?: boolean | undefined
   /** Whether the model failed and not the request, so that this is a reply of its own: one that says nothing. */
   readonly isReply?: boolean | undefined

@@ -30,7 +30,7 @@ import { make as makeReply, type Reply } from "./reply.ts"
 /**
  * Asks another package's model and reads its parts, all of one read as one array.
  *
- * `ask` begins a call; what its parts mean tells `reader`.
+ * `ask` begins a call; `reader` tells what its parts mean.
  */
 export const stream = <Part>(
   provider: string,

@@ -27,7 +27,7 @@ export interface Spoken {
   readonly delay?: number | undefined
   /** Tokens it reports; counted from the characters when absent. */
   readonly usage?: { readonly input: number; readonly output: number } | undefined
-  /** Default `stop`. */
+  /** Default: `stop`. */
   readonly reason?: FinishReason | undefined
 }
 
