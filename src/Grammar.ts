@@ -116,7 +116,7 @@ export const make = (options: Options): Grammar => {
   const reply = sequence(optional(sequence(thought, gap)), choice(calling, final))
   const workflow = () => rules.add("workflow", tagged("plan", null, JsonRules.fitting(rules, planSchema, "plan")))
   rules.map.set("root", options.workflows === true ? choice(reply, workflow()) : reply)
-  return pruned("root", rules)
+  return pruned(rules)
 }
 
 /**
@@ -128,12 +128,12 @@ export const make = (options: Options): Grammar => {
 export const fromJsonSchema = (schema: JsonObject): Grammar => {
   const rules = new Rules()
   rules.map.set("root", JsonRules.fitting(rules, schema, "json"))
-  return pruned("root", rules)
+  return pruned(rules)
 }
 
 /** A schema nothing fits leaves nothing: then the only text is the empty one. */
-const pruned = (root: string, rules: Rules): Grammar =>
-  Productions.grammar(root, rules.map) ?? { root, rules: new Map([[root, empty]]) }
+const pruned = (rules: Rules): Grammar =>
+  Productions.grammar("root", rules.map) ?? { root: "root", rules: new Map([["root", empty]]) }
 
 // ---------------------------------------------------------------- forms
 

@@ -238,7 +238,7 @@ export const admit = ({ content, metadata = {} }: NewMemory): Effect.Effect<void
  */
 export const embedding: Effect.Effect<(text: string) => Effect.Effect<Float32Array | undefined>> =
   /*#__PURE__*/ Effect.map(
-    Effect.suspend(() => Embedder),
+    Embedder,
     (built) => (text) =>
       Effect.flatMap(Embedder, (current) => {
         const embed = current ?? built
@@ -258,10 +258,7 @@ export const embedding: Effect.Effect<(text: string) => Effect.Effect<Float32Arr
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<Memory> = /*#__PURE__*/ Layer.effect(
-  Memory,
-  Effect.suspend(() => makeMemory)
-)
+export const layerMemory: Layer.Layer<Memory> = /*#__PURE__*/ Layer.effect(Memory, makeMemory)
 
 // ---------------------------------------------------------------- skills
 

@@ -43,13 +43,8 @@ export const examine = Effect.fnUntraced(function* (asJson: boolean) {
 
 const oldest = [22, 19] as const
 
-/**
- * Judges a version of Node.js.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const node = (version: string): Finding => {
+/** Judges a version of Node.js. */
+const node = (version: string): Finding => {
   const [major = 0, minor = 0] = version.split(".").map(Number)
   const isGood = major > oldest[0] || (major === oldest[0] && minor >= oldest[1])
   return {

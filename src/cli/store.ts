@@ -17,13 +17,8 @@ import type { RunStore } from "../RunStore.ts"
 import { type CommandFailed, usage } from "./exit.ts"
 import { excerpt } from "./text.ts"
 
-/**
- * The forms of `--store`, as help tells them.
- *
- * @category models
- * @since 0.1.0
- */
-export const forms = "sqlite:FILE, file:FOLDER or pg:URL"
+/** The forms of `--store`, as a refusal tells them. */
+const forms = "sqlite:FILE, file:FOLDER or pg:URL"
 
 /**
  * A store of runs that tells in a line why it cannot be opened.

@@ -13,7 +13,7 @@ export const cut = (text: string, bytes: number): string => {
 }
 
 /** The start of a text, in at most so many UTF-16 units; never half a character. */
-export const clip = (text: string, length: number): string => {
+const clip = (text: string, length: number): string => {
   const end = Math.max(0, length)
   return text.slice(0, /[\ud800-\udbff]/.test(text.charAt(end - 1)) ? end - 1 : end)
 }

@@ -59,7 +59,7 @@ export interface Summed {
 }
 
 /** What the note among messages says, and of how many; undefined where it says nothing. */
-export const noted = (messages: ReadonlyArray<Message>): Summed | undefined => {
+const noted = (messages: ReadonlyArray<Message>): Summed | undefined => {
   const note = messages.find(isNote)
   const summary = summaryIn(messages)
   return note === undefined || summary === "" ? undefined : { count: removedOf(note), summary }
