@@ -588,13 +588,22 @@ const isNote = (message: Told | undefined): boolean =>
   message?.role === "user" &&
   /^<block type="error">(?:Ignored in your reply|Your plan was not started)/.test(String(message.content[0]))
 
+/** How it is told that blocks did nothing by themselves, up to their types. */
+const informationalOnly = InstructionBuilder.informational([]).split("(")[0] ?? ""
+
 const fits = (want: { readonly [key: string]: Json }, got: Told | undefined): boolean => {
   if (got === undefined || got.role !== want["role"]) return false
   const text = String(got.content[0] ?? "")
   if (want["role"] === "system") return fitsSystem(want, text)
   if ("corrective" in want) {
     const kinds = Array.isArray(want["kinds"]) ? want["kinds"] : []
-    return text.startsWith('<block type="error">') && kinds.every((kind) => text.includes(String(kind)))
+    // Which of the two it is (BP-41, BP-43).
+    const isInformational = text.includes(informationalOnly)
+    return (
+      text.startsWith('<block type="error">') &&
+      isInformational === (want["corrective"] === "informational_only") &&
+      kinds.every((kind) => text.includes(String(kind)))
+    )
   }
   if ("builtin" in want) return text.startsWith(`<block type="result" name="${String(want["builtin"])}">`)
   const content = Array.isArray(want["content"]) ? want["content"] : [want["content"] ?? null]
