@@ -25,7 +25,7 @@ import type { Agent } from "./Agent.ts"
 import * as Histories from "./ChatHistory.ts"
 import type { Content, MediaContent } from "./Content.ts"
 import * as Contents from "./Content.ts"
-import * as InShort from "./internal/inShort.ts"
+import * as KeptSummary from "./internal/keptSummary.ts"
 import { limited, newRunId, reference, service } from "./internal/ground.ts"
 import { listOf } from "./internal/host.ts"
 import { partsOf } from "./internal/kernelParts.ts"
@@ -234,7 +234,7 @@ const begin = /*#__PURE__*/ Effect.fnUntraced(function* (turn: Turn, input: Inpu
   // The media of the message come before those of the history. Without room for them the run itself fails, as it would
   // without a chat.
   if (media !== undefined) yield* Effect.ignore(media.admit(listOf(input)))
-  const known = InShort.told(before)
+  const known = KeptSummary.forRun(before)
   if ((yield* history.size) !== before.length) return yield* shelve(turn, known)
   const same = before.findLastIndex((other) => Equal.equals(other, message))
   const at = same === -1 ? before.findLastIndex((other) => other.role === "user") : same
@@ -254,7 +254,7 @@ const end = /*#__PURE__*/ Effect.fnUntraced(function* (
     yield* history.append(asked, runId)
   }
   const state = Option.getOrUndefined(yield* stateOf(built, runId))
-  const all = state === undefined ? said : InShort.after(state, (yield* history.toArray).concat(said))
+  const all = state === undefined ? said : KeptSummary.keep(state, (yield* history.toArray).concat(said))
   yield* history.append(all.slice(all.length - said.length), `${runId}:messages`)
 })
 

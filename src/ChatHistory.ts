@@ -16,7 +16,7 @@ import * as Stream from "effect/Stream"
 import type { Call } from "./Call.ts"
 import * as Calls from "./Call.ts"
 import { refusal } from "./internal/chatText.ts"
-import { after, untold } from "./internal/inShort.ts"
+import * as KeptSummary from "./internal/keptSummary.ts"
 import { StoreError } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { RunState, Turn } from "./RunState.ts"
@@ -111,7 +111,8 @@ export const makeRunStore = /*#__PURE__*/ Effect.fnUntraced(function* (
   const journals = (states: ReadonlyArray<RunState>) =>
     states
       .reduce<ReadonlyArray<Message>>(
-        (before, state, index) => after(state, before.concat(ofState(state).slice(index === 0 ? 0 : state.history))),
+        (before, state, index) =>
+          KeptSummary.keep(state, before.concat(ofState(state).slice(index === 0 ? 0 : state.history))),
         []
       )
       .slice(forgotten)
@@ -152,7 +153,7 @@ export const makeRunStore = /*#__PURE__*/ Effect.fnUntraced(function* (
 export const ofState = (state: RunState): ReadonlyArray<Message> => {
   const closed = state.turns.flatMap(RunStates.messagesOf)
   const open = state.currentTurn === undefined ? [] : RunStates.messagesOf(closedTurn(state.currentTurn))
-  return [...state.input.map(untold), ...closed, ...open]
+  return [...state.input.map(KeptSummary.unmarked), ...closed, ...open]
 }
 
 const closedTurn = (turn: Turn): Turn => ({

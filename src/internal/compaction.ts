@@ -18,7 +18,7 @@ import type { Content } from "../Content.ts"
 import { ContextWindowExceeded } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import * as Messages from "../Message.ts"
-import { isNote, noteOf, noteTokens, removedOf, summaryIn } from "./inShort.ts"
+import { isNote, noteOf, noteTokens, removedOf, summaryIn } from "./keptSummary.ts"
 
 /** How short, and what stays. */
 export interface Settings<R = never> {

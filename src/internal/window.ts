@@ -9,7 +9,7 @@ import type { Message } from "../Message.ts"
 import type { Compaction, Prompt, PromptContext } from "../PromptPipeline.ts"
 import type { Expense } from "../Usage.ts"
 import { compact } from "./compaction.ts"
-import * as InShort from "./inShort.ts"
+import * as KeptSummary from "./keptSummary.ts"
 import { passedOver } from "./passedOver.ts"
 import { deep } from "./redact.ts"
 import * as Tokens from "./tokens.ts"
@@ -47,7 +47,7 @@ export const compacted = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   const limit = contextWindow - agent.reservedOutputTokens - beside
   const now = yield* Tokens.ofMessages(state.prompt, counter)
   if (now <= limit * trigger) return undefined
-  const told = InShort.shortened(state.prompt)
+  const told = KeptSummary.shortened(state.prompt)
   const size = told === undefined ? now : yield* Tokens.ofMessages(told, counter)
   const known = size < now ? told : undefined
   if (known !== undefined && size <= limit * trigger) return { messages: known }

@@ -1,11 +1,11 @@
 /**
- * What was said, in short: where it stands in a prompt, and how a conversation keeps it.
+ * Summaries of what was said: as a note in a prompt, and as a fact that a conversation keeps.
  *
- * A prompt has a note in the place of messages that went. A history stays whole:
- * one of its messages tells how many of the first ones were summed up, in which
- * words, and which messages they were, so that no summary is believed of
- * messages that are others now. A run is given it with the last message that it
- * is about.
+ * In a prompt, a note takes the place of the messages that were taken away. A
+ * history stays whole: the metadata of one of its messages says how many of the
+ * first messages were summed up, in which words, and by a digest which messages
+ * they were, so that no summary is believed once they have changed. A run gets
+ * the summary as metadata of the last message that it covers.
  *
  * @since 0.1.0
  */
@@ -22,7 +22,7 @@ import type { JsonObject } from "./json.ts"
 /** Tokens of a note without a summary. */
 export const noteTokens = 50
 
-/** What stands where messages were, within its room. Its facts are for us. */
+/** The note in the place of removed messages, with as much of their summary as fits `room` tokens. */
 export const noteOf = (removed: number, summary: string, room: number): Message => {
   const few = cut(Blocks.escape(summary), (room - noteTokens) * 3)
   return Messages.make("user", `[${removed}${few === "" ? removal : inShort + few}]`, {
@@ -33,7 +33,7 @@ export const noteOf = (removed: number, summary: string, room: number): Message 
 const removal = " earlier messages of this conversation were removed to save space."
 const inShort = `${removal} In short: `
 
-/** What the note among messages says of those that went; nothing without a note, or when it says nothing. */
+/** The summary in the note among messages; empty without a note, or when it has none. */
 export const summaryIn = (messages: ReadonlyArray<Message>): string => {
   const note = messages.find(isNote)
   const text = note === undefined ? "" : Messages.text(note)
@@ -41,10 +41,10 @@ export const summaryIn = (messages: ReadonlyArray<Message>): string => {
   return at < 0 ? "" : text.slice(at + inShort.length, -1)
 }
 
-/** Tells a note from what was said. */
+/** Whether a message is such a note. */
 export const isNote = (message: Message): boolean => message.metadata !== undefined && "compaction" in message.metadata
 
-/** How many messages went where a note is. */
+/** How many messages a note stands for. */
 export const removedOf = (message: Message): number => {
   const { removed } = factsOf(message, "compaction")
   return typeof removed === "number" ? removed : 0
@@ -58,7 +58,7 @@ export interface Summed {
   readonly summary: string
 }
 
-/** What the note among messages says, and of how many; undefined where it says nothing. */
+/** The summary in the note among messages, and how many messages it covers; undefined without one. */
 const noted = (messages: ReadonlyArray<Message>): Summed | undefined => {
   const note = messages.find(isNote)
   const summary = summaryIn(messages)
@@ -66,23 +66,24 @@ const noted = (messages: ReadonlyArray<Message>): Summed | undefined => {
 }
 
 /**
- * A history whose last messages are those of a run, which tells what the run's prompt says of the first ones: where it is
- * more than was known, and they are those the run was given. What went of the run itself is told once more.
+ * Keeps what a run summed up: `history`, which ends with the run's messages, with the summary of its first messages as
+ * metadata of its last one. It is kept only where it covers more than the one that is kept already, and where the
+ * messages it covers are those the run was given. None of the run's own messages counts as covered.
  */
-export const after = (state: RunState, history: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+export const keep = (state: RunState, history: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   const note = noted(state.prompt)
   const last = history.at(-1)
-  // A note that it was given counts messages of another history.
+  // A note among the run's input counts messages of another history.
   if (note === undefined || last === undefined || state.input.some(isNote)) return history
   const count = Math.min(note.count, state.history)
   const digest = digestOf(history, count)
-  return digest === digestOf(state.input, count) && count > (known(history)?.count ?? 0)
+  return digest === digestOf(state.input, count) && count > (kept(history)?.count ?? 0)
     ? history.with(-1, marked(last, { summary: note.summary, count, digest }))
     : history
 }
 
-/** What is known of the first messages of a history, unless others stand there now. */
-export const known = (history: ReadonlyArray<Message>): Summed | undefined => {
+/** The newest summary that a history keeps of its first messages, unless these have changed since. */
+const kept = (history: ReadonlyArray<Message>): Summed | undefined => {
   for (const message of history.toReversed()) {
     const { count, digest, summary } = factsOf(message, "summed")
     if (typeof count !== "number" || typeof summary !== "string") continue
@@ -91,37 +92,37 @@ export const known = (history: ReadonlyArray<Message>): Summed | undefined => {
   return undefined
 }
 
-/** A history for a run, which is told of it what is known, and nothing else that a message claims. */
-export const told = (history: ReadonlyArray<Message>): ReadonlyArray<Message> => {
-  const summed = known(history)
+/** A history as a run is given it: with the summary that is kept of it, and without whatever else messages claim. */
+export const forRun = (history: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  const summed = kept(history)
   return history.map((message, index) => {
     const plain = isNote(message) ? without(message, "compaction") : message
-    return index + 1 === summed?.count ? marked(plain, { summary: summed.summary }) : untold(plain)
+    return index + 1 === summed?.count ? marked(plain, { summary: summed.summary }) : unmarked(plain)
   })
 }
 
-/** A conversation with a note in the place of what a run was told of in short; undefined where it was told nothing. */
+/** A conversation with a note in the place of the messages whose summary a run was given; undefined without one. */
 export const shortened = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> | undefined => {
   const at = messages.findLastIndex((message) => summaryOf(message) !== undefined)
   const summary = messages[at] && summaryOf(messages[at])
   return summary === undefined ? undefined : [noteOf(at + 1, summary, Infinity), ...messages.slice(at + 1)]
 }
 
-/** A message of a run for others, who may change what stands before it. */
-export const untold = (message: Message): Message =>
+/** A message of a run without the summary it was given, for those who may change what stands before it. */
+export const unmarked = (message: Message): Message =>
   summaryOf(message) === undefined ? message : without(message, "summed")
 
-/** What a run was told of a message and all before it. What a history keeps was not compared with it yet. */
+/** The summary of a message and all before it, as a run was given it. One with a digest is a history's, not yet checked. */
 const summaryOf = (message: Message): string | undefined => {
   const { digest, summary } = factsOf(message, "summed")
   return typeof summary === "string" && digest === undefined ? summary : undefined
 }
 
-/** What messages are known again by. */
+/** By what the first messages are recognized later. */
 const digestOf = (messages: ReadonlyArray<Message>, count: number): number =>
   messages.slice(0, count).reduce((digest, message) => Hash.combine(digest, hashOf(message)), 0)
 
-/** Who said what. Of a medium its kind: a run has it by its id, a history has it whole. */
+/** Of who said what. A medium counts by its kind only: a run holds it by id, a history whole. */
 const hashOf = (message: Message): number => {
   let hash = hashes.get(message)
   if (hash === undefined) {
@@ -132,7 +133,7 @@ const hashOf = (message: Message): number => {
   return hash
 }
 
-// A long history is asked for with each message.
+// Every message of a chat looks at its whole history again.
 const hashes = new WeakMap<Message, number>()
 
 const kinds = new Set<unknown>(["image", "audio", "video", "document"])
