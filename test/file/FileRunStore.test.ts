@@ -379,6 +379,8 @@ describe("FileRunStore, on disk", () => {
       yield* until(11, moment)
       yield* put(store, [next(run)])
       yield* until(12, moment)
+      // It looks once more before it waits.
+      yield* Effect.repeat(moment, { times: 30 })
       yield* put(yield* at(directory), [run.commit("phase", [{ type: "model_started", attempt: 1 }])])
       yield* moment
       yield* TestClock.adjust("30 seconds")
