@@ -136,8 +136,9 @@ describe("SkillFileLoader", () => {
       const files = yield* folder.load
       const unreadable = "throw { toString: () => { throw 1 } }"
       for (const broken of ["throw new Error('on load')", unreadable, "export default {", "export const x = 1"]) {
-        yield* folder.write("a.ts", code("a", "half"))
+        // This one first: whoever watches the folder may load what lies between the two.
         yield* folder.write("b.ts", broken)
+        yield* folder.write("a.ts", code("a", "half"))
         const error = yield* Effect.flip(files.reload)
         assert.deepStrictEqual(
           error.problems.map((problem) => problem.file),
