@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Exit, Fiber, Layer, Logger, Option, Queue, Stream } from "effect"
+import { Clock, type Duration, Effect, Exit, Fiber, Layer, Logger, Option, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { RunEvent } from "kernai"
 import {
@@ -614,6 +614,21 @@ describe("a store that has what happened before others' code runs", () => {
   )
 })
 
+/** What is told of a run that is interrupted half a second after it began, and ends within a time. */
+const toldOfInterrupted = Effect.fnUntraced(function* (world: World, store: RunStore.Shape, within: Duration.Input) {
+  const told: Array<RunEvent.RunEvent> = []
+  const running = yield* Kernel.run(agent, "go", { runId: "run", provider: watchedProvider(world, store) }).pipe(
+    Effect.provideService(Recorder.Recorder, { record: (event) => told.push(event) }),
+    Effect.provide(kernelOn(world, store)),
+    Effect.forkChild
+  )
+  yield* TestClock.adjust("500 millis")
+  const interrupted = yield* Effect.forkChild(Fiber.interrupt(running), { startImmediately: true })
+  yield* TestClock.adjust(within)
+  yield* Fiber.join(interrupted)
+  return told
+})
+
 describe("a store that takes one revision at a time", () => {
   it.effect("has a revision, and none after it, when its event is told (R-23)", () =>
     Effect.gen(function* () {
@@ -640,17 +655,11 @@ describe("a store that takes one revision at a time", () => {
         ...store,
         create: (record, state) => Effect.andThen(store.create(record, state), Effect.sleep("1 second"))
       }
-      const told: Array<string> = []
-      const running = yield* Kernel.run(agent, "go", { runId: "run", provider: watchedProvider(world, slow) }).pipe(
-        Effect.provideService(Recorder.Recorder, { record: ({ type }) => told.push(type) }),
-        Effect.provide(kernelOn(world, slow)),
-        Effect.forkChild
+      const told = yield* toldOfInterrupted(world, slow, "500 millis")
+      assert.deepStrictEqual(
+        told.map(({ type }) => type),
+        ["run_started"]
       )
-      yield* TestClock.adjust("500 millis")
-      const interrupted = yield* Effect.forkChild(Fiber.interrupt(running), { startImmediately: true })
-      yield* TestClock.adjust("500 millis")
-      yield* Fiber.join(interrupted)
-      assert.deepStrictEqual(told, ["run_started"])
       assert.deepStrictEqual(world.moments, [])
     }).pipe(Effect.scoped)
   )
@@ -667,18 +676,8 @@ describe("a store that takes one revision at a time", () => {
           ...store,
           commit: (record, state) => Effect.andThen(store.commit(record, state), Effect.sleep("1 second"))
         }
-        const told: Array<string> = []
-        const running = yield* Kernel.run(agent, "go", { runId: "run", provider: watchedProvider(world, slow) }).pipe(
-          Effect.provideService(Recorder.Recorder, {
-            record: (event) => void ("revision" in event && told.push(event.type))
-          }),
-          Effect.provide([kernelOn(world, slow), Hooks.layer(hooks)]),
-          Effect.forkChild
-        )
-        yield* TestClock.adjust("500 millis")
-        const interrupted = yield* Effect.forkChild(Fiber.interrupt(running), { startImmediately: true })
-        yield* TestClock.adjust("10 seconds")
-        yield* Fiber.join(interrupted)
+        const events = yield* Effect.provide(toldOfInterrupted(world, slow, "10 seconds"), Hooks.layer(hooks))
+        const told = events.flatMap((event) => ("revision" in event ? [event.type] : []))
         assert.deepStrictEqual(told, [...whole])
         assert.deepStrictEqual((yield* Stream.runCollect(store.read("run"))).map(nameOf), told)
         assert.deepStrictEqual(world.moments, [])

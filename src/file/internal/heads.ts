@@ -17,7 +17,7 @@ import type { StoreError } from "../../KernelError.ts"
 import type { RunState } from "../../RunState.ts"
 import type { RunHead } from "../../RunStore.ts"
 import { headOf } from "../../RunStore.ts"
-import * as Heads from "./head.ts"
+import * as Head from "./head.ts"
 import * as Leases from "./lease.ts"
 import * as Log from "./log.ts"
 import * as Name from "./name.ts"
@@ -39,7 +39,7 @@ export const make = (
     let file = yield* Log.look(files, `${path}.jsonl`)
     let head = before?.identity === file.identity && before.size === file.size ? before.head : undefined
     if (head === undefined) {
-      const kept = yield* Heads.read(files, path)
+      const kept = yield* Head.read(files, path)
       file = yield* Log.look(files, `${path}.jsonl`)
       if (file.size === 0) return undefined
       head = kept?.bytes === file.size ? kept.head : undefined
@@ -48,7 +48,7 @@ export const make = (
       const state = yield* fold(name)
       if (state === undefined) return undefined
       head = headOf(state)
-      yield* Effect.ignore(Heads.write(files, path, head, file.size))
+      yield* Effect.ignore(Head.write(files, path, head, file.size))
     }
     const found = { ...head, lease: hasLease ? yield* Leases.read(files, path) : undefined }
     if (known.size < most || known.has(name)) known.set(name, { ...file, head: found })
