@@ -4,7 +4,19 @@
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { attempt, benched, type Line, node, provenBy, reported, root, run, tested, vectors } from "./support.ts"
+import {
+  attempt,
+  benched,
+  failures,
+  type Line,
+  node,
+  provenBy,
+  reported,
+  root,
+  run,
+  tested,
+  vectors
+} from "./support.ts"
 
 const answer = "50% of active users are on the premium plan"
 
@@ -37,7 +49,11 @@ const clone = (folder: string): ReadonlyArray<Line> => {
       figure: `exit code ${started.status}, ${started.seconds.toFixed(1)} s`
     },
     { line: "the tree is clean afterwards", pass: dirty === "", figure: dirty === "" ? "clean" : dirty },
-    { line: "npm test passes", pass: tests.status === 0 && /\d+ passed/.test(summary), figure: summary },
+    {
+      line: "npm test passes",
+      pass: tests.status === 0 && /\d+ passed/.test(summary),
+      figure: `${summary}${failures(tests)}`
+    },
     { line: "its tests take under 90 seconds", pass: duration < 90, figure: `${duration} s` }
   ]
 }

@@ -48,12 +48,18 @@ export const node = (args: ReadonlyArray<string>, options?: Parameters<typeof ru
 /** Runs test files. */
 export const vitest = (files: ReadonlyArray<string>): Ran => node(["node_modules/vitest/vitest.mjs", "run", ...files])
 
+/** What a run of tests says of those that failed, to stand behind its figure; nothing where all passed. */
+export const failures = ({ stderr }: Ran): string => {
+  const names = new Set([...stderr.matchAll(/^ FAIL {2}(.*)$/gm)].map((match) => match[1] ?? ""))
+  return [...names].map((name) => `; failed: ${name}`).join("")
+}
+
 /** The tests of some files as one line: how many passed, and that none failed or was passed over. */
 export const tested = (line: string, files: ReadonlyArray<string>): Line => {
   const ran = vitest(files)
   const summary = /Tests\s+(.*)/.exec(ran.stdout)?.[1] ?? "no tests"
   const pass = ran.status === 0 && /\d+ passed/.test(summary) && !/failed|skipped|todo/.test(summary)
-  return { line, pass, figure: `${summary.trim()} in ${ran.seconds.toFixed(1)} s` }
+  return { line, pass, figure: `${summary.trim()} in ${ran.seconds.toFixed(1)} s${failures(ran)}` }
 }
 
 /**
@@ -65,7 +71,7 @@ export const vectors = (line: string, files: ReadonlyArray<string>): Line => {
   const counts = [...ran.stdout.matchAll(/([\w.-]+): (\d+) run, (\d+) skipped/g)]
   const total = (index: number) => counts.reduce((sum, count) => sum + Number(count[index]), 0)
   const pass = ran.status === 0 && counts.length >= files.length && total(2) > 0 && total(3) === 0
-  return { line, pass, figure: `${total(2)} run, ${total(3)} skipped, in ${counts.length} files` }
+  return { line, pass, figure: `${total(2)} run, ${total(3)} skipped, in ${counts.length} files${failures(ran)}` }
 }
 
 /** A line about files; one that is missing fails it, since the runner would pass over it. */
@@ -120,10 +126,11 @@ export const reported = (
 export const provenBy = (line: string, tests: ReadonlyArray<Test>): Line => {
   const passed = tests.filter((test) => test.passed).length
   const names = [...new Set(tests.map(({ file }) => file))].join(", ")
+  const failed = tests.filter((test) => !test.passed).map(({ title }) => `; failed: ${title}`)
   return {
     line,
     pass: tests.length > 0 && passed === tests.length,
-    figure: tests.length === 0 ? "no test says so" : `${passed} of ${tests.length} tests in ${names}`
+    figure: tests.length === 0 ? "no test says so" : `${passed} of ${tests.length} tests in ${names}${failed.join("")}`
   }
 }
 
