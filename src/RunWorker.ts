@@ -11,29 +11,17 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
-import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
+import type * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
-import * as Random from "effect/Random"
-import * as Schedule from "effect/Schedule"
+import type * as Schedule from "effect/Schedule"
 import type { Agent } from "./Agent.ts"
-import { isOverdue } from "./internal/deadline.ts"
-import { giveBack, type Held, type Holder, isTaken, letGo, renew } from "./internal/holding.ts"
-import { inTime } from "./internal/inTime.ts"
-import { isPassing, patience, tasksOf } from "./internal/patience.ts"
-import { randomId } from "./internal/randomId.ts"
-import { redact } from "./internal/redact.ts"
-import * as Pages from "./internal/runPages.ts"
-import { Kernel, type ResumeOptions } from "./Kernel.ts"
-import { AgentCrashError, CancellationError, type KernelError } from "./KernelError.ts"
-import { Limits } from "./Limits.ts"
-import { type RunHead, RunStore, StoreError } from "./RunStore.ts"
+import { isPassing } from "./internal/patience.ts"
+import * as Worker from "./internal/worker.ts"
+import type { Kernel, ResumeOptions } from "./Kernel.ts"
+import type { KernelError } from "./KernelError.ts"
+import type { RunHead, RunStore } from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 
 // ---------------------------------------------------------------- models
@@ -150,7 +138,7 @@ export {
 export const run = /*#__PURE__*/ Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>
 ): Effect.fn.Return<never, never, Kernel | RunStore | Services<A> | R> {
-  const worker = yield* make<Services<A> | R>(options)
+  const worker = yield* Worker.make<Services<A> | R>(options)
   const poll = Duration.toMillis(options.pollInterval ?? "1 second")
   return yield* Effect.onInterrupt(Effect.forever(Effect.andThen(worker.look, Effect.sleep(poll))), () => worker.drain)
 })
@@ -164,7 +152,7 @@ export const run = /*#__PURE__*/ Effect.fnUntraced(function* <A extends Runnable
 export const runOnce = /*#__PURE__*/ Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>
 ): Effect.fn.Return<number, never, Kernel | RunStore | Services<A> | R> {
-  const worker = yield* make<Services<A> | R>(options)
+  const worker = yield* Worker.make<Services<A> | R>(options)
   const work = Effect.gen(function* () {
     let taken = -1
     for (let now = 0; now > taken; now = yield* worker.settled) {
@@ -186,187 +174,3 @@ export const layer = <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>
 ): Layer.Layer<never, never, Kernel | RunStore | Services<A> | R> =>
   Layer.effectDiscard(Effect.forkScoped(run(options)))
-
-// ---------------------------------------------------------------- the worker
-
-interface Worker {
-  /** Claims what can be claimed now of the runs that come next: a page, the oldest first, in turn with the newest. */
-  readonly look: Effect.Effect<void>
-  /** Claims what can be claimed now, of all. */
-  readonly lookAtAll: Effect.Effect<void>
-  /** Waits for all runs under way, and tells how many there were. */
-  readonly settled: Effect.Effect<number>
-  /** Brings every run to the end of its step, and gives the leases back. */
-  readonly drain: Effect.Effect<void>
-}
-
-const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
-  options: Options<R>
-): Effect.fn.Return<Worker, never, Kernel | RunStore | R> {
-  const kernel = yield* Kernel
-  const store = yield* RunStore
-  const services = yield* Effect.context<RunStore | R>()
-  const { cleanUpMs, commitMs } = yield* Limits
-  // A look may take longer than a commit, but not for ever.
-  const soon = <A, E>(asked: Effect.Effect<A, E>) => inTime(asked, 6 * commitMs, () => noAnswer(6 * commitMs))
-  const workerId = options.workerId ?? `worker-${randomId(yield* Random.Random)}`
-  const agents = new Map(options.agents.map((agent) => [agent.name, agent]))
-  // An end that is no number cannot be stored.
-  const leaseMs = Math.min(Duration.toMillis(options.lease ?? "30 seconds"), 1e15)
-  const holder: Holder = { store, workerId, leaseMs, soon }
-  const orphanMs = Duration.toMillis(options.orphanAfter ?? "10 minutes")
-  const { onRun } = options
-  const retry = options.retry ?? Schedule.upTo(Schedule.exponential("1 second"), { times: 5 })
-  const active = new Map<string, Fiber.Fiber<unknown, unknown>>()
-  // Where runs stood when they were taken up: one that came no further is left alone until another look.
-  const tried = new Map<string, number>()
-  let draining = false
-  let taken = 0
-
-  const isFull = () => active.size >= (options.concurrency ?? 1)
-
-  /** Claims a run that can be taken up now. */
-  const consider = Effect.fnUntraced(function* (head: RunHead, now: number) {
-    const agent = agents.get(head.agent)
-    if (agent === undefined || active.has(head.runId) || tried.get(head.runId) === head.revision) return
-    if (head.lease === undefined && (yield* isAtWork(head, now - orphanMs))) return
-    if (head.status.type === "failed" && !(options.retries ?? isPassing)(head)) return
-    const wait = yield* patience(store, retry, head)
-    if (wait === undefined || (wait > 0 && head.updatedAt + wait > now)) return
-    const { deadlineMs } = agent.budget
-    if (deadlineMs !== undefined && (yield* isOverdue(store, head, deadlineMs))) return
-    yield* claim(head, agent)
-  })
-
-  /** Whether something happened to a run since a time, be it in a task of it. */
-  const isAtWork = (head: RunHead, since: number): Effect.Effect<boolean, StoreError> =>
-    head.updatedAt > since
-      ? Effect.succeed(true)
-      : Effect.map(tasksOf(store, head), (tasks) => tasks.some((task) => task.updatedAt > since))
-
-  /** Holds the run and works on it, unless another was first. Whoever looks waits for what the store says, and no longer. */
-  const claim = Effect.fnUntraced(function* (head: RunHead, agent: Runnable<R>) {
-    const { runId } = head
-    const now = yield* Clock.currentTimeMillis
-    const lease: Held = { expiresAt: now + leaseMs, lost: false }
-    const answered = Deferred.makeUnsafe<void>()
-    const answer = () => Deferred.doneUnsafe(answered, Exit.void)
-    const held = Effect.exit(soon(store.acquire(runId, { workerId, expiresAt: lease.expiresAt }, now)))
-    const claimed = Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(held, (exit) => {
-        if (Exit.isFailure(exit)) {
-          answer()
-          // It may be held though the store never said so.
-          return isTaken(exit.cause) ? Effect.void : Effect.ignore(giveBack(holder, runId))
-        }
-        taken++
-        tried.set(runId, head.revision)
-        answer()
-        return work(head, agent, lease, restore)
-      })
-    )
-    const begun = Effect.map(Effect.forkDetach(Effect.provideContext(claimed, services)), (fiber) => {
-      active.set(runId, fiber)
-      fiber.addObserver(() => {
-        active.delete(runId)
-        answer()
-      })
-    })
-    yield* Effect.uninterruptible(begun)
-    yield* Deferred.await(answered)
-  })
-
-  /** Works on a run that is held, and gives it back, whatever came of it. */
-  const work = (
-    head: RunHead,
-    agent: Runnable<R>,
-    lease: Held,
-    restore: typeof Effect.interruptible
-  ): Effect.Effect<void, never, RunStore | R> => {
-    const { runId } = head
-    const lost = () => new AgentCrashError({ runId, agentId: agent.name })
-    const resumed = Effect.gen(function* () {
-      const clock = yield* Clock.clockWith(Effect.succeed)
-      const how = options.resume?.(head)
-      return yield* kernel.resume(agent, runId, {
-        ...(Effect.isEffect(how) ? yield* how : how),
-        workerId,
-        stop: () =>
-          lease.lost || clock.currentTimeMillisUnsafe() >= lease.expiresAt
-            ? lost()
-            : draining
-              ? new CancellationError({ reason: "cancelled" })
-              : undefined
-      })
-    })
-    // Losing the lease ends the work wherever it stands.
-    const owned = Effect.raceFirst(
-      resumed,
-      Effect.andThen(
-        renew(holder, runId, lease),
-        Effect.suspend(() => Effect.fail(lost()))
-      )
-    )
-    return Effect.flatMap(Effect.exit(restore(owned)), (exit) =>
-      Effect.andThen(
-        Effect.ignore(letGo(holder, runId, lease, exit)),
-        onRun === undefined ? tell(runId, exit) : Effect.flatMap(stands(head), (now) => onRun(now, exit))
-      )
-    )
-  }
-
-  /** The head of a run as it is now; as it was, when the store does not tell. */
-  const stands = (head: RunHead): Effect.Effect<RunHead> =>
-    Effect.map(
-      Effect.orElseSucceed(soon(store.head(head.runId)), () => Option.none()),
-      Option.getOrElse(() => head)
-    )
-
-  const settled = Effect.suspend(() => Effect.as(Fiber.awaitAll(active.values()), taken))
-
-  const drain = Effect.suspend(() => {
-    draining = true
-    const cut = Effect.suspend(() => Fiber.interruptAll(active.values()))
-    return Effect.andThen(
-      Effect.timeoutOption(settled, options.drain ?? "4 seconds"),
-      // A store that hangs, or who is told of a run and never ends, is left behind.
-      Effect.timeoutOption(cut, cleanUpMs)
-    )
-  })
-
-  const looking: Pages.Looking = {
-    list: (filter) => soon(store.list(filter)),
-    consider: (head, now) => soon(consider(head, now)),
-    isFull
-  }
-  // A run that goes on is found among thousands that failed.
-  const running = Pages.make("running", looking)
-  const failed = Pages.make("failed", looking)
-  // In turn, so that neither takes every place.
-  let looks = 0
-  const look = Effect.suspend(() => {
-    tried.clear()
-    return looks++ % 2 === 0 ? Effect.andThen(running.next, failed.next) : Effect.andThen(failed.next, running.next)
-  })
-
-  const lookAtAll = Effect.andThen(running.all, failed.all)
-
-  return { look, lookAtAll, settled, drain }
-})
-
-const noAnswer = (limit: number): Effect.Effect<never, StoreError> =>
-  Effect.fail(
-    new StoreError({ operation: "look for runs", reason: "timeout", detail: `it took longer than ${limit} ms` })
-  )
-
-const tell = (runId: string, exit: Exit.Exit<unknown, KernelError>): Effect.Effect<void> =>
-  Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
-    ? Effect.void
-    : Effect.logInfo(`run ${runId} stopped`, redact(why(exit.cause)))
-
-/** A failure is a sentence; where a defect comes from is told with its stack. */
-const why = (cause: Cause.Cause<KernelError>): string =>
-  Option.match(Cause.findErrorOption(cause), {
-    onNone: () => Cause.pretty(cause),
-    onSome: ({ _tag, message }) => `${_tag}: ${message}`
-  })
