@@ -23,10 +23,11 @@ import type { Connection } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
-import { statSync } from "node:fs"
-import { resolve } from "node:path"
-import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite"
-import { severalStatements, toInput, toSqlError } from "./internal/sqlite.ts"
+import { DatabaseSync, type SQLInputValue } from "node:sqlite"
+import { watch } from "./internal/sameFiles.ts"
+import { isInTransaction, toInput, toSqlError } from "./internal/sqlite.ts"
+import { type Read, raw, rows, Statements, values } from "./internal/statements.ts"
+import { attempting } from "./internal/unqueued.ts"
 
 /**
  * How a database is opened.
@@ -82,86 +83,21 @@ export interface SqliteClient extends Client.SqlClient {
 export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<SqliteClient, SqlError, Scope.Scope | Reactivity.Reactivity> {
-  const { filename } = options
+  const { busyTimeout = "5 seconds", filename, synchronous = "full" } = options
   const unopened = toSqlError(`open ${filename}`, `${filename}: `)
   const db = yield* Effect.acquireRelease(
     Effect.try({ try: () => new DatabaseSync(filename), catch: unopened }),
     (db) => Effect.sync(() => db.isOpen && db.close())
   )
-  const isTransaction = () => db.isOpen && db.isTransaction
-
-  const schedule = Schedule.min([Schedule.exponential("1 millis"), Schedule.spaced("25 millis")]).pipe(
-    Schedule.upTo({ duration: options.busyTimeout ?? "5 seconds" })
-  )
-  // Only outside a transaction is a refused statement sure to have done nothing. Other processes do not
-  // live in a test's virtual time, so this waits by the real clock.
-  const realClock = Clock.Clock.defaultValue()
-  const waitable = (error: SqlError) => error.reason._tag === "LockTimeoutError" && !isTransaction()
-  const patiently = <A>(attempt: Effect.Effect<A, SqlError>) =>
-    Effect.catchIf(attempt, waitable, () =>
-      Effect.provideService(Effect.retry(attempt, { while: waitable, schedule }), Clock.Clock, realClock)
-    )
-
-  const { synchronous = "full" } = options
-  // A log that is written over takes no new blocks of the disk: where each commit waits for it, a short log is faster.
-  const checkpoint = synchronous === "full" ? 200 : 1_000
-  // Who reads something opens the log.
-  const pragmas = `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA wal_autocheckpoint = ${checkpoint}; PRAGMA user_version`
-  yield* patiently(Effect.try({ try: () => db.exec(pragmas), catch: unopened }))
-
+  const patiently = waiting(db, busyTimeout)
+  yield* patiently(Effect.try({ try: () => db.exec(pragmas(synchronous)), catch: unopened }))
+  const statements = new Statements(db)
   const missing = watch(filename)
-
-  const prepare = (sql: string) => {
-    const statement = db.prepare(sql)
-    // SQLite would run the first statement and drop the rest without a word.
-    if (sql.length > statement.sourceSQL.length && sql.slice(statement.sourceSQL.length).trim() !== "") {
-      throw severalStatements()
-    }
-    return statement
-  }
-  const cache = new Map<string, StatementSync>()
-  let last: { readonly sql: string; readonly statement: StatementSync } | undefined
-  const prepared = (sql: string) => {
-    if (last?.sql === sql) return last.statement
-    const statement = cache.get(sql) ?? prepare(sql)
-    cache.delete(sql)
-    cache.set(sql, statement)
-    const oldest = cache.keys().next()
-    if (cache.size > PREPARED_STATEMENTS && !oldest.done) cache.delete(oldest.value)
-    last = { sql, statement }
-    return statement
-  }
-
-  const query = <A>(sql: string, params: ReadonlyArray<unknown>, read: Read<A>, prepare = prepared) =>
-    patiently(
-      Effect.withFiber<A, SqlError>((fiber) => {
-        let operation = "prepare"
-        try {
-          // What was begun there ends there: refused, its end would leave it open.
-          const gone = isTransaction() ? undefined : missing()
-          if (gone !== undefined) throw new Error(`${gone} is not the file that was opened any more`)
-          const statement = prepare(sql)
-          operation = "execute"
-          statement.setReadBigInts(fiber.getRef(Client.SafeIntegers))
-          return Effect.succeed(read(statement, params.map(toInput)))
-        } catch (cause) {
-          return Effect.fail(toSqlError(operation)(cause))
-        }
-      })
-    )
-
-  const connection: Connection = {
-    execute: (sql, params, transform) => Effect.map(query(sql, params, rows), transform ?? identity),
-    executeRaw: (sql, params) => query(sql, params, raw),
-    executeValues: (sql, params) => query(sql, params, values),
-    executeValuesUnprepared: (sql, params) => query(sql, params, values, prepare),
-    executeUnprepared: (sql, params, transform) => Effect.map(query(sql, params, rows, prepare), transform ?? identity),
-    executeStream: (sql, params, transform) => Stream.fromArrayEffect(connection.execute(sql, params, transform))
-  }
+  const connection = connect(db, statements, missing, patiently)
   const acquirers = Client.makeSqliteAcquirers({
     connection: Effect.succeed(connection),
     semaphore: Semaphore.makeUnsafe(1),
-    isTransaction
+    isTransaction: () => isInTransaction(db)
   })
   // A stream gives the connection back before its first row: a consumer that queries cannot wait for itself.
   const streaming: Connection = {
@@ -179,37 +115,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
     beginTransaction: "BEGIN IMMEDIATE",
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`
   })
-  const begin = db.prepare("BEGIN IMMEDIATE")
-  const commit = db.prepare("COMMIT")
-  const isChange = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) =>
-    Number(statement.run(...params).changes) > 0
-  /** Ends a transaction that is to change nothing, unless SQLite did so by itself. */
-  const undo = () => {
-    try {
-      if (isTransaction()) db.exec("ROLLBACK")
-    } catch {
-      // What comes next must not become part of it: a database that is closed keeps nothing of it, and says what is wrong.
-      if (isTransaction()) db.close()
-    }
-  }
-  const attempt: SqliteClient["attempt"] = (sql, lists) => {
-    // In a transaction, a statement may be that of another fiber.
-    if (!db.isOpen || db.isTransaction || missing() !== undefined) return undefined
-    const [first] = lists
-    try {
-      const statement = prepared(sql)
-      if (lists.length === 1 && first !== undefined) return isChange(statement, first)
-      begin.run()
-      const isDone = lists.every((params) => isChange(statement, params))
-      if (isDone) commit.run()
-      else undo()
-      return isDone
-    } catch {
-      undo()
-      return undefined
-    }
-  }
-  return Object.assign(client, { attempt })
+  return Object.assign(client, { attempt: attempting(db, statements, missing) })
 })
 
 /**
@@ -221,60 +127,64 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
 export const layer = (options: Options): Layer.Layer<Client.SqlClient, SqlError> =>
   Layer.effect(Client.SqlClient, make(options)).pipe(Layer.provide(Reactivity.layer))
 
-type Read<A> = (statement: StatementSync, params: ReadonlyArray<SQLInputValue>) => A
-
-const rows: Read<ReadonlyArray<object>> = (statement, params) => {
-  statement.setReturnArrays(false)
-  const rows = statement.all(...params)
-  for (const row of rows) Object.setPrototypeOf(row, Object.prototype)
-  return rows
+const pragmas = (synchronous: "full" | "normal"): string => {
+  // A log that is written over takes no new blocks of the disk: where each commit waits for it, a short log is faster.
+  const checkpoint = synchronous === "full" ? 200 : 1_000
+  // Who reads something opens the log.
+  return `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA wal_autocheckpoint = ${checkpoint}; PRAGMA user_version`
 }
 
-const values: Read<ReadonlyArray<ReadonlyArray<unknown>>> = (statement, params) => {
-  statement.setReturnArrays(true)
-  return statement.all(...params).map((row) => (Array.isArray(row) ? row : Object.values(row)))
+type Patiently = <A>(attempt: Effect.Effect<A, SqlError>) => Effect.Effect<A, SqlError>
+
+/** Tries again for as long as another connection holds the lock. */
+const waiting = (db: DatabaseSync, busyTimeout: Duration.Input): Patiently => {
+  const schedule = Schedule.min([Schedule.exponential("1 millis"), Schedule.spaced("25 millis")]).pipe(
+    Schedule.upTo({ duration: busyTimeout })
+  )
+  // Only outside a transaction is a refused statement sure to have done nothing.
+  const isLocked = (error: SqlError) => error.reason._tag === "LockTimeoutError" && !isInTransaction(db)
+  // Other processes do not live in a test's virtual time, so this waits by the real clock.
+  const realClock = Clock.Clock.defaultValue()
+  return (attempt) =>
+    Effect.catchIf(attempt, isLocked, () =>
+      Effect.provideService(Effect.retry(attempt, { while: isLocked, schedule }), Clock.Clock, realClock)
+    )
 }
 
-const raw: Read<unknown> = (statement, params) =>
-  statement.columns().length === 0 ? statement.run(...params) : rows(statement, params)
-
-/** Which file a path leads to, as far as can be told. */
-const identityOf = (path: string): string | undefined => {
-  try {
-    const { dev, ino } = statSync(path)
-    return `${dev}/${ino}`
-  } catch {
-    return undefined
+/** A connection whose statements wait `patiently`, and are refused once a file is `missing`. */
+const connect = (
+  db: DatabaseSync,
+  statements: Statements,
+  missing: () => string | undefined,
+  patiently: Patiently
+): Connection => {
+  const prepared = (sql: string) => statements.prepared(sql)
+  const query = <A>(sql: string, params: ReadonlyArray<unknown>, read: Read<A>, prepare = prepared) =>
+    patiently(
+      Effect.withFiber<A, SqlError>((fiber) => {
+        let operation = "prepare"
+        try {
+          // What was begun there ends there: refused, its end would leave it open.
+          const gone = isInTransaction(db) ? undefined : missing()
+          if (gone !== undefined) throw new Error(`${gone} is not the file that was opened any more`)
+          const statement = prepare(sql)
+          operation = "execute"
+          statement.setReadBigInts(fiber.getRef(Client.SafeIntegers))
+          return Effect.succeed(read(statement, params.map(toInput)))
+        } catch (cause) {
+          return Effect.fail(toSqlError(operation)(cause))
+        }
+      })
+    )
+  const unprepared = (sql: string) => statements.prepare(sql)
+  const connection: Connection = {
+    execute: (sql, params, transform) => Effect.map(query(sql, params, rows), transform ?? identity),
+    executeRaw: (sql, params) => query(sql, params, raw),
+    executeValues: (sql, params) => query(sql, params, values),
+    executeValuesUnprepared: (sql, params) => query(sql, params, values, unprepared),
+    executeUnprepared: (sql, params, transform) =>
+      Effect.map(query(sql, params, rows, unprepared), transform ?? identity),
+    executeStream: (sql, params, transform) => Stream.fromArrayEffect(connection.execute(sql, params, transform))
   }
+  return connection
 }
-
-/**
- * Tells which file of a database is not the one it was, if any: one that was removed or replaced takes all that is
- * written to it, and nobody ever finds it again.
- */
-const watch = (filename: string): (() => string | undefined) => {
-  // SQLite goes on with the files, wherever this process goes.
-  const path = resolve(filename)
-  // What is committed is in the second until it is copied, and who else writes is found by the third.
-  const opened = [path, `${path}-wal`, `${path}-shm`].flatMap((file) => {
-    const identity = identityOf(file)
-    return identity === undefined ? [] : [{ file, identity }]
-  })
-  let gone: string | undefined
-  let looked = performance.now()
-  return () => {
-    const now = performance.now()
-    // It costs as much as a statement that changes a row.
-    if (now - looked > LOOK_EVERY) {
-      looked = now
-      gone = opened.find(({ file, identity }) => identityOf(file) !== identity)?.file
-    }
-    return gone
-  }
-}
-
-/** Milliseconds between two looks at which files they are. */
-const LOOK_EVERY = 100
-
-/** How many statements stay prepared; the least recently used goes first. */
-const PREPARED_STATEMENTS = 256

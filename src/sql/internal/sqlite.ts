@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import { classifySqliteError, SqlError, SqlSyntaxError } from "effect/sql/SqlError"
-import type { SQLInputValue } from "node:sqlite"
+import type { DatabaseSync, SQLInputValue } from "node:sqlite"
 
 /** A parameter as it is bound; what SQLite has no value for is refused. */
 export const toInput = (value: unknown, index: number): SQLInputValue => {
@@ -52,3 +52,6 @@ export const toSqlError =
     const numbered = Object.assign(cause, { errno: taken ? SQLITE_CONSTRAINT_UNIQUE : cause.errcode })
     return new SqlError({ reason: classifySqliteError(numbered, { message, operation }) })
   }
+
+/** Whether a transaction is open; a database that is closed has none, and says so by throwing. */
+export const isInTransaction = (db: DatabaseSync): boolean => db.isOpen && db.isTransaction
