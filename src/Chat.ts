@@ -23,18 +23,13 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import * as Histories from "./ChatHistory.ts"
-import type { Content, MediaContent } from "./Content.ts"
-import * as Contents from "./Content.ts"
+import { kept, lend, shelve, whole } from "./internal/chatMedia.ts"
 import * as KeptSummary from "./internal/keptSummary.ts"
 import { limited, newRunId, reference, service } from "./internal/ground.ts"
 import { listOf } from "./internal/host.ts"
 import { partsOf } from "./internal/kernelParts.ts"
-import { type Lasting, mediumOf, roomBefore, shelved, withMedia, withSource } from "./internal/medium.ts"
 import { Kernel, type Input, type ResumeOptions, type RunOptions } from "./Kernel.ts"
 import type { KernelError, StoreError } from "./KernelError.ts"
-import { Limits } from "./Limits.ts"
-import type { Media } from "./Media.ts"
-import { isMedia } from "./Media.ts"
 import * as MediaStore from "./MediaStore.ts"
 import * as Memory from "./Memory.ts"
 import type { Message } from "./Message.ts"
@@ -78,14 +73,14 @@ export const chat = <Output, S extends AnySkill<unknown>, R>(
   input: Input,
   options: ChatOptions = {}
 ): Effect.Effect<RunResult<Output>, KernelError, Kernel | ChatHistory | R> =>
-  inTurn(options.runId, (turn) =>
+  answering(options.runId, (talk) =>
     Effect.gen(function* () {
-      const { kernel, runId } = turn
-      const before = yield* begin(turn, input)
+      const { kernel, runId } = talk
+      const before = yield* begin(talk, input)
       const result = yield* kernel
         .run(agent, input, { ...options, runId, history: before })
-        .pipe(Effect.catchTag("RunExists", () => Effect.andThen(lend(turn), kernel.resume(agent, runId, options))))
-      yield* end(turn, result)
+        .pipe(Effect.catchTag("RunExists", () => Effect.andThen(lent(talk), kernel.resume(agent, runId, options))))
+      yield* end(talk, result)
       return result
     })
   )
@@ -101,15 +96,15 @@ export const chatStream = <Output, S extends AnySkill<unknown>, R>(
   input: Input,
   options: ChatOptions = {}
 ): Stream.Stream<RunEvent<Output, S>, KernelError, Kernel | ChatHistory | R> =>
-  told(options.runId, (turn) =>
+  told(options.runId, (talk) =>
     Effect.gen(function* () {
-      const { kernel, runId } = turn
-      const before = yield* begin(turn, input)
+      const { kernel, runId } = talk
+      const before = yield* begin(talk, input)
       return kernel
         .stream(agent, input, { ...options, runId, history: before })
         .pipe(
           Stream.catchTag("RunExists", () =>
-            Stream.unwrap(Effect.as(lend(turn), kernel.resumeStream(agent, runId, options)))
+            Stream.unwrap(Effect.as(lent(talk), kernel.resumeStream(agent, runId, options)))
           )
         )
     })
@@ -126,9 +121,9 @@ export const resume = <Output, S extends AnySkill<unknown>, R>(
   runId: string,
   options?: ResumeOptions
 ): Effect.Effect<RunResult<Output>, KernelError, Kernel | ChatHistory | R> =>
-  inTurn(runId, (turn) =>
-    Effect.andThen(lend(turn), turn.kernel.resume(agent, runId, options)).pipe(
-      Effect.tap((result) => end(turn, result))
+  answering(runId, (talk) =>
+    Effect.andThen(lent(talk), talk.kernel.resume(agent, runId, options)).pipe(
+      Effect.tap((result) => end(talk, result))
     )
   )
 
@@ -143,7 +138,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R>(
   runId: string,
   options?: ResumeOptions
 ): Stream.Stream<RunEvent<Output, S>, KernelError, Kernel | ChatHistory | R> =>
-  told(runId, (turn) => Effect.as(lend(turn), turn.kernel.resumeStream(agent, runId, options)))
+  told(runId, (talk) => Effect.as(lent(talk), talk.kernel.resumeStream(agent, runId, options)))
 
 /**
  * Forgets what was said, once the message that is being answered has its answer.
@@ -165,8 +160,8 @@ const lockOf = (history: History): Semaphore.Semaphore => {
   return lock
 }
 
-/** What answers a message. */
-interface Turn {
+/** A message that is being answered, and what answers it. */
+interface Talk {
   readonly kernel: Kernel["Service"]
   readonly history: History
   readonly runId: string
@@ -176,10 +171,10 @@ interface Turn {
   readonly media: MediaStore.Shape | undefined
 }
 
-/** Waits for the turn of a run. */
-const turnOf = /*#__PURE__*/ Effect.fnUntraced(function* (
+/** Waits until what came before is answered. */
+const talkOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   given: string | undefined
-): Effect.fn.Return<Turn, never, Kernel | ChatHistory | Scope.Scope> {
+): Effect.fn.Return<Talk, never, Kernel | ChatHistory | Scope.Scope> {
   const kernel = yield* Kernel
   const history = yield* Histories.ChatHistory
   const runId = given ?? newRunId(yield* Random.Random)
@@ -189,15 +184,15 @@ const turnOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   return { kernel, history, runId, built, media: store && (yield* store.run(runId)) }
 })
 
-const inTurn = <A, R>(
+const answering = <A, R>(
   runId: string | undefined,
-  body: (turn: Turn) => Effect.Effect<A, KernelError, R>
+  body: (talk: Talk) => Effect.Effect<A, KernelError, R>
 ): Effect.Effect<A, KernelError, Kernel | ChatHistory | R> =>
-  Effect.scoped(Effect.flatMap(turnOf(runId), (turn) => remembering(turn.kernel, limited(turn.built, body(turn)))))
+  Effect.scoped(Effect.flatMap(talkOf(runId), (talk) => remembering(talk.kernel, limited(talk.built, body(talk)))))
 
 const told = <Output, S extends AnySkill<unknown>, R>(
   runId: string | undefined,
-  body: (turn: Turn) => Effect.Effect<Stream.Stream<RunEvent<Output, S>, KernelError, R>, KernelError, R>
+  body: (talk: Talk) => Effect.Effect<Stream.Stream<RunEvent<Output, S>, KernelError, R>, KernelError, R>
 ): Stream.Stream<RunEvent<Output, S>, KernelError, Kernel | ChatHistory | R> =>
   Stream.unwrap(
     Effect.gen(function* (): Effect.fn.Return<
@@ -205,15 +200,15 @@ const told = <Output, S extends AnySkill<unknown>, R>(
       KernelError,
       Kernel | ChatHistory | Scope.Scope | R
     > {
-      const turn = yield* turnOf(runId)
-      const pipeline = yield* pipelineOf(turn.kernel)
-      const events = yield* limited(turn.built, body(turn))
-      const kept = Stream.tap(events, (event) =>
+      const talk = yield* talkOf(runId)
+      const pipeline = yield* pipelineOf(talk.kernel)
+      const events = yield* limited(talk.built, body(talk))
+      const ending = Stream.tap(events, (event) =>
         event.type === "run_completed" && event.depth === 0 && event.result !== undefined
-          ? end(turn, event.result)
+          ? end(talk, event.result)
           : Effect.void
       )
-      return pipeline === undefined ? kept : Stream.provideService(kept, PromptPipeline.PromptPipeline, pipeline)
+      return pipeline === undefined ? ending : Stream.provideService(ending, PromptPipeline.PromptPipeline, pipeline)
     })
   )
 
@@ -223,32 +218,27 @@ const told = <Output, S extends AnySkill<unknown>, R>(
  * Adds the user's message and gives what else was said. Where an earlier try added it, it is there already, maybe with
  * a conversation behind it: it is left out of what is given, for the run says it itself.
  */
-const begin = /*#__PURE__*/ Effect.fnUntraced(function* (turn: Turn, input: Input) {
-  const { history, media, runId } = turn
+const begin = /*#__PURE__*/ Effect.fnUntraced(function* (talk: Talk, input: Input) {
+  const { history, media, runId } = talk
   const before = yield* history.toArray
-  const parts = yield* Effect.forEach(listOf(input), (part) =>
-    isMedia(part) ? contentOf(part, media) : Effect.succeed(part)
-  )
-  const message = Messages.user(parts)
+  const message = Messages.user(yield* Effect.forEach(listOf(input), (part) => kept(part, media)))
   yield* history.append(message, runId)
   // The media of the message come before those of the history. Without room for them the run itself fails, as it would
   // without a chat.
   if (media !== undefined) yield* Effect.ignore(media.admit(listOf(input)))
   const known = KeptSummary.forRun(before)
-  if ((yield* history.size) !== before.length) return yield* shelve(turn, known)
+  if ((yield* history.size) !== before.length) return yield* shelve(known, media)
   const same = before.findLastIndex((other) => Equal.equals(other, message))
   const at = same === -1 ? before.findLastIndex((other) => other.role === "user") : same
-  return yield* shelve(turn, at === -1 ? known : known.toSpliced(at, 1))
+  return yield* shelve(at === -1 ? known : known.toSpliced(at, 1), media)
 })
 
 /** Adds what the run said. Its first message is the user's, which is there unless the history was forgotten since. */
 const end = /*#__PURE__*/ Effect.fnUntraced(function* (
-  { built, history, media }: Turn,
+  { built, history, media }: Talk,
   { messages, runId }: RunResult<unknown>
 ): Effect.fn.Return<void, StoreError> {
-  const [asked, ...said] = yield* Effect.forEach(messages, (message) =>
-    media === undefined ? Effect.succeed(message) : withMedia(message, (part) => whole(part, media))
-  )
+  const [asked, ...said] = yield* Effect.forEach(messages, (message) => whole(message, media))
   const isAsked = (message: Message) => Equal.equals(message, asked)
   if (asked !== undefined && !(yield* history.last(1)).some(isAsked) && !(yield* history.toArray).some(isAsked)) {
     yield* history.append(asked, runId)
@@ -258,6 +248,10 @@ const end = /*#__PURE__*/ Effect.fnUntraced(function* (
   yield* history.append(all.slice(all.length - said.length), `${runId}:messages`)
 })
 
+/** Gives a run that goes on the media of its conversation once more. */
+const lent = ({ history, media }: Talk): Effect.Effect<void, StoreError> =>
+  Effect.flatMap(history.toArray, (messages) => lend(messages, media))
+
 /** A run whose prompt may have been shortened. Of a kernel made elsewhere nobody knows it. */
 const stateOf = (built: Context.Context<never>, runId: string): Effect.Effect<Option.Option<RunState>, StoreError> =>
   Effect.contextWith((here: Context.Context<never>) => {
@@ -266,67 +260,6 @@ const stateOf = (built: Context.Context<never>, runId: string): Effect.Effect<Op
       ? Effect.succeedNone
       : store.load(runId)
   })
-
-// ---------------------------------------------------------------- its media
-
-/** Gives a run the media of what was said before: it finds them by their ids (W-21). */
-const shelve = ({ media }: Turn, messages: ReadonlyArray<Message>): Effect.Effect<ReadonlyArray<Message>> =>
-  media === undefined
-    ? Effect.succeed(messages)
-    : Effect.flatMap(Limits, (limits) => shelved(messages, media, roomBefore(limits), 0))
-
-/**
- * Gives them once more to a run that goes on: a store in memory let go of them when it stopped. Those of the last message
- * come first, which is the run's own unless another has overtaken it: it named them, whatever their size.
- */
-const lend = /*#__PURE__*/ Effect.fnUntraced(function* (turn: Turn): Effect.fn.Return<void, StoreError> {
-  const messages = yield* turn.history.toArray
-  const last = messages.findLast(({ role }) => role === "user")
-  if (turn.media !== undefined && last !== undefined) {
-    yield* shelved([last], turn.media, (yield* Limits).mediaBytes, 0)
-  }
-  yield* shelve(turn, messages)
-})
-
-/** A medium of the user as a history keeps it: whole, since those of a run end with it. */
-const contentOf = (medium: Media, store: MediaStore.Shape | undefined): Effect.Effect<Content> =>
-  Effect.map(sourceOf(medium, store), (source) =>
-    source === undefined
-      ? Contents.text(`[${medium.kind} unavailable: ${medium.mimeType}]`)
-      : mediumOf(medium.kind, { ...source, mediaType: medium.mimeType })
-  )
-
-/** What a run named by its id, as a history keeps it. What cannot be found stays a name. */
-const whole = (part: MediaContent, store: MediaStore.Shape): Effect.Effect<Content> => {
-  const { fileId } = part
-  if (fileId === undefined || part.url !== undefined || part.data !== undefined) return Effect.succeed(part)
-  return store.get(fileId).pipe(
-    Effect.flatMap(Effect.fromOption),
-    Effect.flatMap((medium) => sourceOf(medium, store)),
-    Effect.match({
-      onFailure: () => part,
-      onSuccess: (source) => (source === undefined ? part : withSource(part, source))
-    })
-  )
-}
-
-/** Where the bytes of a medium are for good; those of a file are read now. */
-const sourceOf = (medium: Media, store: MediaStore.Shape | undefined): Effect.Effect<Lasting | undefined> => {
-  const { source } = medium
-  switch (source._tag) {
-    case "Bytes":
-      return Effect.succeed({ data: source.bytes })
-    case "Url":
-      return Effect.succeed({ url: source.url })
-    case "Path":
-      return store === undefined
-        ? Effect.undefined
-        : Effect.match(
-            Effect.flatMap(store.put(medium), ({ id }) => store.bytes(id)),
-            { onFailure: () => undefined, onSuccess: (data) => ({ data }) }
-          )
-  }
-}
 
 // ---------------------------------------------------------------- what its kernel has
 
