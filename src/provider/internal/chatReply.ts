@@ -52,7 +52,7 @@ export const decoder = (name: string, reply: Reply): Decoder => {
     reply.text(string(fields(message, "audio"), "transcript") ?? "")
     const pieces = callsOf(message)
     if (pieces.length === 0) return
-    const hasAll = pieces.length > 1 && pieces.length === reply.callCount()
+    const hasAll = pieces.length > 1 && pieces.length === reply.callCount
     pieces.forEach((piece, place) => {
       const key = readCall(reply, keys, piece, isWhole, hasAll ? keyAt(place) : undefined)
       if (key !== undefined) sign(key, text(fields(fields(piece, "extra_content"), "google"), "thought_signature"))
@@ -220,7 +220,7 @@ const knownCall = (
 ) => {
   if (index !== undefined) return keys.get(index)
   if (id !== undefined) return reply.keyOfId(id)
-  return name === undefined && beside !== undefined && !reply.isWhole(beside) ? beside : reply.lastCall()
+  return name === undefined && beside !== undefined && !reply.isWhole(beside) ? beside : reply.lastCall
 }
 
 const keyAt = (place: number): string => `next ${place}`
@@ -254,7 +254,7 @@ const isOther = (reply: Reply, key: string, index: number | undefined, { id, nam
 
 /** Begins a call; one that brings only arguments has the id and the name of the call before it. */
 const begin = (reply: Reply, before: string | undefined, { id, name }: Head): string => {
-  const key = keyAt(reply.callCount())
+  const key = keyAt(reply.callCount)
   const isBare = before !== undefined && name === undefined && (id === undefined || id === reply.callId(before))
   reply.call(key, isBare ? reply.callId(before) : id, isBare ? reply.callName(before) : name)
   return key

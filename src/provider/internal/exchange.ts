@@ -32,7 +32,7 @@ import { patiently } from "./attempts.ts"
 import { type Fault, limitFault, refusal, retryAt, statusReason, type Told, toError } from "./fault.ts"
 import { type Decoder, type Framing, make as makeFrames } from "./frames.ts"
 import { isFields, parse } from "./read.ts"
-import { isSubstance, make as makeReply, type Reply } from "./reply.ts"
+import { isSubstance, Reply } from "./reply.ts"
 
 /** Whom to speak to, and how its refusals read. */
 export interface Service {
@@ -194,7 +194,7 @@ const read = /*#__PURE__*/ Effect.fnUntraced(function* (
       orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleMs is ${limits.idleMs}` })
     }
   )
-  const reply = makeReply(limits)
+  const reply = new Reply(limits)
   const decoder = vendor.decoder(reply)
   const frames = makeFrames(
     vendor.framing,

@@ -25,7 +25,7 @@ import { open, patiently } from "./attempts.ts"
 import type { Fault } from "./fault.ts"
 import { type Piece, wireId } from "./pieces.ts"
 import { fields, isFields, text } from "./read.ts"
-import { make as makeReply, type Reply } from "./reply.ts"
+import { Reply } from "./reply.ts"
 
 /**
  * Asks another package's model and reads its parts, all of one read as one array.
@@ -52,7 +52,7 @@ const read = <Part>(
   Stream.unwrap(
     Effect.gen(function* () {
       const limits = yield* Limits
-      const reply = makeReply(limits)
+      const reply = new Reply(limits)
       const take = reader(reply)
       const pull = timely(yield* Stream.toPull(parts), limits)
       let broken: Fault | undefined
@@ -97,7 +97,7 @@ export const makeTeller = (provider: string, reply: Reply) => {
     reply.keep(id.length + sizeOf(told))
   }
   const begin = (id: string, name: string) => {
-    const key = String(reply.callCount())
+    const key = String(reply.callCount)
     const call = { key, id: reply.call(key, id, name) }
     calls.set(id, call)
     return call

@@ -7,277 +7,219 @@
  *
  * @since 0.1.0
  */
-import * as Equal from "effect/Equal"
-import * as Result from "effect/Result"
-import * as Snapshot from "../../internal/snapshot.ts"
 import { isDeeper } from "../../internal/untrusted.ts"
+import type { Limits } from "../../Limits.ts"
 import type * as StreamPart from "../../StreamPart.ts"
 import type { FinishReason, Metadata, ReportedUsage } from "../../StreamPart.ts"
-import type { Limits } from "../../Limits.ts"
 import { type Fault, limitFault } from "./fault.ts"
-import { parse } from "./read.ts"
+import { NativeCall, textOf } from "./nativeCall.ts"
 
-/** One reply being read. `out` is emptied by whoever delivers the parts. */
-export interface Reply {
-  out: Array<StreamPart.StreamPart>
-  readonly isFinished: boolean
+/** One reply being read. */
+export class Reply {
+  /** What was not delivered yet: emptied by whoever delivers it. */
+  out: Array<StreamPart.StreamPart> = []
+  readonly #limits: Limits
+  readonly #calls = new Map<string, NativeCall>()
+  /** How many calls there are of each id. */
+  readonly #seen = new Map<string, number>()
+  readonly #keys = new Map<string, string>()
+  #last: string | undefined
+  #open: { readonly isText: boolean; readonly id: string } | undefined
+  #opened = 0
+  #size = 0
+  #isFinished = false
+  #isTooDeep = false
+
+  constructor(limits: Limits) {
+    this.#limits = limits
+  }
+
+  get isFinished(): boolean {
+    return this.#isFinished
+  }
+
   /** The limit the reply broke. */
-  readonly fault: Fault | undefined
-  /** Whether the model asked for anything. */
-  readonly hasCalls: boolean
-  readonly about: (id: string | undefined, modelId: string | undefined) => void
-  readonly text: (delta: string) => void
-  readonly thinking: (delta: string) => void
+  get fault(): Fault | undefined {
+    const { jsonDepth, replyBytes } = this.#limits
+    if (this.#isTooDeep) return limitFault("jsonDepth", jsonDepth)
+    return this.#size > replyBytes ? limitFault("replyBytes", replyBytes) : undefined
+  }
+
+  // -------------------------------------------------------------- text and thinking
+
+  about(id: string | undefined, modelId: string | undefined): void {
+    if (id === undefined && modelId === undefined) return
+    this.out.push({
+      type: "response-metadata",
+      ...(id === undefined ? {} : { id }),
+      ...(modelId === undefined ? {} : { modelId })
+    })
+  }
+
+  text(delta: string): void {
+    if (delta === "") return
+    this.#size += delta.length
+    this.out.push({ type: "text-delta", id: this.#begin(true), delta })
+  }
+
+  thinking(delta: string): void {
+    if (delta === "") return
+    this.#size += delta.length
+    this.out.push({ type: "reasoning-delta", id: this.#begin(false), delta })
+  }
+
   /** Counts what is kept of a reply beside what is said: what its vendor wants back, until it can be told. */
-  readonly keep: (length: number) => void
+  keep(length: number): void {
+    this.#size += length
+  }
+
   /** Ends the thinking that is open, with what its vendor wants back. */
-  readonly endThinking: (metadata: Metadata) => void
+  endThinking(metadata: Metadata): void {
+    this.#begin(false)
+    this.#close(metadata)
+  }
+
+  finish(reason: FinishReason, usage: ReportedUsage, metadata?: Metadata): void {
+    if (this.#isFinished) return
+    this.#isFinished = true
+    this.#close()
+    for (const call of this.#calls.values()) this.#end(call)
+    this.out.push({ type: "finish", reason, usage, ...(metadata === undefined ? {} : { metadata }) })
+  }
+
+  #begin(isText: boolean): string {
+    if (this.#open?.isText === isText) return this.#open.id
+    this.#close()
+    const id = String(this.#opened++)
+    this.#open = { isText, id }
+    this.out.push({ type: isText ? "text-start" : "reasoning-start", id })
+    return id
+  }
+
+  #close(metadata?: Metadata): void {
+    if (this.#open === undefined) return
+    const { id, isText } = this.#open
+    this.#open = undefined
+    this.out.push({
+      type: isText ? "text-end" : "reasoning-end",
+      id,
+      ...(metadata === undefined ? {} : { metadata })
+    })
+  }
+
+  // -------------------------------------------------------------- native calls
+
+  /** Whether the model asked for anything. */
+  get hasCalls(): boolean {
+    return this.#calls.size > 0
+  }
+
+  get callCount(): number {
+    return this.#calls.size
+  }
+
+  /** The key of the call last begun. */
+  get lastCall(): string | undefined {
+    return this.#last
+  }
+
   /**
    * Begins a native call and gives its id; `key` tells those apart that are open. One that has it already ends, since
    * nothing more can come of it (R-24). Its name may follow (`name`).
    */
-  readonly call: (key: string, given: string | undefined, name: string | undefined) => string
+  call(key: string, given: string | undefined, name: string | undefined): string {
+    this.#close()
+    this.endCall(key)
+    const call = new NativeCall(this.#uniqueId(given), given, this.#limits)
+    this.#size += call.id.length
+    this.#calls.set(key, call)
+    if (given !== undefined) this.#keys.set(given, key)
+    this.#last = key
+    if (name !== undefined) this.#name(call, name)
+    return call.id
+  }
+
   /** Names a call that has no name yet. */
-  readonly name: (key: string, name: string) => void
-  /** The key of the call last begun. */
-  readonly lastCall: () => string | undefined
-  readonly callCount: () => number
-  /** Our id of a call. */
-  readonly ownId: (key: string) => string
-  /** The vendor's id of a call. */
-  readonly callId: (key: string) => string | undefined
-  readonly callName: (key: string) => string | undefined
-  /** The key of the call last begun under a vendor's id. */
-  readonly keyOfId: (given: string) => string | undefined
-  /** Whether the parameters of a call are a whole object, or a list: what follows belongs to another. */
-  readonly isWhole: (key: string) => boolean
-  /** Whether they are an empty object: where more follows, no more than a beginning, which some gateways write. */
-  readonly hasNoParams: (key: string) => boolean
-  /** Whether the parameters of a call are these, as text, however it is spelled, or as a JSON value. */
-  readonly hasParams: (key: string, params: unknown) => boolean
-  readonly params: (key: string, fragment: string) => void
+  name(key: string, name: string): void {
+    const call = this.#calls.get(key)
+    if (call?.isOpen === true && call.name === undefined) this.#name(call, name)
+  }
+
+  params(key: string, fragment: string): void {
+    const call = this.#calls.get(key)
+    if (call === undefined || !call.isOpen || fragment === "") return
+    this.#size += fragment.length
+    call.push(fragment)
+    if (call.name !== undefined) this.out.push({ type: "tool-params-delta", id: call.id, delta: fragment })
+  }
+
   /** The parameters of a call as a JSON value. */
-  readonly input: (key: string, value: unknown) => void
-  readonly endCall: (key: string) => void
-  readonly finish: (reason: FinishReason, usage: ReportedUsage, metadata?: Metadata) => void
-}
-
-interface Call {
-  readonly id: string
-  readonly given: string | undefined
-  braces: Braces
-  name: string | undefined
-  params: string
-  /** Its arguments as they were read last; text where they are whole and no JSON, which they stay. */
-  value: unknown
-  isOpen: boolean
-}
-
-/** A reply of which nothing was read yet. */
-export const make = (limits: Limits): Reply => {
-  const calls = new Map<string, Call>()
-  const seen = new Map<string, number>()
-  const keys = new Map<string, string>()
-  let last: string | undefined
-  let open: { readonly isText: boolean; readonly id: string } | undefined
-  let opened = 0
-  let size = 0
-  let isFinished = false
-  let isTooDeep = false
-
-  const uniqueId = (given: string | undefined): string => {
-    const id = given ?? `call_${calls.size}`
-    const times = (seen.get(id) ?? 0) + 1
-    seen.set(id, times)
-    return times === 1 ? id : uniqueId(`${id}#${times}`)
+  input(key: string, value: unknown): void {
+    if (isDeeper(value, this.#limits.jsonDepth)) this.#isTooDeep = true
+    else this.params(key, textOf(value, this.#limits))
   }
 
-  const close = (metadata?: Metadata) => {
-    if (open === undefined) return
-    reply.out.push(
-      metadata === undefined
-        ? { type: open.isText ? "text-end" : "reasoning-end", id: open.id }
-        : { type: open.isText ? "text-end" : "reasoning-end", id: open.id, metadata }
-    )
-    open = undefined
+  endCall(key: string): void {
+    const call = this.#calls.get(key)
+    if (call !== undefined) this.#end(call)
   }
 
-  const begin = (isText: boolean): string => {
-    if (open !== undefined && open.isText === isText) return open.id
-    close()
-    const id = String(opened++)
-    open = { isText, id }
-    reply.out.push({ type: isText ? "text-start" : "reasoning-start", id })
-    return id
+  /** Our id of a call. */
+  ownId(key: string): string {
+    return this.#calls.get(key)?.id ?? key
   }
 
-  // What is no JSON, or nests too deeply to be handled as such, stays text (R-11).
-  const read = (params: string): unknown => {
-    const value = parse(params)
-    return value === undefined || isDeeper(value, limits.jsonDepth) ? params : value
+  /** The vendor's id of a call. */
+  callId(key: string): string | undefined {
+    return this.#calls.get(key)?.given
   }
 
-  const nameCall = (call: Call, name: string): string => {
-    size += name.length
+  callName(key: string): string | undefined {
+    return this.#calls.get(key)?.name
+  }
+
+  /** The key of the call last begun under a vendor's id. */
+  keyOfId(given: string): string | undefined {
+    return this.#keys.get(given)
+  }
+
+  /** Whether the parameters of a call are a whole object, or a list. */
+  isWhole(key: string): boolean {
+    return this.#calls.get(key)?.isWhole === true
+  }
+
+  /** Whether they are an empty object. */
+  hasNoParams(key: string): boolean {
+    return this.#calls.get(key)?.hasNone === true
+  }
+
+  /** Whether the parameters of a call are these, as text or as a JSON value. */
+  hasParams(key: string, params: unknown): boolean {
+    return this.#calls.get(key)?.has(params) === true
+  }
+
+  #uniqueId(given: string | undefined): string {
+    const id = given ?? `call_${this.#calls.size}`
+    const times = (this.#seen.get(id) ?? 0) + 1
+    this.#seen.set(id, times)
+    return times === 1 ? id : this.#uniqueId(`${id}#${times}`)
+  }
+
+  #name(call: NativeCall, name: string): void {
+    this.#size += name.length
     call.name = name
-    reply.out.push({ type: "tool-params-start", id: call.id, name })
-    if (call.params !== "") reply.out.push({ type: "tool-params-delta", id: call.id, delta: call.params })
-    return name
+    this.out.push({ type: "tool-params-start", id: call.id, name })
+    if (call.text !== "") this.out.push({ type: "tool-params-delta", id: call.id, delta: call.text })
   }
 
-  const endCall = (call: Call) => {
+  #end(call: NativeCall): void {
     if (!call.isOpen) return
     call.isOpen = false
-    const name = call.name ?? nameCall(call, "")
-    // Some vendors say null where there are none.
-    const params = call.params.trim() === "" ? {} : (read(call.params) ?? {})
-    reply.out.push({ type: "tool-params-end", id: call.id }, { type: "tool-call", id: call.id, name, params })
-  }
-
-  const reply: Reply = {
-    out: [],
-    get isFinished() {
-      return isFinished
-    },
-    get fault() {
-      if (isTooDeep) return limitFault("jsonDepth", limits.jsonDepth)
-      return size > limits.replyBytes ? limitFault("replyBytes", limits.replyBytes) : undefined
-    },
-    get hasCalls() {
-      return calls.size > 0
-    },
-    about: (id, modelId) => {
-      if (id === undefined && modelId === undefined) return
-      reply.out.push({
-        type: "response-metadata",
-        ...(id === undefined ? {} : { id }),
-        ...(modelId === undefined ? {} : { modelId })
-      })
-    },
-    text: (delta) => {
-      if (delta === "") return
-      size += delta.length
-      reply.out.push({ type: "text-delta", id: begin(true), delta })
-    },
-    thinking: (delta) => {
-      if (delta === "") return
-      size += delta.length
-      reply.out.push({ type: "reasoning-delta", id: begin(false), delta })
-    },
-    keep: (length) => {
-      size += length
-    },
-    endThinking: (metadata) => {
-      begin(false)
-      close(metadata)
-    },
-    call: (key, given, name) => {
-      close()
-      reply.endCall(key)
-      const id = uniqueId(given)
-      size += id.length
-      const call: Call = {
-        id,
-        given,
-        braces: new Braces(),
-        name: undefined,
-        params: "",
-        value: undefined,
-        isOpen: true
-      }
-      calls.set(key, call)
-      if (given !== undefined) keys.set(given, key)
-      last = key
-      if (name !== undefined) nameCall(call, name)
-      return id
-    },
-    name: (key, name) => {
-      const call = calls.get(key)
-      if (call?.isOpen === true && call.name === undefined) nameCall(call, name)
-    },
-    lastCall: () => last,
-    callCount: () => calls.size,
-    ownId: (key) => calls.get(key)?.id ?? key,
-    callId: (key) => calls.get(key)?.given,
-    callName: (key) => calls.get(key)?.name,
-    keyOfId: (given) => keys.get(given),
-    isWhole: (key) => calls.get(key)?.braces.areClosed === true,
-    hasNoParams: (key) => isNone(calls.get(key)?.params ?? ""),
-    hasParams: (key, params) => {
-      const call = calls.get(key)
-      const told = typeof params === "string" || isDeeper(params, limits.jsonDepth) ? params : textOf(params, limits)
-      if (call === undefined || typeof told !== "string" || told === call.params) return told === call?.params
-      // A value told again may be spelled in another way; neither a piece of one nor what goes on is read.
-      if (!call.braces.areClosed || typeof call.value === "string" || !told.trimEnd().endsWith("}")) return false
-      return Equal.equals(read(told), (call.value ??= read(call.params)))
-    },
-    params: (key, fragment) => {
-      const call = calls.get(key)
-      if (call === undefined || !call.isOpen || fragment === "") return
-      size += fragment.length
-      if (isNone(call.params) && fragment.trim() !== "") {
-        call.params = ""
-        call.braces = new Braces()
-      }
-      call.params += fragment
-      call.braces.push(fragment)
-      if (typeof call.value !== "string") call.value = undefined
-      if (call.name !== undefined) reply.out.push({ type: "tool-params-delta", id: call.id, delta: fragment })
-    },
-    input: (key, value) => {
-      if (isDeeper(value, limits.jsonDepth)) isTooDeep = true
-      else reply.params(key, textOf(value, limits))
-    },
-    endCall: (key) => {
-      const call = calls.get(key)
-      if (call !== undefined) endCall(call)
-    },
-    finish: (reason, usage, metadata) => {
-      if (isFinished) return
-      isFinished = true
-      close()
-      for (const call of calls.values()) endCall(call)
-      reply.out.push(
-        metadata === undefined ? { type: "finish", reason, usage } : { type: "finish", reason, usage, metadata }
-      )
-    }
-  }
-  return reply
-}
-
-// It is asked before every fragment: a long text is none without a look at it.
-const isNone = (params: string): boolean => params.length < 16 && /^\s*\{\s*\}\s*$/.test(params)
-
-/** The braces of an object that comes in pieces, or the brackets of a list; each character is looked at once. */
-class Braces {
-  #depth = 0
-  #hasBegun = false
-  #isText = false
-  #isEscaped = false
-
-  get areClosed(): boolean {
-    return this.#hasBegun && this.#depth === 0
-  }
-
-  push(piece: string): void {
-    for (let at = 0; at < piece.length; at++) {
-      const character = piece[at]
-      if (this.#isEscaped) this.#isEscaped = false
-      else if (character === "\\") this.#isEscaped = true
-      else if (character === '"') this.#isText = !this.#isText
-      else if (this.#isText) continue
-      else if (character === "}" || character === "]") this.#depth--
-      else if (character === "{" || character === "[") {
-        this.#depth++
-        this.#hasBegun = true
-      }
-    }
+    if (call.name === undefined) this.#name(call, "")
+    const { id, name = "", params } = call
+    this.out.push({ type: "tool-params-end", id }, { type: "tool-call", id, name, params })
   }
 }
-
-/** Arguments as text. JavaScript would write a number too large for a double as null: as a whole they are no JSON then. */
-const textOf = (value: unknown, limits: Limits): string =>
-  value === undefined || Result.isSuccess(Snapshot.take(value, limits)) ? (JSON.stringify(value) ?? "") : "out of range"
 
 /** Whether a part says anything; until then a failed call may be made again unnoticed. */
 export const isSubstance = (part: StreamPart.StreamPart): boolean =>
