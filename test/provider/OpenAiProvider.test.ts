@@ -30,14 +30,13 @@ const vision = Model.make("m", { capabilities: ["text", "vision"] })
 const picture = Content.image({ data: new Uint8Array([1, 2, 3]), mediaType: "image/png" })
 
 describe("OpenAiProvider, reading a server that gives every call the index 0", () => {
-  it.effect("tells its calls apart by their ids, in a time that grows with their number", () =>
+  it.effect("tells its calls apart by their ids, looking at none twice (R-21)", () =>
     Effect.gen(function* () {
-      const count = 20_000
+      // Looking through all of them for each takes longer than a test is given.
+      const count = 30_000
       const piece = (id: number) => ({ index: 0, id: `c${id}`, function: { name: "add", arguments: `{"a":${id}}` } })
       const list = Array.from({ length: count }, (_, id) => delta({ tool_calls: [piece(id)] }))
-      const started = performance.now()
       const { parts } = yield* reading(...list, delta({}, "tool_calls"))
-      assert.isBelow(performance.now() - started, 10_000)
       assert.deepStrictEqual(
         callsOf(parts).map((call) => call.params),
         Array.from({ length: count }, (_, a) => ({ a }))
