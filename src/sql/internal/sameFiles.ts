@@ -19,6 +19,7 @@ export const watch = (filename: string): (() => string | undefined) => {
     return identity === undefined ? [] : [{ file, identity }]
   })
   let gone: string | undefined
+  // Who replaces a file does not live in a test's virtual time.
   let looked = performance.now()
   return () => {
     const now = performance.now()
