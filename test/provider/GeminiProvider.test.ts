@@ -3,25 +3,27 @@ import { Effect } from "effect"
 import * as Content from "../../src/Content.ts"
 import * as Model from "../../src/Model.ts"
 import { GeminiProvider } from "../../src/provider/index.ts"
-import { bodyOf, finishOf, key, message, read, request, stub, vendor } from "../support/provider.ts"
+import {
+  bodyOf,
+  finishOf,
+  key,
+  message,
+  picture,
+  read,
+  readingOf,
+  request,
+  serverSent,
+  stub,
+  tool,
+  vendor
+} from "../support/provider.ts"
 
-const events = (...list: ReadonlyArray<object>) =>
-  new Response(list.map((event) => `data: ${JSON.stringify(event)}\r\n\r\n`).join(""))
+const events = (...list: ReadonlyArray<object>) => serverSent(list, "\r\n")
 
-const readingAs = (name: string, ...list: ReadonlyArray<object>) =>
-  Effect.gen(function* () {
-    const http = stub(() => Effect.succeed(events(...list)))
-    const provider = yield* Effect.provide(vendor(name)({}), http.layer)
-    return { ...(yield* read(provider.stream(request()))), asked: http.asked[0] }
-  })
+const reading = (...list: ReadonlyArray<object>) => readingOf("google", () => events(...list))
 
 const all = Model.gemini25Pro
-const tool = { name: "add", description: "Adds", inputSchema: { type: "object" } } as const
-const media = message(
-  "user",
-  Content.image({ data: new Uint8Array([1, 2, 3]), mediaType: "image/png" }),
-  Content.document({ url: "https://x.test/a.pdf", mediaType: "application/pdf" })
-)
+const media = message("user", picture, Content.document({ url: "https://x.test/a.pdf", mediaType: "application/pdf" }))
 
 describe("GeminiProvider", () => {
   it.effect("writes contents, instructions and settings its own way", () =>
@@ -153,7 +155,7 @@ describe("GeminiProvider", () => {
   it.effect("gives the signature of a call back with that call", () =>
     Effect.gen(function* () {
       const call = { functionCall: { name: "add", args: { x: 1 } }, thoughtSignature: "sig" }
-      const { asked, parts } = yield* readingAs("google", {
+      const { asked, parts } = yield* reading({
         candidates: [{ content: { parts: [call] }, finishReason: "STOP" }]
       })
       assert.strictEqual(
@@ -214,16 +216,15 @@ describe("GeminiProvider", () => {
     ["OTHER", "other"]
   ] as const) {
     it.effect(`${given} is ${expected} (AC-4)`, () =>
-      Effect.map(
-        readingAs("google", { candidates: [{ content: { parts: [{ text: "x" }] }, finishReason: given }] }),
-        ({ parts }) => assert.strictEqual(finishOf(parts)?.reason, expected)
+      Effect.map(reading({ candidates: [{ content: { parts: [{ text: "x" }] }, finishReason: given }] }), ({ parts }) =>
+        assert.strictEqual(finishOf(parts)?.reason, expected)
       )
     )
   }
 
   it.effect("keeps the ids it gave its calls, and tells each call before what signs it", () =>
     Effect.gen(function* () {
-      const { parts } = yield* readingAs("google", {
+      const { parts } = yield* reading({
         candidates: [
           {
             content: {
@@ -252,20 +253,20 @@ describe("GeminiProvider", () => {
     Effect.gen(function* () {
       const inlineData = { mimeType: "image/png", data: "AQID" }
       const parts = [{ text: "Here: " }, { inlineData, thought: true }, { inlineData }]
-      const { text } = yield* readingAs("google", { candidates: [{ content: { parts }, finishReason: "STOP" }] })
+      const { text } = yield* reading({ candidates: [{ content: { parts }, finishReason: "STOP" }] })
       assert.strictEqual(text, "Here: [image unavailable: image/png]")
     })
   )
 
   it.effect("an error that is null is none", () =>
     Effect.map(
-      readingAs("google", { error: null, candidates: [{ content: { parts: [{ text: "x" }] }, finishReason: "STOP" }] }),
+      reading({ error: null, candidates: [{ content: { parts: [{ text: "x" }] }, finishReason: "STOP" }] }),
       ({ text }) => assert.strictEqual(text, "x")
     )
   )
 
   it.effect("a body that ends without a reason was cut", () =>
-    Effect.map(Effect.flip(readingAs("google", { candidates: [{ content: { parts: [{ text: "x" }] } }] })), (error) =>
+    Effect.map(Effect.flip(reading({ candidates: [{ content: { parts: [{ text: "x" }] } }] })), (error) =>
       assert.strictEqual(error.reason, "incomplete")
     )
   )
@@ -308,7 +309,7 @@ describe("GeminiProvider", () => {
   it.effect("keeps what it thought apart from what it said", () =>
     Effect.gen(function* () {
       const content = { parts: [{ text: "Hm.", thought: true }, { text: "So." }] }
-      const { parts, text } = yield* readingAs("google", { candidates: [{ content, finishReason: "STOP" }] })
+      const { parts, text } = yield* reading({ candidates: [{ content, finishReason: "STOP" }] })
       assert.strictEqual(text, "So.")
       assert.deepInclude(parts, { type: "reasoning-delta", id: "0", delta: "Hm." })
     })
@@ -339,7 +340,7 @@ describe("GeminiProvider", () => {
     it.effect(`${status} in the stream is ${reason} (BP-110)`, () =>
       Effect.gen(function* () {
         const said = { candidates: [{ content: { parts: [{ text: "x" }] } }] }
-        const error = yield* Effect.flip(readingAs("google", said, { error: { status, message: "x" } }))
+        const error = yield* Effect.flip(reading(said, { error: { status, message: "x" } }))
         assert.strictEqual(error.reason, reason)
       })
     )
@@ -370,176 +371,4 @@ describe("Google's refusals", () => {
       })
     )
   }
-})
-
-describe("GeminiInteractionsProvider", () => {
-  it.effect("writes a conversation as steps and stores nothing", () =>
-    Effect.gen(function* () {
-      const origin = { provider: "google-interactions", model: all.id }
-      const body = yield* bodyOf(
-        "google-interactions",
-        request({
-          model: all,
-          tools: [tool],
-          messages: [
-            message("system", "S"),
-            media,
-            message(
-              "assistant",
-              Content.thinking("Hm.", { origin, signature: { signature: "sig" } }),
-              Content.thinking("", { origin, signature: { signature: "call-sig", callId: "a" } }),
-              "So.",
-              Content.toolUse("a", "add", { x: 1 })
-            ),
-            message("tool", Content.toolResult("a", "2"))
-          ],
-          generation: {
-            temperature: 0,
-            topP: 1,
-            maxTokens: 5,
-            stopSequences: ["x"],
-            seed: 2,
-            thinking: { effort: "low" }
-          }
-        })
-      )
-      assert.deepStrictEqual(body, {
-        model: all.id,
-        stream: true,
-        store: false,
-        system_instruction: "S",
-        generation_config: {
-          temperature: 0,
-          top_p: 1,
-          max_output_tokens: 5,
-          stop_sequences: ["x"],
-          seed: 2,
-          thinking_level: "low",
-          thinking_summaries: "auto"
-        },
-        tools: [{ type: "function", name: "add", description: "Adds", parameters: { type: "object" } }],
-        input: [
-          {
-            type: "user_input",
-            content: [
-              { type: "image", mime_type: "image/png", data: "AQID" },
-              { type: "document", mime_type: "application/pdf", uri: "https://x.test/a.pdf" }
-            ]
-          },
-          { type: "thought", signature: "sig", summary: [{ type: "text", text: "Hm." }] },
-          { type: "model_output", content: [{ type: "text", text: "So." }] },
-          { type: "function_call", id: "a", name: "add", arguments: { x: 1 }, signature: "call-sig" },
-          { type: "function_result", call_id: "a", name: "add", result: [{ type: "text", text: "2" }] }
-        ]
-      })
-    })
-  )
-
-  for (const [status, expected] of [
-    ["completed", "stop"],
-    ["incomplete", "length"],
-    ["budget_exceeded", "length"],
-    ["requires_action", "tool-calls"],
-    ["requires_continuation", "pause"],
-    ["cancelled", "other"]
-  ] as const) {
-    it.effect(`${status} is ${expected}`, () =>
-      Effect.map(
-        readingAs(
-          "google-interactions",
-          {
-            event_type: "step.start",
-            index: 0,
-            step: { type: "model_output", content: [{ type: "text", text: "x" }] }
-          },
-          { event_type: "interaction.completed", interaction: { status } }
-        ),
-        ({ parts, text }) => {
-          assert.strictEqual(text, "x")
-          assert.strictEqual(finishOf(parts)?.reason, expected)
-        }
-      )
-    )
-  }
-
-  it.effect("a failed interaction and an error event fail the call", () =>
-    Effect.gen(function* () {
-      const start = { event_type: "step.start", index: 0, step: { type: "text", text: "x" } }
-      for (const last of [
-        { event_type: "interaction.completed", interaction: { status: "failed", error: { status: "UNAVAILABLE" } } },
-        { event_type: "error", error: { code: "UNAVAILABLE", message: "x" } },
-        { event_type: "interaction.status_update", status: "failed", error: { status: "UNAVAILABLE" } }
-      ]) {
-        const error = yield* Effect.flip(readingAs("google-interactions", start, last))
-        assert.strictEqual(error.reason, "overloaded")
-      }
-    })
-  )
-
-  it.effect("takes the arguments of a call as an object, as a text, or in pieces", () =>
-    Effect.gen(function* () {
-      const start = (step: object) => ({ event_type: "step.start", index: 0, step: { type: "function_call", ...step } })
-      const end = { event_type: "interaction.completed", error: null, interaction: { status: "requires_action" } }
-      const piece = { event_type: "step.delta", index: 0, delta: { type: "arguments_delta", arguments: '{"a":1}' } }
-      for (const given of [
-        [start({ name: "add", arguments: { a: 1 } })],
-        [start({ name: "add", arguments: '{"a":1}' })],
-        [start({ name: "add", arguments: {} }), piece]
-      ]) {
-        const { parts } = yield* readingAs("google-interactions", { event_type: "x", error: null }, ...given, end)
-        const calls = parts.flatMap((part) => (part.type === "tool-call" ? [part.params] : []))
-        assert.deepStrictEqual(calls, [{ a: 1 }])
-      }
-    })
-  )
-
-  it.effect("says what stands in the place of a medium the model made, once however it comes (BP-105)", () =>
-    Effect.gen(function* () {
-      const png = { type: "image", mime_type: "image/png", data: "AQID" }
-      const wav = { type: "audio", mime_type: "audio/wav", data: "AQID" }
-      const end = { event_type: "interaction.completed", interaction: { status: "completed" } }
-      const streamed = yield* readingAs(
-        "google-interactions",
-        { event_type: "step.delta", index: 0, delta: { type: "text", text: "Here: " } },
-        { event_type: "step.delta", index: 0, delta: png },
-        { event_type: "step.delta", index: 1, delta: wav },
-        { event_type: "step.delta", index: 1, delta: wav },
-        { event_type: "step.delta", index: 1, delta: { type: "news", mime_type: "image/png" } },
-        end
-      )
-      assert.strictEqual(streamed.text, "Here: [image unavailable: image/png][audio unavailable: audio/wav]")
-      const step = { type: "model_output", content: [png, { type: "text", text: " and " }, png, { type: "news" }] }
-      const whole = yield* readingAs("google-interactions", { event_type: "step.start", index: 0, step }, end)
-      assert.strictEqual(whole.text, "[image unavailable: image/png] and [image unavailable: image/png]")
-      const announced = yield* readingAs(
-        "google-interactions",
-        { event_type: "step.start", index: 0, step: { type: "model_output", content: [png] } },
-        { event_type: "step.delta", index: 0, delta: png },
-        { event_type: "step.delta", index: 0, delta: { type: "image", data: "AQID" } },
-        { event_type: "step.start", index: 1, step: png },
-        end
-      )
-      assert.strictEqual(announced.text, "[image unavailable: image/png][image unavailable: image/png]")
-    })
-  )
-
-  it.effect("reads a whole interaction", () =>
-    Effect.gen(function* () {
-      const whole = {
-        id: "i1",
-        status: "completed",
-        steps: [
-          { type: "user_input", content: [{ type: "text", text: "So?" }] },
-          { type: "thought", signature: "sig" },
-          { type: "model_output", content: [{ type: "text", text: "So." }] }
-        ],
-        usage: { total_input_tokens: 2, total_output_tokens: 3, total_thought_tokens: 4 }
-      }
-      const http = stub(() => Effect.succeed(new Response(JSON.stringify(whole))))
-      const provider = yield* Effect.provide(vendor("google-interactions")({}), http.layer)
-      const { parts, text } = yield* read(provider.stream(request()))
-      assert.strictEqual(text, "So.")
-      assert.strictEqual(finishOf(parts)?.usage.outputTokens.total, 7)
-    })
-  )
 })

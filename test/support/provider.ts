@@ -118,3 +118,21 @@ export const cassettes = (folder: string): ReadonlyArray<{ readonly name: string
       name: file.replace(/\.json$/, ""),
       text: fs.readFileSync(path.join(fixtures, folder, file), "utf8")
     }))
+
+/** Server-sent events, each an object or a text of its own. */
+export const serverSent = (list: ReadonlyArray<object | string>, newline = "\n"): Response =>
+  new Response(
+    list.map((item) => `data: ${typeof item === "string" ? item : JSON.stringify(item)}${newline}${newline}`).join("")
+  )
+
+/** How an adapter reads one response, and what it asked. */
+export const readingOf = (name: string, response: () => Response) =>
+  Effect.gen(function* () {
+    const http = stub(() => Effect.succeed(response()))
+    const provider = yield* Effect.provide(vendor(name)({}), http.layer)
+    return { ...(yield* read(provider.stream(request()))), asked: http.asked[0] }
+  })
+
+export const tool = { name: "add", description: "Adds", inputSchema: { type: "object" } } as const
+
+export const picture = Content.image({ data: new Uint8Array([1, 2, 3]), mediaType: "image/png" })
