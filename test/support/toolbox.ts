@@ -1,6 +1,7 @@
 /** A run, and all that it told. */
 import { Effect, Stream } from "effect"
 import { type Agent, Kernel, type KernelError, type Provider, type RunEvent, type Skill } from "kernai"
+import { of } from "./kernel.ts"
 
 export interface Told {
   readonly events: ReadonlyArray<RunEvent.RunEvent>
@@ -30,3 +31,9 @@ export const told = <Output, S extends Skill.AnySkill<unknown>>(
       text: last?.type === "result" ? last.text : undefined
     }
   })
+
+/** What the calls of a run gave, each as text. */
+export const outputs = (run: Told): ReadonlyArray<string> =>
+  of(run.events, "tool_call_completed").map((event) =>
+    (event.result.output ?? []).map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("")
+  )

@@ -1,0 +1,170 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Schema } from "effect"
+import { Agent, Content, Limits, LongResult, Media, Message, Skill } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { kernel, of } from "./support/kernel.ts"
+import { outputs, told } from "./support/toolbox.ts"
+
+const limits = Layer.succeed(Limits.Limits, { ...Limits.defaults, resultBytes: 1_000 })
+const lines = Array.from({ length: 400 }, (_, index) => `line ${index} ü€😀\n`).join("")
+const size = new TextEncoder().encode(lines).length
+
+const dump = Skill.make("dump", {
+  description: "Says a lot",
+  input: Schema.Struct({}),
+  effects: "read",
+  execute: () => Effect.succeed(lines)
+})
+
+const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools", maxSteps: 60 })
+
+describe("a result that is too long", () => {
+  it.effect("is cut between characters, with its size in the metadata, when nothing can read on (AC-14)", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make({ calls: [{ name: "dump" }] }, "done")
+      const run = yield* told(agent, "?", { provider })
+      const [output = ""] = outputs(run)
+      assert.isTrue(lines.startsWith(output))
+      const bytes = new TextEncoder().encode(output).length
+      assert.isAtMost(bytes, 1_000)
+      assert.isAbove(bytes, 996)
+      const full_result = yield* Media.id(Media.fromBytes(new TextEncoder().encode(lines), "text/plain"))
+      assert.deepStrictEqual(of(run.events, "tool_call_completed")[0]?.result.metadata, {
+        truncated: true,
+        bytes: size,
+        full_result
+      })
+      assert.isTrue(of(run.events, "skill_result")[0]?.truncated)
+    }).pipe(Effect.provide(Layer.merge(kernel(dump), limits)))
+  )
+
+  for (const [what, value, text] of [
+    ["an object", { lines }, JSON.stringify({ lines })],
+    ["data", Content.data({ lines }), JSON.stringify({ lines })],
+    ["code", Content.code(lines), `\`\`\`\n${lines}\n\`\`\``],
+    ["an error", Content.error("E", lines), `[E]: ${lines}`]
+  ] as const) {
+    it.effect(`is cut when it is ${what}: what counts is what a model reads (AC-14)`, () =>
+      Effect.gen(function* () {
+        const provider = MockProvider.make({ calls: [{ name: "dump" }] }, "done")
+        const run = yield* told(agent, "?", { provider })
+        const [output = ""] = outputs(run)
+        assert.isTrue(text.startsWith(output))
+        const bytes = new TextEncoder().encode(output).length
+        assert.isAtMost(bytes, 1_000)
+        assert.isAbove(bytes, 996)
+      }).pipe(
+        Effect.provide(
+          Layer.merge(
+            kernel(
+              Skill.make("dump", { description: "", input: Schema.Struct({}), execute: () => Effect.succeed(value) })
+            ),
+            limits
+          )
+        )
+      )
+    )
+  }
+
+  it.effect("is cut over all its parts, of which media are none, also where the whole has no room (AC-14)", () =>
+    Effect.gen(function* () {
+      const image = Content.image({ url: "https://x.test/a.png" })
+      const parts = Skill.make("dump", {
+        description: "",
+        input: Schema.Struct({}),
+        execute: () => Effect.succeed([Content.text("a".repeat(700)), image, Content.text("b".repeat(700))])
+      })
+      const provider = MockProvider.make({ calls: [{ name: "dump" }] }, "done")
+      const run = yield* told(agent, "?", { provider }).pipe(Effect.provide(kernel(parts)))
+      const [done] = of(run.events, "tool_call_completed")
+      assert.deepStrictEqual(done?.result.output, [Content.text("a".repeat(700)), image, Content.text("b".repeat(300))])
+      assert.deepStrictEqual(done?.result.metadata, { truncated: true, bytes: 1_400 })
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, resultBytes: 1_000, mediaBytes: 100 }))
+  )
+
+  it.effect("can be read to its end, range by range, each within the limit", () =>
+    Effect.gen(function* () {
+      // A model that does what it is told at the end of each piece.
+      const provider = MockProvider.make().onCall((request) => {
+        const last = request.messages.at(-1)?.content[0]
+        const text =
+          last?.type === "tool_result" && last.content.at(-1)?.type === "text" ? last.content.at(-1) : undefined
+        const hint = /go on with read_result (\{.*\})\]$/.exec(text?.type === "text" ? text.text : "")
+        if (last?.type === "text") return { calls: [{ name: "dump" }] }
+        return hint === null ? "done" : { calls: [{ name: "read_result", params: JSON.parse(hint[1] ?? "") }] }
+      })
+      const run = yield* told(agent, "?", { provider })
+      assert.strictEqual(run.text, "done")
+      const all = outputs(run)
+      for (const output of all) assert.isAtMost(new TextEncoder().encode(output).length, 1_000)
+      assert.strictEqual(all.map((output) => output.replace(/\n\[cut after .*$/, "")).join(""), lines)
+    }).pipe(Effect.provide(Layer.merge(kernel(dump, LongResult.skill), limits)))
+  )
+
+  it.effect("is read as it is from wherever a range begins, at a mark that some files begin with too", () =>
+    Effect.gen(function* () {
+      const marked = "\uFEFFab".repeat(400)
+      const long = Skill.make("dump", {
+        description: "",
+        input: Schema.Struct({}),
+        execute: () => Effect.succeed(marked)
+      })
+      const provider = MockProvider.make().onCall((request, call) => {
+        if (call === 0) return { calls: [{ name: "dump" }] }
+        const [, id] = /"id":"(\w+)"/.exec(request.messages.map(Message.text).join("")) ?? []
+        return call > 1 ? "done" : { calls: [{ name: "read_result", params: { id, offset: 500, length: 10 } }] }
+      })
+      const run = yield* told(agent, "?", { provider }).pipe(Effect.provide(kernel(long, LongResult.skill)))
+      assert.isTrue(outputs(run)[1]?.startsWith("\uFEFFab\uFEFFab\n["))
+    }).pipe(Effect.provide(limits))
+  )
+
+  it.effect("is not pointed at for an agent that may not read it", () =>
+    Effect.gen(function* () {
+      const own = Agent.make({ instructions: "", model: "m", skills: ["dump"], dialect: "tools" })
+      const run = yield* told(own, "?", { provider: MockProvider.make({ calls: [{ name: "dump" }] }, "done") })
+      assert.notInclude(outputs(run)[0], "read_result")
+    }).pipe(Effect.provide(Layer.merge(kernel(dump, LongResult.skill), limits)))
+  )
+
+  it.effect("is read only where it is: other ids, other media and odd ranges are told as such", () =>
+    Effect.gen(function* () {
+      const id = "media_0123456789ab"
+      const image = Media.fromBytes(new Uint8Array([1, 2, 3]), "image/png")
+      const draw = Skill.make("draw", {
+        description: "",
+        input: Schema.Struct({}),
+        execute: () => Effect.succeed(image)
+      })
+      const provider = MockProvider.make(
+        { calls: [{ name: "read_result", params: { id } }] },
+        { calls: [{ name: "read_result", params: { id, offset: -1 } }] },
+        { calls: [{ name: "draw" }] },
+        { calls: [{ name: "read_result", params: { id: yield* Media.id(image) } }] },
+        "done"
+      )
+      const run = yield* told(agent, "?", { provider }).pipe(Effect.provide(kernel(draw, LongResult.skill)))
+      assert.deepStrictEqual(
+        of(run.events, "tool_call_completed").map((event) => event.result.error?.name),
+        ["MediaNotFound", "InvalidArguments", undefined, "MediaNotFound"]
+      )
+    }).pipe(Effect.provide(limits))
+  )
+
+  it.effect("gives a whole character, however little of it is asked for, so that reading on comes to an end", () =>
+    Effect.gen(function* () {
+      const faces = Skill.make("dump", {
+        description: "",
+        input: Schema.Struct({}),
+        execute: () => Effect.succeed("😀".repeat(400))
+      })
+      const provider = MockProvider.make().onCall((request, call) => {
+        if (call === 0) return { calls: [{ name: "dump" }] }
+        const [, id] = /"id":"(\w+)"/.exec(request.messages.map(Message.text).join("")) ?? []
+        return call > 1 ? "done" : { calls: [{ name: "read_result", params: { id, offset: 1_202, length: 1 } }] }
+      })
+      const run = yield* told(agent, "?", { provider }).pipe(Effect.provide(kernel(faces, LongResult.skill)))
+      assert.match(outputs(run)[1] ?? "", /^😀\n\[.*"offset":1204/)
+    }).pipe(Effect.provide(limits))
+  )
+})
