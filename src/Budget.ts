@@ -28,9 +28,10 @@ export {
 /**
  * Limits of one run and its children; an absent one is no limit.
  *
- * Counts what providers report, also of the calls that sum up what a compaction
- * takes away. A call without usage adds nothing, and one of a model without a
- * price (such as a fallback's) adds no cost.
+ * Counts what providers report, also of replies that were refused after their
+ * end, and of the calls that sum up what a compaction takes away. A call without
+ * usage adds nothing, and one of a model without a price (such as a fallback's)
+ * adds no cost.
  *
  * @category models
  * @since 0.1.0

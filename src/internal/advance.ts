@@ -29,6 +29,7 @@ export const advance = (state: RunState | undefined, record: RunRecord): RunStat
   if (delta.asked !== undefined) next.approvals = next.approvals.concat(delta.asked)
   if (delta.completing !== undefined) next.completing = delta.completing
   if (delta.deferred !== undefined) next.deferred = delta.deferred
+  next.count(delta.spent)
   for (const event of record.events) apply(next, event, record)
   next.revision = record.revision
   next.updatedAt = record.createdAt
@@ -179,8 +180,7 @@ const answer = (next: State, event: Extract<PhaseEvent, { type: "model_completed
     order: idsOf(calls)
   }
   if (usage === null) next.unreportedTurns += 1
-  else next.usage = Usage.add(next.usage, usage)
-  if (event.costUsd !== undefined) next.costUsd += event.costUsd
+  else next.count({ usage, costUsd: event.costUsd ?? 0 })
   next.emptyReplies = outcome.type === "corrective" && outcome.reason === "empty" ? next.emptyReplies + 1 : 0
 }
 

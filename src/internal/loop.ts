@@ -5,6 +5,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import type { KernelError } from "../KernelError.ts"
 import { MaxStepsReached, MiddlewareTermination, OutputInvalid, RunFinished, RunPaused } from "../KernelError.ts"
 import type { ErrorInfo, Phase, RunResult } from "../RunState.ts"
@@ -19,6 +20,7 @@ import { observed } from "./passedOver.ts"
 import { deep, redact } from "./redact.ts"
 import type { Run } from "./run.ts"
 import { ask, hookArgs, settle } from "./settle.ts"
+import { take } from "./snapshot.ts"
 import { afterCalls, afterModel, afterTurn, prepare, restartModel, startModel, startTurn } from "./turn.ts"
 import { misfit } from "./view.ts"
 
@@ -93,7 +95,7 @@ const fail = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never, K
       return flushed(run, cause)
     case "MiddlewareTermination": {
       const end = { source: "caller", reason: "guardrail", metadata: { reason: error.reason } } as const
-      return Effect.andThen(commit(run, "phase", [{ type: "run_completed", ...end }]), flushed(run, cause))
+      return Effect.andThen(commit(run, "phase", [{ type: "run_completed", ...end }], run.refused), flushed(run, cause))
     }
     default:
       return Effect.andThen(failed(run, infoOf(error, cause)), flushed(run, cause))
@@ -111,7 +113,7 @@ const failed = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, error: Error
     yield* flush(run)
     yield* observed("onRunFailed", () => ask(run, "onRunFailed", () => hook(hookArgs(run, { error }))))
   }
-  yield* commit(run, "phase", [{ type: "run_failed", error }])
+  yield* commit(run, "phase", [{ type: "run_failed", error }], run.refused)
 })
 
 /** A failure as the journal keeps it, without what looks like a key (S-7); a bug keeps its stack for the log. */
@@ -121,18 +123,13 @@ const infoOf = (error: KernelError | undefined, cause: Cause.Cause<unknown>): Er
   }
   const fields: { [key: string]: Json } = {}
   for (const [key, value] of Object.entries(error)) {
-    if (key !== "_tag" && key !== "cause" && key !== "message" && isPlain(value)) fields[key] = deep(value, redact)
+    const known = take(value)
+    if (key !== "_tag" && key !== "cause" && key !== "message" && Result.isSuccess(known)) {
+      fields[key] = deep(known.success, redact)
+    }
   }
   return { tag: error._tag, message: redact(error.message), ...(Object.keys(fields).length === 0 ? {} : { fields }) }
 }
-
-const isPlain = (value: unknown): value is Json =>
-  value === null ||
-  typeof value === "string" ||
-  typeof value === "boolean" ||
-  (typeof value === "number" && Number.isFinite(value)) ||
-  (Array.isArray(value) && value.every(isPlain)) ||
-  (isJsonObject(value) && Object.getPrototypeOf(value) === Object.prototype && Object.values(value).every(isPlain))
 
 // ---------------------------------------------------------------- the end
 

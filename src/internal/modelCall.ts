@@ -37,13 +37,16 @@ export interface Heard {
   readonly costUsd: number
   readonly latencyMs: number
   readonly raw: ReadonlyArray<StreamPart>
+  /** Why a reply that had ended must not count, such as a middleware that refused it. */
+  readonly refused: Cause.Cause<KernelError> | undefined
 }
 
 /**
  * Asks the model once. It is told when this is called, so it is called when it is due.
  *
  * A reply is in hand from its finish part on, not from the end of its
- * connection: then it is given even while the run is being stopped (DR-7).
+ * connection: then it is given even while the run is being stopped (DR-7), and
+ * what it used is told even when it is refused (R-19).
  */
 export const hear = (
   run: Run,
@@ -64,12 +67,14 @@ export const hear = (
       new Origin(hearing)
     ))
   const reading = traced(run, call, reader, hearing, read(run, turn, reader, hearing))
-  const heard = (): Effect.Effect<Heard, KernelError> =>
-    Effect.succeed({ ...told(reader(), hearing), latencyMs: now(run) - started, raw: hearing.raw })
+  const heard = (refused?: Cause.Cause<KernelError>): Effect.Effect<Heard, KernelError> =>
+    Effect.succeed({ ...told(reader(), hearing), latencyMs: now(run) - started, raw: hearing.raw, refused })
   return Effect.matchCauseEffect(restore(reading), {
     onFailure: (cause) =>
-      reader().end().finish !== undefined && Cause.hasInterruptsOnly(cause) ? heard() : Effect.failCause(cause),
-    onSuccess: heard
+      reader().end().finish === undefined
+        ? Effect.failCause(cause)
+        : heard(Cause.hasInterruptsOnly(cause) ? undefined : cause),
+    onSuccess: () => heard()
   })
 }
 

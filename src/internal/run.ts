@@ -23,7 +23,7 @@ import type { ProtocolRegistry } from "../ProtocolRegistry.ts"
 import type { ProviderShape } from "../Provider.ts"
 import type { Redactor } from "../Redaction.ts"
 import type { RunEvent } from "../RunEvent.ts"
-import type { RunRecord, RunState, Stop, Turn } from "../RunState.ts"
+import type { Delta, RunRecord, RunState, Stop, Turn } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
 import type { StreamPart } from "../StreamPart.ts"
@@ -121,6 +121,8 @@ export interface Run extends Ground {
   raw: ReadonlyArray<StreamPart>
   /** The stop a hook asked for while other calls were under way: the next commit keeps it. */
   deferred: Stop | undefined
+  /** What a refused reply used: the commit that ends the run keeps it. */
+  refused?: Delta
   /** Whether an id is that of an earlier call: no later one is known by it. */
   readonly isUsed: IsUsed
   /** What waits for the next barrier. */

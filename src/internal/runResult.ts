@@ -24,7 +24,7 @@ export interface RunResult<out Output = string> {
   readonly status: "completed"
   readonly output: Output
   readonly text: string
-  /** What the turns, their tasks and what made their prompts used, as far as it was reported. */
+  /** What the turns, their tasks, what made their prompts and refused replies used, as far as it was reported. */
   readonly usage: Usage.Usage
   /** What it cost by the prices of the models; a model without a `price` adds nothing. */
   readonly costUsd: number

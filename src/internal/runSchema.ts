@@ -172,6 +172,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     rewind: Schema.optionalKey(Schema.Boolean),
     completing: Schema.optionalKey(completing),
     deferred: Schema.optionalKey(stop),
+    spent: Schema.optionalKey(exactly<Expense>()(expense)),
     resumed: Schema.optionalKey(Schema.Boolean)
   })
 

@@ -162,8 +162,11 @@ const eventOf = (event: PhaseEvent): object => {
   }
 }
 
-const deltaOf = (delta: RunRecord["delta"]): object =>
-  delta.resolved === undefined ? delta : { ...delta, resolved: delta.resolved.map(resultOf) }
+const deltaOf = (delta: RunRecord["delta"]): object => ({
+  ...delta,
+  ...(delta.resolved === undefined ? {} : { resolved: delta.resolved.map(resultOf) }),
+  ...(delta.spent === undefined ? {} : { spent: spentOf(delta.spent) })
+})
 
 const changeOf = (change: ToolResponseChange): object =>
   change.type === "skip" ? { ...change, result: resultOf(change.result) } : change

@@ -8,11 +8,10 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import type * as Dialects from "../Dialect.ts"
 import type { KernelError } from "../KernelError.ts"
 import { EmptyReplies, LoopDetected, ProviderError } from "../KernelError.ts"
-import type { ModelCall } from "../Middleware.ts"
 import { type Prompt, simple } from "../PromptPipeline.ts"
 import type { ToolDefinition } from "../Provider.ts"
 import type { ModelArgs, Turn } from "../RunState.ts"
@@ -187,8 +186,11 @@ const askWith = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): Ef
 
 /** Reads what the reply means and commits it. */
 const answer = (run: Run, heard: Heard): Effect.Effect<void, KernelError> => {
-  const refused = refusal(heard.call, heard.reply)
-  if (refused !== undefined) return Effect.fail(refused)
+  const { costUsd, refused = refusal(heard), usage } = heard
+  if (refused !== undefined) {
+    if (usage !== null) run.refused = { spent: { usage, costUsd } }
+    return Effect.failCause(refused)
+  }
   const decide = (acts: boolean) => decideOn(run, heard, acts)
   return run.agent.skills === undefined
     ? Effect.flatMap(visibleProtocols(run), (protocols) => decide(canAct(run, protocols)))
@@ -232,22 +234,19 @@ const commitAnswer = (run: Run, heard: Heard, meaning: Intent, view: View) => {
   ])
 }
 
-/** A reply that must not pass for an answer: cut off, filtered, or failed. */
-const refusal = (call: ModelCall, reply: Dialects.Reply): KernelError | undefined => {
-  if (reply.failure !== undefined) return reply.failure
-  const provider = call.provider.name
+/** Why a reply must not pass for an answer: it was cut off, filtered, or failed. */
+const refusal = ({ call, reply }: Heard): Cause.Cause<KernelError> | undefined => {
+  if (reply.failure !== undefined) return Cause.fail(reply.failure)
+  const refused = (reason: ProviderError["reason"], detail: string) =>
+    Cause.fail(new ProviderError({ provider: call.provider.name, reason, detail }))
   switch (reply.finish?.reason) {
     case undefined:
-      return new ProviderError({ provider, reason: "incomplete", detail: "the reply ended too early" })
+      return refused("incomplete", "the reply ended too early")
     case "content-filter":
-      return new ProviderError({
-        provider,
-        reason: "content_filter",
-        detail: "the reply was withheld by a content filter"
-      })
+      return refused("content_filter", "the reply was withheld by a content filter")
     case "error":
       // Without a word of it the model may try again, as after any empty reply: it may have miswritten a call.
-      return isEmpty(reply) ? undefined : new ProviderError({ provider, reason: "unknown", detail: "the model failed" })
+      return isEmpty(reply) ? undefined : refused("unknown", "the model failed")
   }
   return undefined
 }

@@ -3,7 +3,9 @@ import { Effect, Layer, Logger, Option, Stream } from "effect"
 import {
   Agent,
   Kernel,
+  KernelError,
   MediaStore,
+  Middleware,
   Model,
   ProtocolRegistry,
   type Provider,
@@ -90,6 +92,48 @@ describe("the budget of a tree", () => {
         assert.strictEqual((yield* Kernel.resume(more, "run", { provider })).text, "the answer")
         assert.strictEqual(provider.callCount, 1)
       }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("counts what a refused reply used, over all resumes (CP-15, R-19)", () =>
+    Effect.gen(function* () {
+      const usage = { inputTokens: { total: 50 }, outputTokens: { total: 10 } }
+      const broken = new KernelError.ProviderError({ provider: "m", reason: "disconnected", detail: "gone" })
+      const refused = new KernelError.MiddlewareTermination({ reason: "said what it may not" })
+      const ends: Record<string, { readonly stream: Provider.ProviderShape["stream"]; readonly tag: string }> = {
+        "withheld by a filter": {
+          stream: () => Stream.make(StreamPart.text(final("x")), StreamPart.finish("content-filter", usage)),
+          tag: "ProviderError"
+        },
+        "broken after its end": {
+          stream: () => Stream.concat(Stream.make(StreamPart.finish("stop", usage)), Stream.fail(broken)),
+          tag: "ProviderError"
+        }
+      }
+      const model = Model.make("m", { price: { inputPerMillion: 10_000, outputPerMillion: 0 } })
+      const one = agent({ model, budget: { maxTokens: 100 } })
+      for (const [runId, { stream, tag }] of Object.entries(ends)) {
+        let calls = 0
+        const provider: Provider.ProviderShape = {
+          name: "counted",
+          stream: (request) => Stream.suspend(() => (calls++, stream(request)))
+        }
+        assert.strictEqual((yield* Effect.flip(Kernel.run(one, "go", { runId, provider })))._tag, tag)
+        assert.strictEqual((yield* Effect.flip(Kernel.resume(one, runId, { provider })))._tag, tag)
+        const error = yield* Effect.flip(Kernel.resume(one, runId, { provider }))
+        assert.deepInclude(error, { _tag: "BudgetExhaustedError", used: 120, limit: 100 })
+        assert.strictEqual(calls, 2)
+        const state = yield* stored(runId)
+        assert.deepInclude(state, { usage: Usage.make({ inputTokens: 100, outputTokens: 20 }), costUsd: 1 })
+      }
+      const provider: Provider.ProviderShape = {
+        name: "m",
+        stream: () => Stream.make(StreamPart.text(final("x")), StreamPart.finish("stop", usage))
+      }
+      const guard = Middleware.layer({ callModel: (call, next) => Stream.concat(next(call), Stream.fail(refused)) })
+      const run = Kernel.run(one, "go", { runId: "guarded", provider }).pipe(Effect.provide(guard))
+      assert.deepStrictEqual(yield* Effect.flip(run), refused)
+      assert.strictEqual(Usage.total((yield* stored("guarded")).usage), 60)
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("is not overrun by children that start together: at most by one call (R-19)", () =>

@@ -75,9 +75,11 @@ export const journals: ReadonlyArray<Check> = [
           }
         ]),
         run.commit("phase", [{ type: "model_started", attempt: 1 }]),
-        run.commit("phase", [
-          { type: "run_failed", error: { tag: "ProviderError", message: "no", fields: { status: 500 } } }
-        ]),
+        run.commit(
+          "phase",
+          [{ type: "run_failed", error: { tag: "ProviderError", message: "no", fields: { status: 500 } } }],
+          { spent: { usage: { inputTokens: 7, cachedTokens: 2, outputTokens: 0, reasoningTokens: 0 }, costUsd: 0 } }
+        ),
         run.commit("resume", [], { resumed: true, rewind: true, context: { again: true } }),
         run.commit("phase", [
           {
