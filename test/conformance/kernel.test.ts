@@ -91,5 +91,18 @@ describe("kernel.json", () => {
     )
   }
 
+  it.live("holds a failed run against the class that its tape names, and fails for one it does not know", () =>
+    Effect.gen(function* () {
+      const tape = { ...hash, replies: [{ fail: "boom" }] }
+      const played = yield* play(tape, true)
+      const found = (name: string) => differences(tape, played, { error: { class: name, message: "boom" } })
+      assert.deepStrictEqual(found("Kernai::ProviderError"), [])
+      assert.deepStrictEqual(
+        ["Kernai::MaxStepsReachedError", "Kernai::Unheard"].map((name) => found(name).map(({ where }) => where)),
+        [["tape-hash error"], ["tape-hash error"]]
+      )
+    })
+  )
+
   counted.report()
 })
