@@ -249,8 +249,9 @@ export const inFlight = (
  *
  * Completed runs have ended, unless `status` says otherwise; a task goes on no longer than its root (R-18). A tree
  * goes as a whole or not at all; its media go with it where a `MediaStore` is provided. A tree from which a run was
- * forked that has not ended stays: the fork sees its media. Runs of a newer format are not seen here, nor what they
- * were forked from: where versions share a store, the newest one prunes.
+ * forked that has not ended stays: the fork sees its media. While one that has not ended cannot be read, what is older
+ * than it stays: it may be a fork of that. Runs that lists leave out, such as those of a newer format, are not seen
+ * here, nor what they were forked from: where versions share a store, the newest one prunes.
  *
  * @category combinators
  * @since 0.1.0
@@ -306,7 +307,7 @@ const treesOf = /*#__PURE__*/ Effect.fnUntraced(function* (
 /** The root runs that others were forked from which may go on: all but those that are over. */
 const originsOfOpen = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: Shape,
-  over: ReadonlyMap<string, unknown>
+  over: ReadonlyMap<string, ReadonlyArray<RunHead>>
 ): Effect.fn.Return<ReadonlySet<string>, StoreError> {
   const found = new Set<string>()
   for (const head of yield* store.list({ status: ["running", "paused", "failed"], roots: true })) {
@@ -314,13 +315,19 @@ const originsOfOpen = /*#__PURE__*/ Effect.fnUntraced(function* (
     const origins = Effect.flatMap(store.load(head.runId), (state) =>
       Option.isNone(state) ? Effect.succeed([]) : originsOf(store, state.value)
     )
-    // One that cannot be read does not go on.
-    const readable = Effect.catchIf(
+    // What cannot be read may be mended, and nobody knows which of those that were there before it was forked from.
+    const known = Effect.catchIf(
       origins,
       ({ reason }) => reason === "corrupt",
-      () => Effect.succeed([])
+      (error) =>
+        Effect.as(
+          Effect.logWarning(`no run older than '${head.runId}' is forgotten`, error),
+          [...over].flatMap(([rootRunId, tree]) =>
+            tree.some((one) => one.createdAt <= head.createdAt) ? rootRunId : []
+          )
+        )
     )
-    for (const rootRunId of yield* readable) found.add(rootRunId)
+    for (const rootRunId of yield* known) found.add(rootRunId)
   }
   return found
 })

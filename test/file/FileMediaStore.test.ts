@@ -1,7 +1,8 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, FileSystem, Layer, Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, FileSystem, Layer, Logger, Scope } from "effect"
+import { TestClock } from "effect/testing"
 import { KernelError, Limits, Media, MediaStore, RunStore } from "kernai"
 import { FileMediaStore, FileRunStore } from "kernai/file"
 import { execFileSync } from "node:child_process"
@@ -192,6 +193,42 @@ describe("FileMediaStore, on disk", () => {
       yield* end(Journal.begin("twin", { createdAt: 1_000 }))
       assert.sameMembers([...(yield* prune)], ["original", "between", "twin"])
       assert.deepStrictEqual(fs.readdirSync(`${directory}/Media/Runs`), [])
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("keeps what a run that is damaged may have been forked from, and its media, and says so", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const runs = yield* openRuns(Layer.provide(FileRunStore.layer(directory), NodeFileSystem.layer))
+      const media = yield* at(directory)
+      const original = Journal.begin("original", { createdAt: 1_000 })
+      const younger = Journal.begin("younger", { createdAt: 2_000 })
+      for (const run of [original, younger]) {
+        yield* put(runs, [run.last()])
+        yield* (yield* media.run(run.last().state.runId)).put(png(run.last().state.runId))
+        yield* put(runs, [run.commit("phase", [{ type: "run_completed", source: "model_done" }])])
+      }
+      yield* TestClock.setTime(1_500)
+      yield* Fork.fork(runs, "original", { revision: 1, runId: "twin" })
+      const journal = `${directory}/twin.jsonl`
+      const whole = fs.readFileSync(journal, "utf8")
+      fs.writeFileSync(journal, whole.replaceAll("run_started", "run_stirred"))
+      const logged: Array<string> = []
+      const log = Logger.layer([Logger.make(({ message }) => void logged.push(String(message)))])
+      // Another process: this one still knows the run as it was.
+      const anew = yield* openRuns(Layer.provide(FileRunStore.layer(directory), NodeFileSystem.layer))
+      const prune = RunStore.prune({ updatedBefore: Infinity }).pipe(
+        Effect.provideService(RunStore.RunStore, anew),
+        Effect.provideService(MediaStore.MediaStore, media),
+        Effect.provide(log)
+      )
+      assert.deepStrictEqual(yield* prune, ["younger"])
+      assert.deepStrictEqual(fs.readdirSync(`${directory}/Media/Runs`), ["original"])
+      assert.match(logged.join("\n"), /no run older than 'twin' is forgotten/)
+      fs.writeFileSync(journal, whole)
+      assert.deepStrictEqual(yield* prune, [])
+      yield* anew.remove(["twin"])
+      assert.deepStrictEqual(yield* prune, ["original"])
     }).pipe(Effect.scoped)
   )
 
