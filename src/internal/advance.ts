@@ -38,41 +38,39 @@ export const advance = (state: RunState | undefined, record: RunRecord): RunStat
 
 const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
   switch (event.type) {
-    case "run_started":
-      return enter(next, "run_started", record)
     case "turn_started":
       next.currentTurn = openTurn(event.turnId, turnLog(next).length + 1, event.at, event.steering)
       if (event.steering !== undefined) next.setPrompt(promptLog(next).append(event.steering))
-      return enter(next, "turn_started", record)
+      break
     case "turn_prepared":
       prepare(next, event)
-      return enter(next, "turn_prepared", record)
+      break
     case "model_started":
     case "model_restarted":
       if (next.currentTurn !== undefined) next.currentTurn = { ...next.currentTurn, attempt: event.attempt }
       return enter(next, "model_started", record)
     case "model_completed":
       answer(next, event)
-      return enter(next, "model_completed", record)
+      break
     case "tool_calls_started":
       next.approvals = event.approvals ?? none
       if (event.calls !== undefined && next.currentTurn !== undefined) {
         next.currentTurn = { ...next.currentTurn, pending: event.calls, order: idsOf(event.calls) }
       }
-      return enter(next, "tool_calls_started", record)
+      break
     case "tool_call_started":
       if (next.currentTurn !== undefined) next.currentTurn = review(next.currentTurn, event.toolCallId, event.change)
-      return enter(next, "tool_call_started", record)
+      break
     case "tool_call_completed":
       complete(next, event)
-      return enter(next, "tool_call_completed", record)
+      break
     case "tool_calls_completed":
       next.approvals = none
-      return enter(next, "tool_calls_completed", record)
+      break
     case "turn_completed":
       // The turn becomes part of the conversation in one step: what it said, then what it was told.
       if (next.currentTurn !== undefined) next.close(next.currentTurn)
-      return enter(next, "turn_completed", record)
+      break
     case "paused": {
       const { metadata, reason } = event
       next.settledRevision = next.phaseRevision
@@ -98,6 +96,7 @@ const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
       next.status = { type: "failed", phase: next.status.phase, error: event.error, createdAt: record.createdAt }
       return
   }
+  enter(next, event.type, record)
 }
 
 const begin = (record: RunRecord): RunState => {
