@@ -154,7 +154,7 @@ export interface Shape {
   readonly read: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
   /**
    * The records after `fromRevision`, then those to come: no gap, no repeat. It does not end by itself, but with the
-   * layer of a store in files or a database.
+   * layer of its store.
    */
   readonly tail: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
   /** The runs that pass a filter, in its order: all of them, the newest first, without one. */
@@ -340,7 +340,7 @@ const originsOfOpen = /*#__PURE__*/ Effect.fnUntraced(function* (
  * @category constructors
  * @since 0.1.0
  */
-export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => eachRevision(MemoryRuns.make()))
+export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => eachRevision(MemoryRuns.make().store))
 
 /**
  * A store that is given each revision by itself, whatever else it can.
@@ -359,4 +359,10 @@ export const eachRevision = (store: Shape): Shape => {
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<RunStore> = /*#__PURE__*/ Layer.sync(RunStore, MemoryRuns.make)
+export const layerMemory: Layer.Layer<RunStore> = /*#__PURE__*/ Layer.effect(
+  RunStore,
+  Effect.map(
+    Effect.acquireRelease(Effect.sync(MemoryRuns.make), ({ end }) => Effect.sync(end)),
+    ({ store }) => store
+  )
+)

@@ -1,16 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { Context, Effect, Fiber, Layer, Schema, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Kernel, type Provider, RunState, RunStore, Skill } from "kernai"
 import { MockProvider, Scenario } from "kernai/testing"
 import { command, final } from "./support/blocks.ts"
 import { kernel } from "./support/kernel.ts"
-import { suite } from "./support/runStore.ts"
+import { endsWithLayer, suite } from "./support/runStore.ts"
 import { agent, plan } from "./support/workflow.ts"
 
 describe("RunStore.layerMemory", () => {
-  const context = Effect.runSync(Effect.scoped(Layer.build(RunStore.layerMemory)))
+  const context = Effect.runSync(Layer.buildWithScope(RunStore.layerMemory, Scope.makeUnsafe()))
   suite(Effect.succeed(Context.get(context, RunStore.RunStore)))
+
+  it.effect("ends what follows a run with its layer, as stores in files and databases do", () =>
+    endsWithLayer(RunStore.layerMemory)
+  )
 
   it.effect("gives a record back as it was, whatever it says beside its event", () =>
     Effect.gen(function* () {

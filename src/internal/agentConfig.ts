@@ -18,7 +18,7 @@ import { Capability } from "../Model.ts"
 import type { AnySkill } from "../Skill.ts"
 import * as Fault from "./fault.ts"
 import type { JsonObject } from "./json.ts"
-import { isJsonObject, jsonObject } from "./json.ts"
+import { isEmpty, isJsonObject, jsonObject } from "./json.ts"
 import * as Snapshot from "./snapshot.ts"
 
 type Anyone = Agent<unknown, AnySkill<unknown>, unknown>
@@ -129,7 +129,7 @@ const beyond = (json: JsonObject, read: JsonObject): JsonObject =>
     Object.entries(json).flatMap(([key, value]) => {
       if (!Object.hasOwn(read, key)) return [[key, value]]
       const more = beyond(jsonObject(value), jsonObject(read[key]))
-      return Object.keys(more).length === 0 ? [] : [[key, more]]
+      return isEmpty(more) ? [] : [[key, more]]
     })
   )
 
@@ -224,7 +224,7 @@ export const write = (
       markups: agent.markups.length === 0 ? undefined : agent.markups,
       ...snake({ temperature, maxTokens, topP, stopSequences, seed, thinking }),
       provider_options: extra,
-      budget: Object.keys(budget).length === 0 ? undefined : writeBudget(budget),
+      budget: isEmpty(budget) ? undefined : writeBudget(budget),
       spawn: spawn === undefined ? undefined : snake(spawn),
       output_schema: outputSchema
     }

@@ -18,6 +18,12 @@ export const jsonObject = (value: unknown): JsonObject => (isJsonObject(value) ?
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
+/** Tells whether an object has no field: looking at one makes no list of them. */
+export const isEmpty = (value: object): boolean => {
+  for (const _ in value) return false
+  return true
+}
+
 /** The input of a call as text: what it says to a protocol, which a native call wraps in an object, as `request` or whole. */
 export const requestOf = (input: Json): string => {
   const request = isJsonObject(input) ? input["request"] : input

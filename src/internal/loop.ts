@@ -15,7 +15,7 @@ import { continueCalls } from "./batch.ts"
 import { commit, flush } from "./commit.ts"
 import { withinDeadline } from "./deadline.ts"
 import type { Json, JsonObject } from "./json.ts"
-import { isJsonObject } from "./json.ts"
+import { isEmpty, isJsonObject } from "./json.ts"
 import { observed } from "./passedOver.ts"
 import { deep, redact } from "./redact.ts"
 import type { Run } from "./run.ts"
@@ -121,14 +121,13 @@ const infoOf = (error: KernelError | undefined, cause: Cause.Cause<unknown>): Er
   if (error === undefined) {
     return { tag: "Defect", message: redact(Cause.prettyErrors(cause)[0]?.message ?? "") }
   }
+  const { _tag: tag, cause: _, message, ...facts } = error
   const fields: { [key: string]: Json } = {}
-  for (const [key, value] of Object.entries(error)) {
+  for (const [key, value] of Object.entries(facts)) {
     const known = take(value)
-    if (key !== "_tag" && key !== "cause" && key !== "message" && Result.isSuccess(known)) {
-      fields[key] = deep(known.success, redact)
-    }
+    if (Result.isSuccess(known)) fields[key] = deep(known.success, redact)
   }
-  return { tag: error._tag, message: redact(error.message), ...(Object.keys(fields).length === 0 ? {} : { fields }) }
+  return { tag, message: redact(message), ...(isEmpty(fields) ? {} : { fields }) }
 }
 
 // ---------------------------------------------------------------- the end

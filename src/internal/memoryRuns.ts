@@ -14,6 +14,7 @@ import * as RunCodec from "../RunCodec.ts"
 import type { PhaseEvent } from "../RunEvent.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
 import type { Lease, RunFilter, RunHead, Shape } from "../RunStore.ts"
+import { isEmpty } from "./json.ts"
 import * as Mailbox from "./mailbox.ts"
 import { atMost, headOf, inOrder, matches } from "./runHead.ts"
 import * as Search from "./runSearch.ts"
@@ -49,11 +50,6 @@ const isSaid = (workerId: string, { at, revision, runId }: PhaseEvent, record: R
   record.createdAt === at &&
   record.workerId === workerId
 
-const isEmpty = (value: object): boolean => {
-  for (const _ in value) return false
-  return true
-}
-
 const recordOf = (workerId: string, entry: Entry): RunRecord => {
   if ("op" in entry) return entry
   const { at, revision, runId } = entry
@@ -81,13 +77,30 @@ export const taking = <S extends Shape>(store: S, commit: Direct): S => {
 /** How a store of this process takes commits without an effect. No other store can, nor one that wraps such a store. */
 export const direct = (store: Shape): Direct | undefined => directly.get(store)
 
+/** Who follows a run from a revision on. */
+interface Follower {
+  readonly runId: string
+  readonly from: number
+  readonly mailbox: Mailbox.Mailbox<RunRecord>
+}
+
+/** A store, and its end. */
+interface Memory {
+  readonly store: Shape & Required<Pick<Shape, "commitAll">>
+  /** Ends it for all who follow a run, and for whoever comes later. */
+  readonly end: () => void
+}
+
 /** A store in this process, which takes what happened between two effects at once. */
-export const make = (): Shape & Required<Pick<Shape, "commitAll">> => {
+export const make = (): Memory => {
   const runs = new Map<string, Kept>()
-  const followers = new Set<(record: RunRecord) => void>()
+  const followers = new Set<Follower>()
+  let isOver = false
 
   const tell = (record: RunRecord) => {
-    for (const follow of followers) follow(record)
+    for (const { from, mailbox, runId } of followers) {
+      if (record.runId === runId && record.revision > from) mailbox.offer(record)
+    }
   }
 
   const create = (record: RunRecord, state: RunState) =>
@@ -133,19 +146,23 @@ export const make = (): Shape & Required<Pick<Shape, "commitAll">> => {
   const read = (runId: string, fromRevision = 0) =>
     Stream.suspend(() => Stream.fromArray(recordsOf(runs.get(runId), fromRevision)))
 
-  const tail = (runId: string, fromRevision = 0) => {
-    const followed = Effect.sync(() => {
-      const mailbox = Mailbox.make<RunRecord>({ limit: Infinity, keep: () => true })
-      for (const record of recordsOf(runs.get(runId), fromRevision)) mailbox.offer(record)
-      const follow = (record: RunRecord) => {
-        if (record.runId === runId && record.revision > fromRevision) mailbox.offer(record)
-      }
-      followers.add(follow)
-      return { mailbox, follow }
-    })
-    const following = Effect.acquireRelease(followed, ({ follow }) => Effect.sync(() => followers.delete(follow)))
-    return Stream.unwrap(Effect.map(following, ({ mailbox }) => mailbox.stream))
-  }
+  const tail = (runId: string, from = 0) =>
+    Stream.unwrap(
+      Effect.map(
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            const mailbox = Mailbox.make<RunRecord>({ limit: Infinity, keep: () => true })
+            if (isOver) mailbox.end()
+            recordsOf(runs.get(runId), from).forEach(mailbox.offer)
+            const follower = { runId, from, mailbox }
+            followers.add(follower)
+            return follower
+          }),
+          (follower) => Effect.sync(() => followers.delete(follower))
+        ),
+        ({ mailbox }) => mailbox.stream
+      )
+    )
 
   const list = (filter: RunFilter = {}) =>
     Effect.sync(() => {
@@ -189,7 +206,13 @@ export const make = (): Shape & Required<Pick<Shape, "commitAll">> => {
 
   const commit = (record: RunRecord, state: RunState) => commitAll([record], [state])
 
-  return taking({ create, commit, commitAll, load, head, read, tail, list, acquire, release, remove }, commitNow)
+  const end = () => {
+    isOver = true
+    for (const { mailbox } of followers) mailbox.end()
+  }
+
+  const store = { create, commit, commitAll, load, head, read, tail, list, acquire, release, remove }
+  return { store: taking(store, commitNow), end }
 }
 
 // An acknowledgement was lost: the same record comes again, as it is or made anew.
@@ -199,5 +222,5 @@ const isSame = (kept: Kept | undefined, record: RunRecord): boolean => {
   const [one, other] = [RunCodec.encodeRecord(recordOf(kept.workerId, entry)), RunCodec.encodeRecord(record)]
   if (Result.isFailure(one) || Result.isFailure(other)) return false
   // Both were made by this process: what they say is compared as it is, without the schemas of what is read back.
-  return one.success === other.success || Equal.equals(JSON.parse(one.success), JSON.parse(other.success))
+  return Equal.equals(JSON.parse(one.success), JSON.parse(other.success))
 }

@@ -14,6 +14,7 @@ import type { PhaseEvent } from "../RunEvent.ts"
 import type { RunRecord, ToolResponseChange, Turn } from "../RunState.ts"
 import * as Usage from "../Usage.ts"
 import * as Codec from "./contentCodec.ts"
+import { isEmpty } from "./json.ts"
 import type { Entry, Part } from "./runSchema.ts"
 import { grade } from "./storable.ts"
 
@@ -202,8 +203,3 @@ const contentOf = (content: Content): object =>
   content.type === "text" && Object.keys(content).length === 2 ? content : Codec.encode(content)
 
 const spentOf = (spent: Usage.Expense): object => ({ ...spent, usage: Usage.encode(spent.usage) })
-
-const isEmpty = (value: object): boolean => {
-  for (const _ in value) return false
-  return true
-}

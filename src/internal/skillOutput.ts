@@ -18,7 +18,7 @@ import { isWhole } from "./contentNeeds.ts"
 import { toText } from "./contentText.ts"
 import type { Fault } from "./fault.ts"
 import type { Json, JsonObject } from "./json.ts"
-import { isJsonObject } from "./json.ts"
+import { isEmpty, isJsonObject } from "./json.ts"
 import { deep } from "./redact.ts"
 import * as Snapshot from "./snapshot.ts"
 
@@ -137,7 +137,7 @@ const rich = (value: SkillResult): Result.Result<Output, Fault> => {
   const output = { ...told(value.text), media: value.media }
   return Result.flatMap(Snapshot.take(value.metadata), (metadata) =>
     isJsonObject(metadata)
-      ? Result.succeed(Object.keys(metadata).length === 0 ? output : { ...output, metadata })
+      ? Result.succeed(isEmpty(metadata) ? output : { ...output, metadata })
       : Result.fail({ path: "", reason: "is not an object" })
   ).pipe(Result.mapError((fault) => ({ path: `/metadata${fault.path}`, reason: fault.reason })))
 }
