@@ -91,7 +91,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   const client = Http.discreet(yield* HttpClient.HttpClient)
   const store = yield* TokenStore
   const gate = yield* Semaphore.make(1)
-  const person = yield* Semaphore.make(1)
+  const person = personOf(store, server.url)
   // How to ask a person within a request; undefined once somebody declined.
   let ask = options?.show
   // What was said last where a sign-in was lacking, and since then where it allowed too little.
@@ -271,6 +271,17 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 const patience = /*#__PURE__*/ Duration.minutes(5)
+
+/** Nobody is asked by two connections at once: what is allowed for one is found in the store by the other. */
+const personOf = (store: TokenStore["Service"], url: string): Semaphore.Semaphore => {
+  const before = people.get(store)?.get(url)
+  if (before !== undefined) return before
+  const person = Semaphore.makeUnsafe(1)
+  people.set(store, (people.get(store) ?? new Map<string, Semaphore.Semaphore>()).set(url, person))
+  return person
+}
+
+const people = new WeakMap<TokenStore["Service"], Map<string, Semaphore.Semaphore>>()
 
 // A token is renewed a little early: it has a way to go.
 const isStale = (grant: Grant) =>

@@ -541,6 +541,20 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
       })
     )
 
+    it.effect("asks a person once for two connections that lack it at the same moment", () =>
+      Effect.gen(function* () {
+        const server = yield* Authorization.serve(needing({ write: "files:write" }))
+        const { asked, show } = person()
+        const one = yield* prepare(server.url(), {}, { show })
+        const other = yield* prepare(server.url(), {}, { show })
+        yield* one.auth.signIn(Authorization.browse)
+        for (const { connection } of [one, other]) assert.isAbove((yield* connection.tools).length, 0)
+        const both = [one, other].map(({ connection }) => write(connection))
+        assert.deepStrictEqual((yield* Effect.all(both, { concurrency: "unbounded" })).toSorted(), ["1", "2"])
+        assert.deepStrictEqual(asked, ["files:write"])
+      })
+    )
+
     it.effect("asks for each thing that is lacked, also when two are at once", () =>
       Effect.gen(function* () {
         const guard = needing({ write: "files:write", read: "files:read" })
