@@ -262,7 +262,7 @@ export function make<
   name: Name,
   options: Options<C, K> & {
     readonly input: S
-    readonly execute: (input: S["Type"], context: SkillContext<C, K>) => Effect.Effect<A, E, R>
+    readonly execute: (input: S["Type"], context: NoInfer<SkillContext<C, K>>) => Effect.Effect<A, E, R>
   }
 ): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"]>
 export function make<const Name extends string, S extends Schema.Constraint, A, E, R>(
@@ -305,7 +305,7 @@ export function dynamic<
   name: Name,
   options: Options<C, K> & {
     readonly inputSchema: JsonObject
-    readonly execute: (input: JsonObject, context: SkillContext<C, K>) => Effect.Effect<A, E, R>
+    readonly execute: (input: JsonObject, context: NoInfer<SkillContext<C, K>>) => Effect.Effect<A, E, R>
   }
 ): Made<Name, JsonObject, A, R>
 export function dynamic<const Name extends string, A, E, R>(

@@ -85,6 +85,40 @@ yes<
   >
 >()
 
+// A generator is told what it is given, too: with or without settings, by whatever describes the input.
+Skill.make("generator", {
+  description: "",
+  input: Schema.Struct({ words: Schema.Array(Schema.String) }),
+  execute: Effect.fnUntraced(function* (input, context) {
+    yes<Equal<typeof input, { readonly words: ReadonlyArray<string> }>>()
+    yes<Equal<typeof context.idempotencyKey, string>>()
+    return input.words.map((word) => word.length)
+  })
+})
+Skill.make("generator", {
+  description: "",
+  input: Schema.Struct({ words: Schema.Array(Schema.String) }),
+  config: { port: { type: "integer", default: 25 } },
+  execute: Effect.fn("generator")(function* (input, context) {
+    yes<Equal<typeof input, { readonly words: ReadonlyArray<string> }>>()
+    const port = yield* context.config("port")
+    yes<Equal<typeof port, number>>()
+    // @ts-expect-error nobody declared it
+    return yield* context.config("prot")
+  })
+})
+Skill.dynamic("generator", {
+  description: "",
+  inputSchema: { type: "object" },
+  credentials: { token: { required: true } },
+  execute: Effect.fnUntraced(function* (input, context) {
+    yes<Equal<(typeof input)[string], Schema.Json>>()
+    const token = yield* context.credential("token")
+    yes<Equal<typeof token, Redacted.Redacted<string>>>()
+    return Object.keys(input).length
+  })
+})
+
 Skill.make("bad", {
   description: "",
   input: Schema.Struct({ query: Schema.String }),
