@@ -97,6 +97,14 @@ Skill.make("generator", {
 })
 Skill.make("generator", {
   description: "",
+  input: Schema.Struct({}),
+  execute: Effect.fnUntraced(function* (_, context) {
+    // @ts-expect-error nothing was declared
+    return yield* context.config("host")
+  })
+})
+Skill.make("generator", {
+  description: "",
   input: Schema.Struct({ words: Schema.Array(Schema.String) }),
   config: { port: { type: "integer", default: 25 } },
   execute: Effect.fn("generator")(function* (input, context) {
@@ -115,7 +123,9 @@ Skill.dynamic("generator", {
     yes<Equal<(typeof input)[string], Schema.Json>>()
     const token = yield* context.credential("token")
     yes<Equal<typeof token, Redacted.Redacted<string>>>()
-    return Object.keys(input).length
+    if (Object.keys(input).length === 0) return token
+    // @ts-expect-error a credential is no configuration
+    return yield* context.config("token")
   })
 })
 

@@ -65,14 +65,17 @@ export interface CredentialResolver {
   readonly resolve: (skill: string, key: string) => Effect.Effect<Redacted.Redacted<string> | null>
 }
 
+/** The keys that were declared. In a generator no declarations are `never` to the compiler, which has every key. */
+type KeyOf<Declared> = [Declared] extends [never] ? never : keyof Declared & string
+
 /** How a skill asks for its settings. Methods, so that what takes any settings takes those of one skill. */
 export interface Settings<C extends Configs = Configs, K extends Credentials = Credentials> {
   /** The credential declared under this key; null when nobody has it and it is not `required`. */
-  credential<Key extends keyof K & string>(
+  credential<Key extends KeyOf<K>>(
     key: Key
   ): Effect.Effect<CredentialValue<K[Key]>, CredentialMissing | SkillSettingInvalid>
   /** The configuration declared under this key, in its type; its `default`, or null, when nobody set it. */
-  config<Key extends keyof C & string>(key: Key): Effect.Effect<ConfigValue<C[Key]>, SkillSettingInvalid>
+  config<Key extends KeyOf<C>>(key: Key): Effect.Effect<ConfigValue<C[Key]>, SkillSettingInvalid>
 }
 
 /** The same, where the declarations are not known to the compiler. */
