@@ -163,10 +163,15 @@ export interface Options<R> extends Optional<
   readonly instructions: string | Effect.Effect<string, never, R>
   /** A model of the provider in the layer, by its name or as a value, or `<provider>/<model>` for the ModelRegistry. */
   readonly model: Model | string
+  /** Only an agent has this, and an agent is no options: `make` would take its `output` for a schema of yours. */
+  readonly typed?: undefined
 }
 
 /**
  * Makes an agent.
+ *
+ * An agent that differs from another is made of that one, without `make`:
+ * `const native: typeof agent = { ...agent, dialect: "tools" }`.
  *
  * Skill values instead of names type the events of its runs; they still have to
  * be in the registry. A list may hold both, since what comes from elsewhere, such

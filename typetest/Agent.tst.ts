@@ -50,6 +50,11 @@ yes<
   >
 >()
 
+// An agent is made of another without `make`, which would take its output for a schema of the caller.
+export const native: typeof timely = { ...timely, dialect: "tools" }
+// @ts-expect-error an agent is no options
+export const remade = Agent.make({ ...timely, dialect: "tools" })
+
 // ---------------------------------------------------------------- tools
 
 class Atlas extends Context.Service<Atlas, { readonly find: (name: string) => string }>()("type/Atlas") {}
