@@ -68,7 +68,7 @@ export interface ChatOptions extends Omit<RunOptions, "history"> {
  * @category chatting
  * @since 0.1.0
  */
-export const chat = <Output, S extends AnySkill<unknown>, R>(
+export const chat = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options: ChatOptions = {}
@@ -91,7 +91,7 @@ export const chat = <Output, S extends AnySkill<unknown>, R>(
  * @category chatting
  * @since 0.1.0
  */
-export const chatStream = <Output, S extends AnySkill<unknown>, R>(
+export const chatStream = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options: ChatOptions = {}
@@ -116,7 +116,7 @@ export const chatStream = <Output, S extends AnySkill<unknown>, R>(
  * @category chatting
  * @since 0.1.0
  */
-export const resume = <Output, S extends AnySkill<unknown>, R>(
+export const resume = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   runId: string,
   options?: ResumeOptions
@@ -133,7 +133,7 @@ export const resume = <Output, S extends AnySkill<unknown>, R>(
  * @category chatting
  * @since 0.1.0
  */
-export const resumeStream = <Output, S extends AnySkill<unknown>, R>(
+export const resumeStream = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   runId: string,
   options?: ResumeOptions

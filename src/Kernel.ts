@@ -118,37 +118,37 @@ export type { TaskReport } from "./internal/run.ts"
  */
 export interface Shape {
   /** A new run, told as it happens. */
-  readonly stream: <Output, S extends AnySkill<unknown>, R>(
+  readonly stream: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     input: Input,
     options?: RunOptions
   ) => Stream.Stream<RunEvent<Output, S>, KernelError, R>
   /** A new run, to its result. */
-  readonly run: <Output, S extends AnySkill<unknown>, R>(
+  readonly run: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     input: Input,
     options?: RunOptions
   ) => Effect.Effect<RunResult<Output>, KernelError, R>
   /** Stores a run without running it, and gives its id. Its model must be found here too. */
-  readonly submit: <Output, S extends AnySkill<unknown>, R>(
+  readonly submit: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     input: Input,
     options?: SubmitOptions
   ) => Effect.Effect<string, KernelError, R>
   /** A stored run from where it stands, told as it happens. */
-  readonly resumeStream: <Output, S extends AnySkill<unknown>, R>(
+  readonly resumeStream: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     runId: string,
     options?: ResumeOptions
   ) => Stream.Stream<RunEvent<Output, S>, KernelError, R>
   /** A stored run from where it stands, to its result. */
-  readonly resume: <Output, S extends AnySkill<unknown>, R>(
+  readonly resume: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     runId: string,
     options?: ResumeOptions
   ) => Effect.Effect<RunResult<Output>, KernelError, R>
   /** Runs a recorded run again, without asking a model and without entering a skill. */
-  readonly replay: <Output, S extends AnySkill<unknown>, R>(
+  readonly replay: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
     recording: Recording
   ) => Effect.Effect<Replay, KernelError, R>
@@ -172,7 +172,7 @@ export class Kernel extends Context.Service<Kernel, Shape>()("kernai/Kernel") {}
  * @category running
  * @since 0.1.0
  */
-export const stream = <Output, S extends AnySkill<unknown>, R>(
+export const stream = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options?: RunOptions
@@ -188,7 +188,7 @@ export const stream = <Output, S extends AnySkill<unknown>, R>(
  * @category running
  * @since 0.1.0
  */
-export const run = <Output, S extends AnySkill<unknown>, R>(
+export const run = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options?: RunOptions
@@ -203,7 +203,7 @@ export const run = <Output, S extends AnySkill<unknown>, R>(
  * @category running
  * @since 0.1.0
  */
-export const submit = <Output, S extends AnySkill<unknown>, R>(
+export const submit = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   input: Input,
   options?: SubmitOptions
@@ -256,7 +256,7 @@ export const answer = (
  * @category running
  * @since 0.1.0
  */
-export const resumeStream = <Output, S extends AnySkill<unknown>, R>(
+export const resumeStream = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   runId: string,
   options?: ResumeOptions
@@ -272,7 +272,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R>(
  * @category running
  * @since 0.1.0
  */
-export const resume = <Output, S extends AnySkill<unknown>, R>(
+export const resume = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   runId: string,
   options?: ResumeOptions
@@ -294,7 +294,7 @@ export const resume = <Output, S extends AnySkill<unknown>, R>(
  * @category running
  * @since 0.1.0
  */
-export const replay = <Output, S extends AnySkill<unknown>, R>(
+export const replay = <Output, S extends AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>,
   recording: Recording
 ): Effect.Effect<Replay, KernelError, Kernel | R> => Kernel.use((kernel) => kernel.replay(agent, recording))

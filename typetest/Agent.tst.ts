@@ -7,6 +7,8 @@ import type { CircuitBreaker } from "effect/persistence"
 import { type LanguageModel, Tool, Toolkit } from "effect/ai"
 import {
   Agent,
+  Chat,
+  type ChatHistory,
   Kernel,
   type KernelError,
   Middleware,
@@ -52,6 +54,22 @@ yes<
 
 // An agent is made of another without `make`, which would take its output for a schema of the caller.
 export const native: typeof timely = { ...timely, dialect: "tools" }
+// Where its instructions become a text, it needs nothing any more.
+export const plainly = Kernel.run({ ...timely, instructions: "It is noon." }, "now")
+yes<
+  Equal<
+    typeof plainly,
+    Effect.Effect<RunState.RunResult<{ readonly title: string }>, KernelError.KernelError, Kernel.Kernel>
+  >
+>()
+export const chatted = Chat.chat({ ...timely, instructions: "It is noon." }, "now")
+yes<Equal<Effect.Services<typeof chatted>, Kernel.Kernel | ChatHistory.ChatHistory>>()
+export const crashed = CrashMatrix.run({
+  agent: { ...timely, instructions: "It is noon." },
+  input: "now",
+  layer: SkillRegistry.layer()
+})
+yes<Equal<Effect.Services<typeof crashed>, never>>()
 // @ts-expect-error an agent is no options
 export const remade = Agent.make({ ...timely, dialect: "tools" })
 

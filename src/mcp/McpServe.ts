@@ -103,7 +103,7 @@ export class McpServe extends Context.Service<McpServe, Endpoint>()("kernai/mcp/
  * @category constructors
  * @since 0.1.0
  */
-export const agent = <Output, S extends Skill.AnySkill<unknown>, R>(
+export const agent = <Output, S extends Skill.AnySkill<unknown>, R = never>(
   agent: Agent<Output, S, R>
 ): Skill.AnySkill<Kernel.Kernel | R> =>
   Skill.make(agent.name.replace(/[^A-Za-z0-9_-]/gu, "_").slice(0, 64), {
