@@ -9,6 +9,7 @@
  */
 import { isMcpClientError, type McpClientError } from "effect/ai/McpClientError"
 import type * as McpSchema from "effect/ai/McpSchema"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -23,6 +24,7 @@ import * as Verdict from "./verdict.ts"
 export class Kept<A> {
   private value: A | undefined
   private revision = 0
+  private reading: Deferred.Deferred<Exit.Exit<A, McpClientError>> | undefined
 
   isKept(): boolean {
     return this.value !== undefined
@@ -30,19 +32,32 @@ export class Kept<A> {
 
   forget(): void {
     this.value = undefined
+    this.reading = undefined
     this.revision++
   }
 
-  /** What is kept, or what the effect reads. A list that changes while it is read is not kept. */
-  orRead<E>(read: Effect.Effect<A, E>): Effect.Effect<A, E> {
-    return Effect.suspend(() => {
+  /**
+   * What is kept, or what the effect reads: once for all who ask meanwhile. A list that changes while it is read is not
+   * kept, and who asks after that reads it anew.
+   */
+  orRead(read: Effect.Effect<A, McpClientError>): Effect.Effect<A, McpClientError> {
+    return Effect.uninterruptibleMask((restore) => {
       if (this.value !== undefined) return Effect.succeed(this.value)
-      const revision = this.revision
-      return Effect.tap(read, (value) =>
-        Effect.sync(() => {
-          if (revision === this.revision) this.value = value
-        })
-      )
+      if (this.reading !== undefined) {
+        // Where the one who reads it is given up, another does.
+        return restore(
+          Effect.flatMap(Deferred.await(this.reading), (exit) => (Exit.hasInterrupts(exit) ? this.orRead(read) : exit))
+        )
+      }
+      const { revision } = this
+      const reading = (this.reading = Deferred.makeUnsafe())
+      return Effect.onExit(restore(read), (exit) => {
+        if (revision === this.revision) {
+          this.reading = undefined
+          if (Exit.isSuccess(exit)) this.value = exit.value
+        }
+        return Deferred.succeed(reading, exit)
+      })
     })
   }
 }
