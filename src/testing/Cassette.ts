@@ -115,7 +115,8 @@ const json = (text: string) =>
 const decode = /*#__PURE__*/ Schema.decodeUnknownEffect(Cassette)
 
 /**
- * Reads a cassette from a plain file of at most `Limits.fetchedBytes`.
+ * Reads a cassette from a plain file of at most `Limits.fetchedBytes`. One whose recording was stopped while an exchange
+ * was added is read without that, and the log says so.
  *
  * @category constructors
  * @since 0.1.0
@@ -126,7 +127,14 @@ export const fromFile = /*#__PURE__*/ Effect.fnUntraced(function* (file: string)
   const text = yield* Effect.mapError(Read.text(files, file, fetchedBytes), (refusal) =>
     unread(file, refusal, fetchedBytes)
   )
-  return yield* parse(text)
+  return yield* Effect.catch(parse(text), (error) =>
+    text.endsWith(tail)
+      ? Effect.fail(error)
+      : parse(untilCut(text)).pipe(
+          Effect.mapError(() => error),
+          Effect.tap(() => Effect.logWarning(`'${file}' was cut off: its last exchange is left out`))
+        )
+  )
 })
 
 const unread = (file: string, refusal: Read.Refusal, maxBytes: number) =>
@@ -159,17 +167,16 @@ export interface PlayOptions {
  * @since 0.1.0
  */
 export const player = (exchanges: ReadonlyArray<Exchange>, options?: PlayOptions): HttpClient.HttpClient => {
-  const played = new Set<number>()
+  const waiting = Map.groupBy(exchanges.entries(), ([, { request }]) =>
+    keyOf(request.method, Redaction.pathOf(request.url))
+  )
   return HttpClient.make((request, url) =>
     Effect.suspend(() => {
-      const index = exchanges.findIndex(
-        (exchange, index) => !played.has(index) && isAbout(exchange, request.method, url)
-      )
-      const exchange = exchanges[index]
-      if (exchange === undefined) {
+      const next = waiting.get(keyOf(request.method, url.pathname))?.shift()
+      if (next === undefined) {
         return Effect.fail(refusal(request, `no exchange was recorded for ${request.method} ${url.pathname}`))
       }
-      played.add(index)
+      const [index, exchange] = next
       const checked = options?.check?.(exchange, Redaction.bodyOf(request), index) ?? Effect.void
       return checked.pipe(
         Effect.mapError((reason) => refusal(request, reason)),
@@ -209,8 +216,8 @@ export interface FileOptions {
 /**
  * An HTTP client that plays a file and, depending on the mode, records into it.
  *
- * The file is written after each complete exchange. One whose end was not read
- * is not recorded, nor is one that would make the file larger than
+ * Each complete exchange is written into the file as it ends. One whose end was
+ * not read is not recorded, nor is one that would make the file larger than
  * `Limits.fetchedBytes`, which is what is read again: the log says so.
  *
  * @category layers
@@ -232,24 +239,24 @@ export const layer = (
       if (options.mode === "none") return inside
 
       const lock = yield* Semaphore.make(1)
+      // Where the next exchange belongs, once the file is known to be as it is written here.
+      let end: number | undefined
       const write = Effect.fnUntraced(function* (exchange: Exchange) {
         const { fetchedBytes } = yield* Limits.Limits
-        const cassette: Cassette = {
+        const at = end !== undefined && (yield* sizeOf(files, options.file)) === end + tail.length ? end : undefined
+        const cassette = (): Cassette => ({
           vendor: options.vendor ?? old?.vendor ?? Redaction.hostOf(exchange.request.url),
           name: options.name ?? old?.name ?? options.file.replace(/^.*[/\\]/, "").replace(/\.json$/, ""),
           model: old?.model ?? Redaction.modelOf(exchange.request.body),
           interactions: [...exchanges, exchange]
-        }
-        const bytes = new TextEncoder().encode(`${JSON.stringify(cassette, undefined, 2)}\n`)
-        if (bytes.length > fetchedBytes)
-          return yield* notRecorded(`'${options.file}' would be ${Read.tooLarge(fetchedBytes)}`)
+        })
+        const bytes = new TextEncoder().encode(at === undefined ? `${shown(cassette())}\n` : added(exchange))
+        const size = (at ?? 0) + bytes.length
+        if (size > fetchedBytes) return yield* notRecorded(`'${options.file}' would be ${Read.tooLarge(fetchedBytes)}`)
         exchanges.push(exchange)
-        // Beside it first: who is stopped meanwhile leaves the recording of before, or the new one.
-        const draft = `${options.file}.tmp`
-        yield* files.writeFile(draft, bytes).pipe(
-          Effect.andThen(files.rename(draft, options.file)),
-          Effect.onError(() => Effect.ignore(files.remove(draft)))
-        )
+        end = undefined
+        yield* at === undefined ? replace(files, options.file, bytes) : writeAt(files, options.file, at, bytes)
+        end = size - tail.length
       })
       const save = (exchange: Exchange) =>
         Effect.catch(lock.withPermits(1)(write(exchange)), () => notRecorded(`'${options.file}' cannot be written`))
@@ -319,8 +326,39 @@ export const recorder = (
 
 const notRecorded = (why: string) => Effect.logWarning(`an exchange was not recorded: ${why}`)
 
-const isAbout = (exchange: Exchange, method: string, url: URL): boolean =>
-  exchange.request.method === method && Redaction.pathOf(exchange.request.url) === url.pathname
+const keyOf = (method: string, path: string): string => `${method} ${path}`
+
+/** How a file ends behind its last exchange. */
+const tail = "\n  ]\n}\n"
+const shown = (value: Cassette | Exchange): string => JSON.stringify(value, undefined, 2)
+/** What stands in the place of the tail when an exchange is added. */
+const added = (exchange: Exchange): string => `,\n    ${shown(exchange).replaceAll("\n", "\n    ")}${tail}`
+
+const sizeOf = (files: FileSystem.FileSystem, file: string) =>
+  Effect.orElseSucceed(
+    Effect.map(files.stat(file), ({ size }) => Number(size)),
+    () => undefined
+  )
+
+/** Beside it first: who is stopped meanwhile leaves the file of before, or the new one. */
+const replace = (files: FileSystem.FileSystem, file: string, bytes: Uint8Array) => {
+  const draft = `${file}.tmp`
+  return files.writeFile(draft, bytes).pipe(
+    Effect.andThen(files.rename(draft, file)),
+    Effect.onError(() => Effect.ignore(files.remove(draft)))
+  )
+}
+
+/** Nothing before that place is touched: who is stopped meanwhile leaves what `untilCut` reads. */
+const writeAt = (files: FileSystem.FileSystem, file: string, at: number, bytes: Uint8Array) =>
+  Effect.scoped(
+    Effect.flatMap(files.open(file, { flag: "r+" }), (opened) =>
+      Effect.andThen(opened.seek(BigInt(at), "start"), opened.writeAll(bytes))
+    )
+  )
+
+/** A file that was cut off while an exchange was added, up to the last one that is whole. */
+const untilCut = (text: string): string => `${text.slice(0, text.lastIndexOf("\n    }") + 6)}${tail}`
 
 const play = (
   request: HttpClientRequest.HttpClientRequest,

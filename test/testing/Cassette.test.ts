@@ -217,6 +217,97 @@ describe("Cassette", () => {
     )
   )
 
+  it.effect("writes each exchange once, however many there are, and shows them as one recording", () =>
+    inFile((file) =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        let written = 0
+        const counting: FileSystem.FileSystem = {
+          ...files,
+          writeFile: (path, bytes, options) => {
+            written += bytes.length
+            return files.writeFile(path, bytes, options)
+          },
+          open: (path, options) =>
+            Effect.tap(files.open(path, options), (opened) => {
+              const { writeAll } = opened
+              const value = (bytes: Uint8Array) => {
+                written += bytes.length
+                return writeAll.call(opened, bytes)
+              }
+              return Effect.sync(() => Object.defineProperty(opened, "writeAll", { value }))
+            })
+        }
+        const recording = Cassette.layer({ file, mode: "all" }).pipe(
+          Layer.provide([live().layer, Layer.succeed(FileSystem.FileSystem, counting)])
+        )
+        yield* Effect.provide(Effect.forEach(Array.from({ length: 100 }, String), ask, { discard: true }), recording)
+
+        const text = yield* Effect.orDie(files.readFileString(file))
+        assert.isBelow(written, 1.1 * text.length)
+        const { interactions } = yield* Cassette.parse(text)
+        assert.lengthOf(interactions, 100)
+        assert.strictEqual(text, `${JSON.stringify(JSON.parse(text), undefined, 2)}\n`)
+      })
+    )
+  )
+
+  it.effect("reads what was whole of a recording that was stopped while it was written, wherever that was", () =>
+    inFile((file) =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        const read = Effect.orDie(files.readFile(file))
+        const write = (text: Uint8Array) => Effect.orDie(files.writeFile(file, text))
+        const texts = yield* Effect.gen(function* () {
+          yield* ask("hi")
+          const one = yield* read
+          yield* ask("é")
+          return [one, yield* read] as const
+        }).pipe(Effect.provide(Cassette.layer({ file, mode: "all" }).pipe(Layer.provide(live().layer))))
+        const [one, two] = texts
+        const from = one.findIndex((byte, at) => byte !== two[at])
+        const { layer, lines } = within(Limits.defaults.fetchedBytes)
+        for (let at = from; at < two.length; at += at < from + 20 || at > two.length - 20 ? 1 : 13) {
+          const cut = new Uint8Array(Math.max(at, one.length))
+          cut.set(one)
+          cut.set(two.subarray(0, at))
+          yield* write(cut)
+          const { interactions } = yield* Effect.provide(Cassette.fromFile(file), layer, { local: true })
+          const whole = at >= two.length - "\n  ]\n}\n".length ? 2 : 1
+          assert.lengthOf(interactions, whole, `cut at ${at}`)
+        }
+        assert.deepStrictEqual(new Set(lines), new Set([`'${file}' was cut off: its last exchange is left out`]))
+
+        // What is wrong elsewhere is no cut.
+        const text = new TextDecoder().decode(two)
+        for (const wrong of [text.replace('"method"', "method"), text.replace(/"format"(?=[^]*$)/, "format")]) {
+          yield* write(new TextEncoder().encode(wrong))
+          assert.strictEqual((yield* Effect.flip(Cassette.fromFile(file))).reason, "corrupt")
+        }
+      })
+    )
+  )
+
+  it.effect("records whole again where somebody else wrote or removed the file", () =>
+    inFile((file) =>
+      Effect.gen(function* () {
+        const files = yield* FileSystem.FileSystem
+        const count = Effect.map(Cassette.fromFile(file), ({ interactions }) => interactions.length)
+        yield* Effect.gen(function* () {
+          yield* ask("one")
+          yield* ask("two")
+          assert.strictEqual(yield* count, 2)
+          yield* Effect.orDie(files.remove(file))
+          yield* ask("three")
+          assert.strictEqual(yield* count, 3)
+          yield* Effect.orDie(files.writeFileString(file, "mine"))
+          yield* ask("four")
+          assert.strictEqual(yield* count, 4)
+        }).pipe(Effect.provide(Cassette.layer({ file, mode: "all" }).pipe(Layer.provide(live().layer))))
+      })
+    )
+  )
+
   it.effect("none: a request that was not recorded fails, and once is once", () =>
     Effect.gen(function* () {
       const text = cassettes("cassettes").find((cassette) => cassette.name === "openai_final_block")?.text ?? ""
