@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { ByteSize, Effect, FileSystem, Path } from "effect"
+import { ByteSize, Effect, FileSystem, Path, PlatformError } from "effect"
 import { SkillPack } from "kernai"
 import { SkillPackStore } from "kernai/file"
 
@@ -238,7 +238,70 @@ describe("SkillPackStore", () => {
         for (let index = 0; index < 1_100; index++)
           yield* fs.writeFileString(path.join(base, `r/s/assets/${index}`), "")
         const packs = yield* open("r")
-        assert.strictEqual((yield* packs.load("s")).files.assets.length, 1_000)
+        const all = Array.from({ length: 1_100 }, (_, index) => `assets/${index}`)
+        assert.deepStrictEqual((yield* packs.load("s")).files.assets, all.toSorted().slice(0, 1_000))
+      })
+    )
+  )
+
+  it.effect("looks for them in no more folders than it lists files", () =>
+    test(
+      Effect.gen(function* () {
+        const { fs, base, path, write } = yield* setUp
+        yield* write("r/s/SKILL.md", manifest("s"))
+        yield* write("r/s/assets/0/x", "")
+        const assets = path.join(base, "r/s/assets")
+        const many = Array.from({ length: 1_100 }, (_, index) => ({ name: `${index}`, type: "Directory" as const }))
+        const looked = new Set<string>()
+        const wide = FileSystem.FileSystem.of({
+          ...fs,
+          readDirectoryEntries: (folder) =>
+            folder === assets ? Effect.succeed(many) : fs.readDirectoryEntries(folder),
+          realPath: (file) =>
+            Effect.andThen(
+              Effect.sync(() => looked.add(file)),
+              fs.realPath(file)
+            )
+        })
+        const packs = yield* SkillPack.SkillPackStore.use(Effect.succeed).pipe(
+          Effect.provide(SkillPackStore.layer({ roots: [path.join(base, "r")] })),
+          Effect.provideService(FileSystem.FileSystem, wide)
+        )
+        assert.deepStrictEqual((yield* packs.load("s")).files.assets, ["assets/0/x"])
+        assert.lengthOf(
+          [...looked].filter((file) => file.startsWith(assets)),
+          1_000
+        )
+      })
+    )
+  )
+
+  it.effect("tells a file that cannot be read apart from one that is not there, whatever its name", () =>
+    test(
+      Effect.gen(function* () {
+        const { fs, base, path, write } = yield* setUp
+        yield* write("r/s/SKILL.md", manifest("s"))
+        yield* write("r/s/references/locked.md", "x")
+        const cause = Object.assign(new Error("EACCES: permission denied"), { code: "EACCES" })
+        const locked = PlatformError.systemError({
+          _tag: "PermissionDenied",
+          module: "FileSystem",
+          method: "open",
+          cause
+        })
+        const guarded = FileSystem.FileSystem.of({
+          ...fs,
+          open: (file, options) => (file.endsWith("locked.md") ? Effect.fail(locked) : fs.open(file, options))
+        })
+        const packs = yield* SkillPack.SkillPackStore.use(Effect.succeed).pipe(
+          Effect.provide(SkillPackStore.layer({ roots: [path.join(base, "r")] })),
+          Effect.provideService(FileSystem.FileSystem, guarded)
+        )
+        const refusal = yield* Effect.flip(packs.readFile("s", "references/locked.md"))
+        assert.deepInclude(refusal, { _tag: "InvalidSkillPath", reason: "it cannot be read" })
+        for (const name of ["gone.md", `${"ö".repeat(200)}.md`, "locked.md/x"]) {
+          assert.strictEqual(yield* tagOf(packs.readFile("s", `references/${name}`)), "SkillFileNotFound", name)
+        }
       })
     )
   )
