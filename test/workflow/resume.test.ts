@@ -90,6 +90,67 @@ describe("a workflow cut off half-way", () => {
     })
   )
 
+  it.effect("takes no run for its task that was begun as another's, and fails with what its store says (R-1)", () =>
+    Effect.gen(function* () {
+      const small = { root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } }
+      const store = yield* RunStore.makeMemory
+      const broken = new RunStore.StoreError({ operation: "create", reason: "corrupt", detail: "the disk is broken" })
+      const on = (store: RunStore.Shape) =>
+        Layer.fresh(Kernel.layer).pipe(
+          Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
+          Layer.provide(Layer.succeed(RunStore.RunStore, store))
+        )
+      const lost = yield* Effect.provide(
+        play(small),
+        on({
+          ...store,
+          create: (record, state) => (state.depth > 0 ? Effect.fail(broken) : store.create(record, state))
+        })
+      )
+      assert.deepStrictEqual(lost.error, broken)
+      const foreign = Scenario.scripted({ root: [final("mine")], tasks: {} })
+      yield* Effect.provide(Kernel.run(agent(), "go", { runId: "run:t1/a", provider: foreign }), on(store))
+      const { error } = yield* Effect.provide(takeUp(small), on(store))
+      assert.strictEqual(error?._tag, "RunExists")
+    })
+  )
+
+  it.effect(
+    "hears the end of a task that ended before as it was told then, and asks no journal for it (R-18, R-23)",
+    () =>
+      Effect.gen(function* () {
+        const small = { root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } }
+        const store = yield* RunStore.makeMemory
+        const read: Array<string> = []
+        const lost = new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "the disk is broken" })
+        let isLost = true
+        const dying = RunStore.eachRevision({
+          ...store,
+          commit: (record, state) =>
+            isLost && state.depth === 0 && record.events.some(({ type }) => type === "tool_call_completed")
+              ? Effect.fail(lost)
+              : store.commit(record, state),
+          read: (runId, from) => Stream.suspend(() => (read.push(runId), store.read(runId, from)))
+        })
+        const live = Kernel.layer.pipe(
+          Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
+          Layer.provide(Layer.succeed(RunStore.RunStore, dying))
+        )
+        yield* Effect.gen(function* () {
+          const before = yield* play(small)
+          assert.deepStrictEqual(before.error, lost)
+          isLost = false
+          const after = yield* takeUp(small)
+          assert.strictEqual(after.text, "ok")
+          const [task, whole] = of(after.events, "run_completed")
+          assert.deepStrictEqual(task, of(before.events, "run_completed")[0])
+          assert.isFalse(task && "result" in task)
+          assert.strictEqual(whole?.depth, 0)
+          assert.notInclude(read, "run:t1/a")
+        }).pipe(Effect.provide(live))
+      })
+  )
+
   it.effect("reads its own journal once, however many tasks go on: all of them stand in it", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
