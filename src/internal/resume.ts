@@ -22,7 +22,7 @@ import { effectsOf } from "./dispatch.ts"
 import type { JsonObject } from "./json.ts"
 import { conclude, failWith, restoreOutput } from "./loop.ts"
 import { answerTasks, checkAnswers, treeOf, withdraw } from "./offer.ts"
-import { type AnyAgent, type Ground, now, type Run } from "./run.ts"
+import { type AnyAgent, type Ground, now, type Run, stepOf } from "./run.ts"
 import { ownContext } from "./settle.ts"
 import { spentBy, stored } from "./stored.ts"
 import * as Tree from "./tree.ts"
@@ -111,11 +111,11 @@ const inDialectOf = (state: RunState, agent: AnyAgent): AnyAgent => {
 const retell = (run: Run): Effect.Effect<RunResult<unknown>, KernelError> =>
   Effect.tap(conclude(run), (result) =>
     Effect.sync(() => {
-      const { depth, revision, rootRunId, runId, status, taskId, turns } = run.state
+      const { depth, revision, rootRunId, runId, status, taskId } = run.state
       if (status.type !== "completed") return
-      const step = Math.max(0, turns.length - 1)
-      const scope = { runId, rootRunId, step, depth, taskId, at: status.createdAt, revision }
-      run.tell?.({ type: "run_completed", ...scope, source: status.source, ...(depth === 0 ? { result } : {}) })
+      const { createdAt: at, phase: _phase, type: _type, ...end } = status
+      const scope = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at, revision }
+      run.tell?.({ ...scope, ...end, type: "run_completed", ...(depth === 0 ? { result } : {}) })
     })
   )
 
@@ -252,11 +252,9 @@ const goOnWith = /*#__PURE__*/ Effect.fnUntraced(function* (
   return ended(call, result, turns)
 })
 
-/** What a run stored but for its phases, and its first record: where each of its lives begins, or pauses. */
+/** What a run stored but for its phases: where each of its lives goes on, launches its tasks, or pauses. */
 const livesOf = (store: RunStore.Shape, { runId }: RunState): Effect.Effect<ReadonlyArray<RunRecord>, StoreError> =>
-  Effect.map(Stream.runCollect(store.read(runId)), (records) =>
-    records.filter(({ op, revision }) => op !== "phase" || revision === 1)
-  )
+  Effect.map(Stream.runCollect(store.read(runId)), (records) => records.filter(({ op }) => op !== "phase"))
 
 /**
  * What was said of the context to a run since the life in which its task stopped; the task's own pause when the run did

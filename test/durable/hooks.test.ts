@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Option, Result, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import {
   Agent,
   type Call,
@@ -456,6 +457,53 @@ describe("a run that is taken up", () => {
         events.map(({ step, type }) => [type, step]),
         [["run_completed", 1]]
       )
+    }).pipe(Effect.provide(stored))
+  )
+
+  it.effect("goes on in the dialect it began in when no turn is open (DR-15)", () =>
+    Effect.gen(function* () {
+      yield* Effect.exit(runWith({ onTurnCompleted: () => Effect.interrupt }))
+      const provider = MockProvider.make("done")
+      yield* Kernel.resume({ ...agent, dialect: "blocks" }, "run", { provider })
+      assert.deepStrictEqual(
+        provider.calls.map(({ tools }) => tools.map(({ name }) => name)),
+        [["look"]]
+      )
+    }).pipe(Effect.provide(stored))
+  )
+
+  for (const [where, hooks] of [
+    ["with its last turn", {}],
+    [
+      "at the beginning of another one",
+      {
+        onTurnCompleted: () => Effect.succeed({ control: { type: "continue" } }),
+        onTurnStarted: ({ state }) => Effect.succeed(state.turns.length < 2 ? undefined : Hooks.finish("over"))
+      }
+    ]
+  ] satisfies ReadonlyArray<readonly [string, Hooks.Hooks]>) {
+    it.effect(`tells once more that it ended ${where}, as it was told then (R-23)`, () =>
+      Effect.gen(function* () {
+        const provider = MockProvider.make({ calls: [{ id: "call-a", name: "look", params: {} }] }, "done")
+        const events = yield* Stream.runCollect(Kernel.stream(agent, "go", { runId: "run", provider }))
+        const again = yield* Stream.runCollect(Kernel.resumeStream(agent, "run", { provider }))
+        assert.deepStrictEqual(again, events.slice(-1))
+      }).pipe(Effect.provide([stored, Hooks.layer(hooks)]))
+    )
+  }
+
+  it.effect("is left to whoever holds it: nothing is committed before its lease has ended (R-5)", () =>
+    Effect.gen(function* () {
+      yield* Effect.exit(runWith({ onModelStarted: () => Effect.interrupt }))
+      const store = yield* RunStore.RunStore
+      const provider = MockProvider.make("done")
+      const before = yield* state
+      yield* store.acquire("run", { workerId: "other", expiresAt: 1_000 }, 0)
+      const refused = yield* Effect.flip(Kernel.resume(agent, "run", { provider }))
+      assert.deepStrictEqual(refused, new KernelError.RunBusy({ runId: "run", workerId: "other", expiresAt: 1_000 }))
+      assert.deepStrictEqual(yield* state, before)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Kernel.resume(agent, "run", { provider })).text, "done")
     }).pipe(Effect.provide(stored))
   )
 
