@@ -1,11 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Console, Effect, Layer } from "effect"
 import { TestConsole } from "effect/testing"
+import * as Call from "../src/Call.ts"
 import * as Content from "../src/Content.ts"
 import { jsonObject } from "../src/internal/json.ts"
 import type { Message } from "../src/Message.ts"
 import * as Recorder from "../src/Recorder.ts"
 import type { RunEvent } from "../src/RunEvent.ts"
+import * as Skill from "../src/Skill.ts"
 import { chunk, event, message, phase } from "./support/runEvents.ts"
 
 /** The rows of BP-99: what is told, and what is written down for it. */
@@ -125,6 +127,158 @@ const rows: ReadonlyArray<readonly [RunEvent, unknown]> = [
   [event({ type: "result", text: "" }), ""]
 ]
 
+const call = {
+  toolCallId: "t.0",
+  kind: "skill",
+  toolName: "add",
+  input: {},
+  provenance: "block",
+  review: "unreviewed"
+} as const
+
+const answered = { message: message("assistant", "a"), usage: null, latencyMs: 1, finishReason: "stop" } as const
+
+/** The facts that kernai adds: what they are written with, without what other entries hold already. */
+const added: ReadonlyArray<readonly [RunEvent, unknown]> = [
+  [event({ type: "blocks_ignored", kinds: ["final"], reason: "why" }), { kinds: ["final"], reason: "why" }],
+  [
+    event({ type: "block_unclosed", blockType: "command", name: "add", content: "{", finishReason: "length" }),
+    { type: "command", name: "add", content: "{", finish_reason: "length" }
+  ],
+  [event({ type: "reply_cut", finishReason: "length" }), { finish_reason: "length" }],
+  [event({ type: "loop_detected", repeats: 3, names: ["add"] }), { repeats: 3, names: ["add"] }],
+  [event({ type: "output_rejected", detail: "no number" }), { detail: "no number" }],
+  [event({ type: "skill_leaked", skill: "add", callId: "t.0" }), { skill: "add", call_id: "t.0" }],
+  [event({ type: "protocol_leaked", protocol: "mcp", callId: "t.0" }), { protocol: "mcp", call_id: "t.0" }],
+  [
+    event({
+      type: "skill_result",
+      skill: "add",
+      callId: "t.0",
+      output: Skill.result("3", { metadata: { unit: "m" } }),
+      durationMs: 4,
+      metadata: { unit: "m" },
+      truncated: true
+    }),
+    { skill: "add", result: "3", duration_ms: 4, metadata: { unit: "m" }, truncated: true }
+  ]
+]
+
+/** The same of the phases, which are written where they are asked for. */
+const phases: ReadonlyArray<readonly [RunEvent, unknown]> = [
+  [
+    event({
+      type: "run_started",
+      revision: 1,
+      agent: "a",
+      parentRunId: undefined,
+      messages: [],
+      history: 0,
+      context: {}
+    }),
+    { revision: 1, agent: "a", parent_run_id: null }
+  ],
+  [
+    event({ type: "run_started", revision: 1, agent: "a", parentRunId: "p", messages: [], history: 0, context: {} }),
+    { revision: 1, agent: "a", parent_run_id: "p" }
+  ],
+  [event({ type: "turn_started", revision: 2, turnId: "t" }), { revision: 2, turn_id: "t" }],
+  [
+    event({
+      type: "turn_prepared",
+      revision: 3,
+      model: "m",
+      dialect: "blocks",
+      prompt: { base: 0, append: [] },
+      tools: ["add"]
+    }),
+    { revision: 3, model: "m", dialect: "blocks", tools: ["add"] }
+  ],
+  [event({ type: "model_started", revision: 4, attempt: 1 }), { revision: 4, attempt: 1 }],
+  [
+    event({ type: "model_call_failed", model: "p/m", call: 2, reason: "server_error", error: "gone" }),
+    { model: "p/m", call: 2, reason: "server_error", error: "gone" }
+  ],
+  [event({ type: "block_start", blockType: "final", name: null }), { type: "final", name: null }],
+  [
+    event({ type: "block_complete", block: { type: "command", name: "add", content: "{}" } }),
+    { type: "command", name: "add" }
+  ],
+  [event({ type: "final", text: "a" }), { text: "a" }],
+  [event({ type: "model_restarted", revision: 5, attempt: 2 }), { revision: 5, attempt: 2 }],
+  [
+    event({
+      type: "model_completed",
+      revision: 6,
+      model: "p/m",
+      ...answered,
+      outcome: { type: "final", text: "a" },
+      calls: []
+    }),
+    { revision: 6, model: "p/m", finish_reason: "stop", outcome: "final", calls: 0 }
+  ],
+  [
+    event({
+      type: "model_completed",
+      revision: 6,
+      model: "p/m",
+      ...answered,
+      costUsd: 0.5,
+      outcome: { type: "tools" },
+      calls: [call]
+    }),
+    { revision: 6, model: "p/m", finish_reason: "stop", outcome: "tools", calls: 1, cost_usd: 0.5 }
+  ],
+  [event({ type: "tool_calls_started", revision: 7 }), { revision: 7, approvals: 0 }],
+  [
+    event({
+      type: "tool_calls_started",
+      revision: 7,
+      approvals: [{ toolCallId: "t.0", toolName: "add", input: {}, reason: "why" }]
+    }),
+    { revision: 7, approvals: 1 }
+  ],
+  [
+    event({ type: "tool_call_started", revision: 8, toolCallId: "t.0" }),
+    { revision: 8, tool_call_id: "t.0", change: null }
+  ],
+  [
+    event({ type: "tool_call_started", revision: 8, toolCallId: "t.0", change: { type: "rewrite", call } }),
+    { revision: 8, tool_call_id: "t.0", change: "rewrite" }
+  ],
+  [
+    event({ type: "tool_call_completed", revision: 9, toolCallId: "t.0", result: Call.succeeded(call, []) }),
+    { revision: 9, tool_call_id: "t.0", error: null, skipped: false }
+  ],
+  [
+    event({
+      type: "tool_call_completed",
+      revision: 9,
+      toolCallId: "t.0",
+      result: Call.failed(call, Call.error("Denied", "no", false), { skipped: true })
+    }),
+    { revision: 9, tool_call_id: "t.0", error: "Denied", skipped: true }
+  ],
+  [event({ type: "tool_calls_completed", revision: 10 }), { revision: 10 }],
+  [event({ type: "turn_completed", revision: 11, turnId: "t" }), { revision: 11, turn_id: "t" }],
+  [
+    event({ type: "paused", revision: 12, reason: "why", metadata: { by: "x" } }),
+    { revision: 12, reason: "why", metadata: { by: "x" } }
+  ],
+  [
+    event({ type: "run_completed", revision: 13, source: "model_done" }),
+    { revision: 13, source: "model_done", reason: null }
+  ],
+  [
+    event({ type: "run_completed", revision: 13, source: "caller", reason: "over" }),
+    { revision: 13, source: "caller", reason: "over" }
+  ],
+  [
+    event({ type: "run_failed", revision: 14, error: { tag: "StoreError", message: "gone" } }),
+    { revision: 14, error: "StoreError", message: "gone" }
+  ]
+]
+
 const recorded = (events: ReadonlyArray<RunEvent>, options?: Recorder.Options) => {
   const memory = Recorder.memory(options)
   for (const event of events) memory.record(event)
@@ -151,6 +305,14 @@ describe("Recorder.project", () => {
   for (const [index, [event, data]] of rows.entries()) {
     it(`writes ${event.type} as the table says (BP-99, row ${index + 1})`, () => {
       const entry = Recorder.project(event)
+      assert.strictEqual(entry?.event, event.type)
+      assert.deepStrictEqual(entry?.data, data)
+    })
+  }
+
+  for (const [index, [event, data]] of [...added, ...phases].entries()) {
+    it(`writes ${event.type}, which kernai adds, with what no other entry holds (${index + 1})`, () => {
+      const entry = Recorder.project(event, { phases: true })
       assert.strictEqual(entry?.event, event.type)
       assert.deepStrictEqual(entry?.data, data)
     })
@@ -258,6 +420,25 @@ describe("Recorder.memory", () => {
         [2, 2],
         [0, 4]
       ]
+    )
+  })
+
+  it("takes a message for the same only when the same was said by the same (W-29)", () => {
+    const text = { type: "text", text: "x" } as const
+    const image = { type: "image", fileId: "media_1" } as const
+    const others: ReadonlyArray<Message> = [
+      message("user", "x"),
+      message("assistant", "x"),
+      { role: "assistant", name: "ada", content: [text] },
+      { role: "assistant", name: "ada", content: [text, image] },
+      { role: "assistant", name: "ada", content: [text, text] },
+      { role: "assistant", name: "ada", content: [] },
+      { role: "assistant", name: "ada", content: [image] }
+    ]
+    const memory = recorded(others.map((other, step) => sent(step, [other])))
+    assert.deepStrictEqual(
+      appended(memory).map((data) => data["base"]),
+      others.map(() => 0)
     )
   })
 

@@ -175,16 +175,14 @@ export const questionsBelow = (
 
 /** A run, the tasks its open turn waits for, and theirs. A run that has ended waits for none. */
 export const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<Tree, StoreError> => {
-  if (state.status.type === "completed") return Effect.succeed([state])
   const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
     Effect.forEach(tasks.values(), (task) => treeOf(store, task))
   )
   return Effect.map(below, (below) => [state, ...below.flat()])
 }
 
-/** What a run itself waits with. One that has ended waits for nobody. */
-const open = ({ approvals, status }: RunState): ReadonlyArray<Approval> =>
-  status.type === "completed" ? [] : unanswered(approvals)
+/** What a run itself waits with. With an open question it can only pause, so one that has ended has none. */
+const open = ({ approvals }: RunState): ReadonlyArray<Approval> => unanswered(approvals)
 
 /** The calls a run itself waits with, by id. */
 const questionsOf = (state: RunState): ReadonlyArray<string> => open(state).map(({ toolCallId }) => toolCallId)

@@ -3,6 +3,7 @@ import { Clock, Effect, Fiber, Layer, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
+  Hooks,
   Kernel,
   KernelError,
   MediaStore,
@@ -68,6 +69,26 @@ describe("Kernel.questions", () => {
       yield* Kernel.answer("r", [])
       assert.deepStrictEqual(yield* stored("r"), ended)
       assert.strictEqual((yield* Effect.flip(Kernel.questions("none")))._tag, "RunNotFound")
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
+  it.effect("waits with nothing once it has ended, though a task of it does (DR-10, DR-22)", () =>
+    Effect.gen(function* () {
+      const enough = Hooks.layer({
+        onToolCallCompleted: ({ result }) =>
+          Effect.succeed(result.toolName === "quick" ? Hooks.finish("enough") : undefined)
+      })
+      const script = {
+        root: [plan(["quick", "late"]), final("done")],
+        tasks: { quick: [slow(50, final("Q"))], late: [slow(100, command("send", { to: "Oslo" })), final("L")] }
+      }
+      const { error } = yield* Effect.provide(play(script), enough)
+      assert.strictEqual(error?._tag, "RunFinished")
+      const toolCallId = "run:t1/late:t1.0"
+      assert.strictEqual((yield* Kernel.questions("run:t1/late"))[0]?.toolCallId, toolCallId)
+      assert.deepStrictEqual(yield* Kernel.questions("run"), [])
+      const refused = yield* Effect.flip(Kernel.answer("run", [{ toolCallId, approved: true }]))
+      assert.strictEqual(refused._tag, "ApprovalNotFound")
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
