@@ -432,8 +432,10 @@ describe("Recorder.memory", () => {
       { role: "assistant", name: "ada", content: [text] },
       { role: "assistant", name: "ada", content: [text, image] },
       { role: "assistant", name: "ada", content: [text, text] },
+      { role: "assistant", name: "ada", content: [text] },
       { role: "assistant", name: "ada", content: [] },
-      { role: "assistant", name: "ada", content: [image] }
+      { role: "assistant", name: "ada", content: [image] },
+      { role: "assistant", name: "ada", content: [{ ...image, fileId: "media_2" }] }
     ]
     const memory = recorded(others.map((other, step) => sent(step, [other])))
     assert.deepStrictEqual(
