@@ -3,7 +3,10 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { differences, keys, learnMedia, play, type Tape } from "../support/tape.ts"
+import { differences } from "../support/tape/differences.ts"
+import { learnMedia } from "../support/tape/media.ts"
+import { play } from "../support/tape/play.ts"
+import { keys, type Tape } from "../support/tape/script.ts"
 import { load, tally, unknownKeys } from "../support/vectors.ts"
 
 const { vectors } = load<{ readonly vectors: ReadonlyArray<Tape> }>("kernel", {
