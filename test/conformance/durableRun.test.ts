@@ -1,6 +1,7 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
-import { play, type Scenario, unknownIn } from "../support/durable.ts"
+import { play } from "../support/durable/play.ts"
+import { type Scenario, unknownIn } from "../support/durable/script.ts"
 import { asked as costOf, type Cost, playCost } from "../support/durableCost.ts"
 import { stores } from "../support/stores.ts"
 import { load, tally } from "../support/vectors.ts"

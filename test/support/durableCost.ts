@@ -9,7 +9,7 @@
 import { assert } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { RunCodec, RunStore, type RunState } from "kernai"
-import { play } from "./durable.ts"
+import { play } from "./durable/play.ts"
 
 /** One file may hold costs apart from its scenarios, or among them. */
 export interface Cost {

@@ -4,7 +4,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { RunStore } from "kernai"
-import { play, type Scenario } from "./durable.ts"
+import { play } from "./durable/play.ts"
+import type { Scenario } from "./durable/script.ts"
 
 export type Step = Scenario["steps"][number]
 export type Config = Scenario["config"]

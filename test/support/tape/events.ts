@@ -1,5 +1,5 @@
 /** Our events under the names and shapes of the vectors. */
-import { type RunEvent } from "kernai"
+import type { RunEvent } from "kernai"
 import type { Json } from "../../../src/Content.ts"
 import { isSkillResult } from "../../../src/internal/skillOutput.ts"
 import { mediaIds } from "./media.ts"
