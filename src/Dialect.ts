@@ -38,7 +38,7 @@ export interface Reply {
   /** The block the reply ended in, never to be acted on (BP-25). */
   readonly unclosed: Block | undefined
   readonly calls: ReadonlyArray<ToolCall>
-  /** Thinking, text and native calls, as the assistant message keeps them. */
+  /** Thinking, text and native calls, as the assistant message keeps them: calls last, a thought where it came. */
   readonly content: ReadonlyArray<Content>
   /** Absent when the stream was cut (AC-4). */
   readonly finish: Finish | undefined
@@ -185,7 +185,7 @@ const read = (params: unknown, limits: Limits): unknown =>
   typeof params === "string" ? Result.getOrElse(parseJson(params, limits.jsonDepth), () => params) : params
 
 /** Text and native calls as the assistant message keeps them. */
-const spoken = (text: string, calls: ReadonlyArray<ToolCall>, before: number): ReadonlyArray<Content> => {
+const spoken = (text: string, calls: ReadonlyArray<ToolCall>, before: number): Array<Content> => {
   const content: Array<Content> = []
   if (text !== "" || before + calls.length === 0) content.push(Contents.text(text))
   for (const call of calls) content.push(Contents.toolUse(call.id, call.name, jsonObject(call.params)))
@@ -211,6 +211,8 @@ class ReplyReader implements Reader {
   readonly #blocks: Array<Block> = []
   readonly #calls: Array<ToolCall> = []
   readonly #thinking = new Map<string, Thought>()
+  /** How many thoughts came before the text. */
+  #before: number | undefined
   #length = 0
   #reply: Reply | undefined
   #unclosed: Block | undefined
@@ -300,6 +302,7 @@ class ReplyReader implements Reader {
       last++
     }
     this.#text.add(text, text.length)
+    if (text !== "") this.#before ??= this.#thinking.size
     const parser = this.#parser
     if (parser === undefined) {
       this.#grow(text.length)
@@ -353,10 +356,10 @@ class ReplyReader implements Reader {
   }
 
   #content(text: string): ReadonlyArray<Content> {
-    if (this.#thinking.size === 0 && this.#calls.length === 0) return [Contents.text(text)]
-    const content: Array<Content> = []
-    for (const thought of this.#thinking.values()) content.push(this.#thinkingOf(thought))
-    return content.concat(spoken(text, this.#calls, content.length))
+    const thoughts = Array.from(this.#thinking.values(), (thought) => this.#thinkingOf(thought))
+    const said = spoken(text, this.#calls, thoughts.length)
+    // What was thought after the text stands after it: a vendor may refuse thinking that was moved.
+    return [...thoughts.splice(0, this.#before ?? Infinity), ...said.splice(0, 1), ...thoughts, ...said]
   }
 
   #thinkingOf(thought: Thought): Thinking {

@@ -79,6 +79,22 @@ describe("Dialect.of", () => {
     })
   }
 
+  it("keeps thinking that came after the text behind it: a vendor refuses what was moved", () => {
+    const reader = Dialect.of("tools").reader({ text: () => {}, block: () => {}, part: () => {} }, Limits.defaults, {
+      provider: "p",
+      model: "m"
+    })
+    const thought = (id: string): ReadonlyArray<StreamPart.StreamPart> => [
+      { type: "reasoning-start", id },
+      { type: "reasoning-delta", id, delta: `thought ${id}` },
+      { type: "reasoning-end", id }
+    ]
+    reader.push([...thought("a"), ...thought("b"), StreamPart.text(""), StreamPart.text("Let me see. ")])
+    reader.push([...thought("c"), { type: "tool-call", id: "1", name: "look", params: {} }, StreamPart.finish()])
+    const told = reader.end().content.map((part) => (part.type === "thinking" ? part.content : part.type))
+    assert.deepStrictEqual(told, ["thought a", "thought b", "text", "thought c", "tool_use"])
+  })
+
   for (const [name, markup, text] of written) {
     it(`reads a call as ${name} writes it, as a block and as a native call`, () => {
       const block = read(Dialect.of("blocks", [markup]), text).blocks[0]
