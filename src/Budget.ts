@@ -30,8 +30,8 @@ export {
  *
  * Counts what providers report, also of replies that were refused after their
  * end, and of the calls that sum up what a compaction takes away. A call without
- * usage adds nothing, and one of a model without a price (such as a fallback's)
- * adds no cost.
+ * usage, such as one that broke off, adds nothing, and one of a model without a
+ * price (such as a fallback's) adds no cost.
  *
  * @category models
  * @since 0.1.0

@@ -297,7 +297,7 @@ export interface Delta {
   readonly rewind?: boolean
   readonly completing?: { readonly source: RunSource; readonly reason?: string; readonly metadata?: Json }
   readonly deferred?: Stop
-  /** What a reply used that was refused: no turn tells it. */
+  /** What a refused reply used, or the making of a prompt that was not committed: no event tells it. */
   readonly spent?: Usage.Expense
   /** The run was taken up again. What its agent allows it now, such as more turns, is the agent's and not kept. */
   readonly resumed?: boolean

@@ -6,6 +6,7 @@ import {
   Chat,
   ChatHistory,
   Content,
+  Hooks,
   InstructionBuilder,
   Kernel,
   Limits,
@@ -20,7 +21,8 @@ import {
   Redaction,
   RunStore,
   Skill,
-  SkillPack
+  SkillPack,
+  Usage
 } from "kernai"
 import { AiTokenizer } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
@@ -625,6 +627,36 @@ describe("compaction", () => {
           Option.map(stored, (state) => state.usage),
           Option.some(usage)
         )
+      }).pipe(Effect.provide(world))
+    })
+
+    it.live("counts it though the prompt it was made for was not committed, over all resumes (R-19)", () => {
+      const { world, writer } = counted()
+      const history = [Message.user("t".repeat(3_000)), Message.assistant("e".repeat(3_000))]
+      const agent = { ...small("tools", 1_500), budget: { maxTokens: 250 } }
+      const usageOf = (runId: string) =>
+        Effect.map(
+          RunStore.RunStore.use((store) => store.load(runId)),
+          (state) => Usage.total(Option.getOrThrow(state).usage)
+        )
+      const ends = {
+        pause: () => Effect.succeed({ control: { type: "pause" as const, reason: "look at it" } }),
+        finish: () => Effect.succeed({ control: { type: "finish" as const, reason: "enough" } }),
+        fail: () => Effect.fail("no")
+      }
+      return Effect.gen(function* () {
+        for (const [runId, onTurnPrepared] of Object.entries(ends)) {
+          const hooks = Hooks.layer({ onTurnPrepared })
+          yield* Effect.flip(Kernel.run(agent, "the task", { runId, history }).pipe(Effect.provide(hooks)))
+          assert.strictEqual(yield* usageOf(runId), 110, runId)
+        }
+        const again = Kernel.resume(agent, "pause").pipe(Effect.provide(Hooks.layer({ onTurnPrepared: ends.pause })))
+        yield* Effect.flip(again)
+        yield* Effect.flip(again)
+        assert.strictEqual(yield* usageOf("pause"), 330)
+        const error = yield* Effect.flip(again)
+        assert.deepInclude(error, { _tag: "BudgetExhaustedError", used: 330, limit: 250 })
+        assert.strictEqual(writer.callCount, 5)
       }).pipe(Effect.provide(world))
     })
 

@@ -95,7 +95,7 @@ const fail = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never, K
       return flushed(run, cause)
     case "MiddlewareTermination": {
       const end = { source: "caller", reason: "guardrail", metadata: { reason: error.reason } } as const
-      return Effect.andThen(commit(run, "phase", [{ type: "run_completed", ...end }], run.refused), flushed(run, cause))
+      return Effect.andThen(commit(run, "phase", [{ type: "run_completed", ...end }], run.unkept), flushed(run, cause))
     }
     default:
       return Effect.andThen(failed(run, infoOf(error, cause)), flushed(run, cause))
@@ -113,7 +113,7 @@ const failed = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, error: Error
     yield* flush(run)
     yield* observed("onRunFailed", () => ask(run, "onRunFailed", () => hook(hookArgs(run, { error }))))
   }
-  yield* commit(run, "phase", [{ type: "run_failed", error }], run.refused)
+  yield* commit(run, "phase", [{ type: "run_failed", error }], run.unkept)
 })
 
 /** A failure as the journal keeps it, without what looks like a key (S-7); a bug keeps its stack for the log. */

@@ -121,8 +121,8 @@ export interface Run extends Ground {
   raw: ReadonlyArray<StreamPart>
   /** The stop a hook asked for while other calls were under way: the next commit keeps it. */
   deferred: Stop | undefined
-  /** What a refused reply used: the commit that ends the run keeps it. */
-  refused?: Delta
+  /** What a refused reply used, or a prompt that is not committed: the commit that stops the run keeps it. */
+  unkept?: Delta | undefined
   /** Whether an id is that of an earlier call: no later one is known by it. */
   readonly isUsed: IsUsed
   /** What waits for the next barrier. */

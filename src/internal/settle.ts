@@ -84,7 +84,7 @@ export const settle = <More extends object>(
 /** Pauses or finishes the run as a hook asked. */
 export const obey = (run: Run, control: Stop): Effect.Effect<void, KernelError> =>
   control.type === "pause"
-    ? pause(run, control.reason ?? noReason, control.metadata ?? null)
+    ? pause(run, control.reason ?? noReason, control.metadata ?? null, run.unkept)
     : complete(run, "caller", control.reason, control.metadata)
 
 // A pause needs no reason (DR-3), whoever reads of it wants a word.
@@ -126,8 +126,8 @@ export const complete = /*#__PURE__*/ Effect.fnUntraced(function* (
     const result = yield* ask(run, "onRunCompleted", () => hook(hookArgs(run, { source, reason })))
     if (result.control?.type === "pause") {
       const { metadata = null, reason = noReason } = result.control
-      return yield* pause(run, reason, metadata, { completing: end })
+      return yield* pause(run, reason, metadata, { ...run.unkept, completing: end })
     }
   }
-  yield* commit(run, "phase", [{ type: "run_completed", ...end }])
+  yield* commit(run, "phase", [{ type: "run_completed", ...end }], run.unkept)
 })

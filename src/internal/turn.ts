@@ -93,7 +93,12 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Re
     redactor: run.redactor,
     middleware: run.middleware
   })
-  if (built.spent !== undefined) Tree.count(run.tree, Tree.spentOf(built.spent))
+  const { spent } = built
+  if (spent !== undefined) {
+    Tree.count(run.tree, Tree.spentOf(spent))
+    // Its hook may have no prompt committed.
+    run.unkept = { spent }
+  }
   const hook = run.hooks.onTurnPrepared
   if (hook === undefined) return yield* commitPrompt(run, built, argsOf(built))
   const result = yield* ask(run, "onTurnPrepared", () =>
@@ -123,6 +128,7 @@ const argsOf = ({ cacheBreakpoints, generation }: Prompt): ModelArgs | undefined
 
 const commitPrompt = (run: Run, prompt: Prompt, args: ModelArgs | undefined): Effect.Effect<void, KernelError> => {
   const { messages, spent, system, tools } = prompt
+  run.unkept = undefined
   const base = messages === undefined ? promptLog(run.state).length : commonPrefix(run.state.prompt, messages)
   const append = messages === undefined || base === messages.length ? none : messages.slice(base)
   return commit(run, "phase", [
@@ -188,7 +194,7 @@ const askWith = (run: Run, turn: Turn, tools: ReadonlyArray<ToolDefinition>): Ef
 const answer = (run: Run, heard: Heard): Effect.Effect<void, KernelError> => {
   const { costUsd, refused = refusal(heard), usage } = heard
   if (refused !== undefined) {
-    if (usage !== null) run.refused = { spent: { usage, costUsd } }
+    if (usage !== null) run.unkept = { spent: { usage, costUsd } }
     return Effect.failCause(refused)
   }
   const decide = (acts: boolean) => decideOn(run, heard, acts)
