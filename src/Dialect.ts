@@ -356,8 +356,9 @@ class ReplyReader implements Reader {
   }
 
   #content(text: string): ReadonlyArray<Content> {
+    const said = spoken(text, this.#calls, this.#thinking.size)
+    if (this.#thinking.size === 0) return said
     const thoughts = Array.from(this.#thinking.values(), (thought) => this.#thinkingOf(thought))
-    const said = spoken(text, this.#calls, thoughts.length)
     // What was thought after the text stands after it: a vendor may refuse thinking that was moved.
     return [...thoughts.splice(0, this.#before ?? Infinity), ...said.splice(0, 1), ...thoughts, ...said]
   }
