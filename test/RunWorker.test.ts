@@ -533,14 +533,48 @@ describe("RunWorker", () => {
         const { layer, store, submit } = yield* crowded
         yield* submit(agent, "r")
         const provider = MockProvider.make("paid", "paid").failOnStep(0, reason)
-        const work = RunWorker.run({ agents: [agent], resume: () => ({ provider }), ...told })
+        const retry = Schedule.spaced("40 seconds")
+        const work = RunWorker.run({ agents: [agent], resume: () => ({ provider }), retry, ...told })
         const worker = yield* Effect.forkChild(Effect.provide(work, layer))
-        yield* TestClock.adjust("500 millis")
+        yield* TestClock.adjust("30 seconds")
         assert.strictEqual(yield* statusOf(store, "r"), "failed")
         yield* TestClock.adjust("1 minute")
         assert.strictEqual(yield* statusOf(store, "r"), ends)
         yield* Fiber.interrupt(worker)
       }
+    })
+  )
+
+  it.effect("leaves alone a run that failed while no worker had it, however soon that may pass", () =>
+    Effect.gen(function* () {
+      const { layer, store } = yield* crowded
+      const provider = MockProvider.make("paid").failOnStep(0, "overloaded")
+      yield* Effect.flip(Effect.provide(Kernel.run(agent, "pay eva", { runId: "r", provider }), layer))
+      const work = RunWorker.run({ agents: [agent], resume: () => ({ provider }) })
+      const worker = yield* Effect.forkChild(Effect.provide(work, layer))
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* statusOf(store, "r"), "failed")
+      yield* Fiber.interrupt(worker)
+    })
+  )
+
+  it.effect("takes up a run that pauses again and again as often as somebody lets it go on (DR-9)", () =>
+    Effect.gen(function* () {
+      const { layer, store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      let pauses = 0
+      const gate = Hooks.layer({
+        onTurnPrepared: () => Effect.sync(() => (++pauses > 10 ? undefined : Hooks.pause("not yet")))
+      })
+      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), [layer, gate]))
+      for (let seen = 1; seen <= 10; seen++) {
+        yield* TestClock.adjust("1 minute")
+        assert.deepStrictEqual([pauses, yield* statusOf(store, "r")], [seen, "paused"])
+        yield* Effect.provide(Kernel.answer("r", []), layer)
+      }
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+      yield* Fiber.interrupt(worker)
     })
   )
 
