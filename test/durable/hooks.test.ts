@@ -143,8 +143,12 @@ describe("what a hook is given", () => {
         onTurnPrepared: () => Effect.succeed({ context: { prepared: true } })
       })
       const journal = yield* RunStore.RunStore.use((store) => Stream.runCollect(store.read("run")))
-      const prepared = journal.find(({ events }) => events.some(({ type }) => type === "turn_prepared"))
-      assert.deepStrictEqual(prepared?.delta.context, { started: true, prepared: true })
+      const kept = journal.filter(({ delta }) => delta.context !== undefined)
+      const both = { type: "turn_prepared" as const, context: { started: true, prepared: true } }
+      assert.deepStrictEqual(
+        kept.map(({ delta, events }) => ({ type: events[0]?.type, context: delta.context })),
+        [both, both]
+      )
     }).pipe(Effect.provide(stored))
   )
 
