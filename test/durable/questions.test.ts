@@ -251,6 +251,8 @@ describe("Kernel.answer", () => {
       assert.strictEqual((yield* stored("cut")).status.type, "running")
       yield* Kernel.answer("cut", [{ toolCallId: "cut:t1.0", approved: true }])
       assert.deepStrictEqual(yield* Kernel.questions("cut"), [])
+      const records = yield* Stream.runCollect((yield* RunStore.RunStore).read("cut"))
+      assert.match(records.at(-1)?.workerId ?? "", /^local#./)
       const { lease } = Option.getOrThrow(yield* (yield* RunStore.RunStore).head("cut"))
       assert.strictEqual(lease?.expiresAt, 0)
     }).pipe(Effect.provide([kernel(send), careful]))
@@ -439,6 +441,19 @@ describe("Kernel.answer", () => {
       yield* TestClock.adjust("10 seconds")
       assert.strictEqual((yield* Fiber.join(running))._tag, "RunPaused")
       yield* goesOn
+    }).pipe(Effect.provide([kernel(send), careful]))
+  )
+
+  it.effect("is refused while a worker has the run, whose tasks are told nothing (DR-6, DR-22)", () =>
+    Effect.gen(function* () {
+      const provider = Scenario.scripted({ ...script, tasks: { ...script.tasks, b: [slow(10_000, final("B"))] } })
+      const running = yield* Effect.forkChild(Effect.flip(Kernel.run(workflows(), "go", { provider, runId: "run" })))
+      yield* TestClock.adjust("1 second")
+      yield* (yield* RunStore.RunStore).acquire("run", { workerId: "other", expiresAt: 60_000 }, 1_000)
+      assert.strictEqual((yield* Effect.flip(Kernel.answer("run", answers.slice(0, 1))))._tag, "RunBusy")
+      assert.strictEqual((yield* Kernel.questions("run"))[0]?.toolCallId, toA?.toolCallId)
+      yield* TestClock.adjust("10 seconds")
+      yield* Fiber.join(running)
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
