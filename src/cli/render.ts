@@ -53,8 +53,9 @@ const draw = (pen: Pen, event: RunEvent): void => {
           .join(", ")
       )
     case "tool_calls_started":
-      return (event.approvals ?? []).forEach((approval) =>
-        pen.note(`${approval.toolName} waits for a person: ${approval.reason}`)
+      // What a policy denied stands among the questions, with its answer.
+      return (event.approvals ?? []).forEach(({ answer, reason, toolName }) =>
+        pen.note(`${toolName} ${answer === undefined ? "waits for a person" : "does not run"}: ${reason}`)
       )
     case "paused":
       return pen.note(`paused: ${event.reason}`)

@@ -127,7 +127,8 @@ export interface ModelCompleted extends Phase<"model_completed"> {
 }
 
 /**
- * The calls of the reply are open, with the questions they wait for (DR-22).
+ * The calls of the reply are open, with the questions they wait for (DR-22). A call that a policy denied is among these,
+ * with its `answer`: nobody is asked about it.
  *
  * @category phases
  * @since 0.1.0

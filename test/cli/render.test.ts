@@ -77,6 +77,31 @@ describe("Render", () => {
     )
   })
 
+  it("tells calls that wait for a person from those that a policy refused", () => {
+    const [toolCallId, input] = ["c1", {}]
+    const text = show([
+      {
+        ...scope,
+        type: "tool_calls_started",
+        revision: 6,
+        approvals: [
+          { toolCallId, toolName: "send", input, reason: "it cannot be taken back" },
+          {
+            toolCallId: "c2",
+            toolName: "shell",
+            input,
+            reason: "Skill 'shell' not found",
+            answer: { toolCallId: "c2", approved: false, reason: "Skill 'shell' not found", by: "policy" }
+          }
+        ]
+      }
+    ])
+    assert.strictEqual(
+      text,
+      "  ! send waits for a person: it cannot be taken back\n  ! shell does not run: Skill 'shell' not found\n"
+    )
+  })
+
   it("tells what a call cost, and how it ended where that says something", () => {
     const completed = (finishReason: "tool-calls" | "length", costUsd?: number): Event => ({
       ...scope,
