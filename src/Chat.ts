@@ -50,7 +50,10 @@ type History = Histories.Shape
  * @since 0.1.0
  */
 export interface ChatOptions extends Omit<RunOptions, "history"> {
-  /** The run of this message: the same id again goes on with a run that failed or was cut off. */
+  /**
+   * The run of this message: the same id again goes on with a run that failed or was cut off, and gives the answer of one
+   * that has it, whatever the input says. It is no id of the conversation: each message has one of its own.
+   */
   readonly runId?: string | undefined
 }
 

@@ -289,7 +289,8 @@ export const resume = <Output, S extends AnySkill<unknown>, R = never>(
  * under `PromptPipeline.layer({ sections: [Memory.section()] })`. Every phase
  * event must be the one that was recorded, times and prices aside; the first
  * that is not fails the replay with `ReplayDiverged`, which names it and its
- * step.
+ * step. A call gives what it gave also where the schema of its skill, or what an
+ * agent that speaks blocks may call, would refuse it by now: that it does not tell.
  *
  * @category running
  * @since 0.1.0

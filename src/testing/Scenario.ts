@@ -71,7 +71,10 @@ export interface Options {
   readonly name: string
   readonly description?: string | undefined
   readonly instructions: string | Effect.Effect<string>
-  /** Its skills, for this scenario alone; without them, and without `mcp`, the agent has none (BP-183). */
+  /**
+   * Its skills, for this scenario alone; without them, and without `mcp`, the agent has none (BP-183). What else than a
+   * `MediaStore` a skill needs is provided in its `execute`.
+   */
   readonly skills?: ReadonlyArray<AnySkill<MediaStore.MediaStore>> | undefined
   readonly protocols?: ReadonlyArray<AnyProtocol<MediaStore.MediaStore>> | undefined
   /** MCP servers: the path of a YAML file, or its content. Whoever runs the scenario connects them. */
