@@ -1,9 +1,10 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Option, Path, Schema } from "effect"
-import { Limits, Provider, Skill } from "kernai"
+import { Limits, type Message, Provider, Skill } from "kernai"
 import { Scenario } from "kernai/testing"
 import { final } from "../support/blocks.ts"
+import { finishOf, read, request } from "../support/provider.ts"
 
 const echo = Skill.make("echo", {
   description: "Says it again",
@@ -275,5 +276,65 @@ describe("Scenario.save", () => {
       assert.strictEqual(entries.length, 2)
       assert.strictEqual(entries[0]?.log, first)
     }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
+
+describe("Scenario.scripted", () => {
+  const said = (role: Message.Message["role"], text: string): Message.Message => ({
+    role,
+    content: [{ type: "text", text }]
+  })
+
+  /** The reply to a conversation, and the tokens it is said to have. */
+  const reply = (provider: Provider.ProviderShape, messages: ReadonlyArray<Message.Message>) =>
+    Effect.map(read(provider.stream(request({ messages }))), ({ parts, text }) => {
+      const finish = finishOf(parts)
+      return [text, finish?.type === "finish" ? finish.usage.inputTokens?.total : undefined]
+    })
+
+  it.effect("looks at each message of a conversation once, however long that becomes", () =>
+    Effect.gen(function* () {
+      let looks = 0
+      const watched = (message: Message.Message): Message.Message => ({
+        role: message.role,
+        get content() {
+          looks++
+          return message.content
+        }
+      })
+      const provider = Scenario.scripted({ root: ["again"] })
+      const messages = [watched(said("user", "go"))]
+      for (let turn = 0; turn < 200; turn++) {
+        yield* reply(provider, [said("system", "rules"), ...messages])
+        messages.push(watched(said("assistant", "again")), watched(said("user", "went on")))
+      }
+      assert.isBelow(looks, 4 * messages.length)
+    })
+  )
+
+  it.effect("counts a conversation as it is asked, whatever was asked before", () =>
+    Effect.gen(function* () {
+      const provider = Scenario.scripted({ root: ["one", "two", "three"] })
+      const [go, a, b, c] = [
+        said("user", "go on"),
+        said("assistant", "A".repeat(40)),
+        said("user", "B"),
+        said("user", "C")
+      ]
+      const rules = said("system", "r".repeat(400))
+      const asked: ReadonlyArray<readonly [ReadonlyArray<Message.Message>, string, number]> = [
+        [[rules, go], "one", 102],
+        [[rules, go, a, b], "two", 112],
+        // The instructions are others, what was said is shorter, another, and once more the same.
+        [[said("system", "r"), go, a, b], "two", 12],
+        [[go, a], "two", 12],
+        [[rules, go, b, c], "one", 102],
+        [[rules, go, a, b, a], "three", 122],
+        [[rules], "one", 100],
+        [[], "one", 0]
+      ]
+      for (const [messages, text, tokens] of asked)
+        assert.deepStrictEqual(yield* reply(provider, messages), [text, tokens])
+    })
   )
 })

@@ -1,9 +1,10 @@
 /**
  * A model that follows a script: the root's replies, and those of each task.
  *
- * It keeps no state. Which reply a call gets is read from the conversation it
- * is asked with: the task from its input, the turn from the answers already in
- * it. So parallel tasks, restarts and resumes get the replies that are theirs.
+ * Which reply a call gets is read from the conversation it is asked with: the
+ * task from its input, the turn from the answers already in it. So parallel
+ * tasks, restarts and resumes get the replies that are theirs. All it keeps is
+ * how much it counted of the same messages before.
  *
  * @since 0.1.0
  */
@@ -13,8 +14,9 @@ import * as Stream from "effect/Stream"
 import * as BlockParser from "../../BlockParser.ts"
 import { ProviderError } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
+import { commonPrefix } from "../../internal/prefix.ts"
 import * as Plan from "../../Plan.ts"
-import type { ProviderShape, Request } from "../../Provider.ts"
+import type { ProviderShape } from "../../Provider.ts"
 import type { FinishReason, StreamPart } from "../../StreamPart.ts"
 
 /** One reply: a text, or a text with how long it takes and what it uses; or the error of the call. */
@@ -44,18 +46,19 @@ export type Style = "whole" | "words" | "chars"
 export const provider = (script: Script, style: Style = "whole", name = "script"): ProviderShape => {
   const tasks = new Map(Object.entries(script.tasks ?? {}))
   const inputs = inputsOf(script.root)
+  const count = counter()
   return {
     name,
     stream: (request) =>
       Stream.unwrap(
         Effect.suspend(() => {
           const lines = linesOf(request.messages, inputs, tasks, script.root)
-          const turn = request.messages.filter((message) => message.role === "assistant").length
-          const line = lines?.[Math.min(turn, lines.length - 1)]
+          const { answers, characters } = count(request.messages)
+          const line = lines?.[Math.min(answers, lines.length - 1)]
           if (line === undefined) return Effect.fail(missing(name))
           if (line instanceof ProviderError) return Effect.fail(line)
           const spoken = typeof line === "string" ? { text: line } : line
-          const parts = Stream.fromIterable(partsOf(request, spoken, style))
+          const parts = Stream.fromIterable(partsOf(characters, spoken, style))
           return spoken.delay === undefined ? Effect.succeed(parts) : Effect.as(Effect.sleep(spoken.delay), parts)
         })
       )
@@ -92,9 +95,9 @@ const linesOf = (
   return found === undefined ? root : tasks.get(found[1])
 }
 
-const partsOf = (request: Request, spoken: Spoken, style: Style): ReadonlyArray<StreamPart> => {
+const partsOf = (characters: number, spoken: Spoken, style: Style): ReadonlyArray<StreamPart> => {
   const { reason = "stop", text } = spoken
-  const usage = spoken.usage ?? { input: charactersOf(request.messages), output: text.length }
+  const usage = spoken.usage ?? { input: characters, output: text.length }
   const tokens = (count: number) => (spoken.usage === undefined ? Math.ceil(count / 4) : count)
   return [
     { type: "text-start", id: "0" },
@@ -108,9 +111,37 @@ const partsOf = (request: Request, spoken: Spoken, style: Style): ReadonlyArray<
   ]
 }
 
-const charactersOf = (messages: ReadonlyArray<Message>): number => {
+interface Count {
+  readonly answers: number
+  readonly characters: number
+}
+
+/** Counts conversations. One that goes on is counted from where it was: a run of thousands of turns asks with all of them. */
+const counter = () => {
+  const counted = new WeakMap<Message, Count & { readonly rest: ReadonlyArray<Message> }>()
+  return (messages: ReadonlyArray<Message>): Count => {
+    // What stands first is made anew for each turn.
+    const start = messages[0]?.role === "system" ? 1 : 0
+    const rest = messages.slice(start)
+    const [first] = rest
+    const before = first === undefined ? undefined : counted.get(first)
+    const goesOn = before !== undefined && commonPrefix(before.rest, rest) === before.rest.length
+    let { answers, characters } = goesOn ? before : { answers: 0, characters: 0 }
+    for (const message of goesOn ? rest.slice(before.rest.length) : rest) {
+      if (message.role === "assistant") answers++
+      characters += charactersOf(message)
+    }
+    if (first !== undefined) counted.set(first, { answers, characters, rest })
+    return {
+      answers,
+      characters: messages.slice(0, start).reduce((sum, message) => sum + charactersOf(message), characters)
+    }
+  }
+}
+
+const charactersOf = ({ content }: Message): number => {
   let sum = 0
-  for (const { content } of messages) for (const part of content) if (part.type === "text") sum += part.text.length
+  for (const part of content) if (part.type === "text") sum += part.text.length
   return sum
 }
 
