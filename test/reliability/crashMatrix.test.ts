@@ -135,6 +135,29 @@ describe("a model that is asked more than once in a turn (R-5)", () => {
     })
   )
 
+  it.live("is known by what was said before, of which each message is written down once", () =>
+    Effect.gen(function* () {
+      let written = 0
+      const before = {
+        ...Message.user("before all"),
+        toJSON: () => {
+          written++
+          return "before all"
+        }
+      }
+      const reminded: Middleware.Middleware = {
+        callModel: ({ request, ...call }, next) =>
+          next({ ...call, request: { ...request, messages: [before, ...request.messages] } })
+      }
+      const tools = subject("three tools")
+      const layer = Layer.provideMerge(tools.layer, Middleware.layer(reminded))
+      const report = count(yield* CrashMatrix.run({ ...tools, layer }, settings))
+      assert.deepStrictEqual(report.violations, [])
+      assert.isAbove(report.points, 10)
+      assert.strictEqual(written, 1)
+    })
+  )
+
   it.live("sums up what was said before the turn is prepared", () =>
     Effect.gen(function* () {
       const writer = MockProvider.make("They paid.")

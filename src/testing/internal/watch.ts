@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { ConcurrentAppendError, RunExists, StoreError } from "../../KernelError.ts"
+import type { Message } from "../../Message.ts"
 import type { Middleware, ModelCall, ModelStream } from "../../Middleware.ts"
 import type { AnyProtocol } from "../../Protocol.ts"
 import type { ProtocolRegistry } from "../../ProtocolRegistry.ts"
@@ -235,8 +236,19 @@ export const watch = (
   }
 }
 
+const textOf = (part: string | number | Message): string => {
+  if (typeof part !== "object") return JSON.stringify(part)
+  const text = texts.get(part) ?? JSON.stringify(part)
+  texts.set(part, text)
+  return text
+}
+
+// A turn asks with the messages of all before it.
+const texts = new WeakMap<Message, string>()
+
 const saidTo = (witness: Witness, call: ModelCall): Said => {
-  const key = JSON.stringify([call.runId, call.step, call.request.model.id, call.request.messages])
+  const { messages, model } = call.request
+  const key = [call.runId, call.step, model.id, ...messages].map(textOf).join()
   const known = witness.said.get(key)
   if (known !== undefined) return known
   const said: Said = { failures: [], parts: undefined, failed: 0 }
