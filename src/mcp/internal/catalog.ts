@@ -94,8 +94,13 @@ export const make = (
     name: tool.name,
     description: short(tool.description),
     server: station.name,
-    inputSchema: jsonObject(Definition.readable(parts["inputSchema"] ?? {}, limits.descriptionBytes)),
-    outputSchema: Definition.readable(parts["outputSchema"] ?? null, limits.descriptionBytes),
+    // Most who ask for tools look for one of thousands, or read no more than their names.
+    get inputSchema() {
+      return jsonObject(Definition.readable(parts["inputSchema"] ?? {}, limits.descriptionBytes))
+    },
+    get outputSchema() {
+      return Definition.readable(parts["outputSchema"] ?? null, limits.descriptionBytes)
+    },
     annotations: parts["annotations"] ?? null
   })
 
