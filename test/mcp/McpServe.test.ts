@@ -194,6 +194,31 @@ describe("McpServe", () => {
     }).pipe(Effect.provide(registry))
   )
 
+  it.live("looks through the list of what it offers once, however long that is", () =>
+    Effect.gen(function* () {
+      const many = Array.from({ length: 300 }, (_, index) =>
+        Skill.make(`skill_${index}`, { description: "", input: Schema.Struct({}), execute: () => Effect.succeed("") })
+      )
+      let looks = 0
+      const names = new Proxy(
+        many.map((skill) => skill.name),
+        {
+          get: (list, key) => {
+            looks++
+            return Reflect.get(list, key)
+          }
+        }
+      )
+      yield* Effect.gen(function* () {
+        const client = yield* overHttp(yield* serve({ skills: names }))
+        for (let count = 0; count < 3; count++) {
+          assert.lengthOf((yield* Effect.promise(() => client.listTools())).tools, many.length)
+        }
+        assert.isBelow(looks, 5 * many.length)
+      }).pipe(Effect.provide(SkillRegistry.layer(...many)))
+    })
+  )
+
   it.live("offers no skill whose schema is not one of a tool, and follows the others all the same", () =>
     Effect.gen(function* () {
       const registry = yield* SkillRegistry.SkillRegistry

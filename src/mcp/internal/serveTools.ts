@@ -51,16 +51,14 @@ export interface Tools {
 export const make: Effect.Effect<Tools, never, SkillRegistry> = /*#__PURE__*/ Effect.gen(function* () {
   const registry = yield* SkillRegistry
   const policy = yield* Policy.current
-  let offered: Offered = []
+  let offered: "all" | ReadonlySet<string> = new Set()
   let running = 0
 
   const isThere = (name: string) =>
-    (offered === "all" || offered.includes(name)) &&
-    Option.isSome(registry.find(name)) &&
-    shows(policy, name, scopeOf(""))
+    (offered === "all" || offered.has(name)) && Option.isSome(registry.find(name)) && shows(policy, name, scopeOf(""))
 
   const register = Effect.fnUntraced(function* (asked: Offered) {
-    offered = asked
+    offered = asked === "all" ? asked : new Set(asked)
     const server = yield* McpServer
     const media = yield* MediaStore
     const known = new Map<string, AnySkill>()
