@@ -17,6 +17,7 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
@@ -312,6 +313,8 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpCon
 const connectAll = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpConfig, show: Options["show"]) {
   const pins = Option.getOrUndefined(yield* Effect.serviceOption(ToolPins)) ?? (yield* ownPins)
   const tokens = Option.getOrUndefined(yield* Effect.serviceOption(TokenStore)) ?? (yield* ownTokens)
+  // Servers that do not want to end take their time together, not one after the other.
+  const scope = yield* Scope.fork(yield* Effect.scope, "parallel")
   const stations = new Map<string, Station>()
   for (const server of config.servers.values()) {
     const ask = show === undefined ? undefined : (url: string) => show(url, server.name)
@@ -319,7 +322,8 @@ const connectAll = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.
       server.transport === "stdio"
         ? undefined
         : yield* Effect.provideService(OAuth.make(server, { show: ask }), TokenStore, tokens)
-    const connection = yield* McpConnection.make(server, { credentials: oauth?.credentials })
+    const connecting = McpConnection.make(server, { credentials: oauth?.credentials })
+    const connection = yield* Scope.provide(connecting, scope)
     stations.set(server.name, new Station(connection, oauth, pins))
   }
   return stations

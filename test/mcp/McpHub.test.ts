@@ -6,6 +6,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Authorization from "../support/mcp/authorization.ts"
 import * as Support from "../support/mcp/connect.ts"
+import * as Http from "../support/mcp/httpServer.ts"
 import * as Hub from "../support/mcp/hub.ts"
 import { scope } from "../support/skillSpec.ts"
 
@@ -752,6 +753,29 @@ describe("McpHub", () => {
           assert.deepStrictEqual(yield* (yield* ProtocolRegistry.ProtocolRegistry).names, [])
           assert.deepStrictEqual(pids.filter(Support.isAlive), [])
         }).pipe(Effect.provide(registries))
+      })
+    )
+
+    it.live("ends all servers at once, so that those which take their time take it together (R-15, R-17)", () =>
+      Effect.gen(function* () {
+        const notebook = new Http.Notebook()
+        const answer = Http.mcp(notebook)
+        const ending = new Set<() => void>()
+        const all = ["a", "b", "c"]
+        // None ends a session before all are asked to, or whoever asked gives up.
+        const server = yield* Http.serve((request, response) => {
+          if (request.method !== "DELETE") return answer(request, response)
+          const end = () => answer(request, response)
+          ending.add(end)
+          response.on("close", () => ending.delete(end))
+          if (ending.size === all.length) for (const end of ending) end()
+        })
+        const servers = Object.fromEntries(all.map((name) => [name, { url: server.url() }]))
+        yield* Effect.provide(
+          McpHub.McpHub.use(({ status }) => status),
+          Hub.hub(servers)
+        )
+        assert.strictEqual(notebook.deleted, all.length)
       })
     )
 
