@@ -513,6 +513,28 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("has it when a policy is asked about what a person made of each call (AC-19)", () =>
+    Effect.gen(function* () {
+      const world: World = { transactions: [], moments: [] }
+      const store = yield* watched(world, true)
+      const provider = MockProvider.make(...replies)
+      const under = (authorize: Policy.PolicyShape["authorize"]) =>
+        Layer.merge(kernelOn(world, store), Layer.succeed(Policy.Policy, { authorize }))
+      yield* Kernel.run(agent, "go", { runId: "run", provider }).pipe(
+        Effect.flip,
+        Effect.provide(under(() => Effect.succeed(Policy.confirm("it costs"))))
+      )
+      const approvals = ["run:t1.0", "run:t1.1"].map((toolCallId) => ({ toolCallId, approved: true, input: { at: 1 } }))
+      yield* Kernel.resume(agent, "run", { provider, approvals }).pipe(
+        Effect.provide(under(() => Effect.as(see(world, store, "policy"), Policy.allowed)))
+      )
+      assert.deepStrictEqual(
+        world.moments.flatMap(([what, last]) => (what === "policy" ? [last] : [])),
+        ["resume", "tool_call_started"]
+      )
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("or what is said to the run stays where it is, when the store is gone", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
