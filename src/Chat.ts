@@ -207,9 +207,7 @@ const told = <Output, S extends AnySkill<unknown>, R>(
       const pipeline = yield* pipelineOf(talk.kernel)
       const events = yield* limited(talk.built, body(talk))
       const ending = Stream.tap(events, (event) =>
-        event.type === "run_completed" && event.depth === 0 && event.result !== undefined
-          ? end(talk, event.result)
-          : Effect.void
+        event.type === "run_completed" && event.result !== undefined ? end(talk, event.result) : Effect.void
       )
       return pipeline === undefined ? ending : Stream.provideService(ending, PromptPipeline.PromptPipeline, pipeline)
     })

@@ -7,6 +7,7 @@ import {
   Chat,
   ChatHistory,
   Content,
+  Hooks,
   Kernel,
   Limits,
   Media,
@@ -415,6 +416,35 @@ it.effect("a chat keeps a word in the place of a file it cannot read", () =>
       "[image unavailable: image/png]"
     ])
   }).pipe(Effect.provide(chatting()))
+)
+
+it.effect("a chat over a kernel made elsewhere says and keeps what it can: nobody knows of its store of media", () =>
+  Effect.gen(function* () {
+    const own = yield* Kernel.Kernel
+    const seeing = Agent.make({ instructions: "", model: { id: "m", capabilities: ["text", "vision"] } })
+    const provider = MockProvider.make("A cat.", "Two.", "Three.")
+    const listed = ["Look:", Media.fromUrl("https://x.test/a.png"), Media.fromPath("cat.png")]
+    const parts = ["text", "image", "text"] as const
+    yield* Effect.gen(function* () {
+      yield* Chat.chat(seeing, listed, { provider })
+      yield* Stream.runDrain(Chat.chatStream(seeing, "How many?", { provider }))
+      assert.strictEqual((yield* Chat.chat(seeing, "And now?", { provider })).text, "Three.")
+    }).pipe(Effect.provideService(Kernel.Kernel, { ...own }))
+    assert.deepStrictEqual(
+      (yield* history).map(({ content }) => content.map(({ type }) => type)),
+      [parts, ["text"], ["text"], ["text"], ["text"], ["text"]]
+    )
+    assert.include(said(yield* history)[0], "[image unavailable: image/png]")
+  }).pipe(Effect.provide(chatting()))
+)
+
+it.effect("a chat fails with why a run was finished without an answer, as a stream too", () =>
+  Effect.gen(function* () {
+    const provider = MockProvider.make("unheard")
+    const finished = Stream.runDrain(Chat.chatStream(agent, "Anyone?", { provider }))
+    assert.strictEqual((yield* Effect.flip(finished))._tag, "RunFinished")
+    assert.deepStrictEqual(said(yield* history), ["user: Anyone?"])
+  }).pipe(Effect.provide([chatting(), Hooks.layer({ onTurnPrepared: () => Effect.succeed(Hooks.finish("enough")) })]))
 )
 
 describe("Chat that outgrew its window", () => {
