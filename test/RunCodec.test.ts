@@ -134,6 +134,24 @@ describe("a record as text", () => {
     assert.isUndefined(Reflect.get({}, "polluted"))
   })
 
+  it("takes for a usage only what was counted, whole (S-16)", () => {
+    const line = fixture("journal-v1.jsonl").find((line) => line.includes('"usage":{')) ?? ""
+    const [usage = ""] = /"usage":\{[^}]*\}/.exec(line) ?? []
+    const [counted = ""] = /"output_tokens":\d+/.exec(usage) ?? []
+    const refused = [
+      '"usage":7',
+      '"usage":"many"',
+      '"usage":{}',
+      ...['"output_tokens":"7"', '"output_tokens":1e400', '"output_tokens":null', '"tokens":7'].map((other) =>
+        usage.replace(counted, other)
+      )
+    ]
+    assert.isTrue(Result.isSuccess(codec.decodeRecord(line)))
+    for (const other of refused) {
+      assert.strictEqual(reasonOf(codec.decodeRecord(line.replace(usage, other))), "corrupt", other)
+    }
+  })
+
   it("takes of the messages a run begins with only what is JSON, and all of that (R-8)", () => {
     const begun = (message: Message.Message) => {
       const { record } = Journal.begin("run").last()
