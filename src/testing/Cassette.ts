@@ -101,9 +101,11 @@ export type {
  * @category constructors
  * @since 0.1.0
  */
-export const parse = (text: string): Effect.Effect<Cassette, StoreError> =>
+export const parse = (text: string): Effect.Effect<Cassette, StoreError> => read(text, "it")
+
+const read = (text: string, name: string) =>
   Effect.mapError(Effect.flatMap(json(text), decode), () =>
-    broken("read a cassette", "it is no recording in the known format")
+    broken("read a cassette", `${name} is no recording in the known format`)
   )
 
 // JSON that nests too deeply is refused before a schema walks through it.
@@ -127,7 +129,7 @@ export const fromFile = /*#__PURE__*/ Effect.fnUntraced(function* (file: string)
   const text = yield* Effect.mapError(Read.text(files, file, fetchedBytes), (refusal) =>
     unread(file, refusal, fetchedBytes)
   )
-  return yield* Effect.catch(parse(text), (error) =>
+  return yield* Effect.catch(read(text, `'${file}'`), (error) =>
     text.endsWith(tail)
       ? Effect.fail(error)
       : parse(untilCut(text)).pipe(

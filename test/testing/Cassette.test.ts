@@ -330,7 +330,9 @@ describe("Cassette", () => {
         const files = yield* FileSystem.FileSystem
         for (const text of ["", "[]", '{"vendor":1}', '{"__proto__":{"polluted":1}}']) {
           yield* Effect.orDie(files.writeFileString(file, text))
-          assert.strictEqual((yield* Effect.flip(none)).reason, "corrupt")
+          const torn = yield* Effect.flip(none)
+          assert.strictEqual(torn.reason, "corrupt")
+          assert.include(torn.message, `'${file}' is no recording in the known format`)
         }
         assert.notProperty({}, "polluted")
       }).pipe(Effect.scoped)
