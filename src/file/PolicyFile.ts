@@ -149,7 +149,11 @@ const conditions = (path: string, value: Yaml.Plain | undefined): Decoded<Readon
 
 const fallback = (value: Yaml.Plain = "allow"): Decoded<NonNullable<Rules["default"]>> => {
   if (value === "effects") return Result.succeed("effects")
-  if (!isMapping(value)) return outcome("default", value)
+  if (!isMapping(value)) {
+    return Result.mapError(outcome("default", value), ({ path, reason }) =>
+      invalid(path, `${reason}; or effects, or one of these for read, idempotent or write`)
+    )
+  }
   return Result.gen(function* () {
     const fields = yield* mapping("default", value, ["read", "idempotent", "write"])
     return {

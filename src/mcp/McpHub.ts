@@ -206,7 +206,11 @@ export const readConfig = /*#__PURE__*/ Effect.fnUntraced(function* (
       return new ConfigInvalid({ path: source, reason: `'${source}' ${reason}` })
     }
   )
-  return yield* McpConfig.fromYaml(text, options)
+  const config = McpConfig.fromYaml(text, options)
+  return yield* Effect.mapError(
+    config,
+    ({ path, reason }) => new ConfigInvalid({ path, reason: `${reason} (in '${source}')` })
+  )
 })
 
 const make = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: Options | undefined) {

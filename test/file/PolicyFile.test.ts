@@ -76,7 +76,7 @@ describe("PolicyFile", () => {
       assert.match(yield* reason("deny: ['']"), /^deny\[0\]: expected a text/)
       assert.match(yield* reason("deny: [{ tool: a, where: rm }]"), /^deny\[0\].where: expected a mapping/)
       assert.match(yield* reason("deny: [{ tool: a, where: { n: 5 } }]"), /^deny\[0\].where.n: expected a text/)
-      assert.match(yield* reason("default: maybe"), /^default: expected allow, confirm or deny/)
+      assert.match(yield* reason("default: maybe"), /^default: expected allow, confirm or deny; or effects, or one/)
       assert.match(yield* reason("default: { delete: deny }"), /unknown key 'delete'/)
       for (const effects of ["read", "idempotent", "write"]) {
         assert.match(

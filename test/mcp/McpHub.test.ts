@@ -1,5 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Latch, Layer, Logger, Option, Result, Schema, Scope, Stream } from "effect"
+import {
+  Context,
+  Effect,
+  Exit,
+  Fiber,
+  FileSystem,
+  Latch,
+  Layer,
+  Logger,
+  Option,
+  Result,
+  Schema,
+  Scope,
+  Stream
+} from "effect"
 import { Content, Limits, MediaStore, ProtocolRegistry, Skill, SkillRegistry } from "kernai"
 import { McpHub, TokenStore, ToolPins } from "kernai/mcp"
 import * as fs from "node:fs"
@@ -872,6 +886,16 @@ describe("McpHub", () => {
           assert.strictEqual(error.message, `'${file}' ${reason}`)
         }
       })
+    )
+
+    it.live("names the file of a config that is wrong", () =>
+      Effect.gen(function* () {
+        const file = yield* FileSystem.FileSystem.use((files) => files.makeTempFileScoped())
+        yield* FileSystem.FileSystem.use((files) => files.writeFileString(file, "servers: { a: { command: node, timeout: 3 } }"))
+        const error = yield* Effect.flip(McpHub.readConfig(file))
+        assert.match(error.message, /'timeout' of MCP server 'a'.* \(in '.+'\)$/)
+        assert.include(error.message, file)
+      }).pipe(Effect.scoped, Effect.provide(Support.platform))
     )
   })
 })
