@@ -82,7 +82,7 @@ describe("kernai runs replay", () => {
       const id: string = JSON.parse(ran.out).runId
       const replayed = yield* kernai(["runs", "replay", id, ...store, "--no-skills"])
       assert.strictEqual(replayed.code, 1)
-      assert.include(replayed.error, "was it run with other flags, such as --system?")
+      assert.include(replayed.error, "was it run with other flags, such as --system or --skills-from?")
       const same = yield* kernai(["runs", "replay", id, ...store, "--no-skills", "--system", "You greet."])
       assert.include(same.out, "the same again")
     })

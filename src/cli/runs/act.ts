@@ -189,7 +189,7 @@ export const replay = Effect.fnUntraced(function* (options: Target & { readonly 
       return error._tag === "ReplayDiverged"
         ? new CommandFailed({
             code: failed.code,
-            reason: `${failed.reason}; was it run with other flags, such as --system?`,
+            reason: `${failed.reason}; was it run with other flags, such as --system or --skills-from?`,
             tag: error._tag
           })
         : failed
