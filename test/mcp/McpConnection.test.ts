@@ -309,6 +309,17 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
+    it.effect("tries to connect once for all who wait for it, and says to each that it failed", () =>
+      Effect.gen(function* () {
+        const away = yield* Http.serve((_, response) => Http.json(response, 503, {}))
+        const connection = yield* Support.connect({ url: away.url() })
+        const writing = Effect.flip(connection.callTool("write", {}))
+        const errors = yield* Effect.replicateEffect(writing, 50, { concurrency: "unbounded" })
+        assert.deepStrictEqual(new Set(errors.map(({ reason }) => reason)), new Set(["connect"]))
+        assert.lengthOf(away.seen, 1)
+      })
+    )
+
     it.effect("names the header that no request can carry, and sends none", () =>
       Effect.gen(function* () {
         const server = yield* Http.serve((_, response) => response.writeHead(500).end())

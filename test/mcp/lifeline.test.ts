@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import type { McpClientError } from "effect/ai/McpClientError"
-import { broken } from "../../src/mcp/internal/exchange.ts"
 import { Kept } from "../../src/mcp/internal/lifeline.ts"
 
 /** A list that is read as often as it is asked for, each time until it is told what came of it. */
@@ -32,20 +31,6 @@ describe("Kept", () => {
     })
   )
 
-  it.effect("is read by another when the one who reads it is given up", () =>
-    Effect.gen(function* () {
-      const { answer, ask, reads } = served()
-      const first = yield* ask
-      const second = yield* ask
-      const third = yield* ask
-      yield* Fiber.interrupt(second)
-      yield* Fiber.interrupt(first)
-      assert.lengthOf(reads, 2)
-      yield* answer(1, "two")
-      assert.strictEqual(yield* Fiber.join(third), "two")
-    })
-  )
-
   it.effect("is read again for who asks after it changed, and only what was read last is kept", () =>
     Effect.gen(function* () {
       const { answer, ask, kept, reads } = served()
@@ -61,19 +46,6 @@ describe("Kept", () => {
       assert.deepStrictEqual(yield* Fiber.joinAll([late, later]), ["new", "new"])
       assert.strictEqual(yield* Effect.flatMap(ask, Fiber.join), "new")
       assert.lengthOf(reads, 2)
-    })
-  )
-
-  it.effect("fails all who wait when it cannot be read, and is read again for the next", () =>
-    Effect.gen(function* () {
-      const { answer, ask, reads } = served()
-      const asking = yield* Effect.replicateEffect(ask, 3)
-      const error = broken("no list")
-      yield* Deferred.fail(reads[0]!, error)
-      for (const fiber of asking) assert.strictEqual(yield* Effect.flip(Fiber.join(fiber)), error)
-      const next = yield* ask
-      yield* answer(1, "there")
-      assert.strictEqual(yield* Fiber.join(next), "there")
     })
   )
 })

@@ -9,22 +9,20 @@
  */
 import { isMcpClientError, type McpClientError } from "effect/ai/McpClientError"
 import type * as McpSchema from "effect/ai/McpSchema"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
-import * as Semaphore from "effect/Semaphore"
 import type { McpError } from "../../KernelError.ts"
 import type { Session } from "./session.ts"
+import { Shared } from "./shared.ts"
 import * as Verdict from "./verdict.ts"
 
 /** A list as it was read, until it is known to have changed. */
 export class Kept<A> {
   private value: A | undefined
-  private revision = 0
-  private reading: Deferred.Deferred<Exit.Exit<A, McpClientError>> | undefined
+  private reading = new Shared<A, McpClientError>()
 
   isKept(): boolean {
     return this.value !== undefined
@@ -32,32 +30,24 @@ export class Kept<A> {
 
   forget(): void {
     this.value = undefined
-    this.reading = undefined
-    this.revision++
+    this.reading = new Shared()
   }
 
   /**
-   * What is kept, or what the effect reads: once for all who ask meanwhile. A list that changes while it is read is not
+   * What is kept, or what the effect reads, once for all who ask meanwhile. A list that changes while it is read is not
    * kept, and who asks after that reads it anew.
    */
   orRead(read: Effect.Effect<A, McpClientError>): Effect.Effect<A, McpClientError> {
-    return Effect.uninterruptibleMask((restore) => {
+    return Effect.suspend(() => {
       if (this.value !== undefined) return Effect.succeed(this.value)
-      if (this.reading !== undefined) {
-        // Where the one who reads it is given up, another does.
-        return restore(
-          Effect.flatMap(Deferred.await(this.reading), (exit) => (Exit.hasInterrupts(exit) ? this.orRead(read) : exit))
+      const { reading } = this
+      return reading.get(
+        Effect.tap(read, (value) =>
+          Effect.sync(() => {
+            if (reading === this.reading) this.value = value
+          })
         )
-      }
-      const { revision } = this
-      const reading = (this.reading = Deferred.makeUnsafe())
-      return Effect.onExit(restore(read), (exit) => {
-        if (revision === this.revision) {
-          this.reading = undefined
-          if (Exit.isSuccess(exit)) this.value = exit.value
-        }
-        return Deferred.succeed(reading, exit)
-      })
+      )
     })
   }
 }
@@ -103,7 +93,7 @@ export const make = (options: {
   readonly renew: (challenge: string) => Effect.Effect<boolean, McpError>
 }): Use => {
   const { teller } = options
-  const gate = Semaphore.makeUnsafe(1)
+  const connecting = new Shared<Entry, McpClientError | McpError>()
   let current: Entry | undefined
   let closing = Effect.void
   let connectedBefore = false
@@ -131,7 +121,7 @@ export const make = (options: {
       return entry.retired && entry.users === 0 ? close(entry) : Effect.void
     })
 
-  const connect = Effect.gen(function* () {
+  const connectOnce = Effect.gen(function* () {
     if (current !== undefined) {
       if (yield* current.session.isOpen) return current
       yield* retire(current)
@@ -163,7 +153,13 @@ export const make = (options: {
         return current
       })
     )
-  }).pipe(gate.withPermits(1))
+  })
+
+  // Who waited for a session may come when it has ended again.
+  const connect: Effect.Effect<Entry, McpClientError | McpError> = Effect.flatMap(
+    connecting.get(connectOnce),
+    (entry) => (entry.retired ? connect : Effect.succeed(entry))
+  )
 
   return Effect.fnUntraced(function* <A>(
     operation: string,
