@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Context, Duration, Effect, Fiber, Layer } from "effect"
+import { Context, Duration, Effect, Fiber, Layer, Result } from "effect"
 import { Limits } from "kernai"
 import type { McpConnection } from "kernai/mcp"
 import * as fs from "node:fs"
@@ -224,6 +224,28 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
       const noted = Support.lines(side).map((line) => line.replace(/\d.*/, ""))
       const life = ["pids ", "offered ", "tools/list", "written"]
       assert.deepStrictEqual(noted, [...life, ...life])
+    })
+  )
+
+  it.effect("that dies before it took all calls in leaves none waiting: those it was not sent go to the next", () =>
+    Effect.gen(function* () {
+      const side = yield* Support.sideFile
+      const connection = yield* Support.hostile("", side, { timeout: "8 seconds" })
+      yield* connection.callTool("deaf", {})
+      const [pid] = Support.lines(side)[0]!.split(" ").slice(1).map(Number)
+      const text = "x".repeat(10_000)
+      const calling = yield* Effect.forkChild(
+        Effect.forEach(Array.from({ length: 300 }), () => Effect.result(say(connection, text)), {
+          concurrency: "unbounded"
+        })
+      )
+      // It does not answer whether it is there, and is called all the same.
+      yield* Effect.sleep("500 millis")
+      process.kill(pid!, "SIGKILL")
+      const fates = yield* Effect.map(Fiber.join(calling), (results) =>
+        results.map((result) => (Result.isFailure(result) ? result.failure.reason : result.success === text))
+      )
+      assert.deepStrictEqual(new Set(fates), new Set([true, "outcome_unknown"]))
     })
   )
 

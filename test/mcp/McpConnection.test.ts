@@ -650,6 +650,15 @@ layer(Support.platform, { excludeTestServices: true, timeout: "30 seconds" })("M
       })
     )
 
+    it.effect("says so, too, where the server had not taken the message in yet", () =>
+      Effect.gen(function* () {
+        const server = yield* legacy((_, stream) => stream.end())
+        const connection = yield* Support.connect({ url: server.url("/sse"), timeout: "10 seconds" })
+        const error = yield* Effect.flip(connection.callTool("write", {}))
+        assert.strictEqual(error.reason, "outcome_unknown")
+      })
+    )
+
     it.effect("leaves no connection behind that was given up as it came to be there (R-15)", () =>
       Effect.gen(function* () {
         const server = yield* legacy(() => {})

@@ -891,7 +891,9 @@ describe("McpHub", () => {
     it.live("names the file of a config that is wrong", () =>
       Effect.gen(function* () {
         const file = yield* FileSystem.FileSystem.use((files) => files.makeTempFileScoped())
-        yield* FileSystem.FileSystem.use((files) => files.writeFileString(file, "servers: { a: { command: node, timeout: 3 } }"))
+        yield* FileSystem.FileSystem.use((files) =>
+          files.writeFileString(file, "servers: { a: { command: node, timeout: 3 } }")
+        )
         const error = yield* Effect.flip(McpHub.readConfig(file))
         assert.match(error.message, /'timeout' of MCP server 'a'.* \(in '.+'\)$/)
         assert.include(error.message, file)

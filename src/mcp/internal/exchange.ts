@@ -72,7 +72,8 @@ export const make = (options: {
     const decoded = decodeMessage(value)
     if (Option.isNone(decoded)) return yield* broken("the server sent something that is no JSON-RPC message")
     const message = decoded.value
-    if (isRequest(message)) return yield* send(reply(message))
+    // Where nothing is sent any more, what is under way may still be answered.
+    if (isRequest(message)) return yield* Effect.catchIf(send(reply(message)), isUnsent, () => Effect.void)
     if (isNotification(message)) return options.listener.onNotification(message.method)
     // An error that names no request may be the answer to any of them.
     if (message.id === undefined || message.id === null) return yield* broken("the server could not read a message")
@@ -119,7 +120,9 @@ export const lost = (description: string, cause?: unknown) =>
   new McpClientError({ reason: new TransportError({ description, cause }) })
 
 /** Nothing was sent: the line was closed before. */
-const notSent = new McpClientError({ reason: new ClosedError({ sessionExpired: true }) })
+export const notSent = new McpClientError({ reason: new ClosedError({ sessionExpired: true }) })
+
+const isUnsent = (error: McpClientError): boolean => error === notSent
 
 /** A message is larger than a frame may be. */
 export const tooLarge = (limit: number) =>

@@ -25,13 +25,16 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
 ): Effect.fn.Return<Exchange.Exchange, McpClientError, Scope.Scope> {
   const limits = yield* Limits
   const endpoint = yield* Deferred.make<string, McpClientError>()
+  const ended = yield* Deferred.make<never, McpClientError>()
 
   const post = Effect.fnUntraced(function* (text: string) {
     const url = yield* Deferred.await(endpoint)
     const request = HttpClientRequest.post(url).pipe(HttpClientRequest.bodyText(text, "application/json"))
     yield* Effect.scoped(execute(client, request))
   })
-  const line = Exchange.make({ send: post, listener, limits })
+  // What the server takes its time to accept is not waited for once nobody can hear the answer.
+  const send = (text: string) => Effect.raceFirst(post(text), Deferred.await(ended))
+  const line = Exchange.make({ send, listener, limits })
 
   const ask = HttpClientRequest.get(server.url).pipe(HttpClientRequest.setHeader("accept", "text/event-stream"))
   const response = yield* Effect.timeoutOrElse(execute(client, ask), {
@@ -45,7 +48,9 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
     return event.event === "message" && event.data !== "" ? line.receive(event.data) : Effect.void
   }).pipe(
     Effect.andThen(Effect.fail(Exchange.lost("the server closed the event stream"))),
-    Effect.catch((error) => Effect.andThen(Deferred.fail(endpoint, error), line.close(error))),
+    Effect.catch((error) =>
+      Effect.all([Deferred.fail(endpoint, error), Deferred.fail(ended, error), line.close(error)], { discard: true })
+    ),
     Effect.forkScoped
   )
   yield* Effect.addFinalizer(() => line.close(Exchange.lost("the connection was closed")))

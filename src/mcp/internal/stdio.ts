@@ -42,13 +42,23 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   )
 
   const outbox = yield* Queue.bounded<string, Cause.Done>(64)
-  const line = Exchange.make({
-    send: (text) => Effect.asVoid(Queue.offer(outbox, `${text}\n`)),
+  const exchange = Exchange.make({
+    send: (text) =>
+      Effect.flatMap(Queue.offer(outbox, `${text}\n`), (isTaken) =>
+        isTaken ? Effect.void : Effect.fail(Exchange.notSent)
+      ),
     listener,
     limits,
     // Servers that print to their standard output by mistake are common, and harmless.
     hasLogs: true
   })
+  // Nobody takes in what waits for its turn: it is told so before what was sent is told anything.
+  const giveUp = Queue.shutdown(outbox)
+  const line: Exchange.Exchange = {
+    ...exchange,
+    refuse: Effect.andThen(exchange.refuse, giveUp),
+    close: (error) => Effect.andThen(giveUp, exchange.close(error))
+  }
   const drained = yield* Deferred.make<void>()
 
   yield* Stream.fromQueue(outbox).pipe(
@@ -92,7 +102,7 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   )
 
   yield* Effect.addFinalizer(() =>
-    line
+    exchange
       .close(Exchange.lost("the connection was closed"))
       .pipe(Effect.andThen(Queue.end(outbox)), Effect.andThen(Effect.timeoutOption(exited, grace)))
   )
