@@ -18,7 +18,6 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Scope from "effect/Scope"
-import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { jsonObject } from "../internal/json.ts"
@@ -35,7 +34,7 @@ import { documentation } from "./internal/documentation.ts"
 import * as Follow from "./internal/follow.ts"
 import * as Names from "./internal/names.ts"
 import { Station } from "./internal/station.ts"
-import * as ToolSkill from "./internal/toolSkill.ts"
+import * as ToolSkills from "./internal/toolSkills.ts"
 import * as McpConfig from "./McpConfig.ts"
 import * as McpConnection from "./McpConnection.ts"
 import * as McpProtocol from "./McpProtocol.ts"
@@ -213,47 +212,12 @@ export const readConfig = /*#__PURE__*/ Effect.fnUntraced(function* (
   )
 })
 
-const make = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: Options | undefined) {
+const make = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: Options = {}) {
   const limits = yield* Limits
-  const registry = yield* SkillRegistry
-  const stations = yield* connectAll(config, options?.show)
+  const { protocol: isSpoken = true, show, skills: areSkills = true } = options
+  const stations = yield* connectAll(config, show)
   const all = [...stations.values()]
-  const status = yield* SubscriptionRef.make<ReadonlyArray<ServerStatus>>([])
-
-  const names = new Map<string, string>()
-  // One source for all servers, so that their skills change together and stay in the order of the config.
-  const registration = yield* Effect.orDie(registry.registerSource({ source: "mcp", skills: [] }))
-  let registered = ""
-  const register = Effect.gen(function* () {
-    const shown =
-      options?.skills === false ? [] : all.flatMap((station) => station.shown.map((tool) => ({ station, tool })))
-    yield* nameAll(
-      names,
-      shown.map(({ station, tool }) => ({ server: station.name, tool: tool.tool.name })),
-      registry
-    )
-    const named = shown.flatMap(({ station, tool }) => {
-      const name = names.get(keyOf(station.name, tool.tool.name))
-      return name === undefined ? [] : [{ station, tool, name }]
-    })
-    // Whoever follows the registry is not told of changes that are none.
-    const next = named.map(({ name, tool }) => `${name} ${tool.hash}`).join()
-    if (next === registered) return
-    yield* registration.replace(named.map(({ name, station, tool }) => ToolSkill.make(station, tool, name, limits)))
-    registered = next
-  })
-  const publish = Effect.gen(function* () {
-    // Somebody may take a name between the look and the registration: then it is another one.
-    const losing = Effect.tapError(register, ({ name }) => Effect.sync(() => forget(names, name)))
-    yield* Effect.retry(losing, { times: 3 })
-    yield* SubscriptionRef.set(
-      status,
-      all.map((station) => statusOf(station, names))
-    )
-  }).pipe(
-    Effect.catch((error) => Effect.logError(`the tools of MCP servers were not registered: ${error.message}`)),
-    Semaphore.makeUnsafe(1).withPermits(1)
-  )
+  const { nameOf, publish, status } = yield* ToolSkills.make(all, areSkills)
 
   const refresh = (station: Station): Effect.Effect<void, McpError> =>
     station.read.pipe(
@@ -270,19 +234,18 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpCon
   })
 
   const catalog = Catalog.make(stations, refresh, limits)
-  if (options?.protocol !== false) {
-    const skillOf = (server: string, tool: string) => names.get(keyOf(server, tool))
+  if (isSpoken) {
     const catalogFor = ({ refusal }: Protocol.ProtocolScope) =>
-      Catalog.make(stations, refresh, limits, (server, tool) => refusal(skillOf(server, tool) ?? ""))
-    yield* registerProtocol(all, limits, options?.skills === false ? () => catalog : catalogFor, ({ name, server }) => {
-      if (options?.skills === false) return undefined
+      Catalog.make(stations, refresh, limits, (server, tool) => refusal(nameOf(server, tool) ?? ""))
+    yield* registerProtocol(all, limits, areSkills ? catalogFor : () => catalog, ({ name, server }) => {
+      if (!areSkills) return undefined
       const holder = all.find(
         (station) =>
           (server === undefined ? station.problem === undefined : station.name === server) &&
           station.shown.some(({ tool }) => tool.name === name)
       )
       // A tool nobody has yet may be there when it is called: it is judged by the name it would have, or by none's.
-      return holder === undefined ? Names.plainly({ server: server ?? "", tool: name }) : skillOf(holder.name, name)
+      return holder === undefined ? Names.plainly({ server: server ?? "", tool: name }) : nameOf(holder.name, name)
     })
   }
 
@@ -357,54 +320,6 @@ const registerProtocol = /*#__PURE__*/ Effect.fnUntraced(function* (
     }
   })
   yield* Effect.catchTag(registry.register(protocol), "DefinitionInvalid", Effect.die)
-})
-
-const keyOf = (server: string, tool: string): string => JSON.stringify([server, tool])
-
-/** Gives every tool a name and keeps those that were given; a tool that is gone gives its name back. */
-const nameAll = /*#__PURE__*/ Effect.fnUntraced(function* (
-  names: Map<string, string>,
-  tools: ReadonlyArray<Names.Remote>,
-  registry: SkillRegistry["Service"]
-) {
-  const keys = new Set(tools.map(({ server, tool }) => keyOf(server, tool)))
-  for (const key of names.keys()) if (!keys.has(key)) names.delete(key)
-  const held = new Set(names.values())
-  const fresh = tools.filter(({ server, tool }) => !names.has(keyOf(server, tool)))
-  const given = yield* Names.assign(fresh, (name) => held.has(name) || Option.isSome(registry.find(name)))
-  for (const [index, { server, tool }] of fresh.entries()) {
-    const name = given[index]
-    if (name !== undefined) names.set(keyOf(server, tool), name)
-    else yield* Effect.logWarning(`MCP server '${server}': no name is left for the tool ${JSON.stringify(tool)}`)
-  }
-})
-
-const forget = (names: Map<string, string>, lost: string): void => {
-  for (const [key, name] of names) if (name === lost) names.delete(key)
-}
-
-const statusOf = (station: Station, names: ReadonlyMap<string, string>): ServerStatus => ({
-  name: station.name,
-  transport: station.server.transport,
-  state:
-    station.problem === undefined
-      ? "connected"
-      : station.problem.reason === "needs_sign_in"
-        ? "needs-sign-in"
-        : "unavailable",
-  problem: station.problem,
-  info: station.info,
-  skills: new Map(
-    station.shown.flatMap(({ tool }) => {
-      const name = names.get(keyOf(station.name, tool.name))
-      return name === undefined ? [] : [[tool.name, name] as const]
-    })
-  ),
-  hidden: station.tools.flatMap(({ hash, hidden, tool }): ReadonlyArray<HiddenTool> =>
-    hidden === undefined
-      ? []
-      : [{ server: station.name, tool: tool.name, reason: hidden, description: tool.description ?? "", hash }]
-  )
 })
 
 const unknownServer = (server: string) =>
