@@ -42,7 +42,7 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   )
 
   const outbox = yield* Queue.bounded<string, Cause.Done>(64)
-  const exchange = Exchange.make({
+  const line = Exchange.make({
     send: (text) =>
       Effect.flatMap(Queue.offer(outbox, `${text}\n`), (isTaken) =>
         isTaken ? Effect.void : Effect.fail(Exchange.notSent)
@@ -54,11 +54,7 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   })
   // Nobody takes in what waits for its turn: it is told so before what was sent is told anything.
   const giveUp = Queue.shutdown(outbox)
-  const line: Exchange.Exchange = {
-    ...exchange,
-    refuse: Effect.andThen(exchange.refuse, giveUp),
-    close: (error) => Effect.andThen(giveUp, exchange.close(error))
-  }
+  const close = (error: McpClientError) => Effect.andThen(giveUp, line.close(error))
   const drained = yield* Deferred.make<void>()
 
   yield* Stream.fromQueue(outbox).pipe(
@@ -66,7 +62,9 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
     Stream.run(process.stdin),
     // Most often it is about to end, and the end says more.
     Effect.catch(() =>
-      Effect.andThen(line.refuse, Effect.delay(line.close(Exchange.lost("the server closed its input")), grace))
+      Effect.all([line.refuse, giveUp, Effect.delay(close(Exchange.lost("the server closed its input")), grace)], {
+        discard: true
+      })
     ),
     Effect.forkScoped
   )
@@ -82,7 +80,7 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
     Stream.decodeText(),
     Stream.runForEach((chunk) => receive(line, splitter, chunk)),
     Effect.catch((error) =>
-      line.close(error._tag === "McpClientError" ? error : Exchange.lost("the server's output cannot be read"))
+      close(error._tag === "McpClientError" ? error : Exchange.lost("the server's output cannot be read"))
     ),
     Effect.ensuring(Effect.andThen(line.refuse, Deferred.succeed(drained, undefined))),
     Effect.forkScoped
@@ -97,12 +95,12 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
     Effect.andThen(Effect.timeoutOption(exited, grace)),
     Effect.tap((exit) => (Option.isSome(exit) ? Effect.timeoutOption(told, grace) : Effect.void)),
     Effect.map(Option.getOrElse(() => "the server closed its output")),
-    Effect.flatMap((description) => line.close(Exchange.lost(`${description}${complaints.last}`))),
+    Effect.flatMap((description) => close(Exchange.lost(`${description}${complaints.last}`))),
     Effect.forkScoped
   )
 
   yield* Effect.addFinalizer(() =>
-    exchange
+    line
       .close(Exchange.lost("the connection was closed"))
       .pipe(Effect.andThen(Queue.end(outbox)), Effect.andThen(Effect.timeoutOption(exited, grace)))
   )
