@@ -20,9 +20,8 @@ import type { Usage } from "./Usage.ts"
 
 export type * from "./internal/phaseEvents.ts"
 
-interface Event<Type extends string> extends RunScope {
-  readonly type: Type
-}
+// An alias, so that a declaration may write out what it is: an interface could not be named where it is not exported.
+type Event<Type extends string> = RunScope & { readonly type: Type }
 
 /**
  * What happens inside a turn (BP sections 10 and 11).

@@ -107,20 +107,13 @@ interface AtRevision {
   readonly revision?: number | undefined
 }
 
-/**
- * What is known of a call that was in flight when its run stopped (DR-17).
- *
- * `retry` runs it again, under the same id and `idempotencyKey`. `resolve` gives the outcome it is known to have had,
- * and runs nothing. `fail` says that nobody knows: the resume fails with `InFlightToolCalls`, and nothing is run
- * (DR-16).
- *
- * @example
- * const replay = { [toolCallId]: { resolve: { output: [Content.text("sent")] } } }
- *
- * @category models
- * @since 0.1.0
- */
-export type Verdict = Resume.Verdict
+export type {
+  /**
+   * @category models
+   * @since 0.1.0
+   */
+  Verdict
+} from "./resume.ts"
 
 /**
  * A recorded tree of runs: the id of its root, and its records when they are not in the store.

@@ -27,7 +27,19 @@ import { ownContext } from "./settle.ts"
 import { spentBy, stored } from "./stored.ts"
 import * as Tree from "./tree.ts"
 
-/** What a caller knows about a call that was in flight (DR-17). */
+/**
+ * What is known of a call that was in flight when its run stopped (DR-17).
+ *
+ * `retry` runs it again, under the same id and `idempotencyKey`. `resolve` gives the outcome it is known to have had,
+ * and runs nothing. `fail` says that nobody knows: the resume fails with `InFlightToolCalls`, and nothing is run
+ * (DR-16).
+ *
+ * @example
+ * const replay = { [toolCallId]: { resolve: { output: [Content.text("sent")] } } }
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Verdict = "retry" | "fail" | { readonly resolve: Pick<CallResult, "output"> | Pick<CallResult, "error"> }
 
 /** How a run is taken up again. */

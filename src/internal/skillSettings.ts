@@ -43,17 +43,19 @@ export type Exactly<Declared, Spec> = {
   readonly [Key in keyof Declared]: { readonly [Field in Exclude<keyof Declared[Key], keyof Spec>]: never }
 }
 
-/** What a configuration key gives: its type, or its default, or null when it has none and nobody set it. */
-export type ConfigValue<Spec extends ConfigSpec> =
-  | TypeOf<Spec["type"]>
-  | (Spec extends { readonly default: infer Default } ? Default : null)
+/** What each configuration key gives: its type, or its default, or null when it has none and nobody set it. */
+type ConfigValues<C extends Configs> = {
+  readonly [Key in keyof C]:
+    | TypeOf<C[Key]["type"]>
+    | (C[Key] extends { readonly default: infer Default } ? Default : null)
+}
 
 type TypeOf<Word> = Word extends "number" | "integer" ? number : Word extends "boolean" ? boolean : string
 
-/** What a credential key gives: null only where nobody must have it. */
-export type CredentialValue<Spec extends CredentialSpec> =
-  | Redacted.Redacted<string>
-  | (Spec extends { readonly required: true } ? never : null)
+/** What each credential key gives: null only where nobody must have it. */
+type CredentialValues<K extends Credentials> = {
+  readonly [Key in keyof K]: Redacted.Redacted<string> | (K[Key] extends { readonly required: true } ? never : null)
+}
 
 /** Gives the text of a configuration key, or null. */
 export interface ConfigResolver {
@@ -73,9 +75,9 @@ export interface Settings<C extends Configs = Configs, K extends Credentials = C
   /** The credential declared under this key; null when nobody has it and it is not `required`. */
   credential<Key extends KeyOf<K>>(
     key: Key
-  ): Effect.Effect<CredentialValue<K[Key]>, CredentialMissing | SkillSettingInvalid>
+  ): Effect.Effect<CredentialValues<K>[Key], CredentialMissing | SkillSettingInvalid>
   /** The configuration declared under this key, in its type; its `default`, or null, when nobody set it. */
-  config<Key extends KeyOf<C>>(key: Key): Effect.Effect<ConfigValue<C[Key]>, SkillSettingInvalid>
+  config<Key extends KeyOf<C>>(key: Key): Effect.Effect<ConfigValues<C>[Key], SkillSettingInvalid>
 }
 
 /** The same, where the declarations are not known to the compiler. */
