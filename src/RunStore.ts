@@ -234,7 +234,9 @@ export interface CallInFlight extends Call {
  *
  * @example
  * const calls = yield* RunStore.inFlight(runId)
- * const replay = Object.fromEntries(calls.map((call) => [call.toolCallId, isPaid(call.idempotencyKey) ? paid : "retry"]))
+ * const replay: Record<string, Kernel.Verdict> = Object.fromEntries(
+ *   calls.map((call) => [call.toolCallId, isPaid(call.idempotencyKey) ? { resolve: { output: [paid] } } : "retry"])
+ * )
  *
  * @category combinators
  * @since 0.1.0
