@@ -116,16 +116,21 @@ describe("kernai runs", () => {
         assert.strictEqual(traceOf(folder), "")
 
         const taken = ["runs", "resume", id, "--quiet", "--revision"]
-        const old = yield* kernai([...taken, revision, ...sqliteOf(folder), "--script", join(folder, "script.json")])
+        const script = ["--script", join(folder, "script.json")]
+        const old = yield* kernai([...taken, revision, ...sqliteOf(folder), ...script])
         assert.strictEqual(old.code, 1)
         assert.strictEqual(
           old.error,
           `kernai: run '${id}' is at revision ${Number(revision) + 1}, expected ${revision}\n`
         )
+        // What was allowed is not spent where it cannot run.
+        const without = yield* kernai(["runs", "resume", id, ...sqliteOf(folder), ...script])
+        assert.strictEqual(without.code, 2)
+        assert.include(without.error, "the skill 'send' that was allowed is not here: --skills-from names its folder")
         const finished = yield* callIn(folder, [...taken, `${Number(revision) + 1}`, ...sqlite, ...agent])
         assert.deepStrictEqual(finished, { code: 0, out: "All done.\n", error: "" })
         assert.strictEqual(traceOf(folder), "Rome\n")
-        const told = yield* kernai(["runs", "resume", id, ...sqliteOf(folder), "--script", join(folder, "script.json")])
+        const told = yield* kernai(["runs", "resume", id, ...sqliteOf(folder), ...script])
         assert.match(told.progress, new RegExp(`^going on with ${id} at revision \\d+\nanswer`))
 
         const again = yield* kernai(["runs", "approve", id, "--revision", revision, ...sqliteOf(folder)])

@@ -168,6 +168,22 @@ export const questions = (runId: string): Effect.Effect<ReadonlyArray<Approval>,
 export const inFlight = (runId: string): Effect.Effect<ReadonlyArray<Call>, StoreError, RunStore> =>
   RunStore.use((store) => Calls.inFlight(store, runId)).pipe(Effect.catchTag("RunNotFound", () => Effect.succeed([])))
 
+/**
+ * The calls of a run and of its tasks that a person allowed, and that were not begun.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const allowed = (state: RunState): Effect.Effect<ReadonlyArray<Call>, StoreError, RunStore> =>
+  RunStore.use((store) => Offers.treeOf(store, state)).pipe(
+    Effect.map((tree) =>
+      tree.flatMap(({ approvals, currentTurn }) => {
+        const granted = new Set(approvals.flatMap(({ answer, toolCallId }) => (answer?.approved ? [toolCallId] : [])))
+        return currentTurn?.pending.filter(({ toolCallId }) => granted.has(toolCallId)) ?? []
+      })
+    )
+  )
+
 // ---------------------------------------------------------------- helpers
 
 const load = (runId: string) =>
