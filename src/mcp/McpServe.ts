@@ -39,6 +39,7 @@ import type { SkillRegistry } from "../SkillRegistry.ts"
 import { clientInfo } from "./internal/handshake.ts"
 import { listening } from "./internal/listening.ts"
 import * as Tools from "./internal/serveTools.ts"
+import * as Sessions from "./internal/sessions.ts"
 
 /**
  * How a server introduces itself, and what it offers.
@@ -76,6 +77,8 @@ export interface HttpOptions extends Options {
   readonly hosts?: ReadonlyArray<string> | undefined
   /** Web pages that may ask, as they stand in an `Origin` header. */
   readonly origins?: ReadonlyArray<string> | undefined
+  /** How many sessions are kept: of more, the one that was used longest ago ends. Default: 10,000. */
+  readonly sessions?: number | undefined
 }
 
 /**
@@ -160,7 +163,8 @@ export const http = /*#__PURE__*/ Effect.fnUntraced(function* (
   })
   const port = "port" in server.address ? server.address.port : 0
   const name = `${host.includes(":") ? `[${host}]` : host}:${port}`
-  const app = guarded(Context.get(built, HttpRouter.HttpRouter).asHttpEffect(), {
+  const routes = Context.get(built, HttpRouter.HttpRouter).asHttpEffect()
+  const app = guarded(Sessions.bounded(routes, `http://${name}${path}`, options.sessions ?? 10_000), {
     hosts: new Set([name, ...loopbackHosts(port), ...(options.hosts ?? [])].map((host) => host.toLowerCase())),
     origins: new Set(options.origins),
     token: token === undefined ? undefined : Redacted.value(token)

@@ -141,6 +141,20 @@ describe("McpServe", () => {
     )
   })
 
+  it.live("ends the session that was used longest ago where there are more than it keeps", () =>
+    Effect.gen(function* () {
+      const served = yield* serve({ sessions: 2 })
+      const [first, second] = [yield* overHttp(served), yield* overHttp(served)]
+      const list = (client: Client) => Effect.promise(() => client.listTools().then(() => "listed", String))
+      // Whoever comes next begins one, and the next but one finds that there are too many.
+      yield* overHttp(served)
+      assert.strictEqual(yield* list(second), "listed")
+      yield* overHttp(served)
+      assert.strictEqual(yield* list(second), "listed")
+      assert.notStrictEqual(yield* list(first), "listed")
+    }).pipe(Effect.provide(registry))
+  )
+
   it.live("stops a skill whose call is given up", () =>
     Effect.gen(function* () {
       const client = yield* overHttp(yield* serve())
