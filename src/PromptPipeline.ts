@@ -293,9 +293,7 @@ export const summarizer =
 export const simple: PromptPipelineShape = {
   build: (context) => {
     const { agent, instructions, state, tools } = context
-    const text = systemText(
-      instructions.includes("{{") ? { ...context, instructions: substitute(instructions, state.context) } : context
-    )
+    const text = systemText({ ...context, instructions: substitute(instructions, state.context) })
     const system = text === "" ? null : text
     return agent.contextWindow === undefined
       ? Effect.succeed({ system, tools })

@@ -71,6 +71,48 @@ describe("PromptPipeline.substitute", () => {
   })
 })
 
+describe("PromptPipeline.systemText", () => {
+  it.effect("is made anew of what differs from the last time, and only then", () =>
+    Effect.gen(function* () {
+      let first: PromptPipeline.PromptContext | undefined
+      const pipeline = {
+        build: (context: PromptPipeline.PromptContext) => {
+          first ??= context
+          return PromptPipeline.simple.build(context)
+        }
+      }
+      const agent = Agent.make({ instructions: "Help.", model, skills: "all", dialect: "blocks" })
+      yield* Kernel.run(agent, "go").pipe(Effect.provideService(PromptPipeline.PromptPipeline, pipeline))
+      const base = yield* Effect.fromNullishOr(first)
+      let written = 0
+      const builder = { build: (facts: unknown) => `${written++ < 0} ${JSON.stringify(facts)}` }
+      const other = { build: (facts: unknown) => `another ${builder.build(facts)}` }
+      const steps: ReadonlyArray<Partial<PromptPipeline.PromptContext>> = [
+        { builder },
+        { instructions: "Help!" },
+        { canAct: !base.canAct },
+        { canAct: base.canAct },
+        { protocols: ["a", "b"] },
+        { protocols: ["a", "c"] },
+        { protocols: ["a"] },
+        { state: { ...base.state, depth: 1 } },
+        { model: { ...base.model } },
+        { outputSchema: "{}" },
+        { builder: other }
+      ]
+      let context = base
+      for (const [index, step] of steps.entries()) {
+        context = { ...context, ...step }
+        const text = PromptPipeline.systemText(context)
+        assert.strictEqual(written, index + 1, Object.keys(step).join())
+        assert.include(text, `"root":${context.state.depth === 0}`)
+        assert.strictEqual(PromptPipeline.systemText({ ...context, protocols: [...context.protocols] }), text)
+        assert.strictEqual(written, index + 1)
+      }
+    }).pipe(Effect.provide(world(MockProvider.make(done))))
+  )
+})
+
 describe("PromptPipeline.simple", () => {
   it.effect("fills instructions from the run's context, each turn anew", () => {
     const mock = MockProvider.make(looks({}), done)
