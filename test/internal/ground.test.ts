@@ -1,6 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Redacted, Schema } from "effect"
-import { Agent, Kernel, Recorder, Redaction, Skill, SkillRegistry } from "kernai"
+import { Effect, Layer, Logger, Redacted, Schema, Stream } from "effect"
+import {
+  Agent,
+  Kernel,
+  MediaStore,
+  ModelRegistry,
+  ProtocolRegistry,
+  type Provider,
+  Recorder,
+  Redaction,
+  RunStore,
+  Skill,
+  SkillRegistry
+} from "kernai"
 import { MockProvider } from "kernai/testing"
 
 const skill = (name: string) =>
@@ -11,12 +23,23 @@ const kernel = Kernel.layerMemory.pipe(
   Layer.provide([SkillRegistry.layer(known), MockProvider.layer("<final>done</final>")])
 )
 
+/** A kernel without a provider, and its store. */
+const ported = Kernel.layer.pipe(
+  Layer.provide([SkillRegistry.layer(known), ProtocolRegistry.layer(), MediaStore.layerMemory]),
+  Layer.provideMerge(RunStore.layerMemory)
+)
+
 /** What is logged while an agent runs twice. */
 const logged = (agent: Agent.Agent) => {
   const lines: Array<string> = []
-  return Kernel.run(agent, "go").pipe(
-    Effect.andThen(Kernel.run(agent, "go")),
-    Effect.as(lines),
+  return Effect.all([Kernel.run(agent, "go"), Kernel.run(agent, "go")]).pipe(
+    Effect.map((results) => {
+      assert.deepStrictEqual(
+        results.map(({ text }) => text),
+        ["done", "done"]
+      )
+      return lines
+    }),
     Effect.provide([kernel, Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])])
   )
 }
@@ -26,6 +49,18 @@ describe("the ground of a run", () => {
     Effect.gen(function* () {
       const agent = Agent.make({ name: "desk", instructions: "", model: "m", skills: [known, forgotten] })
       assert.deepStrictEqual(yield* logged(agent), ["the agent 'desk' lists 'forgotten', which no SkillRegistry has"])
+    })
+  )
+
+  it.effect("tells it once of each agent, whichever of them run in between", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const of = (name: string) => Agent.make({ name, instructions: "", model: "m", skills: [forgotten] })
+      const [a, b] = [of("a"), of("b")]
+      yield* Effect.forEach([a, b, a, b], (agent) => Kernel.run(agent, "go")).pipe(
+        Effect.provide([kernel, Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])])
+      )
+      assert.lengthOf(lines, 2)
     })
   )
 
@@ -45,6 +80,49 @@ describe("the ground of a run", () => {
         const agent = Agent.make({ instructions: "", model: "openai/gpt-4o" })
         assert.strictEqual((yield* Kernel.run(agent, "go")).text, "done")
       }).pipe(Effect.provide(kernel))
+  )
+
+  it.effect("is the provider of the layer for a model without a vendor, also where there is a registry (BP-31)", () =>
+    Effect.gen(function* () {
+      const agent = Agent.make({ instructions: "", model: "m" })
+      assert.strictEqual((yield* Kernel.run(agent, "go")).text, "done")
+    }).pipe(Effect.provide(kernel.pipe(Layer.provide(ModelRegistry.layer({})))))
+  )
+
+  it.effect("says that there is none for a model of a provider where there is no registry (BP-31)", () =>
+    Effect.gen(function* () {
+      const agent = Agent.make({ instructions: "", model: { id: "m", provider: "openai", capabilities: ["text"] } })
+      const error = yield* Effect.flip(Kernel.run(agent, "go"))
+      assert.strictEqual(error._tag === "ProviderError" ? error.reason : error._tag, "not_configured")
+    }).pipe(Effect.provide(ported))
+  )
+
+  it.effect("asks for a model by all of its name but a first part that is the provider's own", () =>
+    Effect.gen(function* () {
+      const names: Array<string> = []
+      for (const model of ["mine/m", "other/mine/m", "mine/mine/m"]) {
+        const provider = { ...MockProvider.make("<final>done</final>"), name: "mine" }
+        const asked = {
+          ...provider,
+          stream: (request: Provider.Request) => (names.push(request.model.id), provider.stream(request))
+        }
+        yield* Kernel.run(Agent.make({ instructions: "", model }), "go", { provider: asked })
+      }
+      assert.deepStrictEqual(names, ["m", "other/mine/m", "mine/m"])
+    }).pipe(Effect.provide(kernel))
+  )
+
+  it.effect("writes in the name of its worker, or of whoever runs here (R-5)", () =>
+    Effect.gen(function* () {
+      const agent = Agent.make({ instructions: "", model: "m" })
+      yield* Kernel.run(agent, "go", { runId: "own" })
+      yield* Kernel.run(agent, "go", { runId: "lent", workerId: "ada" })
+      const writers = yield* RunStore.RunStore.use((store) =>
+        Effect.forEach(["own", "lent"], (runId) => Stream.runCollect(store.read(runId)))
+      )
+      const names = writers.map((records) => [...new Set(records.map(({ workerId }) => workerId.split("#")[0]))])
+      assert.deepStrictEqual(names, [["local"], ["ada"]])
+    }).pipe(Effect.provide(ported.pipe(Layer.provide(MockProvider.layer("<final>done</final>")))))
   )
 
   it.effect("hands a recorder nothing of a secret that somebody knows (S-7)", () =>
