@@ -1,7 +1,7 @@
 /**
- * The README is the front door: every sample in it compiles and runs.
+ * The README is the front door: every sample in it compiles and runs, and what users make of kernai can be declared.
  */
-import { assert, describe, it } from "@effect/vitest"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -15,6 +15,39 @@ const folder = join(root, ".kernai", `readme-${process.pid}`)
 const node = (args: ReadonlyArray<string>) =>
   spawnSync(process.execPath, [...args], { cwd: root, encoding: "utf8", env: { ...process.env, NO_COLOR: "1" } })
 
+/** What users may export: a declaration of it names what is public, for what is internal has no path outside. */
+const exported = `import { Effect, Schema, Stream } from "effect"
+import { Agent, Hooks, Kernel, Memory, Policy, PromptPipeline, RunStore, RunWorker, Skill, SkillRegistry } from "kernai"
+
+export const search = Skill.make("search", {
+  description: "Searches",
+  input: Schema.Struct({ query: Schema.String }),
+  config: { limit: { type: "integer", default: 5 } },
+  credentials: { token: { required: true } },
+  execute: (_, context) => Effect.all([context.config("limit"), Effect.asVoid(context.credential("token"))])
+})
+export const anyLimit = (context: Skill.SkillContext) => context.config("limit")
+export const anyToken = (context: Skill.SkillContext) => context.credential("token")
+export const agent = Agent.make({ instructions: "", model: "m", skills: [search], output: Schema.Struct({ n: Schema.Int }) })
+export const registry = SkillRegistry.layer(search)
+
+export const run = Kernel.run(agent, "go")
+export const events = Kernel.stream(agent, "go")
+export const texts = events.pipe(Stream.filter((event) => event.type === "block_content"))
+export const facts = events.pipe(
+  Stream.filter((event) => event.type === "skill_result" || event.type === "task_start" || event.type === "protocol_result")
+)
+export const verdicts = (options: Kernel.ResumeOptions) => options.replay
+export const answers = (options: Kernel.ResumeOptions) => options.approvals?.map((answer) => answer.input)
+export const flight = RunStore.inFlight("run")
+export const replay = Kernel.replay(agent, "run")
+
+export const hooks = Hooks.layer({ onToolCallStarted: ({ call }) => Effect.succeed(Hooks.rewrite(call.input)) })
+export const policy = Policy.rules({ default: "effects" })
+export const pipeline = PromptPipeline.make({ sections: [Memory.section()], compaction: {} })
+export const worker = RunWorker.layer({ agents: [agent] })
+`
+
 const end = "--- the end of a sample\n"
 
 /** All samples in one process: half of what each needs is the time in which it loads what it imports. */
@@ -23,39 +56,39 @@ const oneByOne = `for (const file of process.argv.slice(1)) {
   process.stdout.write(${JSON.stringify(end)})
 }`
 
+const files = samples.map((_, index) => join(folder, `sample-${index + 1}.ts`))
+let compiled: ReturnType<typeof node>
+
+beforeAll(() => {
+  mkdirSync(folder, { recursive: true })
+  for (const [index, sample] of samples.entries()) writeFileSync(files[index] ?? "", sample)
+  writeFileSync(join(folder, "exported.ts"), exported)
+  const settings = {
+    extends: "../../tsconfig.json",
+    compilerOptions: {
+      noUnusedLocals: false,
+      noEmit: false,
+      declaration: true,
+      emitDeclarationOnly: true,
+      rootDir: root,
+      outDir: join(folder, "out")
+    },
+    include: ["*.ts"]
+  }
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings))
+  compiled = node(["node_modules/typescript/bin/tsc", "--singleThreaded", "-p", join(folder, "tsconfig.json")])
+}, 60_000)
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
 describe("README", () => {
   it("has samples that compile and run", { timeout: 60_000 }, () => {
     assert.isAtLeast(samples.length, 4)
-    mkdirSync(folder, { recursive: true })
-    try {
-      const files = samples.map((sample, index) => {
-        const file = join(folder, `sample-${index + 1}.ts`)
-        writeFileSync(file, sample)
-        return file
-      })
-      writeFileSync(
-        join(folder, "tsconfig.json"),
-        JSON.stringify({
-          extends: "../../tsconfig.json",
-          compilerOptions: { noUnusedLocals: false },
-          include: ["*.ts"]
-        })
-      )
-      const compiled = node([
-        "node_modules/typescript/bin/tsc",
-        "--singleThreaded",
-        "-p",
-        join(folder, "tsconfig.json")
-      ])
-      assert.strictEqual(compiled.status, 0, compiled.stdout)
-      const ran = node(["--conditions=kernai-source", "--input-type=module", "-e", oneByOne, ...files])
-      assert.strictEqual(ran.status, 0, `${ran.stdout}\n${ran.stderr}`)
-      const printed = ran.stdout.split(end)
-      assert.strictEqual(printed.length, files.length + 1)
-      for (const [index, file] of files.entries()) assert.notStrictEqual(printed[index]?.trim(), "", file)
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
+    assert.strictEqual(compiled.status, 0, compiled.stdout)
+    const ran = node(["--conditions=kernai-source", "--input-type=module", "-e", oneByOne, ...files])
+    assert.strictEqual(ran.status, 0, `${ran.stdout}\n${ran.stderr}`)
+    const printed = ran.stdout.split(end)
+    assert.strictEqual(printed.length, files.length + 1)
+    for (const [index, file] of files.entries()) assert.notStrictEqual(printed[index]?.trim(), "", file)
   })
 
   it("links to files that are there", () => {
@@ -64,5 +97,14 @@ describe("README", () => {
       links.filter((link) => !existsSync(join(root, link))),
       []
     )
+  })
+})
+
+describe("declarations", () => {
+  it("of what users make name nothing internal", () => {
+    assert.strictEqual(compiled.status, 0, compiled.stdout)
+    const declared = readFileSync(join(folder, "out", folder.slice(root.length), "exported.d.ts"), "utf8")
+    assert.include(declared, "export declare const verdicts")
+    assert.deepStrictEqual(declared.match(/.*internal\/.*/g), null)
   })
 })

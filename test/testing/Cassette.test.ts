@@ -267,7 +267,7 @@ describe("Cassette", () => {
         const [one, two] = texts
         const from = one.findIndex((byte, at) => byte !== two[at])
         const { layer, lines } = within(Limits.defaults.fetchedBytes)
-        for (let at = from; at < two.length; at += at < from + 20 || at > two.length - 20 ? 1 : 13) {
+        for (let at = from; at < two.length; at += at < from + 12 || at > two.length - 12 ? 1 : 61) {
           const cut = new Uint8Array(Math.max(at, one.length))
           cut.set(one)
           cut.set(two.subarray(0, at))
