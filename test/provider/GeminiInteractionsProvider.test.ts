@@ -3,25 +3,21 @@ import { Effect } from "effect"
 import * as Content from "../../src/Content.ts"
 import * as Model from "../../src/Model.ts"
 import {
+  attachments,
   bodyOf,
   finishOf,
   message,
-  picture,
   read,
   readingOf,
   request,
-  serverSent,
   stub,
   tool,
   vendor
 } from "../support/provider.ts"
 
-const events = (...list: ReadonlyArray<object>) => serverSent(list, "\r\n")
-
-const reading = (...list: ReadonlyArray<object>) => readingOf("google-interactions", () => events(...list))
+const reading = (...list: ReadonlyArray<object>) => readingOf("google-interactions", list, "\r\n")
 
 const all = Model.gemini25Pro
-const media = message("user", picture, Content.document({ url: "https://x.test/a.pdf", mediaType: "application/pdf" }))
 
 describe("GeminiInteractionsProvider", () => {
   it.effect("writes a conversation as steps and stores nothing", () =>
@@ -34,7 +30,7 @@ describe("GeminiInteractionsProvider", () => {
           tools: [tool],
           messages: [
             message("system", "S"),
-            media,
+            attachments,
             message(
               "assistant",
               Content.thinking("Hm.", { origin, signature: { signature: "sig" } }),

@@ -4,11 +4,11 @@ import * as Content from "../../src/Content.ts"
 import * as Model from "../../src/Model.ts"
 import { GeminiProvider } from "../../src/provider/index.ts"
 import {
+  attachments,
   bodyOf,
   finishOf,
   key,
   message,
-  picture,
   read,
   readingOf,
   request,
@@ -18,12 +18,9 @@ import {
   vendor
 } from "../support/provider.ts"
 
-const events = (...list: ReadonlyArray<object>) => serverSent(list, "\r\n")
-
-const reading = (...list: ReadonlyArray<object>) => readingOf("google", () => events(...list))
+const reading = (...list: ReadonlyArray<object>) => readingOf("google", list, "\r\n")
 
 const all = Model.gemini25Pro
-const media = message("user", picture, Content.document({ url: "https://x.test/a.pdf", mediaType: "application/pdf" }))
 
 describe("GeminiProvider", () => {
   it.effect("writes contents, instructions and settings its own way", () =>
@@ -33,7 +30,7 @@ describe("GeminiProvider", () => {
         request({
           model: all,
           tools: [tool],
-          messages: [message("system", "A"), message("system", "B"), media, message("assistant", "b")],
+          messages: [message("system", "A"), message("system", "B"), attachments, message("assistant", "b")],
           generation: { temperature: 0, topP: 1, maxTokens: 5, seed: 2, stopSequences: ["x"], thinking: { budget: 8 } }
         })
       )
@@ -317,7 +314,7 @@ describe("GeminiProvider", () => {
 
   it.effect("sends headers of its own beside its key", () =>
     Effect.gen(function* () {
-      const http = stub(() => Effect.succeed(events({ candidates: [{ finishReason: "STOP" }] })))
+      const http = stub(() => Effect.succeed(serverSent([{ candidates: [{ finishReason: "STOP" }] }], "\r\n")))
       const headers = { "x-team": "a", "x-goog-api-key": "other" }
       const provider = yield* Effect.provide(GeminiProvider.make({ apiKey: key, headers }), http.layer)
       yield* read(provider.stream(request()))

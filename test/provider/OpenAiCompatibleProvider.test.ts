@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Content from "../../src/Content.ts"
 import * as Grammar from "../../src/Grammar.ts"
-import * as Model from "../../src/Model.ts"
 import { OpenAiCompatibleProvider } from "../../src/provider/index.ts"
 import type * as Provider from "../../src/Provider.ts"
 import { delta } from "../support/chatStream.ts"
@@ -18,14 +17,11 @@ import {
   serverSent,
   stub,
   tool,
-  vendor
+  vendor,
+  vision
 } from "../support/provider.ts"
 
-const streamed = (...list: ReadonlyArray<object | string>) => serverSent(list)
-
-const reading = (...list: ReadonlyArray<object | string>) => readingOf("compatible", () => streamed(...list))
-
-const vision = Model.make("m", { capabilities: ["text", "vision"] })
+const reading = (...list: ReadonlyArray<object | string>) => readingOf("compatible", list)
 
 describe("OpenAiCompatibleProvider", () => {
   it.effect("hears that the model failed where a host could not read the call it wrote, as Groq tells it (R-10)", () =>
@@ -87,7 +83,7 @@ describe("OpenAiCompatibleProvider", () => {
     "joins what a model said with no message of it that calls, for templates that want roles to alternate",
     () =>
       Effect.gen(function* () {
-        const http = stub(() => Effect.succeed(streamed(delta({ content: "x" }, "stop"))))
+        const http = stub(() => Effect.succeed(serverSent([delta({ content: "x" }, "stop")])))
         const options = { name: "local", baseUrl: "http://localhost:8080/v1", alternates: true }
         const provider = yield* Effect.provide(OpenAiCompatibleProvider.make(options), http.layer)
         const messages = [message("assistant", "Wait."), message("assistant", "So:", Content.toolUse("c", "add"))]
@@ -121,7 +117,7 @@ describe("OpenAiCompatibleProvider", () => {
 
   it.effect("sends a grammar to a server that takes one, a key in its own header, and no usage option if told so", () =>
     Effect.gen(function* () {
-      const http = stub(() => Effect.succeed(streamed(delta({ content: "x" }, "stop"))))
+      const http = stub(() => Effect.succeed(serverSent([delta({ content: "x" }, "stop")])))
       const provider = yield* Effect.provide(
         OpenAiCompatibleProvider.make({
           name: "local",
@@ -161,7 +157,7 @@ describe("OpenAiCompatibleProvider", () => {
       const jsonFormat = { type: "json_schema", json_schema: { name: "reply", schema: json.schema } }
       const sent = (form: OpenAiCompatibleProvider.Options["grammar"], given: Provider.ReplyGrammar) =>
         Effect.gen(function* () {
-          const http = stub(() => Effect.succeed(streamed(delta({ content: "x" }, "stop"))))
+          const http = stub(() => Effect.succeed(serverSent([delta({ content: "x" }, "stop")])))
           const options = { name: "local", baseUrl: "http://localhost:8080/v1", grammar: form }
           const provider = yield* Effect.provide(OpenAiCompatibleProvider.make(options), http.layer)
           yield* read(provider.stream(request({ grammar: given })))

@@ -12,20 +12,16 @@ import {
   read,
   readingOf,
   request,
-  serverSent,
   stub,
   tool,
-  vendor
+  vendor,
+  vision
 } from "../support/provider.ts"
 
-const streamed = (...list: ReadonlyArray<object | string>) => serverSent(list)
-
-const readingAs = (name: string, ...list: ReadonlyArray<object | string>) => readingOf(name, () => streamed(...list))
+const readingAs = (name: string, ...list: ReadonlyArray<object | string>) => readingOf(name, list)
 const reading = (...list: ReadonlyArray<object | string>) => readingAs("openai", ...list)
 
 const callsOf = (parts: ReadonlyArray<StreamPart>) => parts.filter((part) => part.type === "tool-call")
-
-const vision = Model.make("m", { capabilities: ["text", "vision"] })
 
 describe("OpenAiProvider, reading a server that gives every call the index 0", () => {
   it.effect("tells its calls apart by their ids, looking at none twice (R-21)", () =>

@@ -125,10 +125,10 @@ export const serverSent = (list: ReadonlyArray<object | string>, newline = "\n")
     list.map((item) => `data: ${typeof item === "string" ? item : JSON.stringify(item)}${newline}${newline}`).join("")
   )
 
-/** How an adapter reads one response, and what it asked. */
-export const readingOf = (name: string, response: () => Response) =>
+/** How an adapter reads one response of these events, and what it asked. */
+export const readingOf = (name: string, list: ReadonlyArray<object | string>, newline?: string) =>
   Effect.gen(function* () {
-    const http = stub(() => Effect.succeed(response()))
+    const http = stub(() => Effect.succeed(serverSent(list, newline)))
     const provider = yield* Effect.provide(vendor(name)({}), http.layer)
     return { ...(yield* read(provider.stream(request()))), asked: http.asked[0] }
   })
@@ -136,3 +136,12 @@ export const readingOf = (name: string, response: () => Response) =>
 export const tool = { name: "add", description: "Adds", inputSchema: { type: "object" } } as const
 
 export const picture = Content.image({ data: new Uint8Array([1, 2, 3]), mediaType: "image/png" })
+
+export const vision = Model.make("m", { capabilities: ["text", "vision"] })
+
+/** What a model that takes every kind of media is shown. */
+export const attachments = message(
+  "user",
+  picture,
+  Content.document({ url: "https://x.test/a.pdf", mediaType: "application/pdf" })
+)

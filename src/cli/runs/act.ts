@@ -130,7 +130,7 @@ export const resume = Effect.fnUntraced(function* (options: Resuming) {
   const { agent, ground } = yield* Actor.make(options.actor, store, options.store)
   return yield* Effect.gen(function* () {
     const head = yield* headOf(runId)
-    if (options.actor.skills !== "none") yield* hasAllowed(runId, options.revision)
+    if (options.actor.skills !== "none") yield* requireAllowed(runId, options.revision)
     const calls = inFlight === undefined ? [] : yield* Session.inFlight(runId)
     const replay = Object.fromEntries(calls.map(({ toolCallId }) => [toolCallId, inFlight ?? "fail"] as const))
     const how = { replay, rewind: options.rewind, workerId: "cli", ...at(options.revision) }
@@ -145,7 +145,7 @@ export const resume = Effect.fnUntraced(function* (options: Resuming) {
 })
 
 /** What a person allowed is not spent on a call that cannot run: where its skill is not here, nothing is run. */
-const hasAllowed = Effect.fnUntraced(function* (runId: string, revision: number | undefined) {
+const requireAllowed = Effect.fnUntraced(function* (runId: string, revision: number | undefined) {
   const skills = yield* SkillRegistry
   const state = Option.getOrUndefined(yield* RunStore.use((runs) => runs.load(runId)))
   // One that went on since is told as that.

@@ -30,7 +30,7 @@ import {
 } from "./script.ts"
 import { type Point, returned, stored } from "./point.ts"
 import { provider, skills, middleware, policy, hooks } from "./parts.ts"
-import { type Compare, judge, judgeEnd } from "./judge.ts"
+import { judge, judgeEnd } from "./judge.ts"
 
 /** Plays a scenario and gives every difference from what it expects. */
 export const play = Effect.fnUntraced(function* (scenario: Scenario) {
@@ -43,9 +43,13 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario) {
   }
   for (const [index, step] of scenario.steps.entries()) {
     const where = `${scenario.id} step ${index + 1}`
-    if (step.do === "race") yield* race(world, store, runId, step, where, compare)
-    else if (step.do === "zombie") yield* zombie(world, store, runId, step, where, compare)
-    else {
+    if (step.do === "race" || step.do === "zombie") {
+      const [first, second] = yield* (step.do === "race" ? race : zombie)(world, store, runId, step)
+      yield* judge(world, store, runId, step.expect, first.seen, first.exit, `${where} first`, compare)
+      if (step.expect.second !== undefined) {
+        yield* judge(world, store, runId, step.expect.second, second.seen, second.exit, `${where} second`, compare)
+      }
+    } else {
       const seen = nothing()
       const outcome = yield* alone(world, store, runId, step, seen)
       yield* judge(world, store, runId, step.expect, seen, outcome, where, compare)
@@ -57,7 +61,7 @@ export const play = Effect.fnUntraced(function* (scenario: Scenario) {
 
 let store_counter = 0
 
-export const nothing = (): Seen => ({ events: [], toolsRun: [], hooks: [] })
+const nothing = (): Seen => ({ events: [], toolsRun: [], hooks: [] })
 
 /** A process of its own: what it is killed in the middle of never goes on. */
 const boot = (
@@ -105,45 +109,32 @@ const alone = Effect.fnUntraced(function* (world: World, store: RunStore.Shape, 
   return process.exit()
 })
 
-export const race = Effect.fnUntraced(function* (
-  world: World,
-  store: RunStore.Shape,
-  runId: string,
-  step: Step,
-  where: string,
-  compare: Compare
-) {
+/** Two workers that have read the same head before either commits. */
+const race = Effect.fnUntraced(function* (world: World, store: RunStore.Shape, runId: string, step: Step) {
   const first = nothing()
   const second = nothing()
   const loaded = yield* store.load(runId)
-  // Both workers have read the same head before either commits.
   const stale: RunStore.Shape = { ...store, load: () => Effect.succeed(loaded), head: () => Effect.succeedNone }
   const one = yield* alone(world, store, runId, { ...step, do: "resume" }, first)
   const two = yield* alone(world, stale, runId, { ...step, do: "resume" }, second)
-  yield* judge(world, store, runId, step.expect, first, one, `${where} first`, compare)
-  if (step.expect.second !== undefined) {
-    yield* judge(world, store, runId, step.expect.second, second, two, `${where} second`, compare)
-  }
+  return [
+    { seen: first, exit: one },
+    { seen: second, exit: two }
+  ] as const
 })
 
-export const zombie = Effect.fnUntraced(function* (
-  world: World,
-  store: RunStore.Shape,
-  runId: string,
-  step: Step,
-  where: string,
-  compare: Compare
-) {
+/** A worker that sleeps inside a call until another has gone on with its run. */
+const zombie = Effect.fnUntraced(function* (world: World, store: RunStore.Shape, runId: string, step: Step) {
   const first = nothing()
   const second = nothing()
   const asleep = boot(world, runId, { ...step, do: "run", interrupt: `tool:${step.tool}` }, first, store)
   yield* asleep.run
   const two = yield* alone(world, store, runId, { ...step, do: "resume" }, second)
   yield* asleep.goOn
-  yield* judge(world, store, runId, step.expect, first, asleep.exit(), `${where} first`, compare)
-  if (step.expect.second !== undefined) {
-    yield* judge(world, store, runId, step.expect.second, second, two, `${where} second`, compare)
-  }
+  return [
+    { seen: first, exit: asleep.exit() },
+    { seen: second, exit: two }
+  ] as const
 })
 
 const start = (
