@@ -24,6 +24,7 @@ import type { Json } from "../internal/json.ts"
 import * as Read from "../internal/readFile.ts"
 import { StoreError } from "../KernelError.ts"
 import * as Limits from "../Limits.ts"
+import * as Files from "./internal/cassetteFile.ts"
 import * as Cuts from "./internal/cut.ts"
 import * as Redaction from "./internal/redaction.ts"
 
@@ -130,9 +131,9 @@ export const fromFile = /*#__PURE__*/ Effect.fnUntraced(function* (file: string)
     unread(file, refusal, fetchedBytes)
   )
   return yield* Effect.catch(read(text, `'${file}'`), (error) =>
-    text.endsWith(tail)
+    text.endsWith(Files.tail)
       ? Effect.fail(error)
-      : parse(untilCut(text)).pipe(
+      : parse(Files.untilCut(text)).pipe(
           Effect.mapError(() => error),
           Effect.tap(() => Effect.logWarning(`'${file}' was cut off: its last exchange is left out`))
         )
@@ -245,20 +246,25 @@ export const layer = (
       let end: number | undefined
       const write = Effect.fnUntraced(function* (exchange: Exchange) {
         const { fetchedBytes } = yield* Limits.Limits
-        const at = end !== undefined && (yield* sizeOf(files, options.file)) === end + tail.length ? end : undefined
+        const at =
+          end !== undefined && (yield* Files.sizeOf(files, options.file)) === end + Files.tail.length ? end : undefined
         const cassette = (): Cassette => ({
           vendor: options.vendor ?? old?.vendor ?? Redaction.hostOf(exchange.request.url),
           name: options.name ?? old?.name ?? options.file.replace(/^.*[/\\]/, "").replace(/\.json$/, ""),
           model: old?.model ?? Redaction.modelOf(exchange.request.body),
           interactions: [...exchanges, exchange]
         })
-        const bytes = new TextEncoder().encode(at === undefined ? `${shown(cassette())}\n` : added(exchange))
+        const bytes = new TextEncoder().encode(
+          at === undefined ? `${Files.shown(cassette())}\n` : Files.added(exchange)
+        )
         const size = (at ?? 0) + bytes.length
         if (size > fetchedBytes) return yield* notRecorded(`'${options.file}' would be ${Read.tooLarge(fetchedBytes)}`)
         exchanges.push(exchange)
         end = undefined
-        yield* at === undefined ? replace(files, options.file, bytes) : writeAt(files, options.file, at, bytes)
-        end = size - tail.length
+        yield* at === undefined
+          ? Files.replace(files, options.file, bytes)
+          : Files.writeAt(files, options.file, at, bytes)
+        end = size - Files.tail.length
       })
       const save = (exchange: Exchange) =>
         Effect.catch(lock.withPermits(1)(write(exchange)), () => notRecorded(`'${options.file}' cannot be written`))
@@ -329,38 +335,6 @@ export const recorder = (
 const notRecorded = (why: string) => Effect.logWarning(`an exchange was not recorded: ${why}`)
 
 const keyOf = (method: string, path: string): string => `${method} ${path}`
-
-/** How a file ends behind its last exchange. */
-const tail = "\n  ]\n}\n"
-const shown = (value: Cassette | Exchange): string => JSON.stringify(value, undefined, 2)
-/** What stands in the place of the tail when an exchange is added. */
-const added = (exchange: Exchange): string => `,\n    ${shown(exchange).replaceAll("\n", "\n    ")}${tail}`
-
-const sizeOf = (files: FileSystem.FileSystem, file: string) =>
-  Effect.orElseSucceed(
-    Effect.map(files.stat(file), ({ size }) => Number(size)),
-    () => undefined
-  )
-
-/** Beside it first: who is stopped meanwhile leaves the file of before, or the new one. */
-const replace = (files: FileSystem.FileSystem, file: string, bytes: Uint8Array) => {
-  const draft = `${file}.tmp`
-  return files.writeFile(draft, bytes).pipe(
-    Effect.andThen(files.rename(draft, file)),
-    Effect.onError(() => Effect.ignore(files.remove(draft)))
-  )
-}
-
-/** Nothing before that place is touched: who is stopped meanwhile leaves what `untilCut` reads. */
-const writeAt = (files: FileSystem.FileSystem, file: string, at: number, bytes: Uint8Array) =>
-  Effect.scoped(
-    Effect.flatMap(files.open(file, { flag: "r+" }), (opened) =>
-      Effect.andThen(opened.seek(BigInt(at), "start"), opened.writeAll(bytes))
-    )
-  )
-
-/** A file that was cut off while an exchange was added, up to the last one that is whole. */
-const untilCut = (text: string): string => `${text.slice(0, text.lastIndexOf("\n    }") + 6)}${tail}`
 
 const play = (
   request: HttpClientRequest.HttpClientRequest,

@@ -4,7 +4,7 @@ import { Cause, Effect, Exit, Option, Stream } from "effect"
 import { type JsonObject, type Expectation, type World, type Seen, scripted, inScript, object } from "./script.ts"
 import { labelOf } from "./point.ts"
 
-export type Compare = (where: string, expected: unknown, actual: unknown) => void
+type Compare = (where: string, expected: unknown, actual: unknown) => void
 
 /** Errors of hooks, middleware and the model may have any tag: the vectors say that they failed, not how. */
 const anyTag = new Set(["RunFailed", "MiddlewareError", "ModelError"])

@@ -25,7 +25,7 @@ export const at = (point: Point, name: string): Effect.Effect<void> => {
   return Deferred.await(point.go)
 }
 
-export const die = (point: Point): Effect.Effect<never> =>
+const die = (point: Point): Effect.Effect<never> =>
   Effect.suspend(() => {
     point.machine.kill()
     return Effect.never

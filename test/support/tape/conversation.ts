@@ -89,7 +89,7 @@ export const anonymous = (text: string): string => text.replaceAll(`${scripted}:
 const hintLess = (text: string): string => text.replace(/\n\nHint: [\s\S]*<\/block>$/, "</block>")
 
 /** What is injected is escaped (BP-76): compare what it says. */
-export const plain = (text: string): string => Block.unescape(text).replaceAll("&quot;", '"')
+const plain = (text: string): string => Block.unescape(text).replaceAll("&quot;", '"')
 
 const fitsSystem = (want: { readonly [key: string]: Json }, text: string): boolean => {
   const base = String(want["base"]).replace(/ v(\d+)$/, (_, count: string) => ` v${Number(count) - 1}`)

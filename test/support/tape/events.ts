@@ -65,7 +65,7 @@ const wireTask = ({
 }
 
 /** What a skill returned, as the vectors write it. */
-export const raw = (value: unknown): Json => {
+const raw = (value: unknown): Json => {
   if (Array.isArray(value)) return value.map(raw)
   if (isMedia(value))
     return {
@@ -77,7 +77,7 @@ export const raw = (value: unknown): Json => {
   return value === undefined ? null : JSON.parse(JSON.stringify(value))
 }
 
-export const isMedia = (
+const isMedia = (
   value: unknown
 ): value is { readonly kind: string; readonly mimeType: string; readonly source: { readonly bytes: Uint8Array } } =>
   typeof value === "object" &&
