@@ -293,7 +293,9 @@ export const summarizer =
 export const simple: PromptPipelineShape = {
   build: (context) => {
     const { agent, instructions, state, tools } = context
-    const text = systemText({ ...context, instructions: substitute(instructions, state.context) })
+    const given = substitute(instructions, state.context)
+    // Most instructions have nothing to put in: their context is not copied at every turn.
+    const text = systemText(given === instructions ? context : { ...context, instructions: given })
     const system = text === "" ? null : text
     return agent.contextWindow === undefined
       ? Effect.succeed({ system, tools })
