@@ -117,6 +117,7 @@ layer(Support.platform, { excludeTestServices: true })("the stream of a server",
       const { asked, isPausing, pause } = yield* connect((_, response) => refuse(response, 503))
       const pauses = yield* Effect.replicateEffect(pause, 6)
       assert.deepStrictEqual(pauses, [1, 2, 4, 8, 16, 32])
+      yield* Support.until(() => asked() === 7)
       yield* Effect.sleep("15 millis")
       assert.isFalse(isPausing())
       assert.strictEqual(asked(), 7)

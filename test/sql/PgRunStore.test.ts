@@ -182,7 +182,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
           ["timeout", "timeout", "timeout", "timeout"]
         )
         yield* Effect.all(ask("after"), { concurrency: "unbounded" })
-      }).pipe(Effect.scoped, Effect.provideService(Limits.Limits, { ...Limits.defaults, commitMs: 30 })),
+      }).pipe(Effect.scoped, Effect.provideService(Limits.Limits, { ...Limits.defaults, commitMs: 100 })),
     60_000
   )
 
