@@ -258,10 +258,13 @@ describe("Grammar", () => {
           Grammar.fromJsonSchema({ type: "number", exclusiveMinimum: from, exclusiveMaximum: to }),
           7
         )
-        for (let count = 0; count < 5_000; count++) {
-          const text = drawn.next()
-          assert.isTrue(text !== "" && +text > from && +text < to, `${from} < ${text} < ${to}`)
-        }
+        const isWithin = (text: string) => text !== "" && +text > from && +text < to
+        const texts = Array.from({ length: 5_000 }, () => drawn.next())
+        assert.deepStrictEqual(
+          texts.filter((text) => !isWithin(text)),
+          [],
+          `${from} to ${to}`
+        )
       }
     }
   })
@@ -278,11 +281,15 @@ describe("Grammar", () => {
         [noHigh ? "exclusiveMaximum" : "maximum"]: high
       }
       const drawn = Grammar.sampler(Grammar.fromJsonSchema(schema), width)
-      for (let count = 0; count < 20; count++) {
-        const text = drawn.next()
-        if (text === "") assert.isTrue(low === high && (noLow || noHigh))
-        else assert.isTrue((noLow ? +text > low : +text >= low) && (noHigh ? +text < high : +text <= high), text)
-      }
+      const isWithin = (text: string) =>
+        text === ""
+          ? low === high && (noLow || noHigh)
+          : (noLow ? +text > low : +text >= low) && (noHigh ? +text < high : +text <= high)
+      const texts = Array.from({ length: 20 }, () => drawn.next())
+      assert.deepStrictEqual(
+        texts.filter((text) => !isWithin(text)),
+        []
+      )
       const fits = Gbnf.matcher(
         Gbnf.read(Grammar.toGbnf(Grammar.fromJsonSchema({ type: "integer", minimum: low, maximum: high })))
       )

@@ -234,7 +234,11 @@ describe("a record as text", () => {
         run.commit("pause", [{ type: "paused", reason: text, metadata: json }], { context: object }),
         run.commit("resume", [], { answers: [{ toolCallId: text, approved: false, input: json }] })
       ]
-      for (const { record } of commits) assert.deepStrictEqual(decode(encode(record)), record)
+      const records = commits.map(({ record }) => record)
+      assert.deepStrictEqual(
+        records.map((record) => decode(encode(record))),
+        records
+      )
       const state = Result.getOrThrow(codec.decodeState([Result.getOrThrow(RunCodec.encodeState(run.last().state))]))
       assert.deepStrictEqual(state, plain(run.last().state))
     },
