@@ -16,7 +16,7 @@ import * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
 import type { Call } from "./Call.ts"
-import { originsOf } from "./internal/fork.ts"
+import { beginningOf, originsOf } from "./internal/fork.ts"
 import * as Calls from "./internal/inFlight.ts"
 import * as MemoryRuns from "./internal/memoryRuns.ts"
 import { headOf, inOrder, matches } from "./internal/runHead.ts"
@@ -150,7 +150,7 @@ export interface Shape {
   readonly load: (runId: string) => Effect.Effect<Option.Option<RunState>, StoreError>
   /** What is told of a run without its journal, if the run is known. */
   readonly head: (runId: string) => Effect.Effect<Option.Option<RunHead>, StoreError>
-  /** The records after `fromRevision`, in order. */
+  /** The records after `fromRevision`, in order. One that cannot be read fails it after those before it. */
   readonly read: (runId: string, fromRevision?: number) => Stream.Stream<RunRecord, StoreError>
   /**
    * The records after `fromRevision`, then those to come: no gap, no repeat. It does not end by itself, but with the
@@ -251,8 +251,8 @@ export const inFlight = (
  *
  * Completed runs have ended, unless `status` says otherwise; a task goes on no longer than its root (R-18). A tree
  * goes as a whole or not at all; its media go with it where a `MediaStore` is provided. A tree from which a run was
- * forked that has not ended stays: the fork sees its media. While one that has not ended cannot be read, what is older
- * than it stays: it may be a fork of that. Runs that lists leave out, such as those of a newer format, are not seen
+ * forked that has not ended stays: the fork sees its media. While the first record of one that has not ended cannot be
+ * read, what is older than it stays: it may be a fork of that. Runs that lists leave out, such as those of a newer format, are not seen
  * here, nor what they were forked from: where versions share a store, the newest one prunes.
  *
  * @category combinators
@@ -314,8 +314,8 @@ const originsOfOpen = /*#__PURE__*/ Effect.fnUntraced(function* (
   const found = new Set<string>()
   for (const head of yield* store.list({ status: ["running", "paused", "failed"], roots: true })) {
     if (over.has(head.runId)) continue
-    const origins = Effect.flatMap(store.load(head.runId), (state) =>
-      Option.isNone(state) ? Effect.succeed([]) : originsOf(store, state.value)
+    const origins = Effect.flatMap(beginningOf(store, head.runId), (state) =>
+      state === undefined ? Effect.succeed([]) : originsOf(store, state)
     )
     // What cannot be read may be mended, and nobody knows which of those that were there before it was forked from.
     const known = Effect.catchIf(

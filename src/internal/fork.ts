@@ -12,7 +12,6 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
-import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { KernelError, StoreError } from "../KernelError.ts"
 import { RunNotFound } from "../KernelError.ts"
@@ -25,6 +24,7 @@ import type * as RunStore from "../RunStore.ts"
 import { renamed } from "./callIds.ts"
 import { patiently } from "./commit.ts"
 import { isJsonObject, type Json } from "./json.ts"
+import { foldFrom } from "./succession.ts"
 
 /** Where to part from a run, and how the fork differs. */
 export interface Fork {
@@ -44,10 +44,8 @@ export const fork = (
 ): Effect.Effect<void, KernelError> =>
   Effect.uninterruptibleMask(
     Effect.fnUntraced(function* (restore) {
-      const common = Stream.takeWhile(
-        store.read(from),
-        (record) => record.revision === 1 || record.revision <= revision
-      )
+      // What comes after the last common commit is not read, whatever became of it.
+      const common = Stream.takeUntil(store.read(from), (record) => record.revision >= revision)
       const records = yield* restore(Stream.runCollect(common))
       const last = records.at(-1)
       // Of a journal that does not begin with its beginning there is no state.
@@ -70,6 +68,10 @@ export const fork = (
     })
   )
 
+/** A run at its first record, which says where it came from: what is damaged further on is not read. */
+export const beginningOf = (store: RunStore.Shape, runId: string): Effect.Effect<RunState | undefined, StoreError> =>
+  Effect.flatMap(Stream.runCollect(Stream.take(store.read(runId), 1)), (records) => foldFrom(undefined, records))
+
 /** The root runs a run was forked from, nearest first: their media are also its own. */
 export const originsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   store: RunStore.Shape,
@@ -78,11 +80,11 @@ export const originsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
   const origins = new Set<string>()
   let root: RunState | undefined = state
   while (root?.forkedFrom !== undefined) {
-    const original: RunState | undefined = Option.getOrUndefined(yield* store.load(root.forkedFrom.runId))
+    const original: RunState | undefined = yield* beginningOf(store, root.forkedFrom.runId)
     if (original === undefined || origins.has(original.rootRunId)) break
     origins.add(original.rootRunId)
     const { rootRunId, runId }: RunState = original
-    root = runId === rootRunId ? original : Option.getOrUndefined(yield* store.load(rootRunId))
+    root = runId === rootRunId ? original : yield* beginningOf(store, rootRunId)
   }
   return [...origins]
 })

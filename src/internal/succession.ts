@@ -9,6 +9,7 @@
  */
 import type * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import { ConcurrentAppendError, StoreError } from "../KernelError.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
 import { advance } from "../RunState.ts"
@@ -69,6 +70,31 @@ const gapIn = (records: Arr.NonEmptyReadonlyArray<RunRecord>): ConcurrentAppendE
     actualSeq = revision
   }
   return undefined
+}
+
+/** Records that were read, and why the one after them cannot be, if so. */
+export interface Page {
+  readonly records: ReadonlyArray<RunRecord>
+  readonly fault: StoreError | undefined
+}
+
+/** Reads the texts after a revision, up to one that cannot be read or does not follow: what is before it is sound. */
+export const readAfter = (
+  revision: number,
+  texts: Iterable<string>,
+  decode: (text: string) => Result.Result<RunRecord, StoreError>
+): Page => {
+  const records: Array<RunRecord> = []
+  for (const text of texts) {
+    const record = decode(text)
+    if (Result.isFailure(record)) return { records, fault: record.failure }
+    if (record.success.revision !== revision + records.length + 1) {
+      const detail = `a record before revision ${record.success.revision} is missing`
+      return { records, fault: new StoreError({ operation: "read", reason: "corrupt", detail }) }
+    }
+    records.push(record.success)
+  }
+  return { records, fault: undefined }
 }
 
 /** Folds records that were read, from a state on. */

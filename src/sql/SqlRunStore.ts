@@ -102,17 +102,19 @@ const build = /*#__PURE__*/ Effect.fnUntraced(function* (
     Stream.suspend(() => {
       const next = reader(runId)
       return Stream.paginate(fromRevision, (after) =>
-        Effect.map(next(after), (records) => {
-          const last = records.length < Journal.PAGE ? undefined : records.at(-1)?.revision
-          return [records, Option.fromUndefinedOr(last)]
-        })
+        Effect.map(next(after), ({ isLast, records }) => [
+          records,
+          isLast ? Option.none() : Option.some(records.at(-1)?.revision ?? after)
+        ])
       )
     })
 
   const tail = (runId: string, fromRevision = 0) =>
-    Stream.suspend(() =>
-      followers.follow({ runId: Key.make(runId), from: fromRevision, page: reader(runId), interval })
-    )
+    Stream.suspend(() => {
+      const next = reader(runId)
+      const page = (after: number) => Effect.map(next(after), ({ records }) => records)
+      return followers.follow({ runId: Key.make(runId), from: fromRevision, page, interval })
+    })
 
   // ---------------------------------------------------------------- writing
 

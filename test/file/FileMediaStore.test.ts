@@ -196,6 +196,30 @@ describe("FileMediaStore, on disk", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("keeps what a run was forked from, and no more, where both are damaged after their beginnings", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder
+      const runs = yield* openRuns(Layer.provide(FileRunStore.layer(directory), NodeFileSystem.layer))
+      const media = yield* at(directory)
+      const original = Journal.begin("original", { createdAt: 1_000 })
+      const other = Journal.begin("other", { createdAt: 1_000 })
+      for (const run of [original, other]) {
+        yield* put(runs, [run.last(), ...Journal.turn(run), ...Journal.finish(run)])
+      }
+      yield* Fork.fork(runs, "original", { revision: 3, runId: "twin" })
+      for (const id of ["original", "twin"]) {
+        const journal = `${directory}/${id}.jsonl`
+        fs.writeFileSync(journal, fs.readFileSync(journal, "utf8").replaceAll("turn_started", "turn_stirred"))
+      }
+      const anew = yield* openRuns(Layer.provide(FileRunStore.layer(directory), NodeFileSystem.layer))
+      const removed = yield* RunStore.prune({ updatedBefore: Infinity }).pipe(
+        Effect.provideService(RunStore.RunStore, anew),
+        Effect.provideService(MediaStore.MediaStore, media)
+      )
+      assert.deepStrictEqual(removed, ["other"])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("keeps what a run that is damaged may have been forked from, and its media, and says so", () =>
     Effect.gen(function* () {
       const directory = yield* folder

@@ -8,7 +8,7 @@ import { FileRunStore } from "../../src/file/index.ts"
 import * as Name from "../../src/file/internal/name.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
 import { folder } from "../support/folder.ts"
-import { endsWithLayer, loads, open, put, race, resume, suite } from "../support/runStore.ts"
+import { endsWithLayer, loads, open, put, race, resume, soundUpTo, suite } from "../support/runStore.ts"
 
 const scope = Scope.makeUnsafe()
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
@@ -493,6 +493,14 @@ describe("FileRunStore, on disk", () => {
         assert.strictEqual(error.reason, "corrupt", content.slice(0, 200))
       }
       fs.writeFileSync(journal, text)
+    })
+  )
+
+  it.effect("reads, and forks, a run up to the record that is damaged", () =>
+    Effect.gen(function* () {
+      const { directory, journal, lines } = yield* stored
+      fs.writeFileSync(journal, lines().with(4, '{"format":1,"revision":5}').join("\n"))
+      yield* soundUpTo(yield* at(directory), "run", 4)
     })
   )
 

@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite"
 import { SqliteClient, SqlRunStore } from "../../src/sql/index.ts"
 import * as Journal from "../../src/testing/internal/journal.ts"
 import { folder } from "../support/folder.ts"
-import { endsWithLayer, loads, open, put, putAll, race, resume, suite, tagOf } from "../support/runStore.ts"
+import { endsWithLayer, loads, open, put, putAll, race, resume, soundUpTo, suite, tagOf } from "../support/runStore.ts"
 
 const scope = Scope.makeUnsafe()
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
@@ -243,6 +243,14 @@ describe("SqlRunStore, in its tables", () => {
         db.exec("COMMIT")
         assert.strictEqual(yield* reasonOf(store.load("run")), "corrupt", damage)
       }
+    })
+  )
+
+  it.effect("reads, and forks, a run up to the record that is damaged", () =>
+    Effect.gen(function* () {
+      const { db, store } = yield* stored
+      db.exec("UPDATE kernai_journal SET body = substr(body, 1, 30) WHERE entry & 4294967295 = 5")
+      yield* soundUpTo(store, "run", 4)
     })
   )
 

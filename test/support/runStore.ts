@@ -2,8 +2,8 @@
  * The checks of run stores as tests, and stores that share their runs.
  */
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer, Queue, Scope, Stream } from "effect"
-import { RunStore, type RunState } from "kernai"
+import { Context, Effect, Exit, Fiber, Layer, Option, Queue, Scope, Stream } from "effect"
+import { Kernel, RunStore, type RunState } from "kernai"
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
@@ -37,6 +37,24 @@ export const endsWithLayer = Effect.fnUntraced(function* <E>(layer: Layer.Layer<
   yield* Scope.close(its, Exit.void)
   yield* Fiber.join(following)
   assert.lengthOf(yield* Stream.runCollect(store.tail("run")), 0)
+})
+
+/** Reads and forks a run whose record after a revision is damaged. */
+export const soundUpTo = Effect.fnUntraced(function* (store: RunStore.Shape, runId: string, revision: number) {
+  const seen: Array<number> = []
+  const see = (record: RunState.RunRecord) => Effect.sync(() => seen.push(record.revision))
+  const sound = Array.from({ length: revision }, (_, index) => index + 1)
+  for (const read of [store.read(runId), store.tail(runId)]) {
+    seen.length = 0
+    const error = yield* Effect.flip(Stream.runForEach(read, see))
+    assert.strictEqual(error.reason, "corrupt")
+    assert.deepStrictEqual(seen, sound)
+  }
+  const fork = (at: number) =>
+    Effect.provideService(Kernel.fork(runId, { revision: at, runId: `fork${at}` }), RunStore.RunStore, store)
+  const state = Option.getOrThrow(yield* store.load(yield* fork(revision)))
+  assert.deepStrictEqual(state.forkedFrom, { runId, revision })
+  assert.strictEqual((yield* Effect.flip(fork(revision + 1)))._tag, "StoreError")
 })
 
 /** Lets two processes push one run on against each other, and checks what they were told against the journal. */

@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type * as Marks from "../../internal/marks.ts"
-import { foldFrom } from "../../internal/succession.ts"
+import { foldFrom, readAfter } from "../../internal/succession.ts"
 import { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
@@ -30,16 +30,12 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
     })
   )
 
-  /** The records after a place, and the place after them. */
-  const page = Effect.fnUntraced(function* (log: Log.Log, after: Log.Place) {
-    const { lines, place } = yield* log.page(after)
-    const records: Array<RunRecord> = []
-    for (const { seq, text } of lines) {
-      if (seq !== after.seq + records.length + 1) return yield* corrupt(`a record before revision ${seq} is missing`)
-      records.push(yield* Effect.fromResult(codec.decodeRecord(text)))
-    }
-    return { records, place }
-  })
+  /** The records after a place, up to one that cannot be read, and the place after them all. */
+  const page = (log: Log.Log, after: Log.Place) =>
+    Effect.map(log.page(after), ({ lines, place }) => {
+      const texts = lines.map(({ text }) => text)
+      return { ...readAfter(after.seq, texts, codec.decodeRecord), place }
+    })
 
   /** Folds the journal from a place on. */
   const fold = Effect.fnUntraced(function* (log: Log.Log, place: Log.Place, start: RunState | undefined) {
@@ -47,6 +43,7 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
     let state = start
     for (let after = place; ;) {
       const next = yield* page(log, after)
+      if (next.fault !== undefined) return yield* next.fault
       state = yield* foldFrom(state, next.records)
       if (next.place.offset === after.offset) return state
       after = next.place
@@ -75,19 +72,21 @@ export const make = (files: FileSystem.FileSystem, directory: string, codec: Run
     return Option.some(state)
   })
 
-  /** Reads on, a page at each call. */
+  /** Reads on, a page at each call. One that cannot be read fails the call after those before it. */
   const reader = (runId: string, fromRevision: number) => {
     const log = logs(Name.make(runId))
     let place = Log.start
-    const next: Effect.Effect<ReadonlyArray<RunRecord>, StoreError> = Effect.suspend(() => page(log, place)).pipe(
-      Effect.catchTag("PlatformError", failed("read")),
-      Effect.flatMap((found) => {
+    let fault: StoreError | undefined
+    const next: Effect.Effect<ReadonlyArray<RunRecord>, StoreError> = Effect.suspend(() => {
+      if (fault !== undefined) return Effect.fail(fault)
+      return Effect.flatMap(Effect.catchTag(page(log, place), "PlatformError", failed("read")), (found) => {
         const isEnd = found.place.offset === place.offset
         place = found.place
+        fault = found.fault
         const records = found.records.filter((record) => record.revision > fromRevision)
         return records.length > 0 || isEnd ? Effect.succeed(records) : next
       })
-    )
+    })
     return next
   }
 

@@ -9,10 +9,10 @@ import * as Result from "effect/Result"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
-import { foldFrom } from "../../internal/succession.ts"
+import { foldFrom, readAfter } from "../../internal/succession.ts"
 import type { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
-import type { RunRecord, RunState } from "../../RunState.ts"
+import type { RunState } from "../../RunState.ts"
 import { corrupt, readable } from "./fault.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
@@ -67,17 +67,12 @@ export const make = (sql: SqlClient, codec: RunCodec.RunCodec) => {
       (rows) => rows.map((row) => row.body)
     )
 
-  /** The next records of a run. */
+  /** The next records of a run. One that cannot be read fails the page that begins with it. */
   const page = Effect.fnUntraced(function* (runId: string, after: number) {
-    const records: Array<RunRecord> = []
-    for (const body of yield* bodies("kernai_journal", numberOf(runId), after, PAGE)) {
-      const record = yield* Effect.fromResult(codec.decodeRecord(body))
-      if (record.revision !== after + records.length + 1) {
-        return yield* corrupt(`a record before revision ${record.revision} is missing`)
-      }
-      records.push(record)
-    }
-    return records
+    const texts = yield* bodies("kernai_journal", numberOf(runId), after, PAGE)
+    const { fault, records } = readAfter(after, texts, codec.decodeRecord)
+    if (fault !== undefined && records.length === 0) return yield* fault
+    return { records, isLast: fault === undefined && texts.length < PAGE }
   })
 
   /** The state as far as it is written down. Parts are only a shortcut: those that cannot be read are removed. */
@@ -100,9 +95,9 @@ export const make = (sql: SqlClient, codec: RunCodec.RunCodec) => {
     const { mark, state: start } = yield* written(found.run)
     let state = start
     for (;;) {
-      const records = yield* page(runId, state?.revision ?? 0)
+      const { isLast, records } = yield* page(runId, state?.revision ?? 0)
       state = yield* foldFrom(state, records)
-      if (records.length < PAGE) break
+      if (isLast) break
     }
     if (state !== undefined && state.revision >= found.revision) return Option.some({ state, mark })
     // It may have been removed meanwhile.
