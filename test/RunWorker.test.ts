@@ -5,6 +5,7 @@ import {
   Agent,
   Content,
   Hooks,
+  KernelError,
   Kernel,
   MediaStore,
   Policy,
@@ -304,6 +305,31 @@ describe("RunWorker", () => {
       assert.notInclude(log, "SECRET")
     }).pipe(Effect.provide(Logger.layer([logger])))
   })
+
+  it.effect("leaves a run alone for a while that it was not told how to take up, unless somebody moved it on", () =>
+    Effect.gen(function* () {
+      const { layer, store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      const asked: Array<number> = []
+      const resume = ({ revision, runId }: RunStore.RunHead) =>
+        Effect.suspend(() => {
+          asked.push(revision)
+          return Effect.fail(new KernelError.ToolNotFound({ name: runId }))
+        })
+      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent], resume }), layer))
+      yield* TestClock.adjust("29 seconds")
+      assert.deepStrictEqual(asked, [1])
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(asked, [1, 1])
+      const gate = Hooks.layer({ onTurnPrepared: () => Effect.succeed(Hooks.pause("not yet")) })
+      yield* Effect.flip(Effect.provide(Kernel.resume(agent, "r"), [layer, gate]))
+      yield* Effect.provide(Kernel.answer("r", []), layer)
+      const { revision } = Option.getOrThrow(yield* store.head("r"))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(asked, [1, 1, revision])
+      yield* Fiber.interrupt(worker)
+    })
+  )
 
   it.effect("keeps within the skills its host allows, and tells it of tasks: neither is stored (BP-65, BP-103)", () =>
     Effect.gen(function* () {

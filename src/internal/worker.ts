@@ -51,6 +51,8 @@ interface Desk<R> extends Holder {
   readonly active: Map<string, Fiber.Fiber<unknown, unknown>>
   /** Where runs stood when they were taken up: one that came no further is left alone until another look. */
   readonly tried: Map<string, number>
+  /** Where runs stood that it was not told how to take up, and until when they are left alone. */
+  readonly refused: Map<string, { readonly revision: number; readonly until: number }>
   isDraining: boolean
   taken: number
 }
@@ -108,6 +110,7 @@ const deskOf = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
     cleanUpMs,
     active: new Map(),
     tried: new Map(),
+    refused: new Map(),
     isDraining: false,
     taken: 0
   }
@@ -122,9 +125,11 @@ const noAnswer = (limit: number): Effect.Effect<never, StoreError> =>
 
 /** Claims a run that can be taken up now. */
 const consider = /*#__PURE__*/ Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, now: number) {
-  const { active, agents, options, orphanMs, retry, store, tried } = desk
+  const { active, agents, options, orphanMs, refused, retry, store, tried } = desk
   const agent = agents.get(head.agent)
   if (agent === undefined || active.has(head.runId) || tried.get(head.runId) === head.revision) return
+  const last = refused.get(head.runId)
+  if (last !== undefined && last.revision === head.revision && last.until > now) return
   if (head.lease === undefined && (yield* isAtWork(store, head, now - orphanMs))) return
   if (head.status.type === "failed" && !(options.retries ?? isPassing)(head)) return
   const wait = yield* patience(store, retry, head)
@@ -184,8 +189,10 @@ const takeUp = <R>(
   const resumed = Effect.gen(function* () {
     const clock = yield* Clock.clockWith(Effect.succeed)
     const how = desk.options.resume?.(head)
+    const told = Effect.isEffect(how) ? yield* Effect.tapError(how, () => refuse(desk, head)) : how
+    desk.refused.delete(runId)
     return yield* desk.kernel.resume(agent, runId, {
-      ...(Effect.isEffect(how) ? yield* how : how),
+      ...told,
       workerId: desk.workerId,
       stop: () =>
         lease.lost || clock.currentTimeMillisUnsafe() >= lease.expiresAt
@@ -203,6 +210,16 @@ const takeUp = <R>(
     )
   )
 }
+
+/** Leaves a run alone for a while. What was left so long ago that it may be taken up again is forgotten. */
+const refuse = <R>({ refused }: Desk<R>, { revision, runId }: RunHead): Effect.Effect<void> =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    for (const [id, { until }] of refused) if (until <= now) refused.delete(id)
+    refused.set(runId, { revision, until: now + refusedMs })
+  })
+
+/** How long a run is left alone that a worker was not told how to take up. */
+const refusedMs = 30_000
 
 /** Works on a run that is held, gives it back, and tells what came of it. */
 const work = <R>(

@@ -126,7 +126,11 @@ describe("kernai runs", () => {
         // What was allowed is not spent where it cannot run.
         const without = yield* kernai(["runs", "resume", id, ...sqliteOf(folder), ...script])
         assert.strictEqual(without.code, 2)
-        assert.include(without.error, "the skill 'send' that was allowed is not here: --skills-from names its folder")
+        const missing = "the skill 'send' that was allowed is not here: --skills-from names its folder"
+        assert.include(without.error, missing)
+        const worker = yield* kernai(["worker", "--once", ...sqliteOf(folder), ...script])
+        assert.include(worker.out, `${id}  ${missing}`)
+        assert.strictEqual(worker.code, 1)
         const finished = yield* callIn(folder, [...taken, `${Number(revision) + 1}`, ...sqlite, ...agent])
         assert.deepStrictEqual(finished, { code: 0, out: "All done.\n", error: "" })
         assert.strictEqual(traceOf(folder), "Rome\n")

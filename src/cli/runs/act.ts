@@ -10,7 +10,6 @@ import { storedAt } from "../../internal/stored.ts"
 import * as Kernel from "../../Kernel.ts"
 import type { ApprovalAnswer } from "../../RunState.ts"
 import { RunStore } from "../../RunStore.ts"
-import { SkillRegistry } from "../../SkillRegistry.ts"
 import * as Session from "../chat/session.ts"
 import { CommandFailed, usage } from "../exit.ts"
 import { follow, type Options as FollowOptions } from "../follow.ts"
@@ -130,7 +129,8 @@ export const resume = Effect.fnUntraced(function* (options: Resuming) {
   const { agent, ground } = yield* Actor.make(options.actor, store, options.store)
   return yield* Effect.gen(function* () {
     const head = yield* headOf(runId)
-    if (options.actor.skills !== "none") yield* requireAllowed(runId, options.revision)
+    const missing = yield* Actor.missing(options.actor, runId, options.revision)
+    if (missing !== undefined) return yield* usage(Actor.notHere(missing))
     const calls = inFlight === undefined ? [] : yield* Session.inFlight(runId)
     const replay = Object.fromEntries(calls.map(({ toolCallId }) => [toolCallId, inFlight ?? "fail"] as const))
     const how = { replay, rewind: options.rewind, workerId: "cli", ...at(options.revision) }
@@ -142,22 +142,6 @@ export const resume = Effect.fnUntraced(function* (options: Resuming) {
     Effect.catchTag("StoreError", (error) => Effect.fail(Actor.failed(error))),
     Effect.provide(ground)
   )
-})
-
-/** What a person allowed is not spent on a call that cannot run: where its skill is not here, nothing is run. */
-const requireAllowed = Effect.fnUntraced(function* (runId: string, revision: number | undefined) {
-  const skills = yield* SkillRegistry
-  const state = Option.getOrUndefined(yield* RunStore.use((runs) => runs.load(runId)))
-  // One that went on since is told as that.
-  if (state === undefined || (revision !== undefined && revision !== state.revision)) return
-  const calls = yield* Session.allowed(state)
-  for (const { kind, toolName } of calls) {
-    if (kind === "skill" && Option.isNone(skills.find(toolName ?? ""))) {
-      return yield* usage(
-        `the skill '${Text.flat(toolName ?? "")}' that was allowed is not here: --skills-from names its folder, --no-skills goes on without it`
-      )
-    }
-  }
 })
 
 // ---------------------------------------------------------------- fork and replay

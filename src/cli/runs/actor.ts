@@ -8,14 +8,18 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Agent from "../../Agent.ts"
+import type { Call } from "../../Call.ts"
 import * as Kernel from "../../Kernel.ts"
 import type { KernelError } from "../../KernelError.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
 import { Provider } from "../../Provider.ts"
-import type { SkillRegistry } from "../../SkillRegistry.ts"
+import { RunStore } from "../../RunStore.ts"
+import { SkillRegistry } from "../../SkillRegistry.ts"
 import { careful } from "../careful.ts"
 import * as Script from "../chat/script.ts"
+import * as Session from "../chat/session.ts"
 import { Codes, CommandFailed, usage } from "../exit.ts"
 import { type Options as LiveOptions, resolve, skillsOf } from "../live.ts"
 import * as Store from "../store.ts"
@@ -65,6 +69,36 @@ export const make = Effect.fnUntraced(function* (actor: Actor, store: Store.Stor
   )
   return { agent, ground }
 })
+
+/**
+ * The skill of a call that a person allowed, where it is not here: what was allowed is not spent on a call that cannot
+ * run. None is missed where the agent is to go on without skills, or where the run went on since the revision.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const missing = Effect.fnUntraced(function* (
+  { skills }: Pick<Actor, "skills">,
+  runId: string,
+  revision?: number | undefined
+) {
+  if (skills === "none") return undefined
+  const registry = yield* SkillRegistry
+  const state = Option.getOrUndefined(yield* RunStore.use((runs) => runs.load(runId)))
+  if (state === undefined || (revision !== undefined && revision !== state.revision)) return undefined
+  const calls = yield* Session.allowed(state)
+  const isMissing = ({ kind, toolName }: Call) => kind === "skill" && Option.isNone(registry.find(toolName ?? ""))
+  return calls.find(isMissing)?.toolName ?? undefined
+})
+
+/**
+ * Says that a skill is missing.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const notHere = (name: string): string =>
+  `the skill '${excerpt(name, 80)}' that was allowed is not here: --skills-from names its folder, --no-skills goes on without it`
 
 /**
  * What went wrong, as the line a command ends with.

@@ -7,8 +7,9 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import type { KernelError } from "../../KernelError.ts"
+import { type KernelError, ToolNotFound } from "../../KernelError.ts"
 import * as RunWorker from "../../RunWorker.ts"
+import type { SkillRegistry } from "../../SkillRegistry.ts"
 import { Codes, CommandFailed } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../store.ts"
@@ -44,10 +45,14 @@ export const work = Effect.fnUntraced(function* (options: Options) {
   const store = yield* Store.open(options.store, { exists: false })
   const { agent, ground } = yield* Actor.make(options.actor, store, options.store)
   const codes = new Map<string, number>()
-  const settings: RunWorker.Options = {
+  const settings: RunWorker.Options<SkillRegistry> = {
     agents: options.agents.map(agent),
     concurrency: options.concurrency,
     lease: `${options.leaseSeconds} seconds`,
+    resume: ({ runId }) =>
+      Effect.flatMap(Actor.missing(options.actor, runId), (name) =>
+        name === undefined ? Effect.succeed({}) : Effect.fail(new ToolNotFound({ name }))
+      ),
     onRun: ({ runId }, exit) =>
       Effect.sync(() => {
         if (options.once) codes.set(runId, codeOfRun(exit))
@@ -87,5 +92,6 @@ const became = (exit: Exit.Exit<unknown, KernelError>): string => {
   if (Exit.isSuccess(exit)) return "completed"
   if (Cause.hasInterruptsOnly(exit.cause)) return "given back"
   const error = Cause.squash(exit.cause)
+  if (error instanceof ToolNotFound) return Actor.notHere(error.name)
   return Text.excerpt(error instanceof Error ? error.message : String(error), 300)
 }
