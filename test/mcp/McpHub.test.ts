@@ -330,8 +330,11 @@ describe("McpHub", () => {
           assert.deepStrictEqual(server.calls(), [])
 
           assert.isFalse(yield* hub.approve({ ...hidden[0]!, hash: "other" }))
+          const other = (yield* Hub.skill("mcp_s__other")).inputSchema
           assert.isTrue(yield* hub.approve(hidden[0]!))
           assert.deepStrictEqual(yield* Hub.skillNames, ["mcp_s__add", "mcp_s__other"])
+          // One of thousands that is shown makes no other anew.
+          assert.strictEqual((yield* Hub.skill("mcp_s__other")).inputSchema, other)
           assert.deepStrictEqual(texts(yield* Hub.call("mcp_s__add")), ["1"])
         }).pipe(Effect.provide(Hub.hub({ s: server.settings })))
       })

@@ -3,16 +3,18 @@
  *
  * @since 0.1.0
  */
+import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 import { Limits } from "../../Limits.ts"
+import type { AnySkill } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import type { HiddenTool, ServerStatus } from "../McpHub.ts"
 import * as Names from "./names.ts"
-import type { Station } from "./station.ts"
+import type { Station, StationTool } from "./station.ts"
 import * as ToolSkill from "./toolSkill.ts"
 
 /** The skills of a hub. */
@@ -37,6 +39,15 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
 
   // One source for all servers, so that their skills change together and stay in the order of the config.
   const registration = yield* Effect.orDie(registry.registerSource({ source: "mcp", skills: [] }))
+  // One of thousands that is shown now makes no other anew.
+  const made = new WeakMap<McpSchema.Tool, AnySkill>()
+  const skillOf = ({ name, station, tool }: Named): AnySkill => {
+    const before = made.get(tool.tool)
+    if (before?.name === name) return before
+    const skill = ToolSkill.make(station, tool, name, limits)
+    made.set(tool.tool, skill)
+    return skill
+  }
   let registered = ""
   const register = Effect.gen(function* () {
     const shown = areSkills ? stations.flatMap((station) => station.shown.map((tool) => ({ station, tool }))) : []
@@ -52,7 +63,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
     // Whoever follows the registry is not told of changes that are none.
     const next = named.map(({ name, tool }) => `${name} ${tool.hash}`).join()
     if (next === registered) return
-    yield* registration.replace(named.map(({ name, station, tool }) => ToolSkill.make(station, tool, name, limits)))
+    yield* registration.replace(named.map(skillOf))
     registered = next
   })
   const publish = Effect.gen(function* () {
@@ -69,6 +80,13 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   )
   return { nameOf, publish, status }
 })
+
+/** A tool and the name of its skill. */
+interface Named {
+  readonly station: Station
+  readonly tool: StationTool
+  readonly name: string
+}
 
 const keyOf = (server: string, tool: string): string => JSON.stringify([server, tool])
 
