@@ -78,12 +78,17 @@ export const layerFile = (file: string): Layer.Layer<ToolPins, ConfigInvalid, Fi
       const one = yield* Semaphore.make(1)
       const { fetchedBytes } = yield* Limits
 
+      // Every server of a hub asks for its own, and mostly nothing changed since the last one did.
+      let last: { readonly text: string; readonly servers: ReadonlyMap<string, Pins> } | undefined
       const read = Effect.gen(function* () {
         if (!(yield* fs.exists(file))) return new Map<string, Pins>()
-        const { servers } = yield* decode(yield* Read.text(fs, file, fetchedBytes))
-        return new Map(servers.map(({ server, tools }) => [server, new Map(tools)] as const))
+        const text = yield* Read.text(fs, file, fetchedBytes)
+        if (last?.text === text) return last.servers
+        const { servers } = yield* decode(text)
+        last = { text, servers: new Map(servers.map(({ server, tools }) => [server, new Map(tools)])) }
+        return last.servers
       })
-      let known: ReadonlyMap<string, Pins> = yield* Effect.mapError(
+      let known = yield* Effect.mapError(
         read,
         () => new ConfigInvalid({ path: file, reason: `'${file}' holds no tool pins that can be read` })
       )

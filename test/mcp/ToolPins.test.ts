@@ -64,6 +64,18 @@ describe("ToolPins.layerFile", () => {
     })
   )
 
+  it.effect("takes apart once what every server asks for, until another process changes it", () =>
+    Effect.gen(function* () {
+      const file = `${yield* folder}/pins.json`
+      const [one, other] = [yield* open(file, () => false), yield* open(file, () => false)]
+      yield* one.save("first", new Map([["add", "old"]]))
+      const pins = yield* one.load("first")
+      assert.strictEqual(yield* one.load("first"), pins)
+      yield* other.save("first", new Map([["add", "new"]]))
+      assert.deepStrictEqual(yield* one.load("first"), new Map([["add", "new"]]))
+    })
+  )
+
   it.effect("writes no file that it would not read again", () =>
     Effect.gen(function* () {
       const file = `${yield* folder}/pins.json`
