@@ -126,7 +126,7 @@ const describe = (
       return challenge === undefined
         ? [
             "remote",
-            `MCP server '${server.name}' answered with HTTP status ${reason.status}${after(reason.description)}`
+            `MCP server '${server.name}' answered with HTTP status ${reason.status}${after(reason.description)}${again(reason.retryAfter)}`
           ]
         : ["needs_sign_in", `MCP server '${server.name}' needs a sign-in${allowing(Challenge.lacked(challenge))}`]
     }
@@ -159,6 +159,15 @@ const allowing = (scopes: ReadonlyArray<string> | undefined): string => {
 }
 
 const after = (description: string | undefined) => (description === undefined ? "" : `: ${description}`)
+
+/** When the server wants to be asked again, by its `retry-after`: in seconds or as a date. */
+const again = (asked: string | undefined): string => {
+  const word = asked?.trim() ?? ""
+  if (/^\d{1,9}$/.test(word)) return `; it can be asked again after ${Number(word)} s`
+  // A lenient reader takes almost any word with a number for a date.
+  const date = /\d:\d\d:\d\d/.test(word) ? Date.parse(word) : Number.NaN
+  return Number.isNaN(date) ? "" : `; it can be asked again at ${new Date(date).toISOString()}`
+}
 
 // Something on the way to the server says that it is not there.
 const isAway = ({ reason }: McpClientError): boolean =>
