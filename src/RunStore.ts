@@ -252,8 +252,8 @@ export const inFlight = (
  * Completed runs have ended, unless `status` says otherwise; a task goes on no longer than its root (R-18). A tree
  * goes as a whole or not at all; its media go with it where a `MediaStore` is provided. A tree from which a run was
  * forked that has not ended stays: the fork sees its media. While the first record of one that has not ended cannot be
- * read, what is older than it stays: it may be a fork of that. Runs that lists leave out, such as those of a newer format, are not seen
- * here, nor what they were forked from: where versions share a store, the newest one prunes.
+ * read, what is older than it stays: it may be a fork of that. Runs that lists leave out, such as those of a newer
+ * format, are not seen here, nor what they were forked from: where versions share a store, the newest one prunes.
  *
  * @category combinators
  * @since 0.1.0

@@ -141,10 +141,9 @@ export interface Access {
  */
 export const allowed = (skill: AnySkill, access: Access): string | undefined => {
   const { agentSkills, model } = access
-  if (agentSkills === undefined || (agentSkills !== "all" && !agentSkills.includes(skill.name))) return "is not allowed"
-  if (access.allowed !== undefined && !access.allowed.includes(skill.name)) return "is not allowed"
-  if (model === undefined || skill.requires.length === 0) return undefined
-  const missing = skill.requires.filter((capability) => !model.capabilities.includes(capability))
+  if (agentSkills !== "all" && !agentSkills?.includes(skill.name)) return "is not allowed"
+  if (access.allowed?.includes(skill.name) === false) return "is not allowed"
+  const missing = skill.requires.filter((capability) => model?.capabilities.includes(capability) === false)
   return missing.length === 0 ? undefined : `requires ${missing.join(", ")}`
 }
 

@@ -821,6 +821,36 @@ describe("calls", () => {
     })
   )
 
+  it.effect("to protocols that ask about thousands of skills read the agent's list once", () =>
+    Effect.gen(function* () {
+      let reads = 0
+      const echo = Skill.dynamic("echo", { description: "", inputSchema: {}, execute: () => Effect.succeed("") })
+      const counted = {
+        ...echo,
+        get name() {
+          reads++
+          return "echo" as const
+        }
+      }
+      const asks = Protocol.make("asks", {
+        handle: (_, { refusal }) =>
+          Effect.sync(() => {
+            const before = reads
+            for (let index = 0; index < 100; index++) refusal("echo")
+            return reads - before
+          })
+      })
+      const listing = Agent.make({ instructions: "You test.", model: Model.textOnly, skills: [counted] })
+      const { events } = yield* told(listing, ['<block type="asks"></block>', final("ok")]).pipe(
+        Effect.provide(speaking(asks))
+      )
+      assert.deepStrictEqual(
+        of(events, "protocol_result").map(({ result }) => result),
+        [0]
+      )
+    })
+  )
+
   it.effect("to protocols that answer with a message give the model that message as it is (BP-77)", () =>
     Effect.gen(function* () {
       const said = Message.make("user", [Content.text("<b>as it is</b>"), Content.text("and this")])

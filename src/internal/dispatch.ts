@@ -279,7 +279,7 @@ export const skillCallOf = (run: Run, call: Call): SkillRequest | undefined => {
 }
 
 const handle = (run: Run, call: Call, protocol: AnyProtocol, content: string): Effect.Effect<unknown, unknown> => {
-  const scope = { ...scopeOf(run, call), refusal: (skill: string) => refusalThrough(run, call, skill) }
+  const scope = { ...scopeOf(run, call), refusal: refusalThrough(run, call) }
   const handled = Effect.suspend(() => protocol.handle(blockOf(protocol, call, content), scope))
   return traced(run, call, protocol, content, handled)
 }

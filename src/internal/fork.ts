@@ -83,8 +83,7 @@ export const originsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
     const original: RunState | undefined = yield* beginningOf(store, root.forkedFrom.runId)
     if (original === undefined || origins.has(original.rootRunId)) break
     origins.add(original.rootRunId)
-    const { rootRunId, runId }: RunState = original
-    root = runId === rootRunId ? original : yield* beginningOf(store, rootRunId)
+    root = original.parentRunId === undefined ? original : yield* beginningOf(store, original.rootRunId)
   }
   return [...origins]
 })

@@ -36,33 +36,40 @@ export const refusalOf = (run: Run, skill: AnySkill): string | undefined =>
   refusalBy(run, skill, Agents.skillNames(run.agent))
 
 const refusalBy = (run: Run, skill: AnySkill, listed: ReturnType<typeof Agents.skillNames>): string | undefined => {
-  const agentSkills = run.agent.gate === "listing" ? "all" : listed
-  const model = run.agent.gate === "listing" ? undefined : run.model
-  const reason = SkillRegistry.allowed(skill, { agentSkills, model, allowed: run.allowed })
-  if (reason !== undefined) return reason
-  return isShown(run, skill) ? undefined : "is not available"
+  const isOpen = run.agent.gate === "listing"
+  const reason = SkillRegistry.allowed(skill, {
+    agentSkills: isOpen ? "all" : listed,
+    model: isOpen ? undefined : run.model,
+    allowed: run.allowed
+  })
+  return reason ?? (isShown(run, skill) ? undefined : "is not available")
 }
 
 /** Whether the policy of the run shows a skill or a protocol; most runs have none to be told of them. */
 const isShown = (run: Run, { name }: { readonly name: string }): boolean =>
   run.policy === undefined || shows(run.policy, name, policyScope(run))
 
-/** Why a protocol may not call a skill for the agent, if it may not (S-15); see `Protocol.ProtocolScope`. */
-export const refusalThrough = (run: Run, call: Call, name: string): string | undefined => {
-  const skill = run.skills.find(name)
-  // The same block may mean another skill by now than what was judged (AC-19, R-25).
-  if (Option.isNone(skill) || (call.skill ?? name) !== name) return "is not available"
-  const { source } = skill.value
+/** Tells why a protocol may not call a skill for the agent, if it may not (S-15); see `Protocol.ProtocolScope`. */
+export const refusalThrough = (run: Run, call: Call): ((name: string) => string | undefined) => {
   const listed = Agents.skillNames(run.agent) ?? "all"
-  // A name that nobody has at the moment may be one of these skills all the same.
-  const isOfThese = (other: string) =>
-    Option.match(run.skills.find(other), {
-      onNone: () => other.startsWith(`${source}_`),
-      onSome: (found) => found.source === source
-    })
-  const isWhole =
-    listed !== "all" && run.agent.protocols?.includes(call.toolName ?? "") === true && !listed.some(isOfThese)
-  return refusalBy(run, skill.value, isWhole ? "all" : listed)
+  // A list of tools asks for each of thousands.
+  const names = new Set(listed)
+  return (name) => {
+    const skill = run.skills.find(name)
+    // The same block may mean another skill by now than what was judged (AC-19, R-25).
+    if (Option.isNone(skill) || (call.skill ?? name) !== name) return "is not available"
+    const { source } = skill.value
+    // A name that nobody has at the moment may be one of these skills all the same.
+    const isOfThese = (other: string) => {
+      const found = run.skills.find(other)
+      return Option.isNone(found) ? other.startsWith(`${source}_`) : found.value.source === source
+    }
+    const isThere =
+      listed === "all" ||
+      names.has(name) ||
+      (run.agent.protocols?.includes(call.toolName ?? "") && !listed.some(isOfThese))
+    return refusalBy(run, skill.value, isThere ? "all" : [])
+  }
 }
 
 /** Any registered protocol makes a block an act, even one the agent may not speak (BP-78). */
