@@ -16,6 +16,7 @@ import * as Layer from "effect/Layer"
 import type { PlatformError } from "effect/PlatformError"
 import * as Pull from "effect/Pull"
 import type * as Scope from "effect/Scope"
+import { inMadeFolder } from "../internal/madeFolder.ts"
 import * as Mailbox from "../internal/mailbox.ts"
 import * as Limits from "../Limits.ts"
 import * as Recorder from "../Recorder.ts"
@@ -32,7 +33,8 @@ export interface Options extends Recorder.Options {
 }
 
 /**
- * Opens a file at its end and gives the sink that writes to it. A new file is readable by its owner only.
+ * Opens a file at its end and gives the sink that writes to it. A new file is readable by its owner only; its folder is
+ * made if it is not there.
  *
  * @category constructors
  * @since 0.1.0
@@ -69,7 +71,7 @@ export const layer = (path: string, options?: Options): Layer.Layer<never, Platf
 /** A line that a crash cut off is ended first, so that it spoils no other. */
 const openAtEnd = /*#__PURE__*/ Effect.fnUntraced(function* (path: string) {
   const files = yield* FileSystem.FileSystem
-  const file = yield* files.open(path, { flag: "a+", mode: 0o600 })
+  const file = yield* inMadeFolder(files, path, files.open(path, { flag: "a+", mode: 0o600 }), { mode: 0o700 })
   const { size } = yield* file.stat
   if (size > 0n) {
     const last = new Uint8Array(1)

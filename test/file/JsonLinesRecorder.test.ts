@@ -86,6 +86,18 @@ describe("JsonLinesRecorder", () => {
     )
   )
 
+  it.effect("makes the folder of its file, for its owner only", () =>
+    inFolder((file, files) =>
+      Effect.gen(function* () {
+        const folder = file.replace("run.jsonl", "logs")
+        const sink = Effect.map(JsonLinesRecorder.make(`${folder}/today/run.jsonl`), (sink) => sink.record(plan("a")))
+        yield* Effect.scoped(sink)
+        assert.strictEqual(linesOf(yield* files.readFileString(`${folder}/today/run.jsonl`)).length, 1)
+        assert.strictEqual((yield* files.stat(folder)).mode & 0o777, 0o700)
+      })
+    )
+  )
+
   it.effect("ends a line that a crash cut off, wherever it did, so that it spoils no other", () =>
     inFolder((file, files) =>
       Effect.gen(function* () {

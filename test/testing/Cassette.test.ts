@@ -51,8 +51,10 @@ const within = (fetchedBytes: number) => {
 
 describe("Cassette", () => {
   it.effect("records what happens and plays it back without the network", () =>
-    inFile((file) =>
+    inFile((inFolder) =>
       Effect.gen(function* () {
+        // Nobody made its folder.
+        const file = inFolder.replace("run.json", "cassettes/run.json")
         const http = live()
         const layer = (mode: "none" | "new" | "all") => Cassette.layer({ file, mode }).pipe(Layer.provide(http.layer))
 

@@ -8,6 +8,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
+import { inMadeFolder } from "../../internal/madeFolder.ts"
 import type { Cassette, Exchange } from "../Cassette.ts"
 
 /** How a file ends behind its last exchange. */
@@ -26,10 +27,10 @@ export const sizeOf = (files: FileSystem.FileSystem, file: string) =>
     () => undefined
   )
 
-/** Beside it first: who is stopped meanwhile leaves the file of before, or the new one. */
+/** In a folder that is made if it is not there, and beside it first: who is stopped meanwhile leaves the file of before, or the new one. */
 export const replace = (files: FileSystem.FileSystem, file: string, bytes: Uint8Array) => {
   const draft = `${file}.tmp`
-  return files.writeFile(draft, bytes).pipe(
+  return inMadeFolder(files, draft, files.writeFile(draft, bytes)).pipe(
     Effect.andThen(files.rename(draft, file)),
     Effect.onError(() => Effect.ignore(files.remove(draft)))
   )
