@@ -58,9 +58,7 @@ export class AgentId
   /** A new address of a type, drawn from `Random`. */
   static readonly generate = (type: string, namespace?: string): Effect.Effect<AgentId, InvalidAddress> =>
     Effect.flatMap(Random.Random, (random) =>
-      Effect.fromResult(
-        AgentId.of({ type, key: randomId(random, 4), ...(namespace === undefined ? {} : { namespace }) })
-      )
+      Effect.fromResult(AgentId.of({ type, key: randomId(random, 4), namespace }))
     )
 
   /** Prints the address. */
@@ -97,7 +95,7 @@ export class TopicId
 
   /** Every event of every run in a tree (CP-13). */
   static readonly progress = (rootRunId: string, namespace?: string): Result.Result<TopicId, InvalidAddress> =>
-    TopicId.of({ type: "agent.progress", source: rootRunId, ...(namespace === undefined ? {} : { namespace }) })
+    TopicId.of({ type: "agent.progress", source: rootRunId, namespace })
 
   /** The stream parts of one agent (CP-13). */
   static readonly stream = (agent: AgentId): TopicId =>
@@ -118,7 +116,7 @@ export class TopicId
 export interface AgentIdParts {
   readonly type: string
   readonly key: string
-  readonly namespace?: string
+  readonly namespace?: string | undefined
 }
 
 /**
@@ -129,8 +127,8 @@ export interface AgentIdParts {
  */
 export interface TopicIdParts {
   readonly type: string
-  readonly source?: string
-  readonly namespace?: string
+  readonly source?: string | undefined
+  readonly namespace?: string | undefined
 }
 
 /**

@@ -37,16 +37,16 @@ export {
  * @since 0.1.0
  */
 export interface ExecutionBudget {
-  readonly maxTokens?: number
-  readonly maxCostUsd?: number
+  readonly maxTokens?: number | undefined
+  readonly maxCostUsd?: number | undefined
   /** The same limit as an agent's `maxSteps` (DR-20): the smaller one holds. */
-  readonly maxTurns?: number
+  readonly maxTurns?: number | undefined
   /**
    * Milliseconds from the start of the run (DR-21); `deadline_s` on the wire. Time goes on while a run that failed or
    * was cut off waits to be resumed, and stands still while it is paused; a run that was submitted starts when it is
    * first taken up. A task shares the time of its root run.
    */
-  readonly deadlineMs?: number
+  readonly deadlineMs?: number | undefined
 }
 
 /**
@@ -112,10 +112,10 @@ export const ExecutionBudget: Schema.Codec<ExecutionBudget, EncodedExecutionBudg
     })
   )
   return Schema.Struct({
-    maxTokens: Schema.optionalKey(Schema.Natural),
-    maxCostUsd: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))),
-    maxTurns: Schema.optionalKey(Schema.Natural),
-    deadlineMs: Schema.optionalKey(Milliseconds)
+    maxTokens: Schema.optional(Schema.Natural),
+    maxCostUsd: Schema.optional(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))),
+    maxTurns: Schema.optional(Schema.Natural),
+    deadlineMs: Schema.optional(Milliseconds)
   }).pipe(
     Schema.encodeKeys({
       maxTokens: "max_tokens",
@@ -133,10 +133,10 @@ export const ExecutionBudget: Schema.Codec<ExecutionBudget, EncodedExecutionBudg
  * @since 0.1.0
  */
 export interface EncodedExecutionBudget {
-  readonly max_tokens?: number
-  readonly max_cost_usd?: number
-  readonly max_turns?: number
-  readonly deadline_s?: number
+  readonly max_tokens?: number | undefined
+  readonly max_cost_usd?: number | undefined
+  readonly max_turns?: number | undefined
+  readonly deadline_s?: number | undefined
 }
 
 /**

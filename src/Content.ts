@@ -201,7 +201,7 @@ export const toolUse = (callId: string, toolName: string, args: JsonObject = {})
 export const toolResult = (
   callId: string,
   content: string | ReadonlyArray<Content>,
-  options?: { readonly isError?: boolean }
+  options?: { readonly isError?: boolean | undefined }
 ): Type.ToolResult =>
   Object.freeze<Type.ToolResult>({
     type: "tool_result",

@@ -44,9 +44,9 @@ export type Control =
  * @since 0.1.0
  */
 export interface HookResult<out A = never> {
-  readonly context?: JsonObject
-  readonly value?: A
-  readonly control?: Control
+  readonly context?: JsonObject | undefined
+  readonly value?: A | undefined
+  readonly control?: Control | undefined
 }
 
 /**
@@ -72,8 +72,8 @@ export interface HookArgs {
 export interface Prepared {
   readonly system: string | null
   readonly messages: ReadonlyArray<Message>
-  readonly model?: Model
-  readonly generation?: Generation
+  readonly model?: Model | undefined
+  readonly generation?: Generation | undefined
 }
 
 /**

@@ -93,13 +93,13 @@ export interface Recorded {
 export interface Prompt {
   readonly system: string | null
   /** The conversation, without the system message. Absent: as it stands in the state, which costs nothing. */
-  readonly messages?: ReadonlyArray<Message>
+  readonly messages?: ReadonlyArray<Message> | undefined
   readonly tools: ReadonlyArray<ToolDefinition>
-  readonly generation?: Generation
+  readonly generation?: Generation | undefined
   /** Indexes into `messages` after which the prefix is stable enough to cache. */
-  readonly cacheBreakpoints?: ReadonlyArray<number>
+  readonly cacheBreakpoints?: ReadonlyArray<number> | undefined
   /** What the models that helped to make it used: it counts as used by the run (CP-15). */
-  readonly spent?: Expense
+  readonly spent?: Expense | undefined
 }
 
 /**
@@ -208,7 +208,7 @@ export interface Compaction<out R = never> {
 export interface Summary {
   readonly text: string
   /** Absent when nobody was asked, or the provider reported nothing. */
-  readonly spent?: Expense
+  readonly spent?: Expense | undefined
 }
 
 /**

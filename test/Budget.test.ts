@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
-import { Budget } from "kernai"
+import { Result, Schema } from "effect"
+import { Agent, Budget } from "kernai"
 
 const tree = { parentRun: "r", depth: 0, agents: 1 }
 
@@ -25,6 +25,16 @@ describe("Budget", () => {
     assert.strictEqual(Budget.afterCall({ maxCostUsd: 0.4 }, spent)?.dimension, "cost")
     assert.isUndefined(Budget.beforeCall(Budget.unlimited, spent))
     assert.strictEqual(Budget.beforeCall({ maxTokens: 0 }, Budget.nothing)?.used, 0)
+  })
+
+  it("takes a limit that is undefined for none, also where it is written", () => {
+    const given: number | undefined = undefined
+    const budget = { maxTokens: given, maxCostUsd: given, maxTurns: given, deadlineMs: given }
+    assert.isUndefined(Budget.beforeCall(budget, { tokens: 1e9, costUsd: 1e9 }))
+    assert.deepStrictEqual(Budget.remaining(budget, Budget.nothing), {})
+    assert.strictEqual(JSON.stringify(Schema.encodeSync(Budget.ExecutionBudget)(budget)), "{}")
+    const config = Agent.toConfig(Agent.make({ instructions: "", model: "m", budget }))
+    assert.notProperty(Result.getOrThrow(config), "budget")
   })
 
   it("says what is left, never less than nothing", () => {

@@ -1,6 +1,18 @@
 /** What the parts of the toolbox ask for is what their layers need. */
 import { Context, Effect, type Layer } from "effect"
-import { type KernelError, Memory, Policy, PromptPipeline, Provider, SkillPack, SkillRegistry } from "kernai"
+import {
+  Address,
+  Agent,
+  Content,
+  Hooks,
+  type KernelError,
+  Memory,
+  Policy,
+  PromptPipeline,
+  Provider,
+  SkillPack,
+  SkillRegistry
+} from "kernai"
 
 type Equals<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 const check = <T extends true>(): T | undefined => undefined
@@ -66,3 +78,30 @@ check<Equals<typeof ruled, Layer.Layer<never, KernelError.ConfigInvalid, never>>
 Policy.rules({ default: "maybe" })
 // @ts-expect-error a rule is about a tool
 Policy.rules({ deny: [{ reason: "no" }] })
+
+// What may be left out of an option may be undefined as well: nobody has to leave it out by a spread.
+export const leftOut = {
+  budget: Agent.make({ instructions: "", model: "m", budget: { maxTokens: undefined, deadlineMs: undefined } }),
+  hooks: Hooks.layer({
+    onTurnPrepared: ({ prepared }) =>
+      Effect.succeed({
+        context: undefined,
+        value: { ...prepared, model: undefined, generation: undefined },
+        control: undefined
+      })
+  }),
+  unheard: Hooks.layer({ onTurnPrepared: () => Effect.succeed({ value: undefined }) }),
+  pipeline: PromptPipeline.PromptPipeline.of({
+    build: ({ instructions, tools }) =>
+      Effect.succeed({
+        system: instructions,
+        tools,
+        messages: undefined,
+        generation: undefined,
+        cacheBreakpoints: undefined,
+        spent: undefined
+      })
+  }),
+  address: Address.AgentId.of({ type: "a", key: "b", namespace: undefined }),
+  result: Content.toolResult("id", "done", { isError: undefined })
+}

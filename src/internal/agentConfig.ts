@@ -209,6 +209,7 @@ export const write = (
   }
   return Result.flatMap(schemaOf(agent), (outputSchema) => {
     const { extra, maxTokens, seed, stopSequences, temperature, thinking, topP } = agent.generation
+    const limits = writeBudget(budget)
     const { name, ...told } = Object.fromEntries(
       settings.flatMap((key) => (agent[key] === defaults[key] ? [] : [[key, agent[key]]]))
     )
@@ -224,7 +225,7 @@ export const write = (
       markups: agent.markups.length === 0 ? undefined : agent.markups,
       ...snake({ temperature, maxTokens, topP, stopSequences, seed, thinking }),
       provider_options: extra,
-      budget: isEmpty(budget) ? undefined : writeBudget(budget),
+      budget: isEmpty(limits) ? undefined : limits,
       spawn: spawn === undefined ? undefined : snake(spawn),
       output_schema: outputSchema
     }
