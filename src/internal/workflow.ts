@@ -59,8 +59,8 @@ const runTasks = /*#__PURE__*/ Effect.fnUntraced(function* (
   const calls = new Map(turn.pending.map((call) => [call.toolName, call]))
   const done = new Map(turn.completed.map((result) => [result.toolName ?? "", Exit.succeed<Ended>(result)]))
   const left = remaining(plan, calls, done)
-  // A task whose result a hook or a person gave was never started.
-  if (turn.completed.every((result) => result.skipped === true)) {
+  // A task whose result a hook or a person gave was never started; one that was cut off was, in an earlier life.
+  if (!turn.replayed && turn.completed.every((result) => result.skipped === true)) {
     const { goal, strategy, tasks } = Plan.pending(left)
     tell(run, { type: "workflow_start", goal, strategy, tasks })
   }

@@ -68,6 +68,21 @@ describe("a workflow cut off half-way", () => {
     }).pipe(Effect.provide(kernel(skill)))
   })
 
+  it.effect("is not told to begin again where none of its tasks had ended", () => {
+    const { skill } = worker("idempotent")
+    return Effect.gen(function* () {
+      const small = { root: [plan(["work"]), final("ok")], tasks: { work: [command("work"), final("W")] } }
+      const provider = Scenario.scripted(small)
+      const fiber = yield* Effect.forkChild(Kernel.run(agent(), "go", { runId: "run", provider }))
+      yield* TestClock.adjust(500)
+      yield* Fiber.interrupt(fiber)
+      const { events, text } = yield* takeUp(small)
+      assert.strictEqual(text, "ok")
+      assert.deepStrictEqual(of(events, "workflow_start"), [])
+      assert.lengthOf(of(events, "workflow_complete"), 1)
+    }).pipe(Effect.provide(kernel(skill)))
+  })
+
   it.effect("goes on with a task that whoever had the run before began when it woke up (R-1, R-7)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
