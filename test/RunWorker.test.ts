@@ -672,6 +672,28 @@ describe("RunWorker", () => {
     })
   )
 
+  it.effect("logs why it could not claim a run, and nothing where another worker was first", () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ cause, message }) => void lines.push(`${message} ${Cause.pretty(cause)}`))
+    return Effect.gen(function* () {
+      const { store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      const busy = new RunStore.RunBusy({ runId: "r", workerId: "else", expiresAt: 60_000 })
+      const locked = new RunStore.StoreError({
+        operation: "acquire",
+        reason: "unavailable",
+        detail: "read-only, for Bearer SECRET-0123"
+      })
+      const claims = [Effect.fail(busy), Effect.fail(locked)]
+      for (const claim of claims) {
+        const weak = process({ ...store, acquire: () => claim })
+        assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), weak), 0)
+      }
+      assert.lengthOf(lines, 1)
+      assert.match(lines[0] ?? "", /could not claim run r.*read-only, for <redacted>/)
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
+
   it.effect("works on as many runs at once as it is told", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded

@@ -22,6 +22,7 @@ import type { Options, Runnable } from "../RunWorker.ts"
 import { isOverdue } from "./deadline.ts"
 import { giveBack, type Held, type Holder, isTaken, letGo, renew } from "./holding.ts"
 import { inTime } from "./inTime.ts"
+import { passedOver } from "./passedOver.ts"
 import { isPassing, patience, tasksOf } from "./patience.ts"
 import { randomId } from "./randomId.ts"
 import { redact } from "./redact.ts"
@@ -157,8 +158,10 @@ const claim = /*#__PURE__*/ Effect.fnUntraced(function* <R>(desk: Desk<R>, head:
     Effect.flatMap(Effect.exit(desk.soon(asked)), (exit) => {
       if (Exit.isFailure(exit)) {
         answer()
+        if (isTaken(exit.cause)) return Effect.void
+        const told = passedOver(`a worker could not claim run ${runId}`)(exit.cause)
         // It may be held though the store never said so.
-        return isTaken(exit.cause) ? Effect.void : Effect.ignore(giveBack(desk, runId))
+        return Effect.andThen(told, Effect.ignore(giveBack(desk, runId)))
       }
       desk.taken++
       desk.tried.set(runId, head.revision)
