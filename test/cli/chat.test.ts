@@ -205,6 +205,20 @@ describe("kernai chat", () => {
     })
   )
 
+  it.live("ends by /exit at a question as well, and leaves it to the next chat", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const script = [send("Oslo"), final("Sent.")]
+      for (const exit of ["/exit", " /quit "]) {
+        const chat = yield* talk(folder, script, ["go"], { answers: [exit, "y"] })
+        assert.strictEqual(chat.failure?.message, "the session default waits for you")
+        assert.strictEqual(traceOf(folder), "")
+      }
+      const next = yield* talk(folder, script, [], { answers: ["y"] })
+      assert.strictEqual(next.out, "Sent.\n")
+    })
+  )
+
   it.live("stops an answer by Ctrl-C, and lets the person decide about the call that was cut off (DR-16, DR-17)", () =>
     Effect.gen(function* () {
       const folder = yield* place

@@ -23,7 +23,7 @@ import type { CommandFailed } from "../exit.ts"
 import { type Options as Look, paint } from "../pen.ts"
 import { Screen } from "../screen.ts"
 import * as Text from "../text.ts"
-import { Lines } from "./lines.ts"
+import { isEnd, Lines } from "./lines.ts"
 import * as Session from "./session.ts"
 import * as Teller from "./teller.ts"
 
@@ -222,7 +222,7 @@ const choose = Effect.fnUntraced(function* <Choice extends string>(
   screen.progress(`${question}\n`)
   while (true) {
     const line = yield* lines.answer("? ")
-    if (Option.isNone(line)) return undefined
+    if (Option.isNone(line) || isEnd(line.value)) return undefined
     const [word = "", ...rest] = line.value.trim().split(/\s+/)
     for (const letter in words) {
       if (word !== "" && words[letter].startsWith(word.toLowerCase())) return { choice: letter, rest: rest.join(" ") }

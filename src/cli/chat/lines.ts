@@ -44,6 +44,14 @@ export interface Shape {
 export class Lines extends Context.Service<Lines, Shape>()("kernai/cli/Lines") {}
 
 /**
+ * Whether a line ends the chat, be it at the prompt or at a question.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isEnd = (line: string): boolean => /^\/\s*(?:exit|quit)(?:\s|$)/.test(line.trim())
+
+/**
  * The input of this process.
  *
  * @category layers

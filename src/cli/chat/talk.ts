@@ -18,7 +18,7 @@ import { paint } from "../pen.ts"
 import { Screen, type Shape as ScreenShape } from "../screen.ts"
 import * as Text from "../text.ts"
 import * as Answer from "./answer.ts"
-import { Lines } from "./lines.ts"
+import { isEnd, Lines } from "./lines.ts"
 import * as Session from "./session.ts"
 
 /**
@@ -58,7 +58,8 @@ export const talk = Effect.fnUntraced(function* (agent: Agent<unknown>, options:
     if (text === "") continue
     if (!text.startsWith("/")) yield* ask(place, text)
     else if (text.startsWith("//")) yield* ask(place, text.slice(1))
-    else if (yield* command(place, text)) break
+    else if (isEnd(text)) break
+    else yield* command(place, text)
   }
   yield* unlessFailed(place)
 })
@@ -118,13 +119,10 @@ const unlessFailed = ({ failed, isTerminal }: Place): Effect.Effect<void, Comman
 
 // ---------------------------------------------------------------- commands
 
-/** Does what a line that begins with a slash says; true ends the chat. */
+/** Does what a line that begins with a slash says. */
 const command = Effect.fnUntraced(function* (place: Place, line: string) {
   const [word = "", name] = line.slice(1).trim().split(/\s+/)
   switch (word) {
-    case "exit":
-    case "quit":
-      return true
     case "help":
       place.screen.progress(help)
       break
@@ -150,7 +148,6 @@ const command = Effect.fnUntraced(function* (place: Place, line: string) {
     default:
       note(place, `there is no /${Text.excerpt(word, 40)}; /help tells what there is`)
   }
-  return false
 })
 
 const help = `/history        what was said, the last 50 messages of it
