@@ -6,6 +6,7 @@
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
+import type { Refusal } from "../internal/readFile.ts"
 
 /**
  * The exit codes.
@@ -58,6 +59,15 @@ export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandF
  * @since 0.1.0
  */
 export const usage = (reason: string): CommandFailed => new CommandFailed({ code: Codes.usage, reason })
+
+/**
+ * Nothing was run, for a file is not what it should be, or cannot be read.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const unread = (name: string, refusal: Refusal): CommandFailed =>
+  usage(typeof refusal === "string" ? `${name} is ${refusal}` : `${name} cannot be read (${refusal.reason._tag})`)
 
 /**
  * The code of an end.

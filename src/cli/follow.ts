@@ -146,12 +146,16 @@ const listen = <R>(events: Stream.Stream<RunEvent, KernelError, R>, teller: Tell
       ending?.type === "paused"
         ? {
             code: Codes.paused,
-            reason: `the run ${ending.runId} waits for a person: ${ending.reason}`,
+            reason: `the run ${ending.runId} waits for a person: ${ending.reason}${howTo(ending.reason)}`,
             tag: "RunPaused"
           }
         : { code: Codes.failed, reason: "the run ended without an answer" }
     )
   })
+
+/** How a pause is ended that people can end. */
+const howTo = (reason: string): string =>
+  reason === "approval_required" ? "; 'kernai runs approve' or 'kernai runs deny' answers it" : ""
 
 /** The run is not where it was looked for, or another's: nothing is wrong with it. */
 const elsewhere: ReadonlySet<string> = new Set<KernelError["_tag"]>([

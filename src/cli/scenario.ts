@@ -16,7 +16,7 @@ import * as Model from "../Model.ts"
 import type { SkillRegistry } from "../SkillRegistry.ts"
 import type { ProtocolRegistry } from "../ProtocolRegistry.ts"
 import * as Scenario from "../testing/Scenario.ts"
-import { Codes, CommandFailed, usage } from "./exit.ts"
+import { Codes, CommandFailed, unread, usage } from "./exit.ts"
 import { load } from "./own.ts"
 import { Screen } from "./screen.ts"
 import * as Text from "./text.ts"
@@ -90,7 +90,7 @@ export const filesOf = Effect.fnUntraced(function* (paths: ReadonlyArray<string>
       if ((yield* fs.stat(name)).type !== "Directory") return [name]
       const names = (yield* fs.readDirectory(name)).filter(isScenarioFile).toSorted()
       return names.map((file) => path.join(name, file))
-    }).pipe(Effect.mapError(() => usage(`${Text.excerpt(name, 200)} cannot be read`)))
+    }).pipe(Effect.mapError((error) => unread(Text.excerpt(name, 200), error)))
   )
   const found = files.flat()
   return found.length === 0 ? yield* usage(`no scenario in ${Text.excerpt(paths.join(", "), 200)}`) : found

@@ -97,7 +97,7 @@ describe("kernai with --json", () => {
     [["run", "--json=true", "--max-steps", "0"], "--max-steps is a number from 1"],
     [["run", "--json", "--nonsense"], "Unrecognized flag: --nonsense"],
     [["runs", "show", "none", "--json"], "Missing required flag: --store"],
-    [["scenario", "run", "--json", "nowhere"], "nowhere cannot be read"]
+    [["scenario", "run", "--json", "nowhere"], "nowhere cannot be read (NotFound)"]
   ]
   it.live.each(mistakes)("tells machines, too, why nothing was run: %j", ([args, reason]) =>
     Effect.gen(function* () {

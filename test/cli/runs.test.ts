@@ -83,7 +83,8 @@ describe("kernai runs", () => {
         const asked = yield* callIn(folder, ["run", "Write to Oslo", ...sqlite, ...agent])
         assert.strictEqual(asked.code, 3)
         const id = idOf(asked)
-        assert.include(asked.error, `the run ${id} waits for a person`)
+        const how = "'kernai runs approve' or 'kernai runs deny' answers it"
+        assert.include(asked.error, `the run ${id} waits for a person: approval_required; ${how}\n`)
         assert.strictEqual(traceOf(folder), "")
 
         const listed = yield* kernai(["runs", "list", "--status", "paused", "--json", ...sqliteOf(folder)])
@@ -343,7 +344,7 @@ describe("kernai runs", () => {
     [["chat"], "whom to talk with? Give --model"],
     [["chat", "--model", "ollama/x", "--script", "none.json"], "whom to talk with? Give --model"],
     [["chat", "--script", "none.json", "--max-steps", "0"], "--max-steps is a number from 1"],
-    [["chat", "--script", "none.json"], "none.json cannot be read"],
+    [["chat", "--script", "none.json"], "none.json cannot be read (NotFound)"],
     [
       ["chat", "--script", "none.json", "--no-skills", "--skills-from", "skills"],
       "--no-skills and --skills-from exclude each other"

@@ -13,7 +13,7 @@ import * as Read from "../../internal/readFile.ts"
 import { ProviderError } from "../../KernelError.ts"
 import type { ProviderShape } from "../../Provider.ts"
 import * as MockProvider from "../../testing/MockProvider.ts"
-import { usage } from "../exit.ts"
+import { unread, usage } from "../exit.ts"
 import { excerpt } from "../text.ts"
 
 const Reply = Schema.Union([
@@ -42,9 +42,7 @@ const largest = 4 * 1024 * 1024
 export const provider = Effect.fnUntraced(function* (file: string) {
   const name = excerpt(file, 80)
   const fs = yield* FileSystem.FileSystem
-  const text = yield* Effect.mapError(Read.text(fs, file, largest), (refusal) =>
-    usage(typeof refusal === "string" ? `${name} is ${refusal}` : `${name} cannot be read`)
-  )
+  const text = yield* Effect.mapError(Read.text(fs, file, largest), (refusal) => unread(name, refusal))
   const replies = yield* Effect.mapError(decode(text), () =>
     usage(`${name} is no list of replies: a reply is a text, or { "thinking", "text", "calls" }`)
   )

@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Read from "../../internal/readFile.ts"
 import { Limits } from "../../Limits.ts"
 import * as McpDoctor from "../../mcp/McpDoctor.ts"
-import { Codes, CommandFailed, usage } from "../exit.ts"
+import { Codes, CommandFailed, unread, usage } from "../exit.ts"
 import { paint } from "../pen.ts"
 import { Screen } from "../screen.ts"
 import * as Text from "../text.ts"
@@ -27,9 +27,7 @@ export const examine = Effect.fnUntraced(function* (file: string, asJson: boolea
   const fs = yield* FileSystem.FileSystem
   const { fetchedBytes } = yield* Limits
   const name = Text.excerpt(file, 80)
-  const text = yield* Effect.mapError(Read.text(fs, file, fetchedBytes), (refusal) =>
-    usage(typeof refusal === "string" ? `${name} is ${refusal}` : `${name} cannot be read (${refusal.reason._tag})`)
-  )
+  const text = yield* Effect.mapError(Read.text(fs, file, fetchedBytes), (refusal) => unread(name, refusal))
   const findings = yield* McpDoctor.examine(text).pipe(
     Effect.provide(Layer.merge(Servers.kept(file), FetchHttpClient.layer)),
     Effect.mapError((error) => (error instanceof CommandFailed ? error : usage(Text.excerpt(error.message, 400))))
