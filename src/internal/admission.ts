@@ -28,16 +28,32 @@ export interface Asked {
 export const loopbackHosts = (port: number): ReadonlyArray<string> =>
   ["127.0.0.1", "localhost", "[::1]"].map((host) => `${host}:${port}`)
 
-/** The status a request is refused with, if it is. */
-export const refusal = ({ headers, method }: Asked, { hosts, origins, token }: Admission): 401 | 403 | undefined => {
-  const { authorization, host, origin } = headers
-  if (host === undefined || !hosts.has(host.toLowerCase())) return 403
-  if (origin !== undefined && !origins.has(origin)) return 403
-  // Without an origin of ours nobody asks beforehand, and only a form posts text.
-  if (method === "OPTIONS" && origin === undefined) return 403
-  if (headers["content-type"] !== undefined && isSimple.test(headers["content-type"])) return 403
-  return token === undefined || isSame(authorization ?? "", `Bearer ${token}`) ? undefined : 401
+/** Why a request is refused: with which status, and what it is told to whoever set it up. */
+export interface Refusal {
+  readonly status: 401 | 403
+  readonly reason: string
 }
+
+/** Why a request is refused, if it is. */
+export const refusal = ({ headers, method }: Asked, { hosts, origins, token }: Admission): Refusal | undefined => {
+  const { authorization, host, origin } = headers
+  if (host === undefined || !hosts.has(host.toLowerCase())) return refusals.host
+  if (origin !== undefined && !origins.has(origin)) return refusals.origin
+  // Without an origin of ours nobody asks beforehand, and only a form posts text.
+  if (method === "OPTIONS" && origin === undefined) return refusals.beforehand
+  if (headers["content-type"] !== undefined && isSimple.test(headers["content-type"])) return refusals.body
+  return token === undefined || isSame(authorization ?? "", `Bearer ${token}`) ? undefined : refusals.token
+}
+
+const forbidden = (reason: string): Refusal => ({ status: 403, reason })
+
+const refusals = {
+  host: forbidden("this server does not go by the name in the Host header; 'hosts' (--allow-host) adds names"),
+  origin: forbidden("no page of this origin may ask; 'origins' names those that may"),
+  beforehand: forbidden("only a page asks beforehand, and names its origin"),
+  body: forbidden("the body has to be sent as application/json"),
+  token: { status: 401, reason: "the token is missing or wrong; it is sent as 'Authorization: Bearer TOKEN'" }
+} as const
 
 // What a page may send anywhere without asking.
 const isSimple = /^\s*(?:text\/plain|application\/x-www-form-urlencoded|multipart\/form-data)/i

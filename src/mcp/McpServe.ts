@@ -118,6 +118,10 @@ export const agent = <Output, S extends Skill.AnySkill<unknown>, R = never>(
 /**
  * Serves on the standard streams of this process until the input ends. Logs go to the error stream.
  *
+ * @example
+ * const program = McpServe.stdio({ name: "letters" }).pipe(Effect.scoped, Effect.provide([Skills, NodeStdio.layer]))
+ * NodeRuntime.runMain(program)
+ *
  * @category running
  * @since 0.1.0
  */
@@ -174,7 +178,8 @@ export const http = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /**
- * `stdio` as a layer, which is there until the input ends.
+ * `stdio` as a layer, for a program that does something else as well: when the input ends, it goes on without the server.
+ * A program that is to end with its input, as its client expects, runs `stdio`: under `Layer.launch` it would stay.
  *
  * @category layers
  * @since 0.1.0
@@ -252,10 +257,11 @@ const guarded = <E, R>(
   admission: Admission
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest> =>
   Effect.flatMap(HttpServerRequest, (request) => {
-    const status = refusal(request, admission)
-    if (status === undefined) return app
+    const refused = refusal(request, admission)
+    if (refused === undefined) return app
+    const { reason, status } = refused
     const headers = { connection: "close", ...(status === 401 ? { "www-authenticate": "Bearer" } : {}) }
-    return Effect.succeed(HttpServerResponse.empty({ status, headers }))
+    return Effect.succeed(HttpServerResponse.text(reason, { status, headers }))
   })
 
 /** Fails when a line is longer than a message may be. */

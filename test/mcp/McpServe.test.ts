@@ -24,6 +24,7 @@ import { McpServe } from "kernai/mcp"
 import { MockProvider } from "kernai/testing"
 import { spawn } from "node:child_process"
 import * as http from "node:http"
+import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
 import * as Support from "../support/mcp/connect.ts"
 import { noted, offered, skills } from "../support/mcp/offered.ts"
@@ -411,6 +412,34 @@ describe("McpServe", () => {
           )
         assert.strictEqual(yield* ask({}), "Bearer")
         assert.isNull(yield* ask({ origin: "https://evil.example" }))
+      }).pipe(Effect.provide(registry))
+    )
+
+    it.live("and says what is wrong with what it is asked", () =>
+      Effect.gen(function* () {
+        const { token, url } = yield* serve()
+        const bearer = { authorization: `Bearer ${token === undefined ? "" : Redacted.value(token)}` }
+        const said = (headers: http.OutgoingHttpHeaders, method = "POST") =>
+          Effect.promise(
+            () =>
+              new Promise<string>((resolve, reject) => {
+                const asked = http.request(url, { method, agent: false, headers }, (response) => {
+                  text(response).then((body) => resolve(`${response.headers["content-type"]}: ${body}`), reject)
+                })
+                asked.on("error", reject)
+                asked.end()
+              })
+          )
+        const plain = "text/plain: "
+        const hosts = "this server does not go by the name in the Host header; 'hosts' (--allow-host) adds names"
+        assert.strictEqual(yield* said({ ...bearer, host: "mcp.example" }), plain + hosts)
+        const origins = "no page of this origin may ask; 'origins' names those that may"
+        assert.strictEqual(yield* said({ ...bearer, origin: "https://evil.example" }), plain + origins)
+        assert.strictEqual(yield* said(bearer, "OPTIONS"), `${plain}only a page asks beforehand, and names its origin`)
+        const json = "the body has to be sent as application/json"
+        assert.strictEqual(yield* said({ ...bearer, "content-type": "text/plain" }), plain + json)
+        const missing = "the token is missing or wrong; it is sent as 'Authorization: Bearer TOKEN'"
+        assert.strictEqual(yield* said({ "content-type": "application/json" }), plain + missing)
       }).pipe(Effect.provide(registry))
     )
 
