@@ -71,7 +71,10 @@ export interface Agent<out Output = string, out Skills extends AnySkill<unknown>
   readonly description: string | undefined
   /** What it is told to be: a text, or an Effect that is asked again at every turn. */
   readonly instructions: string | Effect.Effect<string, never, R>
-  /** A model of the provider in the layer, by its name or as a value, or `<provider>/<model>` for the ModelRegistry. */
+  /**
+   * A model of the provider in the layer, by its name or as a value, or `<provider>/<model>` for the ModelRegistry. One
+   * that only its name is known of takes and gives text: one that sees is `Model.make(id, { capabilities: … })`.
+   */
   readonly model: Model | string
   /** What it may call: undefined for nothing, `all`, or a list of names and skills (BP-94). */
   readonly skills: ReadonlyArray<Skills | string> | "all" | undefined
@@ -161,7 +164,10 @@ export interface Options<R> extends Optional<
 > {
   /** What it is told to be: a text, or an Effect that is asked again at every turn. */
   readonly instructions: string | Effect.Effect<string, never, R>
-  /** A model of the provider in the layer, by its name or as a value, or `<provider>/<model>` for the ModelRegistry. */
+  /**
+   * A model of the provider in the layer, by its name or as a value, or `<provider>/<model>` for the ModelRegistry. One
+   * that only its name is known of takes and gives text: one that sees is `Model.make(id, { capabilities: … })`.
+   */
   readonly model: Model | string
   /** Only an agent has this, and an agent is no options: `make` would take its `output` for a schema of yours. */
   readonly typed?: undefined

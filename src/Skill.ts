@@ -232,7 +232,8 @@ export type {
  * The fields of an input struct are what the model writes. An input that is no
  * object schema (`Schema.String`) becomes the single input `input`. The model
  * writes JSON, so every field is read through its JSON form: a `Schema.Date`
- * from an ISO text. `execute` returns text, media, `result(…)`, contents, a
+ * from an ISO text, and a `Schema.Number` also from `"NaN"` or `"Infinity"`,
+ * which a `Schema.Finite` does not offer. `execute` returns text, media, `result(…)`, contents, a
  * list of these, null for nothing (`undefined` is no result, R-22), or any JSON.
  * The text parts of a list are joined: for a list as JSON, return an object.
  *

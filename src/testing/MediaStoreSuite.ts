@@ -30,6 +30,7 @@ export interface Check<out E, out R> {
  * The checks of a store; those of a durable one are more.
  *
  * With vitest: `for (const { name, run } of MediaStoreSuite.checks(open, { durable: true })) it.effect(name, () => run)`.
+ * A store of a layer is opened as for `RunStoreSuite`.
  *
  * @category constructors
  * @since 0.1.0

@@ -34,6 +34,12 @@ export interface Check<out E, out R> {
  *
  * With vitest: `for (const { name, run } of RunStoreSuite.checks(open)) it.effect(name, () => run)`.
  *
+ * The store has to be there as long as its check goes on. That of a layer is opened in the scope of the check, by
+ * `Layer.build`: `Effect.provide` would close what it stands on before anything is asked.
+ *
+ * @example
+ * const open = Effect.map(Layer.build(MyRunStore.layer), Context.get(RunStore.RunStore))
+ *
  * @category constructors
  * @since 0.1.0
  */

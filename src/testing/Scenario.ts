@@ -39,7 +39,8 @@ import * as Scripts from "./internal/script.ts"
 
 export type {
   /**
-   * What a scripted model says: the root run turn by turn, and each task by its id.
+   * What a scripted model says: the root run turn by turn, and each task by its id. A task is known by its input, so
+   * those of a script have different ones.
    *
    * @category models
    * @since 0.1.0
