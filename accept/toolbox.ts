@@ -206,11 +206,38 @@ const templates = async (): Promise<ReadonlyArray<Line>> =>
         nameable(folder, own.cwd, tarball)
       )
     )
+    lines.push(
+      await attempt("every module says in its declarations what it is, as it does in its source", () =>
+        described(own.cwd)
+      )
+    )
     for (const name of names) {
       lines.push(await attempt(`the template ${name} passes npm ci && npm test`, () => started(folder, name, tarball)))
     }
     return lines
   })
+
+/** The modules that can be imported, of a folder of declarations. */
+const modulesOf = (dist: string): ReadonlyArray<string> =>
+  readdirSync(dist, { recursive: true, encoding: "utf8" })
+    .filter((file) => /^(?!.*\binternal\/|cli\/|(.*\/)?index\.).*\.d\.ts$/.test(file))
+    .map((file) => file.replace(/\.d\.ts$/, ""))
+
+/**
+ * Looks for the first comment of each module in its declarations: the compiler drops it with the import below it, where
+ * no type needs that one, unless there is an empty line between them.
+ */
+const described = (clone: string): Omit<Line, "line"> => {
+  const modules = modulesOf(join(clone, "dist"))
+  const missing = modules.filter((module) => {
+    const [about] = /^\/\*\*.*?\*\//s.exec(readFileSync(join(clone, "src", `${module}.ts`), "utf8")) ?? [" "]
+    return !readFileSync(join(clone, "dist", `${module}.d.ts`), "utf8").startsWith(about)
+  })
+  return {
+    pass: modules.length > 60 && missing.length === 0,
+    figure: missing.length === 0 ? `${modules.length} modules` : missing.join(", ").slice(0, 300)
+  }
+}
 
 /**
  * Declares everything the package has in a strict project of its own, which has none of its optional packages, and looks
@@ -226,9 +253,7 @@ const nameable = (folder: string, clone: string, tarball: string): Omit<Line, "l
   for (const name of ["effect", "@effect/platform-node", "@types"]) {
     symlinkSync(join(clone, "node_modules", name), join(target, "node_modules", name))
   }
-  const modules = readdirSync(join(home, "dist"), { recursive: true, encoding: "utf8" })
-    .filter((file) => /^(?!.*\binternal\/|cli\/|(.*\/)?index\.).*\.d\.ts$/.test(file))
-    .map((file) => file.replace(/\.d\.ts$/, ""))
+  const modules = modulesOf(join(home, "dist"))
   const lines = modules.flatMap((module, index) => [
     `import * as module${index} from "kernai/${module}"`,
     `export const all${index} = { ...module${index} }`

@@ -11,6 +11,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { type Block, isBlank, type Part } from "./Block.ts"

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import * as Reducer_ from "effect/Reducer"
 import * as Result from "effect/Result"

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import * as McpProtocol from "effect/ai/McpProtocol"
 import * as McpServer from "effect/ai/McpServer"
 import * as ByteSize from "effect/ByteSize"

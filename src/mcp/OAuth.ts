@@ -10,6 +10,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Clock from "effect/Clock"
 import * as Digest from "effect/crypto/Digest"
 import * as SecureRandom from "effect/crypto/SecureRandom"
