@@ -2,7 +2,8 @@
  * MCP servers: their tools as skills, and everything they have behind the block `mcp`.
  *
  * The server is a real process, started for the run and ended with it; the
- * model is scripted, so this runs without a key.
+ * model is scripted, so this runs without a key. Outside a clone the server is
+ * there after `npm install @modelcontextprotocol/server-filesystem`.
  *
  * npm run example -- examples/08-mcp.ts
  */

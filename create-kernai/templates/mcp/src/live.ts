@@ -9,7 +9,7 @@ export const agent = Agent.make({ instructions: "You look after files.", model: 
 // The hub registers the server's tools where the kernel looks for skills.
 const registries = Layer.mergeAll(SkillRegistry.layer(), ProtocolRegistry.layer())
 const hub = McpHub.layerConfig({
-  servers: { files: { command: "npx", args: ["mcp-server-filesystem", process.cwd()] } }
+  servers: { files: { command: "npx", args: ["@modelcontextprotocol/server-filesystem", process.cwd()] } }
 }).pipe(Layer.provide([registries, NodeServices.layer, FetchHttpClient.layer]))
 
 export const live = (model: Layer.Layer<Provider.Provider>) =>
