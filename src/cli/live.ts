@@ -23,6 +23,7 @@ import * as SkillRegistry from "../SkillRegistry.ts"
 import * as Skills from "./demo/skills.ts"
 import { type CommandFailed, usage } from "./exit.ts"
 import { follow, type Options as FollowOptions } from "./follow.ts"
+import { Screen } from "./screen.ts"
 import { excerpt } from "./text.ts"
 
 /**
@@ -63,6 +64,7 @@ export const live = Effect.fnUntraced(function* (options: Options) {
     dialect: options.dialect,
     ...(options.skills === "none" && options.mcp === undefined ? {} : { skills: "all" as const })
   })
+  if (images.length > 0 && options.form === "text") yield* tellBlind(options.model, model)
   return yield* follow(Kernel.stream(agent, [options.question, ...images]), {
     ...options,
     title: `live with ${options.model}`,
@@ -144,6 +146,21 @@ export const readImage = Effect.fnUntraced(function* (root: string, file: string
   if (Media.kindOf(mimeType) !== "image") return yield* usage(`${excerpt(file, 80)} is no image by its name`)
   return Media.fromBytes(bytes, mimeType)
 })
+
+/**
+ * Tells whoever sends pictures to a model that is not known to see them.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const tellBlind = (name: string, model: Model.Model): Effect.Effect<void, never, Screen> =>
+  Model.supports(model, "vision")
+    ? Effect.void
+    : Screen.use((screen) =>
+        Effect.sync(() =>
+          screen.progress(`${excerpt(name, 80)} is not known to see: it is told that there is a picture, and no more\n`)
+        )
+      )
 
 /**
  * The registry of the skills that are offered.

@@ -4,7 +4,7 @@ import { ConfigProvider, Effect, FileSystem, Path } from "effect"
 import * as Recordings from "../../src/cli/demo/recordings.ts"
 import { live, type Options } from "../../src/cli/live.ts"
 import { serve } from "../support/loopback.ts"
-import { memoryScreen } from "./support.ts"
+import { kernai, memoryScreen } from "./support.ts"
 
 const options: Options = {
   form: "quiet",
@@ -77,6 +77,30 @@ describe("live", () => {
       assert.strictEqual(asked.length, 0)
       yield* run("dot.png")
       assert.include(asked[0]?.body, Buffer.from("pixels").toString("base64"))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("says that a model is not known to see the pictures it is sent", () =>
+    Effect.gen(function* () {
+      const { root, write } = yield* files
+      yield* write("dot.png", "pixels")
+      const told = Effect.fnUntraced(function* (some: Partial<Options>) {
+        const { asked, baseUrl } = yield* vendor
+        const screen = memoryScreen()
+        const env = settings({ ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: baseUrl })
+        yield* Effect.provide(live({ ...options, form: "text", root, ...some }), [screen.layer, env])
+        const isSent = asked[0]?.body.includes(Buffer.from("pixels").toString("base64"))
+        return { isSent, isNoted: screen.progress().includes(note) }
+      })
+      const note = "anthropic/rocket is not known to see: it is told that there is a picture, and no more\n"
+      const rocket = { model: "anthropic/rocket" }
+      const images = ["dot.png"]
+      assert.deepStrictEqual(yield* told({ ...rocket, images }), { isSent: false, isNoted: true })
+      assert.deepStrictEqual(yield* told(rocket), { isSent: false, isNoted: false })
+      assert.deepStrictEqual(yield* told({ images }), { isSent: true, isNoted: false })
+      const env = { ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: (yield* vendor).baseUrl }
+      const kept = ["--model", rocket.model, "--image", "dot.png", "--root", root, "--store", `sqlite:${root}/runs.db`]
+      assert.include((yield* kernai(["run", "What is it?", ...kept], { env })).progress, note)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

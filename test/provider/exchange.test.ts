@@ -804,6 +804,15 @@ describe("over a socket", () => {
     )
   )
 
+  it.live("an address that is none is told as that, and not shown", () =>
+    Effect.gen(function* () {
+      const provider = yield* OpenAiProvider.make({ apiKey: key, baseUrl: "http://SECRET host/v1" })
+      const error = yield* Effect.flip(read(provider.stream(request())))
+      assert.strictEqual(error.reason, "invalid_request")
+      assert.strictEqual(error.detail, "the request was refused (its address is no URL)")
+    }).pipe(Effect.provide(FetchHttpClient.layer))
+  )
+
   it.live("why a server cannot be reached is told by the system's code, and by nothing else of its error", () =>
     Effect.gen(function* () {
       const gone = yield* Loopback.gone

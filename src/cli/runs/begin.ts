@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Kernel from "../../Kernel.ts"
 import { follow, type Options as FollowOptions } from "../follow.ts"
-import { readImage } from "../live.ts"
+import { readImage, tellBlind } from "../live.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../store.ts"
 import * as Text from "../text.ts"
@@ -44,6 +44,8 @@ export const begin = Effect.fnUntraced(function* (options: Options) {
   const { agent, ground } = yield* Actor.make(options.actor, store, options.store)
   if (!options.detach) {
     const who = "model" in speaker ? speaker.model : "a scripted model"
+    const { model } = agent("agent")
+    if (images.length > 0 && options.form === "text" && typeof model !== "string") yield* tellBlind(who, model)
     yield* follow(Kernel.stream(agent("agent"), input), {
       ...options,
       title: `with ${who}, kept in a store`,

@@ -163,10 +163,12 @@ const send = (
       return Effect.fail<Fault>(
         error.reason._tag === "TransportError"
           ? { reason: "disconnected", note: `no answer from ${hostOf(ask.url)}`, code: errorCode(error) }
-          : { reason: "invalid_request" }
+          : { reason: "invalid_request", ...(error.reason._tag === "InvalidUrlError" ? noUrl : {}) }
       )
     })
   )
+
+const noUrl: Pick<Fault, "note"> = { note: "its address is no URL" }
 
 /** Where a request went: what else an address holds may be a secret. */
 const hostOf = (url: string): string => URL.parse(url)?.host ?? "there"
