@@ -31,12 +31,23 @@ const research = Skill.make("research", {
 
 const agent = Agent.make({ instructions: "You look things up.", model: "scripted", skills: [research] })
 
+// What a page is told. Others hold what is not for it: `turn_prepared` and `messages_sent` the agent's instructions.
+const shown: ReadonlySet<RunEvent.Type> = new Set([
+  "block_content",
+  "skill_execute",
+  "skill_result",
+  "paused",
+  "run_completed",
+  "run_failed"
+])
+
 const Runs = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const kernel = yield* Kernel.Kernel
     const answer = Effect.gen(function* () {
       const { question } = yield* HttpServerRequest.schemaBodyJson(Schema.Struct({ question: Schema.String }))
       const events = kernel.stream(agent, question).pipe(
+        Stream.filter((event) => shown.has(event.type)),
         Stream.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(RunEvent.toJson(event))}\n\n`),
         // The head of the response is sent by now: what goes wrong is told as one more event.
         Stream.catch((error) => Stream.make(`event: failure\ndata: ${JSON.stringify(error.message)}\n\n`)),

@@ -189,7 +189,8 @@ export const isStreamed = (event: RunEvent): boolean => streamed.has(event.type)
  * text, and `[more]` stands for what nests deeper than 100 levels or comes after 100,000 objects and lists.
  *
  * An event may hold what a skill returned, such as a picture, and `JSON.stringify` would write each of its bytes as a
- * member.
+ * member. Whoever it is told may read all that it holds: the agent's instructions are in `turn_prepared` and
+ * `messages_sent`, what was said before in `run_started` as well.
  *
  * @category codecs
  * @since 0.1.0
