@@ -53,7 +53,9 @@ type History = Histories.Shape
 export interface ChatOptions extends Omit<RunOptions, "history"> {
   /**
    * The run of this message: the same id again goes on with a run that failed or was cut off, and gives the answer of one
-   * that has it, whatever the input says. It is no id of the conversation: each message has one of its own.
+   * that has it, whatever the input says. It is no id of the conversation: each message has one of its own. It reaches
+   * every run of the store, also those of other conversations: whoever lets a client choose it sees to it that it is the
+   * client's own.
    */
   readonly runId?: string | undefined
 }
