@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Json } from "effect/Schema"
 import * as Blocks from "./Block.ts"
 import type { Content, MediaContent } from "./Content.ts"

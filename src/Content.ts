@@ -9,6 +9,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { defineBytes } from "./internal/bytes.ts"

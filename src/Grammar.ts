@@ -10,6 +10,7 @@
  *
  * @since 0.1.0
  */
+
 import type { AnyProtocol } from "./Protocol.ts"
 import type { ReplyGrammar } from "./Provider.ts"
 import type { AnySkill } from "./Skill.ts"

@@ -9,6 +9,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Schema from "effect/Schema"
 import * as Callables from "./internal/errors/callables.ts"
 import * as Files from "./internal/errors/files.ts"

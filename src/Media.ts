@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import * as Digest from "effect/crypto/Digest"
 import * as Schema from "effect/Schema"

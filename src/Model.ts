@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Schema from "effect/Schema"
 import type { Kind } from "./Media.ts"
 

@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Stream from "effect/Stream"
 import type { DialectName } from "./Agent.ts"
 import { isJsonObject, type Json } from "./internal/json.ts"

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { isBlank, strip } from "./Block.ts"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Effect from "effect/Effect"
 import type { Block } from "./Block.ts"
 import type { JsonObject } from "./internal/json.ts"

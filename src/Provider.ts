@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Block } from "./Block.ts"
 import type { Json, JsonObject } from "./internal/json.ts"
 import { plain } from "./internal/plain.ts"

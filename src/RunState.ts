@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import type { DialectName } from "./Agent.ts"
 import type { Call, CallResult } from "./Call.ts"
 import * as Fold from "./internal/advance.ts"

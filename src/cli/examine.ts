@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import { findKey } from "../provider/internal/configured.ts"
 import { variables as google } from "../provider/internal/google.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type { NodeServices } from "@effect/platform-node/NodeServices"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"

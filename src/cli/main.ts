@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Effect from "effect/Effect"
 import { codeOf } from "./exit.ts"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import type { RunEvent } from "../RunEvent.ts"
 import { type Options, paint, Pen, type State } from "./pen.ts"
 import * as Text from "./text.ts"

@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as CliOutput from "effect/cli/CliOutput"
 import * as Command from "effect/cli/Command"

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import { Codes } from "./exit.ts"

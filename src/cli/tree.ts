@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Scenario from "../testing/Scenario.ts"
 import { type Options, paint, type Tone } from "./pen.ts"
 import * as Text from "./text.ts"

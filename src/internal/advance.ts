@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Message } from "../Message.ts"
 import type { PhaseEvent } from "../RunEvent.ts"
 import type { Phase, PromptDelta, RunRecord, RunState } from "../RunState.ts"

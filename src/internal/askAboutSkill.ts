@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import type { Limits } from "../Limits.ts"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import type { Decision, PolicyCall, PolicyScope, PolicyShape } from "../Policy.ts"
 import { passedOver } from "./passedOver.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Blocks from "../Block.ts"
 import type { AnySkill, CallScope, Made, Options } from "../Skill.ts"
 import * as Input from "./skillInput.ts"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Part } from "../Block.ts"
 import { LimitExceeded } from "../KernelError.ts"
 import type { Limits } from "../Limits.ts"

@@ -5,6 +5,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import type { Call, CallError } from "../Call.ts"
 import * as Calls from "../Call.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
 import type { Message } from "../Message.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Call, CallResult } from "../Call.ts"
 
 /** The result of a call: whose it is, and what came of it. */

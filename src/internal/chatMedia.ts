@@ -5,6 +5,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import type { Content, MediaContent } from "../Content.ts"
 import * as Contents from "../Content.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Result from "effect/Result"
 import { StoreError } from "../KernelError.ts"
 import type { Message } from "../Message.ts"

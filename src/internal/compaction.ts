@@ -11,6 +11,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Contents from "../Content.ts"

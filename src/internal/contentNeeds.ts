@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Content } from "../Content.ts"
 import { isJsonObject } from "./json.ts"
 

@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Content } from "../Content.ts"
 import type { Document, MediaContent, ToolResult } from "./contentType.ts"
 

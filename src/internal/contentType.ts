@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Content } from "../Content.ts"
 import type { Json, JsonObject } from "./json.ts"
 

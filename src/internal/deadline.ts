@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { CancellationError, type KernelError, type StoreError } from "../KernelError.ts"

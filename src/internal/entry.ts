@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Content from "../Content.ts"
 import type { Message } from "../Message.ts"
 import type { RunEvent } from "../RunEvent.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import { isRecord } from "./untrusted.ts"
 
 /** The first code down the causes of an error. */

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import { ExtensionFailed, type MiddlewareTermination } from "../KernelError.ts"
 import { redact } from "./redact.ts"
 

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as JsonPointer from "effect/JsonPointer"
 import type * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Grammar, Node, Range } from "./productions.ts"
 import { empty, except } from "./productions.ts"
 

@@ -5,6 +5,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Metric from "effect/Metric"
 
 /** Values of `gen_ai.operation.name`. */

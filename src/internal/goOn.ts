@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 
 /** Goes on after a step: at once where it is done when it returns, which is `Effect.void`, as most commits are. */

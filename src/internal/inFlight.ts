@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import type { RunNotFound, StoreError } from "../KernelError.ts"
 import type { RunState } from "../RunState.ts"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Result from "effect/Result"
 import * as Block from "../Block.ts"
 import type { Call } from "../Call.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Schema from "effect/Schema"
 
 /** Any JSON value. */

@@ -9,6 +9,7 @@
  *
  * @since 0.1.0
  */
+
 import { anyBut, anyObject, anyValue, blank, keyExcept, maxDepth } from "./anyJson.ts"
 import type { JsonObject } from "./json.ts"
 import { properties, required, resolve } from "./jsonSchema.ts"

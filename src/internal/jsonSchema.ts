@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import { shorten } from "./cut.ts"
 import type { JsonObject } from "./json.ts"
 import { isRecord, own } from "./untrusted.ts"

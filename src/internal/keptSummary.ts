@@ -9,6 +9,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Hash from "effect/Hash"
 import * as Blocks from "../Block.ts"
 import type { Message } from "../Message.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Context from "effect/Context"
 
 const built = new WeakMap<object, Context.Context<never>>()

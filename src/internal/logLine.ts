@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import type { RunEvent } from "../RunEvent.ts"
 import { quote } from "./visible.ts"
 

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import type { RunState } from "../RunState.ts"
 import { turnCount } from "../RunState.ts"
 import * as Parts from "./runParts.ts"

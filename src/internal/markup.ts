@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Result from "effect/Result"
 import type { Block } from "../Block.ts"
 import * as Blocks from "../Block.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import type { MediaContent, OneSource } from "../Content.ts"
 import * as Content from "../Content.ts"

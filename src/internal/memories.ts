@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Equal from "effect/Equal"
 import type { Query } from "../Memory.ts"
 import type { JsonObject } from "./json.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import { DefinitionInvalid } from "../KernelError.ts"
 
 /** Tells why no skill and no protocol can have a name, if so (AC-12). */

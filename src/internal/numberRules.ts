@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import { chars, choice, empty, never, type Node, optional, repeat, sequence, text } from "./productions.ts"
 
 /** What a JSON Schema says of a number. */

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import { isSpace } from "./scan.ts"
 
 // Called without a lookup, as in `blockFold`.

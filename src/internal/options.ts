@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Effect from "effect/Effect"
 import type * as Queue from "effect/Queue"
 import type { Content } from "../Content.ts"

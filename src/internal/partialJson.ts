@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Json } from "./json.ts"
 import { isHighSurrogate } from "./scan.ts"
 

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import { type ProviderReason, StoreError } from "../KernelError.ts"
 
 /** Why a call failed that may succeed a little later. */

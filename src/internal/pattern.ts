@@ -9,6 +9,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Result from "effect/Result"
 import { type Node, parse, parseGlob, type Range, words } from "./patternSyntax.ts"
 

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type { DialectName } from "../Agent.ts"
 import type { Call, CallResult } from "../Call.ts"
 import type { Message } from "../Message.ts"

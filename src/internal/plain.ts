@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import { defaults } from "../Limits.ts"
 import type { Json } from "./json.ts"
 import { holdsJson } from "./redact.ts"

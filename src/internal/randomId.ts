@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Random from "effect/Random"
 
 /** So many times 32 random bits, in hexadecimal. */

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Delta } from "../RunState.ts"
 import { Growing } from "./growing.ts"
 import { running, type State } from "./state.ts"

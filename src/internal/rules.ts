@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Result from "effect/Result"
 import { ConfigInvalid } from "../KernelError.ts"
 import type { Decision, Outcome, PolicyCall, PolicyShape, Rule, Rules } from "../Policy.ts"

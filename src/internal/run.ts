@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Clock from "effect/Clock"
 import type * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"

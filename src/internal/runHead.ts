@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Lease, RunFilter, RunHead } from "../RunStore.ts"
 import type { RunState } from "../RunState.ts"
 import { turnCount } from "../RunState.ts"

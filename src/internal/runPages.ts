@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { RunHead, Shape, StoreError } from "../RunStore.ts"

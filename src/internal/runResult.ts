@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Calls from "../Call.ts"
 import type { Message } from "../Message.ts"
 import type { RunState, Turn } from "../RunState.ts"

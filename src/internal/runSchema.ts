@@ -9,6 +9,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Schema from "effect/Schema"
 import type * as Calls from "../Call.ts"
 import type { Content } from "../Content.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type { RunState } from "../RunState.ts"
 import { answer } from "../RunState.ts"
 

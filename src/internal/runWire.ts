@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import type { CallResult } from "../Call.ts"
 import type { Content } from "../Content.ts"
 import type { Message } from "../Message.ts"

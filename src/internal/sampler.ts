@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Grammar, Node, Range } from "./productions.ts"
 import { heightOf, heightsOf } from "./productions.ts"
 

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Bounds } from "./numberRules.ts"
 import { isRecord, own } from "./untrusted.ts"
 

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import type { HookArgs, HookResult, Hooks } from "../Hooks.ts"

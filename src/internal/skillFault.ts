@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Result from "effect/Result"
 import * as SchemaIssue from "effect/SchemaIssue"
 import { InvalidArguments } from "../KernelError.ts"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Result from "effect/Result"
 import * as Limits from "../Limits.ts"
 import { type Fault, pointer } from "./fault.ts"

@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Message } from "../Message.ts"
 import type { Phase, RunState, Turn } from "../RunState.ts"
 import * as Usage from "../Usage.ts"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Schema from "effect/Schema"
 import * as Limits from "../Limits.ts"
 import * as json from "./json.ts"

@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Node as Pattern, Range } from "./patternSyntax.ts"
 import { parse } from "./patternSyntax.ts"
 import { chars, choice, empty, except, type Node, repeat, rule, type Rules, sequence, text } from "./productions.ts"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"

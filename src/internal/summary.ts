@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as Block from "../Block.ts"

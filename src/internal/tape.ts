@@ -9,6 +9,7 @@
  *
  * @since 0.1.0
  */
+
 import type { CallResult } from "../Call.ts"
 import { ReplayDiverged } from "../KernelError.ts"
 import type { PhaseEvent } from "../RunEvent.ts"

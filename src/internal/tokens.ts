@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import * as Blocks from "../Content.ts"
 import type { Content } from "../Content.ts"

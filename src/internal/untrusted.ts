@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Result from "effect/Result"
 
 export { strip } from "../Block.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import { ContextWindowExceeded } from "../KernelError.ts"
 import type { Message } from "../Message.ts"

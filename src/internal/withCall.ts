@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type { AnySkill, Source } from "../Skill.ts"
 
 /** The same skill with another `call` and `normalize`, and with another source if one is given. */

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Yaml from "effect/encoding/Yaml"
 import * as Result from "effect/Result"
 import { shorten } from "./cut.ts"

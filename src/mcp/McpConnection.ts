@@ -10,6 +10,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as McpSchema from "effect/ai/McpSchema"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

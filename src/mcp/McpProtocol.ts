@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Content from "../Content.ts"

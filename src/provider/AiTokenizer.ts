@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Tokenizer from "effect/ai/Tokenizer"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Effect from "effect/Effect"
 import type { HttpClient } from "effect/http/HttpClient"
 import type * as Layer from "effect/Layer"

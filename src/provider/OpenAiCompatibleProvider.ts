@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as HttpClient from "effect/http/HttpClient"

@@ -11,6 +11,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import type * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as MediaStore from "../MediaStore.ts"

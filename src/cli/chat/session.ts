@@ -5,6 +5,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Call } from "../../Call.ts"

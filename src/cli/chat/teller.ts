@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import type { RunEvent } from "../../RunEvent.ts"
 import * as Markdown from "../markdown.ts"
 import { initial, type Options as Look, paint } from "../pen.ts"

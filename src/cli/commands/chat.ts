@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"

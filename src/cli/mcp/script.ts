@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Block from "../../Block.ts"
 import * as Content from "../../Content.ts"
 import type { Message } from "../../Message.ts"

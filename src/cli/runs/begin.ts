@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import * as Kernel from "../../Kernel.ts"
 import { follow, type Options as FollowOptions } from "../follow.ts"

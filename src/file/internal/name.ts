@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import { createHash } from "node:crypto"
 
 const unsafe = /[^a-z0-9_-]|^(?=(?:aux|con|nul|prn|(?:com|lpt)\d)$)./g

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type { ConfigInvalid, McpError } from "../../KernelError.ts"
 import type { McpServer } from "../McpConfig.ts"
 

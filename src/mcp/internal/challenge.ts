@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Context from "effect/Context"
 
 /** Whether somebody is there for whom a person may be asked to allow more. */

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"

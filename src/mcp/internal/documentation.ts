@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Block from "../../Block.ts"
 import { visible } from "../../internal/visible.ts"
 

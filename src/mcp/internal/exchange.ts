@@ -9,6 +9,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as McpClient from "effect/ai/McpClient"
 import { ClosedError, LimitError, McpClientError, ProtocolError, TransportError } from "effect/ai/McpClientError"
 import * as McpSchema from "effect/ai/McpSchema"

@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import type { McpError } from "../../KernelError.ts"
 import type { Station } from "./station.ts"

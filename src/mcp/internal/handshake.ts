@@ -9,6 +9,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as McpClient from "effect/ai/McpClient"
 import { McpClientError, UnsupportedError } from "effect/ai/McpClientError"
 import type * as McpSchema from "effect/ai/McpSchema"

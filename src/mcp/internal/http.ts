@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import type { McpClientError } from "effect/ai/McpClientError"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

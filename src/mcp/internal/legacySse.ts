@@ -5,6 +5,7 @@
  *
  * @since 0.1.0
  */
+
 import { HttpError, type McpClientError, McpClientError as Failure, TimeoutError } from "effect/ai/McpClientError"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import { isMcpClientError, type McpClientError } from "effect/ai/McpClientError"
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"

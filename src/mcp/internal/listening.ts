@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Effect from "effect/Effect"
 import { createServer } from "node:http"

@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as McpClient from "effect/ai/McpClient"
 import { LimitError, McpClientError, TimeoutError } from "effect/ai/McpClientError"
 import * as McpSchema from "effect/ai/McpSchema"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
 import * as Hex from "effect/encoding/Hex"

@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
 import { isRecord } from "../../internal/untrusted.ts"

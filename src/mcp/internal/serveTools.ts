@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import * as McpSchema from "effect/ai/McpSchema"
 import { McpServer } from "effect/ai/McpServer"
 import * as Context from "effect/Context"

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import * as McpClient from "effect/ai/McpClient"
 import { McpClientError, UnsupportedError } from "effect/ai/McpClientError"
 import * as McpProtocol from "effect/ai/McpProtocol"

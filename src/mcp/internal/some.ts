@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import { shorten } from "../../internal/cut.ts"
 import { quote } from "../../internal/visible.ts"
 

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import type { McpClientError } from "effect/ai/McpClientError"
 import type * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"

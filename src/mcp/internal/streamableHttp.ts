@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+
 import * as McpClient from "effect/ai/McpClient"
 import { HttpError, McpClientError } from "effect/ai/McpClientError"
 import * as McpProtocol from "effect/ai/McpProtocol"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import type { McpClientError } from "effect/ai/McpClientError"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as AiError from "effect/ai/AiError"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { ProviderUnavailable } from "../../KernelError.ts"

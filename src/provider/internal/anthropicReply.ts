@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
 import { name } from "./anthropicRequest.ts"
 import { type Fault, saysTooLong, statusReason } from "./fault.ts"

@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Json, JsonObject } from "../../internal/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"

@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import { isJsonObject, type Json, type JsonObject } from "../../internal/json.ts"
 import type { Request } from "../../Provider.ts"
 import { isFields } from "./read.ts"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
 import { type Fault, saysDayIsOver, saysTooLong, statusReason, type Told } from "./fault.ts"
 import type { Decoder } from "./frames.ts"

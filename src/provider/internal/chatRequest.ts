@@ -5,6 +5,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Grammar from "../../Grammar.ts"
 import { type Json, type JsonObject, jsonObject } from "../../internal/json.ts"
 import type { Message } from "../../Message.ts"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import { passing } from "../../internal/passing.ts"
 import { ProviderError, type ProviderReason } from "../../KernelError.ts"
 import { type Fields, list, string } from "./read.ts"

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Sse from "effect/encoding/Sse"
 import type { Limits } from "../../Limits.ts"
 import { type Fault, limitFault } from "./fault.ts"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Redacted from "effect/Redacted"
 import type { MediaContent } from "../../Content.ts"
 import type { ReportedUsage } from "../../StreamPart.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Equal from "effect/Equal"
 import * as Result from "effect/Result"
 import * as Snapshot from "../../internal/snapshot.ts"

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import { isDeeper } from "../../internal/untrusted.ts"
 import type { Limits } from "../../Limits.ts"
 import type * as StreamPart from "../../StreamPart.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type { ReportedUsage } from "../../StreamPart.ts"
 
 /** The tokens of a prompt, of which some were read from a cache; a cache larger than its prompt tells nothing. */

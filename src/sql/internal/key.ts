@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+
 import { Buffer } from "node:buffer"
 import { createHash } from "node:crypto"
 

@@ -9,6 +9,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type { StoreError } from "../../KernelError.ts"

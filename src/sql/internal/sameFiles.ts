@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import { statSync } from "node:fs"
 import { resolve } from "node:path"
 

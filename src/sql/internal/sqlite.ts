@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import { classifySqliteError, SqlError, SqlSyntaxError } from "effect/sql/SqlError"
 import type { DatabaseSync, SQLInputValue } from "node:sqlite"
 

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
 import { severalStatements } from "./sqlite.ts"
 

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type { Call } from "../../Call.ts"
 import * as Contents from "../../Content.ts"
 import type { Content, Json, JsonObject } from "../../Content.ts"

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Effect from "effect/Effect"
 import type { Call } from "../../Call.ts"
 import type * as Kernel from "../../Kernel.ts"

@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import { ofTask } from "../../internal/callIds.ts"

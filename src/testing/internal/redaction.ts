@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Redacted from "effect/Redacted"

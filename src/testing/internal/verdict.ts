@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+
 import type { CallResult } from "../../Call.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
