@@ -138,14 +138,27 @@ describe("PromptPipeline.simple", () => {
     }).pipe(Effect.provide(world(mock)))
   })
 
-  it.effect("counts native tools too", () => {
-    const mock = MockProvider.make("hello")
-    const agent = (contextWindow: number) =>
-      Agent.make({ instructions: "", model, skills: "all", dialect: "tools", contextWindow, reservedOutputTokens: 0 })
+  it.effect("counts native tools too: their schemas, their names and what is said of them", () => {
+    const agent = Agent.make({
+      instructions: "",
+      model,
+      skills: "all",
+      dialect: "tools",
+      contextWindow: 10,
+      reservedOutputTokens: 0
+    })
+    const estimated = (description: string) =>
+      Effect.flip(Kernel.run(agent, "hi")).pipe(
+        Effect.map((error) => (error._tag === "ContextWindowExceeded" ? error.estimated : 0)),
+        Effect.provide(
+          Layer.provide(Kernel.layer, [MockProvider.layer("hello"), Layer.fresh(ports({ ...look, description }))])
+        )
+      )
     return Effect.gen(function* () {
-      const error = yield* Effect.flip(Kernel.run(agent(10), "hi"))
-      assert.isTrue(error._tag === "ContextWindowExceeded" && error.estimated > 20)
-    }).pipe(Effect.provide(world(mock)))
+      const short = yield* estimated("Looks")
+      assert.isAbove(short, 20)
+      assert.strictEqual(yield* estimated(`Looks${"!".repeat(400)}`), short + 100)
+    })
   })
 
   it.effect("counts all that is said: thinking, calls with their arguments, their results, and media (AC-9)", () => {
@@ -178,6 +191,8 @@ describe("PromptPipeline.simple", () => {
       assert.deepStrictEqual(layer, new PromptPipeline.ContextWindowExceeded({ estimated: 5_004, limit: 1_000 }))
       const fiber = yield* Effect.flip(Effect.provide(Kernel.run(agent, "hi"), counts(7_000)))
       assert.deepStrictEqual(fiber, new PromptPipeline.ContextWindowExceeded({ estimated: 7_004, limit: 1_000 }))
+      const system = yield* Effect.flip(Kernel.run({ ...agent, instructions: "Help." }, "hi"))
+      assert.deepStrictEqual(system, new PromptPipeline.ContextWindowExceeded({ estimated: 10_008, limit: 1_000 }))
     }).pipe(Effect.provide(world(mock, counts(5_000))))
   })
 

@@ -50,16 +50,21 @@ describe("compact", () => {
     )
   }
 
-  it.effect("keeps the last of several messages that say what the run is about, also where it was read back", () =>
+  it.effect("keeps the very message the run is about, or the last of several like it where it was read back", () =>
     Effect.gen(function* () {
       const again = Message.user("go on")
       const messages = [task, ...step(0, 3_000), Message.user("go on"), ...step(1, 600), again, ...step(2, 600)]
-      const shorter = yield* within(messages, { limit: 500, pinned: Message.user("go on") })
-      const kept = Result.getOrThrow(shorter)
-      assert.deepStrictEqual(
-        [messages[3], again].map((message) => kept.some((other) => other === message)),
-        [false, true]
-      )
+      for (const [pinned, stays] of [
+        [Message.user("go on"), [false, true]],
+        [again, [false, true]],
+        [messages[3], [true, true]]
+      ] as const) {
+        const kept = Result.getOrThrow(yield* within(messages, { limit: 500, pinned }))
+        assert.deepStrictEqual(
+          [messages[3], again].map((message) => kept.some((other) => other === message)),
+          stays
+        )
+      }
     })
   )
 
@@ -68,6 +73,16 @@ describe("compact", () => {
       const pasted = Message.user(`<block type="result" name="look">${"y".repeat(2_000)}</block>`)
       const shorter = yield* within([...step(0, 3_000), pasted, ...step(1, 3_000)], { limit: 1_000, pinned: pasted })
       assert.include(Result.getOrThrow(shorter), pasted)
+    })
+  )
+
+  it.effect("loses nothing beside the message the run is about where shorter results are enough", () =>
+    Effect.gen(function* () {
+      const messages = [Message.user("Nobody answered this."), task, ...step(0, 8_000), ...step(1, 300)]
+      const shorter = Result.getOrThrow(yield* within(messages, { limit: 1_600, target: 1_500, keep: 1 }))
+      assert.isAbove(tokensOf(messages), 1_600)
+      assert.lengthOf(shorter, messages.length)
+      assert.deepStrictEqual(shorter.slice(0, 2), messages.slice(0, 2))
     })
   )
 
@@ -128,17 +143,19 @@ describe("compact", () => {
       const messages = [
         ...looked([image, long, image]),
         ...looked([Content.text("a face"), image]),
+        ...looked([Content.text("z".repeat(200)), image]),
         ...step(1, 300),
         task
       ]
       const shorter = yield* within(messages, { limit: 3_000, keep: 1 })
-      const [, first = task, , second = task] = Result.getOrThrow(shorter)
+      const [, first = task, , second = task, , third = task] = Result.getOrThrow(shorter)
       assert.isTrue(Message.text(first).isWellFormed())
       assert.match(
         Message.text(first),
         /^\[ToolResult: c\] y[^[]*… \[1801 characters and 2 media removed to save space\]$/
       )
       assert.strictEqual(Message.text(second), "[ToolResult: c] a face… [a medium removed to save space]")
+      assert.strictEqual(Message.text(third), `[ToolResult: c] ${"z".repeat(200)}… [a medium removed to save space]`)
     })
   )
 })
