@@ -34,7 +34,11 @@ export interface Finding {
  */
 export const examine = Effect.fnUntraced(function* (asJson: boolean) {
   const screen = yield* Screen
-  const findings = [node(process.versions.node), ...(yield* Effect.forEach(providers, key)), ...packages.map(installed)]
+  const findings = [
+    ofNode(process.versions.node),
+    ...(yield* Effect.forEach(providers, key)),
+    ...packages.map(installed)
+  ]
   screen.out(asJson ? `${Text.json(findings)}\n` : table(findings, screen.colors))
   const wrong = findings.find((finding) => finding.state === "wrong")
   if (wrong !== undefined) {
@@ -44,8 +48,13 @@ export const examine = Effect.fnUntraced(function* (asJson: boolean) {
 
 const oldest = [22, 19] as const
 
-/** Judges a version of Node.js. */
-const node = (version: string): Finding => {
+/**
+ * Judges a version of Node.js.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const ofNode = (version: string): Finding => {
   const [major = 0, minor = 0] = version.split(".").map(Number)
   const isGood = major > oldest[0] || (major === oldest[0] && minor >= oldest[1])
   return {

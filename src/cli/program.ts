@@ -61,7 +61,7 @@ const forMachines = (cause: Cause.Cause<unknown>): string => {
       ? error.errors.map(messageOf).join("; ")
       : messageOf(error)
   const tag = error instanceof CommandFailed ? error.tag : undefined
-  return message === "" ? "" : `${Text.json({ ok: false, error: { tag, message } })}\n`
+  return `${Text.json({ ok: false, error: { tag, message } })}\n`
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -7,7 +7,7 @@ import { PassThrough } from "node:stream"
 import { SqlRunStore } from "kernai/sql"
 import { RunStore } from "kernai"
 import { chat, type Options } from "../../src/cli/chat.ts"
-import { Lines, ofTerminal } from "../../src/cli/chat/lines.ts"
+import { Lines, ofPipe, ofTerminal } from "../../src/cli/chat/lines.ts"
 import * as Session from "../../src/cli/chat/session.ts"
 import { CommandFailed } from "../../src/cli/exit.ts"
 import { command, final } from "../support/blocks.ts"
@@ -483,6 +483,43 @@ describe("kernai chat as a process", () => {
         assert.strictEqual((yield* only.ended).code, 130)
       }),
     60_000
+  )
+})
+
+describe("the lines of a pipe", () => {
+  const of = Effect.fnUntraced(function* (...pieces: ReadonlyArray<string>) {
+    const input = new PassThrough()
+    const { close, lines } = ofPipe(input)
+    yield* Effect.addFinalizer(() => Effect.sync(close))
+    for (const piece of pieces) input.write(piece)
+    input.end()
+    const heard: Array<string> = []
+    for (;;) {
+      const line = yield* lines.next("> ")
+      if (Option.isNone(line)) return heard
+      heard.push(line.value)
+    }
+  })
+
+  it.live("come one by one wherever they are cut, empty ones too, and the last without an end", () =>
+    Effect.gen(function* () {
+      const whole = "a\r\n\nb\r\n\r\ntwö\nlast"
+      const expected = ["a", "", "b", "", "twö", "last"]
+      assert.deepStrictEqual(yield* of(...whole), expected)
+      assert.deepStrictEqual(yield* of(`${whole}\n`), expected)
+      assert.deepStrictEqual(yield* of(), [])
+    })
+  )
+
+  it.live("may have a million characters, and no more", () =>
+    Effect.gen(function* () {
+      const longest = "x".repeat(1_000_000)
+      assert.deepStrictEqual(yield* of(longest, "\nand"), [longest, "and"])
+      for (const end of ["", "\n"]) {
+        const error = yield* Effect.flip(of(`${longest}x${end}`))
+        assert.deepInclude(error, { code: 1, reason: "a line of the input is longer than 1000000 characters" })
+      }
+    })
   )
 })
 

@@ -8,6 +8,8 @@ import * as http from "node:http"
 import * as path from "node:path"
 import * as Script from "../../src/cli/mcp/script.ts"
 import { program } from "../../src/cli/program.ts"
+import { command, final } from "../support/blocks.ts"
+import { serve } from "../support/loopback.ts"
 import * as Guard from "../support/mcp/authorization.ts"
 import * as Support from "../support/mcp/connect.ts"
 import * as Hub from "../support/mcp/hub.ts"
@@ -39,6 +41,49 @@ const atTerminal = Effect.acquireRelease(
     })
 )
 
+/** Where a server listens, and what it wants to be told. */
+interface Served {
+  readonly url: string
+  readonly authorization: string
+}
+
+/** Serves HTTP in this process for the time of the scope. `env` is all of the environment there is. */
+const served = Effect.fnUntraced(function* (
+  flags: ReadonlyArray<string>,
+  env: { readonly [name: string]: string } = {}
+) {
+  const screen = memoryScreen()
+  yield* program(["mcp", "serve", "--http", ...flags]).pipe(
+    Effect.provide(screen.layer),
+    Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env })),
+    Effect.forkScoped
+  )
+  yield* Support.until(() => screen.out().includes("Bearer"))
+  const [url = "", header = ""] = screen.out().trim().split("\n")
+  return { url, authorization: header.replace("Authorization: ", "") }
+})
+
+/** Somebody else's client. */
+const connected = ({ authorization, url }: Served) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const client = new Client({ name: "oracle", version: "1" })
+      const requestInit = { headers: { authorization } }
+      await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }) as Transport)
+      return client
+    }),
+    (client) => Effect.promise(() => client.close())
+  )
+
+/** A model of Ollama's that says something about each request, and how it is reached. */
+const ollama = (says: (body: string) => string) =>
+  Effect.map(
+    serve(({ body }, response) => {
+      response.end(`${JSON.stringify({ message: { role: "assistant", content: says(body) }, done: true })}\n`)
+    }),
+    (server) => ({ asked: server.seen, env: { OLLAMA_BASE_URL: server.url() } })
+  )
+
 describe("kernai run --mcp", () => {
   it.live("reads a file through a real server and has its first line translated, without a key", () =>
     Effect.gen(function* () {
@@ -49,6 +94,20 @@ describe("kernai run --mcp", () => {
       assert.match(ran.progress, /^scripted model: no key is needed/)
       assert.match(ran.progress, /protocol {2}mcp {2}.*Bonjour, petit monde\./)
       assert.match(ran.progress, /skill {5}translate {2}.*Hello, little world\./)
+    })
+  )
+
+  it.live("offers a model the tools of servers, and nothing else with --no-skills", () =>
+    Effect.gen(function* () {
+      const { authorization, url } = yield* served([])
+      const { config, folder } = yield* place({ one: { transport: "http", url, headers: { authorization } } })
+      const { asked, env } = yield* ollama(() => "Done.")
+      const flags = ["--model", "ollama/x", "--dialect", "tools", "--no-skills", "--quiet"]
+      const ran = yield* kernai(["run", "--mcp", config, ...flags, "Hi?"], { env: { ...env, XDG_DATA_HOME: folder } })
+      assert.deepInclude(ran, { code: 0, out: "Done.\n" })
+      const { tools } = JSON.parse(asked[0]?.body ?? "")
+      assert.include(JSON.stringify(tools), '"mcp_one__calculator"')
+      assert.notInclude(JSON.stringify(tools), '"calculator"')
     })
   )
 
@@ -223,24 +282,17 @@ describe("kernai mcp", () => {
   it.live("serves skills over HTTP to who has the token and asks by an allowed name", () =>
     Effect.gen(function* () {
       const { folder } = yield* place({})
-      const screen = memoryScreen()
-      const serving = program(["mcp", "serve", "--http", "--allow-host", "tools.test", "--allow-host", "tools.test:80"])
-      yield* Effect.forkScoped(Effect.provide(serving, screen.layer))
-      yield* Support.until(() => screen.out().includes("Bearer"))
-      const [url = "", header = ""] = screen.out().trim().split("\n")
-      const client = new Client({ name: "oracle", version: "1" })
-      const requestInit = { headers: { authorization: header.replace("Authorization: ", "") } }
-      yield* Effect.promise(() =>
-        client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }) as Transport)
-      )
+      const server = yield* served(["--allow-host", "tools.test", "--allow-host", "tools.test:80"])
+      const client = yield* connected(server)
       const sum = yield* Effect.promise(() =>
         client.callTool({ name: "calculator", arguments: { expression: "6 * 7" } })
       )
       assert.deepStrictEqual(sum.content, [{ type: "text", text: "42" }])
-      yield* Effect.promise(() => client.close())
       const askedAs = (host: string) =>
         Effect.callback<number | undefined>((resume) => {
-          http.get(url, { headers: { host } }, (response) => resume(Effect.succeed(response.resume().statusCode)))
+          http.get(server.url, { headers: { host } }, (response) =>
+            resume(Effect.succeed(response.resume().statusCode))
+          )
         })
       assert.strictEqual(yield* askedAs("tools.test"), 401)
       assert.strictEqual(yield* askedAs("tools.test:80"), 401)
@@ -255,10 +307,31 @@ describe("kernai mcp", () => {
         const refused = yield* kernaiIn(folder, "mcp", "serve", ...flags)
         assert.deepStrictEqual([refused.code, refused.out], [2, ""], flags.join(" "))
       }
+      const broken = yield* kernaiIn(folder, "mcp", "serve", "--skills-from", path.join(folder, "mcp.yml"))
+      assert.deepStrictEqual([broken.code, broken.out], [2, ""])
+      assert.match(broken.error, /^kernai: .*mcp\.yml.*\n$/)
       // An address of nobody's (RFC 5737).
       const elsewhere = yield* kernaiIn(folder, "mcp", "serve", "--http", "--host", "192.0.2.1")
       assert.deepStrictEqual([elsewhere.code, elsewhere.out], [2, ""])
       assert.include(elsewhere.error, "192.0.2.1 cannot be listened on, port 0 (EADDRNOTAVAIL)")
+    })
+  )
+
+  it.live("serves an agent as one tool instead of the skills, which it has", () =>
+    Effect.gen(function* () {
+      const { asked, env } = yield* ollama((body) =>
+        body.includes(">42<") ? final("It is 42.") : command("calculator", { expression: "6 * 7" })
+      )
+      const client = yield* connected(yield* served(["--model", "ollama/x", "--system", "Be brief."], env))
+      const { tools } = yield* Effect.promise(() => client.listTools())
+      assert.deepStrictEqual(
+        tools.map(({ description, name }) => [name, description]),
+        [["kernai", "An agent with the model ollama/x: tell it what to do, and it answers"]]
+      )
+      const answer = yield* Effect.promise(() => client.callTool({ name: "kernai", arguments: { input: "6 * 7?" } }))
+      assert.deepStrictEqual(answer.content, [{ type: "text", text: "It is 42." }])
+      assert.include(asked[0]?.body, "Be brief.")
+      assert.lengthOf(asked, 2)
     })
   )
 

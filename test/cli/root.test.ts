@@ -1,7 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import manifest from "../../package.json" with { type: "json" }
 import { bundled } from "../../src/cli/demo/recordings.ts"
-import { kernai } from "./support.ts"
+import { ofNode } from "../../src/cli/examine.ts"
+import { codeOf } from "../../src/cli/exit.ts"
+import { program } from "../../src/cli/program.ts"
+import { Screen } from "../../src/cli/screen.ts"
+import { kernai, memoryScreen } from "./support.ts"
 
 const start = (...args: ReadonlyArray<string>) => kernai(args, { colors: true })
 
@@ -14,6 +19,7 @@ describe("kernai run", () => {
     [["run", "--replay", "../package.json"], "cannot be replayed: its path is not allowed"],
     [["run", "--replay", "package.json"], "package.json cannot be replayed: it is no recording in the known format"],
     [["run", "--model", "openai/x", "--replay", "openai_scenario_weather", "Hi?"], "--replay brings its own question"],
+    [["run", "-m", "anthropic/x", "Hi?"], "ANTHROPIC_API_KEY is not set"],
     [
       ["run", "--store", "sqlite:none.db", "--script", "none.json", "--replay", "openai_scenario_weather", "Hi?"],
       "--replay brings its own question"
@@ -90,6 +96,22 @@ describe("kernai run", () => {
   )
 })
 
+describe("kernai", () => {
+  it.live("tells whole what nobody expected, and ends with 1", () =>
+    Effect.gen(function* () {
+      const { error, layer } = memoryScreen()
+      const out = () => {
+        throw new TypeError("nobody\u001b[2J expected this")
+      }
+      const exit = yield* Screen.use((screen) =>
+        Effect.exit(Effect.provideService(program(["run", "--list"]), Screen, { ...screen, out }))
+      ).pipe(Effect.provide(layer))
+      assert.strictEqual(codeOf(exit), 1)
+      assert.match(error(), /^kernai: TypeError: nobody\\u\{1b\}\[2J expected this\n +at .*root\.test\.ts/)
+    })
+  )
+})
+
 describe("kernai with --json", () => {
   const mistakes: ReadonlyArray<readonly [args: ReadonlyArray<string>, reason: string]> = [
     [["run", "--model", "anthropic/x", "--json", "Hi?"], "ANTHROPIC_API_KEY is not set"],
@@ -110,6 +132,12 @@ describe("kernai with --json", () => {
     })
   )
 
+  it.effect("tells nothing but the help that was asked for", () =>
+    Effect.gen(function* () {
+      assert.deepInclude(yield* start("run", "--help", "--json"), { code: 0, error: "", out: "" })
+    })
+  )
+
   it.live("tells the failure of a run once", () =>
     Effect.gen(function* () {
       const { code, out } = yield* start("run", "--json", "--max-steps", "1")
@@ -120,6 +148,17 @@ describe("kernai with --json", () => {
 })
 
 describe("kernai doctor", () => {
+  it("takes every Node.js that the package takes, and no older one", () => {
+    const [major = 0, minor = 0] = manifest.engines.node.replace(">=", "").split(".").map(Number)
+    const versions = [`${major}.${minor}.0`, `${major}.${minor + 1}.0`, `${major + 1}.0.0`]
+    const older = [`${major}.${minor - 1}.9`, `${major - 1}.99.0`]
+    assert.deepStrictEqual(
+      [...versions, ...older].map((version) => ofNode(version).state),
+      ["ok", "ok", "ok", "wrong", "wrong"]
+    )
+    assert.strictEqual(ofNode("1.0.0").about, `kernai needs ${major}.${minor} or later`)
+  })
+
   it.live("calls a provider that needs more than a key missing until all is set", () =>
     Effect.gen(function* () {
       const azure = (env: { readonly [name: string]: string }) =>

@@ -204,7 +204,8 @@ describe("kernai runs", () => {
       const failed = yield* kernai([...worker, "--max-steps", "1"])
       assert.strictEqual(failed.code, 1)
       assert.strictEqual(failed.error, "kernai: a run failed\n")
-      const nothing = yield* kernai(worker)
+      assert.lengthOf(failed.out.match(/^run_\w+ {2}.*maximum.*$/gm) ?? [], 2)
+      const nothing = yield* kernai([...worker, "--concurrency", "1", "--lease", "1"])
       assert.deepStrictEqual([nothing.code, nothing.error], [0, ""])
     })
   )
@@ -311,7 +312,13 @@ describe("kernai runs", () => {
 
   const mistakes: ReadonlyArray<readonly [args: ReadonlyArray<string>, reason: string]> = [
     [["runs", "list", "--store", "elsewhere"], "--store is sqlite:FILE, file:FOLDER or pg:URL"],
-    [["runs", "list", "--store", "sqlite:missing.db"], "there is no store at missing.db"],
+    ...[["list"], ...["show", "approve", "deny", "fork", "replay", "export"].map((verb) => [verb, "x"])].map(
+      (args): readonly [args: ReadonlyArray<string>, reason: string] => [
+        ["runs", ...args, "--store", "sqlite:missing.db"],
+        "there is no store at missing.db"
+      ]
+    ),
+    [["runs", "resume", "x", "--model", "ollama/x", "--store", "sqlite:missing.db"], "there is no store at missing.db"],
     [["runs", "list", "--store", "pg:me:SECRET@host"], "--store pg: is followed by postgres://host/database"],
     [["run", "Hello", "--detach"], "--detach needs a --store"],
     ...[
@@ -354,6 +361,7 @@ describe("kernai runs", () => {
       "--no-skills and --skills-from exclude each other"
     ],
     [["chat", "--script", "."], ". is "],
+    [["scenario", "matrix", "nowhere", "--concurrency", "1", "--timeout", "1"], "nowhere cannot be read"],
     [["scenario", "matrix", ".", "--concurrency", "0"], "--concurrency is a number from 1"],
     [["scenario", "matrix", ".", "--timeout", "0"], "--timeout is a number of seconds from 1"],
     [["scenario", "run", ".", "--no-logs", "--log", "logs"], "--no-logs and --log exclude each other"]

@@ -63,6 +63,19 @@ describe("the store of a chat", () => {
   )
 })
 
+describe("kernai run --store", () => {
+  it.live("keeps a recorded conversation, too, in a store that is made for it", () =>
+    Effect.gen(function* () {
+      const store = ["--store", `sqlite:${join(yield* folder, "new", "runs.db")}`]
+      const ran = yield* kernai(["run", ...store])
+      assert.deepInclude(ran, { code: 0, error: "" })
+      const runId = /^run {7}(run_\w+)$/m.exec(ran.progress)?.[1] ?? ""
+      const shown = yield* kernai(["runs", "show", runId, ...store])
+      assert.match(shown.out, /^status {4}completed/m)
+    })
+  )
+})
+
 describe("kernai runs replay", () => {
   it.live("says that it wants the flags of the run, when it parts from what was recorded", () =>
     Effect.gen(function* () {

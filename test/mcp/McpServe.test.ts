@@ -30,6 +30,7 @@ import * as Support from "../support/mcp/connect.ts"
 import { noted, offered, skills } from "../support/mcp/offered.ts"
 
 const script = fileURLToPath(new URL("../support/mcp/offered.ts", import.meta.url))
+const bin = fileURLToPath(new URL("../../bin/kernai.mjs", import.meta.url))
 
 /** The official client over a transport, for the time of the scope. */
 const official = (transport: Transport) =>
@@ -561,11 +562,11 @@ describe("McpServe", () => {
     })
   })
 
-  it.live("answers what was asked before the input ended, and then ends itself", () =>
+  it.live("as 'kernai mcp serve' answers what was asked before the input ended, and then ends itself", () =>
     Effect.promise(
       () =>
         new Promise<void>((resolve, reject) => {
-          const child = spawn(process.execPath, [script], { stdio: ["pipe", "pipe", "ignore"] })
+          const child = spawn(process.execPath, [bin, "mcp", "serve"], { stdio: ["pipe", "pipe", "ignore"] })
           let output = ""
           child.stdout.on("data", (chunk) => (output += chunk))
           child.on("exit", (code) => {
@@ -578,7 +579,7 @@ describe("McpServe", () => {
                 answers.map(({ id }) => id),
                 [1, 2]
               )
-              assert.strictEqual(answers[1].result.content[0].text, "hello you")
+              assert.strictEqual(answers[1].result.content[0].text, "42")
               assert.strictEqual(code, 0)
               resolve()
             } catch (error) {
@@ -592,7 +593,7 @@ describe("McpServe", () => {
               params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "pipe", version: "1" } }
             },
             { method: "notifications/initialized" },
-            { id: 2, method: "tools/call", params: { name: "greet", arguments: { name: "you" } } }
+            { id: 2, method: "tools/call", params: { name: "calculator", arguments: { expression: "6 * 7" } } }
           ]
           child.stdin.end(messages.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`).join(""))
         })

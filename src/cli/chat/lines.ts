@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { createInterface } from "node:readline"
+import type { Readable } from "node:stream"
 import { Codes, CommandFailed } from "../exit.ts"
 
 /**
@@ -87,8 +88,13 @@ interface Open {
 const open = (): Open =>
   process.stdin.isTTY && process.stdout.isTTY ? ofTerminal(process.stdin, process.stdout) : ofPipe(process.stdin)
 
-/** Lines of a pipe. No more of it is held than a line and the piece in which it ended. */
-const ofPipe = (input: NodeJS.ReadStream): Open => {
+/**
+ * Lines of a pipe. No more of it is held than a line and the piece in which it ended.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ofPipe = (input: Readable): Open => {
   let held = ""
   let searched = 0
   let failure: CommandFailed | undefined

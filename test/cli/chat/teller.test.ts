@@ -47,6 +47,7 @@ describe("Teller", () => {
       { ...scope, type: "block_complete", block: { type: "final", name: null, content } }
     ]
     assert.strictEqual(show(...block("\nOne two.")), "One two.\n")
+    assert.strictEqual(show(...block("\nOne two."), text("More.")), "One two.\nMore.\n")
     assert.strictEqual(show(...block("Other.")), "One \nOther.\n")
   })
 })
