@@ -584,6 +584,17 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
+  it.effect("leaves a conversation alone where neither has one", () => {
+    const mock = bulky(3, 20_000)
+    return Effect.gen(function* () {
+      yield* Kernel.run({ ...small("tools"), contextWindow: undefined }, "the task")
+      assert.deepStrictEqual(
+        said(mock, 3).map((text) => text.length > 20_000),
+        [false, false, true, false, true, false, true]
+      )
+    }).pipe(Effect.provide(world(mock, compacting())))
+  })
+
   it.effect("lets somebody say what goes, and goes on without when that fails", () => {
     const told: Array<ReadonlyArray<Message.Message>> = []
     const mock = bulky(40, 300)
