@@ -32,6 +32,24 @@ describe("push", () => {
     assert.deepStrictEqual(parser.push(">"), [complete("final", "a</finacial")])
   })
 
+  it("tells content at once that only begins as a tag would (BP-19)", () => {
+    for (const [tag, end] of [
+      ["<final>", "</final>"],
+      ['<block type="t">', "</block>"]
+    ] as const) {
+      const parser = BlockParser.make()
+      parser.push(tag)
+      const told = ["a <x", "</x", "<blo", "g <", "y", "<?</", "?", "1 <<2 < 3", `${end}.`].map((piece) =>
+        parser
+          .push(piece)
+          .map((part) => (part.type === "block_content" || part.type === "text_chunk" ? part.text : part.type))
+          .join("|")
+      )
+      const held = end === "</block>" ? ["", "<blog "] : ["<blo", "g "]
+      assert.deepStrictEqual(told, ["a <x", "</x", ...held, "<y", "<?", "</?", "1 <<2 < 3", "block_complete|."], tag)
+    }
+  })
+
   it("streams on behind an inner tag (W-2)", () => {
     const parser = BlockParser.make()
     parser.push('<block type="t">')
