@@ -1,9 +1,10 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Path, Stream } from "effect"
+import { Effect, FileSystem, Layer, Path, Sink, Stream } from "effect"
+import { ChildProcessSpawner } from "effect/process"
 import { fileURLToPath } from "node:url"
-import { CommandFailed } from "../../src/cli/exit.ts"
-import { fits, tail } from "../../src/cli/matrix.ts"
+import { codeOf, CommandFailed } from "../../src/cli/exit.ts"
+import { fits, runMatrix, tail } from "../../src/cli/matrix.ts"
 import { type Options, runScenarios } from "../../src/cli/scenario.ts"
 import { call, kernai, memoryScreen } from "./support.ts"
 
@@ -27,6 +28,26 @@ const folder = (files: { readonly [name: string]: string }) =>
     for (const [name, text] of Object.entries(files)) yield* fs.writeFileString(path.join(directory, name), text)
     return directory
   })
+
+/** Starts nothing: of each process, this is what it would have said. */
+const saying = (next: () => string) =>
+  ChildProcessSpawner.make(() =>
+    Effect.sync(() =>
+      ChildProcessSpawner.makeHandle({
+        pid: ChildProcessSpawner.ProcessId(1),
+        exitCode: Effect.succeed(ChildProcessSpawner.ExitCode(0)),
+        isRunning: Effect.succeed(false),
+        kill: () => Effect.void,
+        unref: Effect.succeed(Effect.void),
+        stdin: Sink.drain,
+        stdout: Stream.encodeText(Stream.make(next())),
+        stderr: Stream.empty,
+        all: Stream.empty,
+        getInputFd: () => Sink.drain,
+        getOutputFd: () => Stream.empty
+      })
+    )
+  )
 
 const run = (more: Partial<Options>) => {
   const screen = memoryScreen()
@@ -191,6 +212,39 @@ describe("kernai scenario matrix", () => {
       const kept = (yield* fs.readDirectory(logs)).join()
       assert.match(kept, /^matrix_\w+\.json$/)
       assert.deepInclude(JSON.parse(yield* fs.readFileString(`${logs}/${kept}`)), { models: ["script/chars"] })
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("ends as its pairs did, of whose words only whole reports count", () =>
+    Effect.gen(function* () {
+      const directory = yield* folder({ "a.ts": "", "b.ts": "" })
+      const matrix = Effect.fnUntraced(function* (...says: readonly [a: string, b: string]) {
+        const left: Array<string> = [...says]
+        const screen = memoryScreen()
+        const exit = yield* runMatrix({
+          paths: [directory],
+          models: ["script/whole"],
+          concurrency: 1,
+          timeoutMs: 60_000,
+          log: `${directory}/logs`,
+          colors: undefined
+        }).pipe(
+          Effect.provideService(
+            ChildProcessSpawner.ChildProcessSpawner,
+            saying(() => left.shift() ?? "")
+          ),
+          Effect.provide(screen.layer),
+          Effect.exit
+        )
+        return `${codeOf(exit)}: ${/^\d+ ok.*crashed/m.exec(screen.out())?.[0]}`
+      })
+      const ok = `{"status":"ok"}\n`
+      const skipped = `{"status":"skipped"}\n`
+      assert.strictEqual(yield* matrix(`7\nno {\n${skipped}${ok}`, ok), "0: 2 ok, 0 failed, 0 skipped, 0 crashed")
+      assert.strictEqual(yield* matrix(skipped, ok), "0: 1 ok, 0 failed, 1 skipped, 0 crashed")
+      assert.strictEqual(yield* matrix(skipped, skipped), "2: 0 ok, 0 failed, 2 skipped, 0 crashed")
+      assert.strictEqual(yield* matrix(`${ok}{"status":"fail"}`, ok), "1: 1 ok, 1 failed, 0 skipped, 0 crashed")
+      assert.strictEqual(yield* matrix(`{"status":"fine"}`, ok), "1: 1 ok, 0 failed, 0 skipped, 1 crashed")
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
