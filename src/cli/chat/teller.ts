@@ -90,7 +90,7 @@ export const make = (screen: Screen, look: Look): Teller => {
       case "skill_error":
         return card(margin + failed(event.skill ?? "call", event.error, look))
     }
-    if (event.depth > 0) return quiet.has(event.type) ? undefined : draw(event)
+    if (event.depth > 0) return isToldOfTask(event) ? draw(event) : undefined
     switch (event.type) {
       case "text_chunk":
         return write(event.text)
@@ -142,6 +142,12 @@ const quiet: ReadonlySet<RunEvent["type"]> = new Set<RunEvent["type"]>([
   "text_chunk",
   "block_content"
 ])
+
+/** A block of a task is shown when it is whole, unless its calls or its result tell the same. */
+const isToldOfTask = (event: RunEvent): boolean =>
+  event.type === "block_complete"
+    ? event.block.type !== "command" && event.block.type !== "final"
+    : event.type !== "block_start" && !quiet.has(event.type)
 
 const opened = (name: string, input: unknown, look: Look): string =>
   `${paint("╭", "label", look)} ${Text.excerpt(name, 40)}  ${paint(brief(input, look.columns - 48), "quiet", look)}`

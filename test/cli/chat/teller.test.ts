@@ -40,6 +40,27 @@ describe("Teller", () => {
     assert.strictEqual(show(started, thinks("Hm."), text("Hello.\n")), "  thinking  Hm.\nHello.\n")
   })
 
+  it("shows the blocks of a task when they are whole, but none of which its calls or its result tell", () => {
+    const task = { ...scope, runId: "run/a", depth: 1, taskId: "a" }
+    const block = (type: string, name: string | null, content: string): ReadonlyArray<Event> => [
+      { ...task, type: "block_start", blockType: type, name },
+      { ...task, type: "block_content", text: content },
+      { ...task, type: "block_complete", block: { type, name, content } }
+    ]
+    assert.strictEqual(
+      show(
+        { ...task, type: "turn_started", turnId: "t", revision: 2 },
+        { ...task, type: "text_chunk", text: "Well." },
+        ...block("plan", null, "First this."),
+        ...block("command", "look", "{}"),
+        { ...task, type: "skill_execute", skill: "look", callId: "c", input: {} },
+        ...block("final", null, "Done."),
+        { ...scope, type: "task_complete", id: "a", durationMs: 5, result: "Done." }
+      ),
+      "    plan      First this.\n  ╭ look  {}\n  task      a  5 ms  Done.\n"
+    )
+  })
+
   it("shows what it missed of a text when that is whole, and a text that is another one anew", () => {
     const block = (content: string): ReadonlyArray<Event> => [
       { ...scope, type: "block_start", blockType: "final", name: null },
