@@ -2,7 +2,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, FileSystem, Path } from "effect"
 import * as Recordings from "../../src/cli/demo/recordings.ts"
-import { live, type Options } from "../../src/cli/live.ts"
+import { live, type Options, resolve } from "../../src/cli/live.ts"
 import { serve } from "../support/loopback.ts"
 import { kernai, memoryScreen } from "./support.ts"
 
@@ -102,6 +102,13 @@ describe("live", () => {
       const kept = ["--model", rocket.model, "--image", "dot.png", "--root", root, "--store", `sqlite:${root}/runs.db`]
       assert.include((yield* kernai(["run", "What is it?", ...kept], { env })).progress, note)
     }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("guesses from its name what a model can do of which nothing is known (BP-182)", () =>
+    Effect.gen(function* () {
+      const { model } = yield* resolve("ollama/llava")
+      assert.deepStrictEqual(model.capabilities, ["text", "vision"])
+    }).pipe(Effect.provide(settings({})))
   )
 
   const unknown: ReadonlyArray<readonly [model: string, reason: string]> = [

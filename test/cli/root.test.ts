@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { ConfigProvider, Effect, Fiber } from "effect"
 import manifest from "../../package.json" with { type: "json" }
 import { bundled } from "../../src/cli/demo/recordings.ts"
 import { ofNode } from "../../src/cli/examine.ts"
 import { codeOf } from "../../src/cli/exit.ts"
 import { program } from "../../src/cli/program.ts"
 import { Screen } from "../../src/cli/screen.ts"
+import { serve } from "../support/loopback.ts"
 import { kernai, memoryScreen } from "./support.ts"
 
 const start = (...args: ReadonlyArray<string>) => kernai(args, { colors: true })
@@ -135,6 +136,25 @@ describe("kernai with --json", () => {
   it.effect("tells nothing but the help that was asked for", () =>
     Effect.gen(function* () {
       assert.deepInclude(yield* start("run", "--help", "--json"), { code: 0, error: "", out: "" })
+    })
+  )
+
+  it.live("tells machines, too, that it was interrupted", () =>
+    Effect.gen(function* () {
+      const asked = Promise.withResolvers<void>()
+      const server = yield* serve(() => asked.resolve())
+      const env = { OLLAMA_BASE_URL: server.url() }
+      const screen = memoryScreen()
+      const run = yield* program(["run", "-m", "ollama/x", "--json", "Hi?"]).pipe(
+        Effect.provide(screen.layer),
+        Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env })),
+        Effect.forkChild
+      )
+      yield* Effect.promise(() => asked.promise)
+      yield* Fiber.interrupt(run)
+      assert.strictEqual(codeOf(yield* Fiber.await(run)), 130)
+      assert.deepStrictEqual(JSON.parse(screen.out()), { ok: false, error: { message: "interrupted" } })
+      assert.strictEqual(screen.error(), "kernai: interrupted\n")
     })
   )
 

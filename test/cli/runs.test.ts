@@ -6,6 +6,7 @@ import { Effect, type Scope } from "effect"
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { command, final } from "../support/blocks.ts"
 import * as Postgres from "../support/postgres.ts"
 import { folder } from "../support/folder.ts"
 import { call, type Ended, kernai, start } from "./support.ts"
@@ -319,6 +320,7 @@ describe("kernai runs", () => {
       ]
     ),
     [["runs", "resume", "x", "--model", "ollama/x", "--store", "sqlite:missing.db"], "there is no store at missing.db"],
+    [["runs", "list", "--store", "file:missing.db"], "there is no store at missing.db"],
     [["runs", "list", "--store", "pg:me:SECRET@host"], "--store pg: is followed by postgres://host/database"],
     [["run", "Hello", "--detach"], "--detach needs a --store"],
     ...[
@@ -351,7 +353,7 @@ describe("kernai runs", () => {
     [["chat"], "whom to talk with? Give --model"],
     [["chat", "--model", "ollama/x", "--script", "none.json"], "whom to talk with? Give --model"],
     [["chat", "--script", "none.json", "--max-steps", "0"], "--max-steps is a number from 1"],
-    [["chat", "--script", "none.json"], "none.json cannot be read (NotFound)"],
+    [["chat", "--script", "none.json", "--max-steps", "1"], "none.json cannot be read (NotFound)"],
     [
       ["chat", "--script", "none.json", "--no-skills", "--skills-from", "skills"],
       "--no-skills and --skills-from exclude each other"
@@ -398,6 +400,10 @@ describe("kernai runs", () => {
         assert.deepInclude(beyond, { code: 2, out: "" })
         assert.include(beyond.error, "--revision is a number from 1 to 7, where the run is")
       }
+      writeFileSync(join(folder, "script.json"), JSON.stringify([command("nobody"), final("Nobody is there.")]))
+      const missed = idOf(yield* kernai(["run", "Hello", ...store, ...agent.slice(0, 2)]))
+      const failed = yield* kernai(["runs", "show", missed, ...store])
+      assert.match(failed.out, /^turn 1 .*\n {2}nobody {2}\w+: .*nobody/m)
       const file = join(folder, "out.jsonl")
       const exported = yield* kernai(["runs", "export", runId, file, ...store])
       assert.deepInclude(exported, { code: 0, out: "", progress: `7 records in ${file}\n` })

@@ -217,7 +217,14 @@ describe("kernai scenario matrix", () => {
 
   it.live("ends as its pairs did, of whose words only whole reports count", () =>
     Effect.gen(function* () {
-      const directory = yield* folder({ "a.ts": "", "b.ts": "" })
+      const directory = yield* folder({
+        "a.ts": "",
+        "b.mjs": "",
+        "notes.md": "",
+        "a.d.ts": "",
+        "_a.ts": "",
+        ".a.ts": ""
+      })
       const matrix = Effect.fnUntraced(function* (...says: readonly [a: string, b: string]) {
         const left: Array<string> = [...says]
         const screen = memoryScreen()
