@@ -64,13 +64,14 @@ const talk = Effect.fn("talk")(function* (
   options: Partial<Options> & {
     readonly interrupted?: Effect.Effect<void>
     readonly isTerminal?: boolean
+    readonly isColored?: boolean
     /** What is typed once a question is asked: what is typed next, unless told. */
     readonly answers?: ReadonlyArray<string>
   } = {}
 ) {
   const file = join(folder, "script.json")
   writeFileSync(file, JSON.stringify(script))
-  const screen = memoryScreen()
+  const screen = memoryScreen(options.isColored)
   const left = [...typed]
   const answers = options.answers === undefined ? left : [...options.answers]
   const result = yield* chat({
@@ -109,6 +110,18 @@ describe("kernai chat", () => {
       const second = yield* talk(folder, script, ["/history", "and now?"])
       assert.strictEqual(second.out, `you  hi\n${first.out.slice(0, -"Second.\n".length)}you  again\nSecond.\nThird.\n`)
       assert.include(second.progress, "2 messages so far")
+    })
+  )
+
+  it.live("is in colour where the screen is, unless told otherwise", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const said = (session: string, options: { readonly isColored?: boolean; readonly colors?: boolean }) =>
+        Effect.map(talk(folder, ["Hello **you**."], ["hi"], { ...options, session }), ({ out }) => out)
+      const colored = "Hello \u001b[1myou\u001b[22m.\n"
+      assert.strictEqual(yield* said("a", { isColored: true }), colored)
+      assert.strictEqual(yield* said("b", { colors: true }), colored)
+      assert.strictEqual(yield* said("c", { isColored: true, colors: false }), "Hello **you**.\n")
     })
   )
 

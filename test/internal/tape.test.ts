@@ -53,6 +53,7 @@ describe("Tape", () => {
     assert.deepStrictEqual(parted({ a: { b: [1, 2] } }, { a: { b: [1, 3] } }), ["/a/b/1: 2", "/a/b/1: 3"])
     assert.deepStrictEqual(parted({ a: [] }, { a: {} }), ["/a: []", "/a: {}"])
     assert.deepStrictEqual(parted({ a: null }, { a: {} }), ["/a: null", "/a: {}"])
+    assert.deepStrictEqual(parted({ a: {} }, { a: null }), ["/a: {}", "/a: null"])
     assert.deepStrictEqual(parted({ a: 1 }, {}), ["/a: 1", "/a: nothing"])
     assert.deepStrictEqual(parted({}, { a: "1" }), ["/a: nothing", '/a: "1"'])
     assert.deepStrictEqual(parted({ a: "x".repeat(158) }, { a: "x".repeat(159) }), [
