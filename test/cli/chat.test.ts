@@ -262,8 +262,12 @@ describe("kernai chat", () => {
       const folder = yield* place
       const script = [plan(["a"]), command("deliver", { to: "Oslo" }), final("It may be there.")]
       yield* talk(folder, script, ["go"], { yes: true, interrupted: delivering(folder) })
+      const store = ["--store", `sqlite:${join(folder, "kept", "chat.db")}`]
+      const listed = yield* kernai(["runs", "list", ...store])
+      assert.match(listed.out, /^default-1 .*\n$/)
+      assert.strictEqual(listed.progress, "")
       for (const id of ["default-1", "default-1:t1/a"]) {
-        const shown = yield* kernai(["runs", "show", id, "--store", `sqlite:${join(folder, "kept", "chat.db")}`])
+        const shown = yield* kernai(["runs", "show", id, ...store])
         assert.include(shown.out, "! default-1:t1/a:t2.0: deliver was begun, and its end is not known", id)
       }
     })
@@ -572,6 +576,7 @@ describe("the lines of a terminal", () => {
         assert.strictEqual(written(), "")
 
         const next = yield* Effect.forkChild(lines.next("> "), { startImmediately: true })
+        assert.include(written(), "> ")
         input.write("not this\u001b[D\u0003")
         yield* Effect.sleep("20 millis")
         assert.notInclude(written(), "Ctrl-D")

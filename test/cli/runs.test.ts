@@ -200,8 +200,8 @@ describe("kernai runs", () => {
       const folder = yield* place
       const detached = ["--detach", ...sqliteOf(folder)]
       const worker = ["worker", "--once", "--script", join(folder, "script.json"), ...sqliteOf(folder)]
-      yield* kernai(["run", "Write to Oslo", ...detached])
-      yield* kernai(["run", "Write to Rome", ...detached])
+      assert.match((yield* kernai(["run", "Write to Oslo", "--quiet", ...detached])).out, /^run_\w+\n$/)
+      assert.match((yield* kernai(["run", "Write to Rome", "--json", ...detached])).out, /^\{"runId":"run_\w+"\}\n$/)
       const failed = yield* kernai([...worker, "--max-steps", "1"])
       assert.strictEqual(failed.code, 1)
       assert.strictEqual(failed.error, "kernai: a run failed\n")
