@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Option, Result } from "effect"
+import { ConfigProvider, Effect, Fiber, Option, Result } from "effect"
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { PassThrough } from "node:stream"
@@ -13,7 +13,7 @@ import { CommandFailed } from "../../src/cli/exit.ts"
 import { command, final } from "../support/blocks.ts"
 import { folder } from "../support/folder.ts"
 import { plan } from "../support/workflow.ts"
-import { kernai, memoryScreen, start } from "./support.ts"
+import { kernai, memoryScreen, ollama, start } from "./support.ts"
 
 /** A folder with a script, and skills that leave a trace when they run. */
 const place = Effect.map(folder, (folder) => {
@@ -110,6 +110,16 @@ describe("kernai chat", () => {
       const second = yield* talk(folder, script, ["/history", "and now?"])
       assert.strictEqual(second.out, `you  hi\n${first.out.slice(0, -"Second.\n".length)}you  again\nSecond.\nThird.\n`)
       assert.include(second.progress, "2 messages so far")
+    })
+  )
+
+  it.live("talks with a model of the network", () =>
+    Effect.gen(function* () {
+      const { asked, env } = yield* ollama((body) => (body.includes("Hello.") ? final("Again.") : "Hello."))
+      const network = ConfigProvider.layer(ConfigProvider.fromEnv({ env }))
+      const chat = talk(yield* place, [], ["hi", "and now?"], { speaker: { model: "ollama/x" } })
+      assert.deepInclude(yield* Effect.provide(chat, network), { out: "Hello.\nAgain.\n", failure: undefined })
+      assert.include(asked[0]?.body, "You send letters.")
     })
   )
 

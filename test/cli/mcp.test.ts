@@ -9,11 +9,10 @@ import * as path from "node:path"
 import * as Script from "../../src/cli/mcp/script.ts"
 import { program } from "../../src/cli/program.ts"
 import { command, final } from "../support/blocks.ts"
-import { serve } from "../support/loopback.ts"
 import * as Guard from "../support/mcp/authorization.ts"
 import * as Support from "../support/mcp/connect.ts"
 import * as Hub from "../support/mcp/hub.ts"
-import { kernai, memoryScreen, start } from "./support.ts"
+import { kernai, memoryScreen, ollama, start } from "./support.ts"
 
 const example = "examples/mcp.yml"
 
@@ -73,15 +72,6 @@ const connected = ({ authorization, url }: Served) =>
       return client
     }),
     (client) => Effect.promise(() => client.close())
-  )
-
-/** A model of Ollama's that says something about each request, and how it is reached. */
-const ollama = (says: (body: string) => string) =>
-  Effect.map(
-    serve(({ body }, response) => {
-      response.end(`${JSON.stringify({ message: { role: "assistant", content: says(body) }, done: true })}\n`)
-    }),
-    (server) => ({ asked: server.seen, env: { OLLAMA_BASE_URL: server.url() } })
   )
 
 describe("kernai run --mcp", () => {

@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url"
 import { codeOf } from "../../src/cli/exit.ts"
 import { program } from "../../src/cli/program.ts"
 import { Screen } from "../../src/cli/screen.ts"
+import { serve } from "../support/loopback.ts"
 
 export interface Written {
   readonly out: () => string
@@ -66,6 +67,15 @@ export const kernai = (
       }))
     )
   })
+
+/** A model of Ollama's that says something about each request, and how it is reached. */
+export const ollama = (says: (body: string) => string) =>
+  Effect.map(
+    serve(({ body }, response) => {
+      response.end(`${JSON.stringify({ message: { role: "assistant", content: says(body) }, done: true })}\n`)
+    }),
+    (server) => ({ asked: server.seen, env: { OLLAMA_BASE_URL: server.url() } })
+  )
 
 const bin = fileURLToPath(new URL("../../bin/kernai.mjs", import.meta.url))
 

@@ -40,6 +40,11 @@ describe("Teller", () => {
     assert.strictEqual(show(started, thinks("Hm."), text("Hello.\n")), "  thinking  Hm.\nHello.\n")
   })
 
+  it("says that the model is asked again, and shows its answer from the beginning", () => {
+    const again: Event = { ...scope, type: "model_restarted", attempt: 2, revision: 3 }
+    assert.strictEqual(show(started, text("Hel"), again, text("Hello.")), "Hel\n  ! asking again, attempt 2\nHello.\n")
+  })
+
   it("shows the blocks of a task when they are whole, but none of which its calls or its result tell", () => {
     const task = { ...scope, runId: "run/a", depth: 1, taskId: "a" }
     const block = (type: string, name: string | null, content: string): ReadonlyArray<Event> => [
