@@ -566,6 +566,11 @@ describe("the lines of a terminal", () => {
       input.write("and more\n")
       assert.deepStrictEqual(yield* lines.next("> "), Option.some("yes, do"))
       assert.deepStrictEqual(yield* lines.next("> "), Option.some("and more"))
+      // Nobody waits for that answer any more.
+      yield* Fiber.interrupt(yield* Effect.forkChild(lines.answer("? "), { startImmediately: true }))
+      input.write("late\n")
+      yield* Effect.sleep("20 millis")
+      assert.deepStrictEqual(yield* lines.next("> "), Option.some("late"))
       input.end()
       assert.deepStrictEqual(yield* lines.answer("? "), Option.none())
     })
