@@ -195,6 +195,26 @@ describe("kernai runs", () => {
     60_000
   )
 
+  it.live("is allowed one call of several, or all that wait, and new arguments for one alone", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const letters =
+        command("send", { to: "Oslo" }) + command("send", { to: "Rome" }) + command("send", { to: "Bern" })
+      writeFileSync(join(folder, "script.json"), JSON.stringify([letters, final("All done.")]))
+      const id = idOf(yield* kernai(["run", "Write", ...sqliteOf(folder), ...agentOf(folder)]))
+      const approve = (...args: ReadonlyArray<string>) => kernai(["runs", "approve", id, ...args, ...sqliteOf(folder)])
+      const input = ["--input", '{"to":"Nice"}']
+      assert.deepInclude(yield* approve(...input), { code: 2, error: "kernai: --input is for one call: name it\n" })
+      const one = yield* approve(`${id}:t1.1`, ...input)
+      assert.deepInclude(one, { out: `approved  ${id}:t1.1  send\n`, progress: "2 more wait\n" })
+      const rest = yield* approve()
+      assert.strictEqual(rest.out, [0, 2].map((call) => `approved  ${id}:t1.${call}  send\n`).join(""))
+      assert.strictEqual(rest.progress, "a worker goes on with it, or 'kernai runs resume'\n")
+      yield* kernai(["runs", "resume", id, ...sqliteOf(folder), ...agentOf(folder)])
+      assert.strictEqual(traceOf(folder), "Oslo\nNice\nBern\n")
+    })
+  )
+
   it.live("ends a worker with the code of the runs it had", () =>
     Effect.gen(function* () {
       const folder = yield* place
