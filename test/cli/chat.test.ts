@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Fiber, Option, Result } from "effect"
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { PassThrough } from "node:stream"
+import { PassThrough, Readable } from "node:stream"
 import { SqlRunStore } from "kernai/sql"
 import { RunStore } from "kernai"
 import { chat, type Options } from "../../src/cli/chat.ts"
@@ -515,11 +515,9 @@ describe("kernai chat as a process", () => {
 
 describe("the lines of a pipe", () => {
   const of = Effect.fnUntraced(function* (...pieces: ReadonlyArray<string>) {
-    const input = new PassThrough()
-    const { close, lines } = ofPipe(input)
+    // Gives one piece at a time.
+    const { close, lines } = ofPipe(Readable.from(pieces))
     yield* Effect.addFinalizer(() => Effect.sync(close))
-    for (const piece of pieces) input.write(piece)
-    input.end()
     const heard: Array<string> = []
     for (;;) {
       const line = yield* lines.next("> ")
@@ -532,7 +530,10 @@ describe("the lines of a pipe", () => {
     Effect.gen(function* () {
       const whole = "a\r\n\nb\r\n\r\ntwö\nlast"
       const expected = ["a", "", "b", "", "twö", "last"]
-      assert.deepStrictEqual(yield* of(...whole), expected)
+      for (let size = 1; size <= whole.length; size++) {
+        const pieces = Array.from({ length: whole.length }, (_, at) => whole.slice(at * size, (at + 1) * size))
+        assert.deepStrictEqual(yield* of(...pieces), expected, `in pieces of ${size}`)
+      }
       assert.deepStrictEqual(yield* of(`${whole}\n`), expected)
       assert.deepStrictEqual(yield* of(), [])
     })
