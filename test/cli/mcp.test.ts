@@ -160,25 +160,29 @@ describe("kernai mcp", () => {
     })
   )
 
-  it.live("keeps which tools were accepted, hides those that change, and approves them (S-8)", () =>
+  it.live("keeps which tools were accepted, hides those that change, and approves one or all of them (S-8)", () =>
     Effect.gen(function* () {
-      const script = { tools: [Hub.tool("say", { description: "Says" })], results: { say: Hub.said("hi") } }
+      const tools = (more: string) =>
+        ["say", "see"].map((name) => Hub.tool(name, { description: `Can ${name}${more}` }))
+      const script = { tools: tools(""), results: { say: Hub.said("hi") } }
       const server = yield* Hub.scripted(script)
       const { config, folder } = yield* place({ one: server.settings })
       const say = () => kernaiIn(folder, "mcp", "call", "one", "say", "-c", config)
       assert.strictEqual((yield* say()).out, "hi\n")
-      server.change({ ...script, tools: [Hub.tool("say", { description: "Says, and tells others" })] })
+      server.change({ ...script, tools: tools(", and tells others") })
       const hidden = yield* say()
       assert.strictEqual(hidden.code, 1)
       assert.match(hidden.error, /'say' .* is hidden, because its definition changed/)
       assert.match(
         (yield* kernaiIn(folder, "mcp", "list", "-c", config)).out,
-        /say {2}hidden, changed: kernai mcp approve one say\n$/
+        /say {2}hidden, changed: kernai mcp approve one say\n.*see {2}hidden, changed: kernai mcp approve one see\n$/
       )
-      const approved = yield* kernaiIn(folder, "mcp", "approve", "one", "-c", config)
-      assert.deepStrictEqual([approved.code, approved.out], [0, "say  Says, and tells others\n"])
+      const approve = (...tool: ReadonlyArray<string>) =>
+        kernaiIn(folder, "mcp", "approve", "one", ...tool, "-c", config)
+      assert.deepInclude(yield* approve("say"), { code: 0, out: "say  Can say, and tells others\n" })
       assert.strictEqual((yield* say()).out, "hi\n")
-      assert.strictEqual((yield* kernaiIn(folder, "mcp", "approve", "one", "-c", config)).code, 2)
+      assert.deepInclude(yield* approve(), { code: 0, out: "see  Can see, and tells others\n" })
+      assert.strictEqual((yield* approve()).code, 2)
     })
   )
 
