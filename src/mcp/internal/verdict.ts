@@ -14,6 +14,7 @@ import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { errorCode } from "../../internal/errorCode.ts"
 import { redact } from "../../internal/redact.ts"
+import * as RetryAfter from "../../internal/retryAfter.ts"
 import { McpError } from "../../KernelError.ts"
 import type { HttpServer, McpServer } from "../McpConfig.ts"
 import * as Challenge from "./challenge.ts"
@@ -163,11 +164,11 @@ const after = (description: string | undefined) => (description === undefined ? 
 
 /** When the server wants to be asked again, by its `retry-after`: in seconds or as a date. */
 const again = (asked: string | undefined): string => {
-  const word = asked?.trim() ?? ""
-  if (/^\d{1,9}$/.test(word)) return `; it can be asked again after ${Number(word)} s`
-  // A lenient reader takes almost any word with a number for a date.
-  const date = /\d:\d\d:\d\d/.test(word) ? Date.parse(word) : Number.NaN
-  return Number.isNaN(date) ? "" : `; it can be asked again at ${new Date(date).toISOString()}`
+  const seconds = RetryAfter.numberOf(asked)
+  if (seconds !== undefined && Number.isInteger(seconds) && seconds < 1e9)
+    return `; it can be asked again after ${seconds} s`
+  const date = RetryAfter.dateOf(asked)
+  return date === undefined ? "" : `; it can be asked again at ${new Date(date).toISOString()}`
 }
 
 // Something on the way to the server says that it is not there.

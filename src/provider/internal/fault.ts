@@ -9,6 +9,7 @@
  */
 
 import { passing } from "../../internal/passing.ts"
+import * as RetryAfter from "../../internal/retryAfter.ts"
 import { ProviderError, type ProviderReason } from "../../KernelError.ts"
 import { type Fields, list, string } from "./read.ts"
 
@@ -169,18 +170,11 @@ export const limitFault = (limit: string, value: number): Fault => ({
  * `retry-after-ms` first, then `retry-after` in seconds or as a date (R-13).
  */
 export const retryAt = (headers: { readonly [name: string]: string | undefined }, now: number): number | undefined => {
-  const milliseconds = wait(headers["retry-after-ms"])
+  const milliseconds = RetryAfter.numberOf(headers["retry-after-ms"])
   if (milliseconds !== undefined) return now + Math.ceil(milliseconds)
   const after = headers["retry-after"]
-  const seconds = wait(after)
+  const seconds = RetryAfter.numberOf(after)
   if (seconds !== undefined) return now + Math.ceil(seconds * 1000)
-  // A lenient reader takes almost any word with a number for a date.
-  if (after === undefined || !clock.test(after)) return undefined
-  const date = Date.parse(after)
-  return Number.isNaN(date) ? undefined : Math.max(now, date)
+  const date = RetryAfter.dateOf(after)
+  return date === undefined ? undefined : Math.max(now, date)
 }
-
-const clock = /\d:\d\d:\d\d/
-
-const wait = (header: string | undefined): number | undefined =>
-  header === undefined || !/^\s*\d+(\.\d+)?\s*$/.test(header) ? undefined : Number(header)
