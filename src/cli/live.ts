@@ -65,7 +65,7 @@ export const live = Effect.fnUntraced(function* (options: Options) {
     dialect: options.dialect,
     ...(options.skills === "none" && options.mcp === undefined ? {} : { skills: "all" as const })
   })
-  if (images.length > 0 && options.form === "text") yield* tellBlind(options.model, model)
+  if (images.length > 0) yield* tellBlind(options, options.model, model)
   return yield* follow(Kernel.stream(agent, [options.question, ...images]), {
     ...options,
     title: `live with ${options.model}`,
@@ -149,13 +149,17 @@ export const readImage = Effect.fnUntraced(function* (root: string, file: string
 })
 
 /**
- * Tells whoever sends pictures to a model that is not known to see them.
+ * Tells a person who sends pictures to a model that is not known to see them.
  *
  * @category running
  * @since 0.1.0
  */
-export const tellBlind = (name: string, model: Model.Model): Effect.Effect<void, never, Screen> =>
-  Model.supports(model, "vision")
+export const tellBlind = (
+  { form }: Pick<Options, "form">,
+  name: string,
+  model: Model.Model | string
+): Effect.Effect<void, never, Screen> =>
+  form !== "text" || typeof model === "string" || Model.supports(model, "vision")
     ? Effect.void
     : Screen.use((screen) =>
         Effect.sync(() =>

@@ -42,19 +42,19 @@ export const begin = Effect.fnUntraced(function* (options: Options) {
   const { speaker } = options.actor
   const screen = yield* Screen
   const store = yield* Store.open(options.store, { exists: false })
-  const { agent, ground } = yield* Actor.make(options.actor, store, options.store)
+  const { agent: named, ground } = yield* Actor.make(options.actor, store, options.store)
+  const agent = named("agent")
   if (!options.detach) {
     const who = "model" in speaker ? speaker.model : "a scripted model"
-    const { model } = agent("agent")
-    if (images.length > 0 && options.form === "text" && typeof model !== "string") yield* tellBlind(who, model)
-    yield* follow(Kernel.stream(agent("agent"), input), {
+    if (images.length > 0) yield* tellBlind(options, who, agent.model)
+    yield* follow(Kernel.stream(agent, input), {
       ...options,
       title: `with ${who}, kept in a store`,
       kept: true
     }).pipe(Effect.provide(ground))
     return
   }
-  const submitted = Effect.mapError(Kernel.submit(agent("agent"), input), Actor.failed)
+  const submitted = Effect.mapError(Kernel.submit(agent, input), Actor.failed)
   const runId = yield* Effect.provide(submitted, ground)
   const isPlain = options.form === "text" || options.form === "quiet"
   screen.out(`${isPlain ? Text.flat(runId) : Text.json({ runId })}\n`)
