@@ -75,8 +75,8 @@ export interface Options<R = never> {
   readonly drain?: Duration.Input | undefined
   /**
    * How a run is taken up: verdicts on calls in flight, for instance, or the skills that are allowed. Asked once the
-   * run is held; it may need services that no agent needs. When it fails, the run is given back as it was: any other worker
-   * may take it up, this one once somebody moved it on, or after 30 seconds.
+   * run is held; it may need services that no agent needs. When it fails, the run is given back as it was: any other
+   * worker may take it up, this one once somebody moved it on, or after 30 seconds.
    *
    * @example
    * const resume = ({ runId }: RunStore.RunHead) =>

@@ -17,6 +17,11 @@ const scope = Scope.makeUnsafe()
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 const at = (directory: string) => open(Layer.provide(FileMediaStore.layer(directory), NodeFileSystem.layer))
+const prune = (runs: RunStore.Shape, media: MediaStore.Shape) =>
+  RunStore.prune({ updatedBefore: Infinity }).pipe(
+    Effect.provideService(RunStore.RunStore, runs),
+    Effect.provideService(MediaStore.MediaStore, media)
+  )
 const png = (text: string) => Media.fromBytes(new TextEncoder().encode(text), "image/png")
 
 describe("FileMediaStore", () => {
@@ -159,10 +164,7 @@ describe("FileMediaStore, on disk", () => {
       }
       const old = Journal.begin("old")
       yield* put(runs, [old.commit("phase", [{ type: "run_completed", source: "model_done" }])])
-      const removed = yield* RunStore.prune({ updatedBefore: Infinity }).pipe(
-        Effect.provideService(RunStore.RunStore, runs),
-        Effect.provideService(MediaStore.MediaStore, media)
-      )
+      const removed = yield* prune(runs, media)
       assert.deepStrictEqual(removed, ["old"])
       assert.deepStrictEqual(fs.readdirSync(`${directory}/Media/Runs`), ["young"])
     }).pipe(Effect.scoped)
@@ -184,14 +186,11 @@ describe("FileMediaStore, on disk", () => {
       yield* Fork.fork(runs, "original", { revision: 1, runId: "between" })
       yield* end(Journal.begin("between", { createdAt: 1_000 }))
       yield* Fork.fork(runs, "between", { revision: 1, runId: "twin" })
-      const prune = RunStore.prune({ updatedBefore: Infinity }).pipe(
-        Effect.provideService(RunStore.RunStore, runs),
-        Effect.provideService(MediaStore.MediaStore, media)
-      )
-      assert.deepStrictEqual(yield* prune, ["other"])
+      const removed = prune(runs, media)
+      assert.deepStrictEqual(yield* removed, ["other"])
       assert.deepStrictEqual(fs.readdirSync(`${directory}/Media/Runs`), ["original"])
       yield* end(Journal.begin("twin", { createdAt: 1_000 }))
-      assert.sameMembers([...(yield* prune)], ["original", "between", "twin"])
+      assert.sameMembers([...(yield* removed)], ["original", "between", "twin"])
       assert.deepStrictEqual(fs.readdirSync(`${directory}/Media/Runs`), [])
     }).pipe(Effect.scoped)
   )
@@ -212,10 +211,7 @@ describe("FileMediaStore, on disk", () => {
         fs.writeFileSync(journal, fs.readFileSync(journal, "utf8").replaceAll("turn_started", "turn_stirred"))
       }
       const anew = yield* openRuns(Layer.provide(FileRunStore.layer(directory), NodeFileSystem.layer))
-      const removed = yield* RunStore.prune({ updatedBefore: Infinity }).pipe(
-        Effect.provideService(RunStore.RunStore, anew),
-        Effect.provideService(MediaStore.MediaStore, media)
-      )
+      const removed = yield* prune(anew, media)
       assert.deepStrictEqual(removed, ["other"])
     }).pipe(Effect.scoped)
   )
@@ -241,18 +237,14 @@ describe("FileMediaStore, on disk", () => {
       const log = Logger.layer([Logger.make(({ message }) => void logged.push(String(message)))])
       // Another process: this one still knows the run as it was.
       const anew = yield* openRuns(Layer.provide(FileRunStore.layer(directory), NodeFileSystem.layer))
-      const prune = RunStore.prune({ updatedBefore: Infinity }).pipe(
-        Effect.provideService(RunStore.RunStore, anew),
-        Effect.provideService(MediaStore.MediaStore, media),
-        Effect.provide(log)
-      )
-      assert.deepStrictEqual(yield* prune, ["younger"])
+      const removed = prune(anew, media).pipe(Effect.provide(log))
+      assert.deepStrictEqual(yield* removed, ["younger"])
       assert.deepStrictEqual(fs.readdirSync(`${directory}/Media/Runs`), ["original"])
       assert.match(logged.join("\n"), /no run older than 'twin' is forgotten/)
       fs.writeFileSync(journal, whole)
-      assert.deepStrictEqual(yield* prune, [])
+      assert.deepStrictEqual(yield* removed, [])
       yield* anew.remove(["twin"])
-      assert.deepStrictEqual(yield* prune, ["original"])
+      assert.deepStrictEqual(yield* removed, ["original"])
     }).pipe(Effect.scoped)
   )
 

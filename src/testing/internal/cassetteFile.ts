@@ -28,7 +28,10 @@ export const sizeOf = (files: FileSystem.FileSystem, file: string) =>
     () => undefined
   )
 
-/** In a folder that is made if it is not there, and beside it first: who is stopped meanwhile leaves the file of before, or the new one. */
+/**
+ * In a folder that is made if it is not there, and beside it first: who is stopped meanwhile leaves the file of before,
+ * or the new one.
+ */
 export const replace = (files: FileSystem.FileSystem, file: string, bytes: Uint8Array) => {
   const draft = `${file}.tmp`
   return inMadeFolder(files, draft, files.writeFile(draft, bytes)).pipe(
