@@ -82,10 +82,10 @@ const path = (): Omit<Line, "line"> => {
   const steps: ReadonlyArray<readonly [file: string, names: string]> = [
     ["README.md", "examples/01-hello.ts"],
     ["examples/01-hello.ts", "Kernel"],
-    ["src/Kernel.ts", "./internal/kernel.ts"],
-    ["src/internal/kernel.ts", "./begin.ts"],
-    ["src/internal/begin.ts", "./loop.ts"],
-    ["src/internal/loop.ts", "./turn.ts"]
+    ["src/Kernel.ts", "./internal/loop/verbs.ts"],
+    ["src/internal/loop/verbs.ts", "./begin.ts"],
+    ["src/internal/loop/start.ts", "./loop.ts"],
+    ["src/internal/loop/loop.ts", "./turn.ts"]
   ]
   const broken = steps.filter(([file, names]) => !readFileSync(join(root, file), "utf8").includes(names))
   return { pass: broken.length === 0, figure: broken.length === 0 ? `${steps.length} files` : broken.join("; ") }
@@ -104,7 +104,7 @@ export const kernel = async (): Promise<ReadonlyArray<Line>> => [
   await attempt("README to loop in six files", path),
   provenBy(
     "the replay fails when one skill's result is altered",
-    (await reported(["test/cli/replay.test.ts"])).tests.filter(({ title }) => /another result/.test(title))
+    (await reported(["test/cli/replayModel.test.ts"])).tests.filter(({ title }) => /another result/.test(title))
   ),
   await attempt("a missing key is one line that names the variable", () => {
     const { ANTHROPIC_API_KEY: _, ...env } = process.env

@@ -313,7 +313,7 @@ export const toolbox = async (): Promise<ReadonlyArray<Line>> => [
   await attempt("the exchanges of the vendors are files with names", exchanges),
   ...(await proven()),
   ofFiles(tested, "kernai chat: talk, approvals, Ctrl-C, commands, Markdown", [
-    "test/cli/chat.test.ts",
+    "test/cli/chat/terminalChat.test.ts",
     "test/cli/markdown.test.ts"
   ]),
   await attempt("kernai chat approves a call, is killed, and goes on where it was", chat),

@@ -17,7 +17,7 @@ const files = [
   "test/Budget.test.ts",
   "test/workflow",
   "test/testing/Scenario.test.ts",
-  "test/cli/scenario.test.ts"
+  "test/cli/runScenarios.test.ts"
 ]
 
 /** A promise, the file that proves it, and what the titles of its tests have in common. */

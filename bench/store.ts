@@ -31,7 +31,7 @@ import * as SkillRegistry from "../src/SkillRegistry.ts"
 import * as StreamPart from "../src/StreamPart.ts"
 import * as SqliteClient from "../src/sql/SqliteClient.ts"
 import * as SqlRunStore from "../src/sql/SqlRunStore.ts"
-import * as Journal from "../src/testing/internal/journal.ts"
+import * as Journal from "../src/testing/internal/sampleJournal.ts"
 import { median, type Row, table } from "./support.ts"
 
 type Synchronous = "full" | "normal"

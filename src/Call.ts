@@ -12,7 +12,7 @@ import type { Json } from "effect/Schema"
 import * as Blocks from "./Block.ts"
 import type { Content, MediaContent } from "./Content.ts"
 import * as Contents from "./Content.ts"
-import { resultOf } from "./internal/callResult.ts"
+import { resultOf } from "./internal/words/callResult.ts"
 import type { Message } from "./Message.ts"
 import type { Expense } from "./Usage.ts"
 

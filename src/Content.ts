@@ -12,12 +12,12 @@
 
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { defineBytes } from "./internal/bytes.ts"
-import * as Codec from "./internal/contentCodec.ts"
-import * as Text from "./internal/contentText.ts"
-import type * as Type from "./internal/contentType.ts"
-import type { Json, JsonObject } from "./internal/json.ts"
-import * as Snapshot from "./internal/snapshot.ts"
+import { defineBytes } from "./internal/base/bytes.ts"
+import * as Codec from "./internal/words/contentCodec.ts"
+import * as Text from "./internal/words/contentText.ts"
+import type * as Type from "./internal/words/contentType.ts"
+import type { Json, JsonObject } from "./internal/base/json.ts"
+import * as Snapshot from "./internal/base/snapshot.ts"
 import { BlockValidationError } from "./KernelError.ts"
 import * as Limits from "./Limits.ts"
 
@@ -38,8 +38,8 @@ export type {
   UiResource,
   Unknown,
   Video
-} from "./internal/contentType.ts"
-export type { Json, JsonObject } from "./internal/json.ts"
+} from "./internal/words/contentType.ts"
+export type { Json, JsonObject } from "./internal/base/json.ts"
 export {
   /**
    * @category errors

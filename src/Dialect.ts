@@ -16,12 +16,12 @@ import * as Blocks from "./Block.ts"
 import type * as BlockParser from "./BlockParser.ts"
 import type { Content, Thinking } from "./Content.ts"
 import * as Contents from "./Content.ts"
-import { BlockFold } from "./internal/blockFold.ts"
-import { jsonObject, sizeOf } from "./internal/json.ts"
-import * as Markups from "./internal/markup.ts"
-import { Pieces } from "./internal/pieces.ts"
-import * as Snapshot from "./internal/snapshot.ts"
-import { parseJson, textOf } from "./internal/untrusted.ts"
+import { BlockFold } from "./internal/words/blockFold.ts"
+import { jsonObject, sizeOf } from "./internal/base/json.ts"
+import * as Markups from "./internal/words/markup.ts"
+import { Pieces } from "./internal/base/pieces.ts"
+import * as Snapshot from "./internal/base/snapshot.ts"
+import { parseJson, textOf } from "./internal/base/untrusted.ts"
 import { LimitExceeded } from "./KernelError.ts"
 import type { Limits } from "./Limits.ts"
 import type { Finish, Metadata, StreamPart, ToolCall } from "./StreamPart.ts"
@@ -125,7 +125,7 @@ export type {
    * @since 0.1.0
    */
   Markup
-} from "./internal/markup.ts"
+} from "./internal/words/markup.ts"
 
 /**
  * Every markup that can be read, in the order they are usually looked for.

@@ -15,11 +15,11 @@ import type { AnyProtocol } from "./Protocol.ts"
 import type { ReplyGrammar } from "./Provider.ts"
 import type { AnySkill } from "./Skill.ts"
 import * as Blocks from "./Block.ts"
-import * as Gbnf from "./internal/gbnf.ts"
-import * as JsonRules from "./internal/jsonRules.ts"
-import type { JsonObject } from "./internal/json.ts"
-import { isJsonObject, type Json } from "./internal/json.ts"
-import * as Productions from "./internal/productions.ts"
+import * as Gbnf from "./internal/grammar/gbnf.ts"
+import * as JsonRules from "./internal/grammar/jsonRules.ts"
+import type { JsonObject } from "./internal/base/json.ts"
+import { isJsonObject, type Json } from "./internal/base/json.ts"
+import * as Productions from "./internal/grammar/productions.ts"
 import {
   chars,
   choice,
@@ -32,8 +32,8 @@ import {
   Rules,
   sequence,
   text
-} from "./internal/productions.ts"
-import { Sampler } from "./internal/sampler.ts"
+} from "./internal/grammar/productions.ts"
+import { Sampler } from "./internal/grammar/sampler.ts"
 
 // ---------------------------------------------------------------- models
 

@@ -15,10 +15,10 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
-import * as Forks from "./internal/fork.ts"
-import { newRunId, type Parts } from "./internal/ground.ts"
-import { make } from "./internal/kernel.ts"
-import * as Offers from "./internal/offer.ts"
+import * as Forks from "./internal/loop/fork.ts"
+import { newRunId, type Parts } from "./internal/loop/environment.ts"
+import { make } from "./internal/loop/verbs.ts"
+import * as Offers from "./internal/loop/queue.ts"
 import type {
   AnswerOptions,
   ForkOptions,
@@ -28,9 +28,9 @@ import type {
   ResumeOptions,
   RunOptions,
   SubmitOptions
-} from "./internal/options.ts"
-import * as Replays from "./internal/replay.ts"
-import * as Streams from "./internal/streams.ts"
+} from "./internal/loop/runOptions.ts"
+import * as Replays from "./internal/replay/replayRun.ts"
+import * as Streams from "./internal/base/streams.ts"
 import type {
   ApprovalNotFound,
   ConcurrentAppendError,
@@ -101,7 +101,7 @@ export type {
    * @since 0.1.0
    */
   Verdict
-} from "./internal/options.ts"
+} from "./internal/loop/runOptions.ts"
 
 /**
  * What the host is told when a task ends (BP-103).
@@ -109,7 +109,7 @@ export type {
  * @category models
  * @since 0.1.0
  */
-export type { TaskReport } from "./internal/run.ts"
+export type { TaskReport } from "./internal/loop/run.ts"
 
 /**
  * The verbs of the kernel.

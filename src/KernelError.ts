@@ -11,33 +11,33 @@
  */
 
 import * as Schema from "effect/Schema"
-import * as Callables from "./internal/errors/callables.ts"
-import * as Files from "./internal/errors/files.ts"
-import * as Media from "./internal/errors/media.ts"
-import * as Models from "./internal/errors/models.ts"
-import * as Outside from "./internal/errors/outside.ts"
-import * as Provider from "./internal/errors/provider.ts"
-import * as Run from "./internal/errors/run.ts"
-import * as Store from "./internal/errors/store.ts"
-import * as Words from "./internal/errors/words.ts"
+import * as Callables from "./internal/base/errors/callablesErrors.ts"
+import * as Files from "./internal/base/errors/filesErrors.ts"
+import * as Media from "./internal/base/errors/mediaErrors.ts"
+import * as Models from "./internal/base/errors/modelsErrors.ts"
+import * as Outside from "./internal/base/errors/outsideErrors.ts"
+import * as Provider from "./internal/base/errors/providerErrors.ts"
+import * as Run from "./internal/base/errors/runErrors.ts"
+import * as Store from "./internal/base/errors/storeErrors.ts"
+import * as Words from "./internal/base/errors/wordsErrors.ts"
 
-export * from "./internal/errors/words.ts"
+export * from "./internal/base/errors/wordsErrors.ts"
 
-export * from "./internal/errors/media.ts"
+export * from "./internal/base/errors/mediaErrors.ts"
 
-export * from "./internal/errors/models.ts"
+export * from "./internal/base/errors/modelsErrors.ts"
 
-export * from "./internal/errors/provider.ts"
+export * from "./internal/base/errors/providerErrors.ts"
 
-export * from "./internal/errors/callables.ts"
+export * from "./internal/base/errors/callablesErrors.ts"
 
-export * from "./internal/errors/files.ts"
+export * from "./internal/base/errors/filesErrors.ts"
 
-export * from "./internal/errors/run.ts"
+export * from "./internal/base/errors/runErrors.ts"
 
-export * from "./internal/errors/store.ts"
+export * from "./internal/base/errors/storeErrors.ts"
 
-export * from "./internal/errors/outside.ts"
+export * from "./internal/base/errors/outsideErrors.ts"
 
 /**
  * Everything a run can fail with.

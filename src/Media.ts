@@ -11,9 +11,9 @@
 import * as Effect from "effect/Effect"
 import * as Digest from "effect/crypto/Digest"
 import * as Schema from "effect/Schema"
-import { defineBytes } from "./internal/bytes.ts"
-import type { JsonObject } from "./internal/json.ts"
-import * as Snapshot from "./internal/snapshot.ts"
+import { defineBytes } from "./internal/base/bytes.ts"
+import type { JsonObject } from "./internal/base/json.ts"
+import * as Snapshot from "./internal/base/snapshot.ts"
 
 /**
  * What a medium is to a model.

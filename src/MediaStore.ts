@@ -20,7 +20,7 @@ import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
 import type * as Scope from "effect/Scope"
 import type * as Content from "./Content.ts"
-import * as Shelf from "./internal/mediaShelf.ts"
+import * as Shelf from "./internal/store/mediaScope.ts"
 import { type LimitExceeded, MediaConflict, MediaNotFound, MediaUnreadable, type StoreError } from "./KernelError.ts"
 import * as Media from "./Media.ts"
 

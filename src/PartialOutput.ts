@@ -9,8 +9,8 @@
 
 import * as Stream from "effect/Stream"
 import type { DialectName } from "./Agent.ts"
-import { isJsonObject, type Json } from "./internal/json.ts"
-import { PartialJson } from "./internal/partialJson.ts"
+import { isJsonObject, type Json } from "./internal/base/json.ts"
+import { PartialJson } from "./internal/words/partialJson.ts"
 import type { RunEvent } from "./RunEvent.ts"
 import type { AnySkill } from "./Skill.ts"
 

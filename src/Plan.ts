@@ -12,8 +12,8 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { isBlank, strip } from "./Block.ts"
-import * as Graph from "./internal/taskGraph.ts"
-import { isRecord, kindOf, oneOf, own, parseJson, textOf } from "./internal/untrusted.ts"
+import * as Graph from "./internal/words/taskGraph.ts"
+import { isRecord, kindOf, oneOf, own, parseJson, textOf } from "./internal/base/untrusted.ts"
 import * as Limits from "./Limits.ts"
 
 // ---------------------------------------------------------------- errors

@@ -10,8 +10,8 @@
 
 import type * as Effect from "effect/Effect"
 import type { Block } from "./Block.ts"
-import type { JsonObject } from "./internal/json.ts"
-import { misnamed } from "./internal/names.ts"
+import type { JsonObject } from "./internal/base/json.ts"
+import { misnamed } from "./internal/base/names.ts"
 import { DefinitionInvalid } from "./KernelError.ts"
 import type { CallScope, Effects } from "./Skill.ts"
 

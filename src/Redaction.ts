@@ -13,8 +13,8 @@
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { entities } from "./internal/entities.ts"
-import { redact } from "./internal/redact.ts"
+import { entities } from "./internal/base/entities.ts"
+import { redact } from "./internal/base/redact.ts"
 
 /**
  * Takes the secrets out of a text.

@@ -19,13 +19,13 @@ import * as SchemaGetter from "effect/SchemaGetter"
 import { BlockTypes } from "./BlockTypes.ts"
 import type { BlockValidationError, Content } from "./Content.ts"
 import * as Contents from "./Content.ts"
-import * as Codec from "./internal/contentCodec.ts"
-import * as Fault from "./internal/fault.ts"
-import * as Parts from "./internal/runParts.ts"
-import * as RunSchema from "./internal/runSchema.ts"
-import * as Wire from "./internal/runWire.ts"
-import * as Snapshot from "./internal/snapshot.ts"
-import * as Storable from "./internal/storable.ts"
+import * as Codec from "./internal/words/contentCodec.ts"
+import * as Fault from "./internal/base/fault.ts"
+import * as Parts from "./internal/store/runParts.ts"
+import * as RunSchema from "./internal/store/runSchema.ts"
+import * as Wire from "./internal/store/runWire.ts"
+import * as Snapshot from "./internal/base/snapshot.ts"
+import * as Storable from "./internal/base/storable.ts"
 import { StoreError } from "./KernelError.ts"
 import type { RunRecord, RunState, Status } from "./RunState.ts"
 
@@ -45,7 +45,7 @@ export type {
    * @since 0.1.0
    */
   Mark
-} from "./internal/runParts.ts"
+} from "./internal/store/runParts.ts"
 
 /**
  * The mark of a state of which nothing is written yet.

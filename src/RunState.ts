@@ -11,9 +11,9 @@
 
 import type { DialectName } from "./Agent.ts"
 import type { Call, CallResult } from "./Call.ts"
-import * as Fold from "./internal/advance.ts"
-import type { Json, JsonObject } from "./internal/json.ts"
-import { open, turnLog } from "./internal/state.ts"
+import * as Fold from "./internal/state/advance.ts"
+import type { Json, JsonObject } from "./internal/base/json.ts"
+import { open, turnLog } from "./internal/state/state.ts"
 import type { Generation } from "./Generation.ts"
 import type { Message } from "./Message.ts"
 import type { Model } from "./Model.ts"
@@ -397,4 +397,4 @@ export {
    * @since 0.1.0
    */
   type RunResult
-} from "./internal/runResult.ts"
+} from "./internal/state/runResult.ts"

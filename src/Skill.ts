@@ -15,12 +15,12 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { assemble, contexts } from "./internal/assembleSkill.ts"
-import type { Json, JsonObject } from "./internal/json.ts"
-import { faultOf } from "./internal/skillFault.ts"
-import * as Input from "./internal/skillInput.ts"
-import * as Outputs from "./internal/skillOutput.ts"
-import * as Settings from "./internal/skillSettings.ts"
+import { assemble, contexts } from "./internal/skill/assembleSkill.ts"
+import type { Json, JsonObject } from "./internal/base/json.ts"
+import { faultOf } from "./internal/skill/skillFault.ts"
+import * as Input from "./internal/skill/skillInput.ts"
+import * as Outputs from "./internal/skill/skillOutput.ts"
+import * as Settings from "./internal/skill/skillSettings.ts"
 import { CredentialMissing, InvalidArguments, SkillResultInvalid, SkillSettingInvalid } from "./KernelError.ts"
 import type { Kind, Media } from "./Media.ts"
 import type { Capability } from "./Model.ts"
@@ -225,7 +225,7 @@ export type {
    * @since 0.1.0
    */
   SkillResult
-} from "./internal/skillOutput.ts"
+} from "./internal/skill/skillOutput.ts"
 
 /**
  * Makes a skill.
@@ -408,7 +408,7 @@ export {
    * @since 0.1.0
    */
   type SettingRecord
-} from "./internal/skillSettings.ts"
+} from "./internal/skill/skillSettings.ts"
 
 /**
  * Credentials given in code: by key, or by skill and key (BP-93).

@@ -15,9 +15,9 @@ import * as Layer from "effect/Layer"
 import type * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Agents from "./Agent.ts"
-import { entities } from "./internal/entities.ts"
-import * as Packs from "./internal/skillPacks.ts"
-import { visible } from "./internal/visible.ts"
+import { entities } from "./internal/base/entities.ts"
+import * as Packs from "./internal/skill/skillPacks.ts"
+import { visible } from "./internal/base/visible.ts"
 import type { ToolNameConflict } from "./KernelError.ts"
 import {
   FileTooLarge,

@@ -18,7 +18,7 @@ import type * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 import type * as Semaphore from "effect/Semaphore"
-import * as Graph from "./internal/taskGraph.ts"
+import * as Graph from "./internal/words/taskGraph.ts"
 import { DeadlockError } from "./KernelError.ts"
 import * as Plan from "./Plan.ts"
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import { Agent, Kernel, PartialOutput, type Provider, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { PartialJson } from "../src/internal/partialJson.ts"
+import { PartialJson } from "../src/internal/words/partialJson.ts"
 import { kernel } from "./support/kernel.ts"
 import { cases } from "./support/property.ts"
 

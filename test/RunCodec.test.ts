@@ -4,7 +4,7 @@ import { Context, Effect, Layer, Result, Schema } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as RunCodec from "../src/RunCodec.ts"
-import * as Journal from "../src/testing/internal/journal.ts"
+import * as Journal from "../src/testing/internal/sampleJournal.ts"
 import { cases } from "./support/property.ts"
 
 const fixture = (name: string): ReadonlyArray<string> =>

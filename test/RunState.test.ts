@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Schema } from "effect"
 import { Agent, Hooks, Kernel, MediaStore, ProtocolRegistry, RunState, RunStore, Skill, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
-import * as Journal from "../src/testing/internal/journal.ts"
+import * as Journal from "../src/testing/internal/sampleJournal.ts"
 import { stores } from "./support/stores.ts"
 
 const agent = Agent.make({ name: "clerk", instructions: "", model: "m", skills: "all" })

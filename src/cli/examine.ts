@@ -11,7 +11,7 @@ import { hosts } from "../provider/OpenAiCompatibleProvider.ts"
 import { Codes, CommandFailed } from "./exit.ts"
 import { paint } from "./pen.ts"
 import { Screen } from "./screen.ts"
-import * as Text from "./text.ts"
+import * as Text from "./terminalText.ts"
 
 /**
  * One thing that was looked at.

@@ -8,7 +8,7 @@
  * @since 0.1.0
  */
 
-import * as Text from "./text.ts"
+import * as Text from "./terminalText.ts"
 
 /**
  * A text that comes in pieces.

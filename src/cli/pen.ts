@@ -9,7 +9,7 @@
  */
 
 import type { RunScope } from "../RunEvent.ts"
-import * as Text from "./text.ts"
+import * as Text from "./terminalText.ts"
 
 /**
  * What the terminal can show.

@@ -10,7 +10,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import { CommandFailed, isHelp } from "./exit.ts"
 import * as Screen from "./screen.ts"
-import * as Text from "./text.ts"
+import * as Text from "./terminalText.ts"
 
 /**
  * What a call does, up to the words about why it did not work.
@@ -41,7 +41,7 @@ export const program = (args: ReadonlyArray<string>): Effect.Effect<unknown, unk
 const commandOf = (args: ReadonlyArray<string>): Effect.Effect<unknown, unknown, Screen.Screen> =>
   args.length === 1 && args[0] === "run"
     ? Effect.flatMap(
-        Effect.promise(() => import("./replay.ts")),
+        Effect.promise(() => import("./replayModel.ts")),
         (module) => module.replayStandard
       )
     : Effect.flatMap(

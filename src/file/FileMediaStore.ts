@@ -17,14 +17,14 @@ import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import * as Semaphore from "effect/Semaphore"
 import { createHash, randomUUID } from "node:crypto"
-import * as Record from "../internal/mediaRecord.ts"
-import * as Shelves from "../internal/mediaShelf.ts"
-import * as Read from "../internal/readFile.ts"
+import * as Record from "../internal/store/mediaRecord.ts"
+import * as Shelves from "../internal/store/mediaScope.ts"
+import * as Read from "../internal/base/readFile.ts"
 import type { StoreError } from "../KernelError.ts"
 import * as Limits from "../Limits.ts"
 import { MediaStore, type StoredMedia } from "../MediaStore.ts"
 import { failed, isTag, syncDirectory } from "./internal/disk.ts"
-import * as Name from "./internal/name.ts"
+import * as Name from "./internal/fileName.ts"
 
 /**
  * What a store may read.

@@ -21,10 +21,10 @@ import * as Result from "effect/Result"
 import { ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import { type Expanded, expander, type Fields, isFields, Reader } from "./internal/fields.ts"
-import { some } from "./internal/some.ts"
-import * as Words from "./internal/words.ts"
-import { quote } from "../internal/visible.ts"
-import * as PlainValue from "../internal/yaml.ts"
+import { some } from "./internal/nameList.ts"
+import * as Words from "./internal/commandLine.ts"
+import { quote } from "../internal/base/visible.ts"
+import * as PlainValue from "../internal/base/yaml.ts"
 
 export {
   /**

@@ -23,10 +23,10 @@ import type * as Scope from "effect/Scope"
 import { McpError } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import * as Http from "./internal/http.ts"
-import * as Lifeline from "./internal/lifeline.ts"
+import * as Lifeline from "./internal/reconnect.ts"
 import { usableTools } from "./internal/schemas.ts"
-import * as Session from "./internal/session.ts"
-import * as Verdict from "./internal/verdict.ts"
+import * as Session from "./internal/mcpSession.ts"
+import * as Verdict from "./internal/requestFailure.ts"
 import type { McpServer, ProtocolVersion } from "./McpConfig.ts"
 
 export {

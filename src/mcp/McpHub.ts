@@ -21,20 +21,20 @@ import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
-import { jsonObject } from "../internal/json.ts"
-import { latest } from "../internal/latest.ts"
-import * as Read from "../internal/readFile.ts"
+import { jsonObject } from "../internal/base/json.ts"
+import { latest } from "../internal/base/latest.ts"
+import * as Read from "../internal/base/readFile.ts"
 import { ConfigInvalid, McpError, type ToolNameConflict } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import * as Protocol from "../Protocol.ts"
 import { ProtocolRegistry } from "../ProtocolRegistry.ts"
 import { SkillRegistry } from "../SkillRegistry.ts"
-import * as Call from "./internal/call.ts"
+import * as Call from "./internal/callTool.ts"
 import * as Catalog from "./internal/catalog.ts"
 import { documentation } from "./internal/documentation.ts"
-import * as Follow from "./internal/follow.ts"
-import * as Names from "./internal/names.ts"
-import { Station } from "./internal/station.ts"
+import * as Follow from "./internal/listChanges.ts"
+import * as Names from "./internal/toolNames.ts"
+import { Station } from "./internal/mcpServer.ts"
 import * as ToolSkills from "./internal/toolSkills.ts"
 import * as McpConfig from "./McpConfig.ts"
 import * as McpConnection from "./McpConnection.ts"
@@ -87,7 +87,7 @@ export type {
    * @since 0.1.0
    */
   Page
-} from "./internal/call.ts"
+} from "./internal/callTool.ts"
 
 /**
  * What a hub can be asked.

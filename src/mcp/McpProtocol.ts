@@ -11,12 +11,12 @@
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Content from "../Content.ts"
-import type { Json } from "../internal/json.ts"
-import { isRecord, own, parseJson, strip } from "../internal/untrusted.ts"
+import type { Json } from "../internal/base/json.ts"
+import { isRecord, own, parseJson, strip } from "../internal/base/untrusted.ts"
 import { McpError } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import * as Definition from "./internal/definition.ts"
-import * as Render from "./internal/render.ts"
+import * as Render from "./internal/renderResult.ts"
 
 export type {
   /**
@@ -26,7 +26,7 @@ export type {
    * @since 0.1.0
    */
   Rendered as Answer
-} from "./internal/render.ts"
+} from "./internal/renderResult.ts"
 
 /**
  * A tool of a server. `null` is what a server left out.

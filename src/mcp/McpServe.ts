@@ -30,7 +30,7 @@ import type * as Scope from "effect/Scope"
 import { Stdio } from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import type { Agent } from "../Agent.ts"
-import { type Admission, loopbackHosts, refusal } from "../internal/admission.ts"
+import { type Admission, loopbackHosts, refusal } from "./internal/admission.ts"
 import * as Kernel from "../Kernel.ts"
 import { ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
@@ -40,7 +40,7 @@ import type { SkillRegistry } from "../SkillRegistry.ts"
 import { clientInfo } from "./internal/handshake.ts"
 import { listening } from "./internal/listening.ts"
 import * as Tools from "./internal/serveTools.ts"
-import * as Sessions from "./internal/sessions.ts"
+import * as Sessions from "./internal/serverSessions.ts"
 
 /**
  * How a server introduces itself, and what it offers.

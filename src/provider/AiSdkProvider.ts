@@ -23,11 +23,11 @@ import * as Packages from "./internal/aiSdkPackages.ts"
 import { toMessages, type Version, type Written } from "./internal/aiSdkPrompt.ts"
 import { extras } from "./internal/body.ts"
 import * as ChatReply from "./internal/chatReply.ts"
-import { type Fault, refusal, retryAt } from "./internal/fault.ts"
+import { type Fault, refusal, retryAt } from "./internal/providerFault.ts"
 import * as Foreign from "./internal/foreign.ts"
-import { encoder, madeOf } from "./internal/pieces.ts"
-import { count, type Fields, fields, isFields, parse, string, text } from "./internal/read.ts"
-import type { Reply } from "./internal/reply.ts"
+import { encoder, madeOf } from "./internal/messageParts.ts"
+import { count, type Fields, fields, isFields, parse, string, text } from "./internal/readFields.ts"
+import type { Reply } from "./internal/replyParts.ts"
 
 export type {
   /**

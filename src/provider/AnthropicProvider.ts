@@ -20,9 +20,9 @@ import { decoder, fault } from "./internal/anthropicReply.ts"
 import { name, toBody, toMessage } from "./internal/anthropicRequest.ts"
 import { endpoint } from "./internal/body.ts"
 import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
-import * as Exchange from "./internal/exchange.ts"
-import { offer } from "./internal/offer.ts"
-import { encoder } from "./internal/pieces.ts"
+import * as Exchange from "./internal/httpCall.ts"
+import { offer } from "./internal/modelList.ts"
+import { encoder } from "./internal/messageParts.ts"
 
 /**
  * How to reach the Messages API.

@@ -22,10 +22,10 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
-import { type Fault, saysTooLong } from "./internal/fault.ts"
+import { type Fault, saysTooLong } from "./internal/providerFault.ts"
 import * as Foreign from "./internal/foreign.ts"
-import { encoder, madeOf, type Piece, spoken, standIn, textOf } from "./internal/pieces.ts"
-import type { Reply } from "./internal/reply.ts"
+import { encoder, madeOf, type Piece, spoken, standIn, textOf } from "./internal/messageParts.ts"
+import type { Reply } from "./internal/replyParts.ts"
 
 /**
  * What the provider is called.

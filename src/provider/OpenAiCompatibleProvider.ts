@@ -18,9 +18,9 @@ import { endpoint } from "./internal/body.ts"
 import * as ChatReply from "./internal/chatReply.ts"
 import * as ChatRequest from "./internal/chatRequest.ts"
 import { findKey, findText, fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
-import * as Exchange from "./internal/exchange.ts"
-import { offer } from "./internal/offer.ts"
-import { encoder } from "./internal/pieces.ts"
+import * as Exchange from "./internal/httpCall.ts"
+import { offer } from "./internal/modelList.ts"
+import { encoder } from "./internal/messageParts.ts"
 
 /**
  * What a server takes, where servers differ.

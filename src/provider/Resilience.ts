@@ -31,9 +31,9 @@ import { Middleware } from "../Middleware.ts"
 import type { Model } from "../Model.ts"
 import { ModelRegistry } from "../ModelRegistry.ts"
 import type { ProviderShape } from "../Provider.ts"
-import { again, type Failure, isPassing } from "./internal/again.ts"
+import { again, type Failure, isPassing } from "./internal/retryRule.ts"
 import { open } from "./internal/attempts.ts"
-import { instant } from "./internal/fault.ts"
+import { instant } from "./internal/providerFault.ts"
 
 /**
  * How a failed call is made again.
@@ -117,7 +117,7 @@ export {
    * @since 0.1.0
    */
   isPassing
-} from "./internal/again.ts"
+} from "./internal/retryRule.ts"
 
 // ---------------------------------------------------------------- middleware
 

@@ -21,13 +21,13 @@ import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import * as Content from "../Content.ts"
-import type { Json } from "../internal/json.ts"
-import * as Read from "../internal/readFile.ts"
+import type { Json } from "../internal/base/json.ts"
+import * as Read from "../internal/base/readFile.ts"
 import { StoreError } from "../KernelError.ts"
 import * as Limits from "../Limits.ts"
 import * as Files from "./internal/cassetteFile.ts"
-import * as Cuts from "./internal/cut.ts"
-import * as Redaction from "./internal/redaction.ts"
+import * as Cuts from "./internal/chunks.ts"
+import * as Redaction from "./internal/anonymize.ts"
 
 const Headers = /*#__PURE__*/ Schema.Record(Schema.String, Schema.String)
 
@@ -95,7 +95,7 @@ export type {
    * @since 0.1.0
    */
   Cut
-} from "./internal/cut.ts"
+} from "./internal/chunks.ts"
 
 /**
  * Reads a cassette from its JSON text.

@@ -15,10 +15,10 @@
 import * as Effect from "effect/Effect"
 import type * as RunStore from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
-import { inOrder, type Order } from "../internal/machine.ts"
-import * as Life from "./internal/life.ts"
-import type * as Verdict from "./internal/verdict.ts"
-import type * as Watch from "./internal/watch.ts"
+import { inOrder, type Order } from "../internal/replay/virtualProcess.ts"
+import * as Life from "./internal/crashRun.ts"
+import type * as Verdict from "./internal/reliabilityRules.ts"
+import type * as Watch from "./internal/watchedProcess.ts"
 
 // ---------------------------------------------------------------- models
 
@@ -47,7 +47,7 @@ export type {
    * @since 0.1.0
    */
   Interruption
-} from "./internal/watch.ts"
+} from "./internal/watchedProcess.ts"
 
 export type {
   /**
@@ -71,7 +71,7 @@ export type {
    * @since 0.1.0
    */
   Subject
-} from "./internal/life.ts"
+} from "./internal/crashRun.ts"
 
 /**
  * What must hold.

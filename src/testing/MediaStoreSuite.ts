@@ -14,7 +14,7 @@ import type * as Scope from "effect/Scope"
 import type * as MediaStore from "../MediaStore.ts"
 import { basics } from "./internal/mediaStore/basics.ts"
 import { lasting } from "./internal/mediaStore/lasting.ts"
-import { onTwo } from "./internal/onTwo.ts"
+import { onTwo } from "./internal/twoStores.ts"
 
 /**
  * One thing a store must do.

@@ -16,11 +16,11 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as Block from "../Block.ts"
 import * as BlockParser from "../BlockParser.ts"
-import { isJsonObject, type Json, type JsonObject } from "../internal/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../internal/base/json.ts"
 import { ProviderError } from "../KernelError.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import * as Cassette from "./Cassette.ts"
-import * as Redaction from "./internal/redaction.ts"
+import * as Redaction from "./internal/anonymize.ts"
 
 /**
  * A message as it is compared: who speaks, and what.

@@ -12,10 +12,10 @@
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as RunStore from "../RunStore.ts"
-import { onTwo } from "./internal/onTwo.ts"
+import { onTwo } from "./internal/twoStores.ts"
 import { claims } from "./internal/runStore/claims.ts"
 import { groups } from "./internal/runStore/groups.ts"
-import { heads } from "./internal/runStore/heads.ts"
+import { heads } from "./internal/runStore/headChecks.ts"
 import { journals } from "./internal/runStore/journals.ts"
 import { values } from "./internal/runStore/values.ts"
 

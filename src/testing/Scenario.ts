@@ -19,8 +19,8 @@ import type { PlatformError } from "effect/PlatformError"
 import type * as Scope from "effect/Scope"
 import * as Agent from "../Agent.ts"
 import * as Contents from "../Content.ts"
-import type { JsonObject } from "../internal/json.ts"
-import { redact } from "../internal/redact.ts"
+import type { JsonObject } from "../internal/base/json.ts"
+import { redact } from "../internal/base/redact.ts"
 import * as Kernel from "../Kernel.ts"
 import * as MediaStore from "../MediaStore.ts"
 import type { Capability, Model } from "../Model.ts"
@@ -34,7 +34,7 @@ import type { AnySkill } from "../Skill.ts"
 import * as SkillRegistry from "../SkillRegistry.ts"
 import * as Outcome from "./internal/outcome.ts"
 import * as Logs from "./internal/scenarioLog.ts"
-import * as Scripts from "./internal/script.ts"
+import * as Scripts from "./internal/scriptedModel.ts"
 
 // ---------------------------------------------------------------- models
 
@@ -61,7 +61,7 @@ export type {
    * @since 0.1.0
    */
   Style
-} from "./internal/script.ts"
+} from "./internal/scriptedModel.ts"
 
 /**
  * What a scenario is made of.

@@ -8,7 +8,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
-import * as taskGraph from "../../src/internal/taskGraph.ts"
+import * as taskGraph from "../../src/internal/words/taskGraph.ts"
 import * as Plan from "../../src/Plan.ts"
 import * as TaskScheduler from "../../src/TaskScheduler.ts"
 import * as Vectors from "../support/vectors.ts"

@@ -18,8 +18,8 @@ import {
   SkillRegistry
 } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { originsOf } from "../../src/internal/fork.ts"
-import * as Journal from "../../src/testing/internal/journal.ts"
+import { originsOf } from "../../src/internal/loop/fork.ts"
+import * as Journal from "../../src/testing/internal/sampleJournal.ts"
 import { subjects } from "../support/crashScripts.ts"
 import { put } from "../support/runStore.ts"
 

@@ -6,7 +6,7 @@ import { AgentFile } from "kernai/file"
 import { MockProvider } from "kernai/testing"
 import { readFileSync } from "node:fs"
 import { kernel } from "../support/kernel.ts"
-import { Config } from "../../src/internal/agentConfig.ts"
+import { Config } from "../../src/internal/agent/agentConfig.ts"
 
 const yaml = `
 name: librarian

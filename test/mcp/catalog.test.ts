@@ -3,7 +3,7 @@ import { Duration, Effect } from "effect"
 import { Limits } from "kernai"
 import { McpProtocol, ToolPins } from "kernai/mcp"
 import * as Catalog from "../../src/mcp/internal/catalog.ts"
-import { Station } from "../../src/mcp/internal/station.ts"
+import { Station } from "../../src/mcp/internal/mcpServer.ts"
 
 const never = Effect.never
 

@@ -18,7 +18,7 @@ import {
   Skill
 } from "kernai"
 import { MockProvider } from "kernai/testing"
-import * as Tokens from "../../src/internal/tokens.ts"
+import * as Tokens from "../../src/internal/prompt/tokenEstimate.ts"
 import { ports } from "../support/kernel.ts"
 import { request, stub, vendor, vendors } from "../support/provider.ts"
 import { faults } from "../support/wireHistory.ts"

@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import { Agent, Kernel, MediaStore, Middleware, ProtocolRegistry, Provider } from "kernai"
 import { RunStore, Skill, SkillRegistry, StreamPart } from "kernai"
 import { inFlight } from "../../src/testing/internal/operator.ts"
-import { type Fact, keyOf, watch, type Witness } from "../../src/testing/internal/watch.ts"
+import { type Fact, keyOf, watch, type Witness } from "../../src/testing/internal/watchedProcess.ts"
 import * as Ledger from "./ledger.ts"
 
 // ---------------------------------------------------------------- agents

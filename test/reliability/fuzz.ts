@@ -10,7 +10,7 @@ import { AgentFile, PolicyFile } from "kernai/file"
 import { McpConfig } from "kernai/mcp"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { parseJson } from "../../src/internal/untrusted.ts"
+import { parseJson } from "../../src/internal/base/untrusted.ts"
 import { cassettes, request, stub, vendors } from "../support/provider.ts"
 import { randomOf } from "../support/random.ts"
 

@@ -9,8 +9,8 @@
 import type { RunState } from "kernai"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import type { Kept } from "../../src/testing/internal/verdict.ts"
-import type { Fact } from "../../src/testing/internal/watch.ts"
+import type { Kept } from "../../src/testing/internal/reliabilityRules.ts"
+import type { Fact } from "../../src/testing/internal/watchedProcess.ts"
 
 /** Opens the file of one process. What a skill did is on the disk before the skill goes on. */
 export const open = (folder: string, machine: string): { readonly push: (fact: Fact) => void } => {

@@ -21,9 +21,9 @@ import {
   SkillRegistry,
   StreamPart
 } from "kernai"
-import { drive, type Machine, World } from "../../src/internal/machine.ts"
-import { Judge, judgeKept, type Kept } from "../../src/testing/internal/verdict.ts"
-import { type Fact, keyOf, watch, type Witness } from "../../src/testing/internal/watch.ts"
+import { drive, type Machine, World } from "../../src/internal/replay/virtualProcess.ts"
+import { Judge, judgeKept, type Kept } from "../../src/testing/internal/reliabilityRules.ts"
+import { type Fact, keyOf, watch, type Witness } from "../../src/testing/internal/watchedProcess.ts"
 import { randomOf } from "../support/random.ts"
 
 export interface Outcome {

@@ -3,7 +3,7 @@ import { Cause, Context, Effect, Exit, Fiber, Layer, Option, Redacted, Scope, St
 import { SqlClient } from "effect/sql"
 import { ChatHistory, type KernelError, Limits, MediaStore, Memory, RunStore } from "kernai"
 import { PgRunStore, SqlChatHistory, SqlMediaStore, SqlMemory, SqlRunStore } from "../../src/sql/index.ts"
-import * as Journal from "../../src/testing/internal/journal.ts"
+import * as Journal from "../../src/testing/internal/sampleJournal.ts"
 import * as Postgres from "../support/postgres.ts"
 import { loads, open, put, suite } from "../support/runStore.ts"
 import { wayTo } from "../support/silence.ts"

@@ -5,7 +5,7 @@ import type { RunStore } from "kernai"
 import { readdirSync, readFileSync, rmSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import { SqliteClient, SqlRunStore } from "../../src/sql/index.ts"
-import * as Journal from "../../src/testing/internal/journal.ts"
+import * as Journal from "../../src/testing/internal/sampleJournal.ts"
 import { folder } from "../support/folder.ts"
 import { endsWithLayer, loads, open, put, putAll, race, resume, soundUpTo, suite, tagOf } from "../support/runStore.ts"
 

@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import * as RunStore from "../../src/RunStore.ts"
 import * as FileRunStore from "../../src/file/FileRunStore.ts"
 import * as SqlRunStore from "../../src/sql/SqlRunStore.ts"
-import * as Journal from "../../src/testing/internal/journal.ts"
+import * as Journal from "../../src/testing/internal/sampleJournal.ts"
 
 export type Kind = "file" | "sqlite"
 

@@ -23,9 +23,9 @@ import { SkillRegistry } from "../../SkillRegistry.ts"
 import type { CommandFailed } from "../exit.ts"
 import { type Options as Look, paint } from "../pen.ts"
 import { Screen } from "../screen.ts"
-import * as Text from "../text.ts"
+import * as Text from "../terminalText.ts"
 import { isEnd, Lines } from "./lines.ts"
-import * as Session from "./session.ts"
+import * as Session from "./chatSession.ts"
 import * as Teller from "./teller.ts"
 
 /**

@@ -17,10 +17,10 @@ import { Codes, CommandFailed } from "../exit.ts"
 import * as Markdown from "../markdown.ts"
 import { paint } from "../pen.ts"
 import { Screen, type Shape as ScreenShape } from "../screen.ts"
-import * as Text from "../text.ts"
+import * as Text from "../terminalText.ts"
 import * as Answer from "./answer.ts"
 import { isEnd, Lines } from "./lines.ts"
-import * as Session from "./session.ts"
+import * as Session from "./chatSession.ts"
 
 /**
  * How it is talked.

@@ -10,9 +10,9 @@
 import type { RunEvent } from "../../RunEvent.ts"
 import * as Markdown from "../markdown.ts"
 import { initial, type Options as Look, paint } from "../pen.ts"
-import * as Render from "../render.ts"
+import * as Render from "../renderRun.ts"
 import type { Shape as Screen } from "../screen.ts"
-import * as Text from "../text.ts"
+import * as Text from "../terminalText.ts"
 
 /**
  * Who hears of the events of one run.

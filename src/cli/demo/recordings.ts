@@ -6,11 +6,11 @@
 
 import * as Effect from "effect/Effect"
 import { readFileSync } from "node:fs"
-import * as MediaFile from "../../internal/mediaFile.ts"
+import * as MediaFile from "../../internal/words/mediaFile.ts"
 import * as Cassette from "../../testing/Cassette.ts"
 import * as ReplayProvider from "../../testing/ReplayProvider.ts"
 import { usage } from "../exit.ts"
-import { excerpt } from "../text.ts"
+import { excerpt } from "../terminalText.ts"
 
 /**
  * What comes with the package; the one that is played unless another is named comes first.

@@ -15,9 +15,9 @@ import * as RunStore from "../../RunStore.ts"
 import * as SkillRegistry from "../../SkillRegistry.ts"
 import { translate } from "../demo/translate.ts"
 import { type CommandFailed, usage } from "../exit.ts"
-import { follow, type Options as FollowOptions } from "../follow.ts"
-import { excerpt } from "../text.ts"
-import * as Script from "./script.ts"
+import { follow, type Options as FollowOptions } from "../followRun.ts"
+import { excerpt } from "../terminalText.ts"
+import * as Script from "./scriptedTools.ts"
 import * as Servers from "./servers.ts"
 
 /**

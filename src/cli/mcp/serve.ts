@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Agent from "../../Agent.ts"
-import { errorCode } from "../../internal/errorCode.ts"
+import { errorCode } from "../../internal/base/errorCode.ts"
 import * as Kernel from "../../Kernel.ts"
 import * as McpServe from "../../mcp/McpServe.ts"
 import { Provider } from "../../Provider.ts"
@@ -16,7 +16,7 @@ import * as SkillRegistry from "../../SkillRegistry.ts"
 import { usage } from "../exit.ts"
 import { type Options as LiveOptions, resolve, skillsOf } from "../live.ts"
 import { Screen } from "../screen.ts"
-import { excerpt } from "../text.ts"
+import { excerpt } from "../terminalText.ts"
 
 /**
  * What is offered, and where.

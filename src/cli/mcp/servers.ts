@@ -18,7 +18,7 @@ import * as McpHub from "../../mcp/McpHub.ts"
 import * as TokenStore from "../../mcp/TokenStore.ts"
 import * as ToolPins from "../../mcp/ToolPins.ts"
 import { usage } from "../exit.ts"
-import { excerpt } from "../text.ts"
+import { excerpt } from "../terminalText.ts"
 
 /**
  * Reads a config file.

@@ -18,13 +18,13 @@ import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
 import { Provider } from "../../Provider.ts"
 import { RunStore } from "../../RunStore.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
-import { careful } from "../careful.ts"
-import * as Script from "../chat/script.ts"
-import * as Session from "../chat/session.ts"
+import { careful } from "../askBeforeWrite.ts"
+import * as Script from "../chat/scriptedChat.ts"
+import * as Session from "../chat/chatSession.ts"
 import { Codes, CommandFailed, usage } from "../exit.ts"
 import { type Options as LiveOptions, resolve, skillsOf } from "../live.ts"
-import * as Store from "../store.ts"
-import { excerpt } from "../text.ts"
+import * as Store from "../storeFlag.ts"
+import { excerpt } from "../terminalText.ts"
 
 /**
  * An agent as the command line tells it.

@@ -5,9 +5,9 @@
  */
 
 import * as Schema from "effect/Schema"
-import { Config } from "../../internal/agentConfig.ts"
-import type { JsonObject } from "../../internal/json.ts"
-import { jsonObject } from "../../internal/json.ts"
+import { Config } from "../../internal/agent/agentConfig.ts"
+import type { JsonObject } from "../../internal/base/json.ts"
+import { jsonObject } from "../../internal/base/json.ts"
 
 const words: { readonly [K in keyof typeof Config.fields]: string } = {
   version: "The version of this format",

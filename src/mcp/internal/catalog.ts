@@ -8,16 +8,16 @@
  */
 
 import * as Effect from "effect/Effect"
-import { shorten } from "../../internal/cut.ts"
-import { jsonObject } from "../../internal/json.ts"
-import { plain } from "../../internal/plain.ts"
+import { shorten } from "../../internal/base/cut.ts"
+import { jsonObject } from "../../internal/base/json.ts"
+import { plain } from "../../internal/base/plain.ts"
 import { McpError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
 import type { Catalog, PromptEntry, ResourceEntry, ToolEntry } from "../McpProtocol.ts"
 import { toolNotFound, toolRefused } from "../McpProtocol.ts"
-import * as Call from "./call.ts"
+import * as Call from "./callTool.ts"
 import * as Definition from "./definition.ts"
-import { reasons, type Station, type StationTool } from "./station.ts"
+import { reasons, type Station, type StationTool } from "./mcpServer.ts"
 
 /** Why a tool of a server may not be called by whoever asks, if it may not. */
 export type Refusal = (server: string, tool: string) => string | undefined

@@ -5,7 +5,7 @@
  */
 
 import * as Block from "../../Block.ts"
-import { visible } from "../../internal/visible.ts"
+import { visible } from "../../internal/base/visible.ts"
 
 /** The text for servers of these names. */
 export const documentation = (servers: ReadonlyArray<string>): string =>

@@ -14,7 +14,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { ConfigInvalid } from "../../KernelError.ts"
-import type { Plain } from "../../internal/yaml.ts"
+import type { Plain } from "../../internal/base/yaml.ts"
 
 /** A mapping as it was written. */
 export type Fields = ReadonlyMap<string, Plain>

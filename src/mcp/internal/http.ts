@@ -20,7 +20,7 @@ import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as Sse from "effect/encoding/Sse"
 import type { HttpServer } from "../McpConfig.ts"
-import * as Exchange from "./exchange.ts"
+import * as Exchange from "./jsonRpc.ts"
 
 /** Gives the access token of the moment, if there is one. */
 export type AccessToken = Effect.Effect<Option.Option<Redacted.Redacted<string>>>

@@ -15,7 +15,7 @@ import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import type * as Scope from "effect/Scope"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer } from "../McpConfig.ts"
-import * as Exchange from "./exchange.ts"
+import * as Exchange from "./jsonRpc.ts"
 import * as Http from "./http.ts"
 
 /** Connects to a server for the time of the scope. */

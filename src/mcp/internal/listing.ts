@@ -14,8 +14,8 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { isRecord } from "../../internal/untrusted.ts"
-import * as Exchange from "./exchange.ts"
+import { isRecord } from "../../internal/base/untrusted.ts"
+import * as Exchange from "./jsonRpc.ts"
 import * as Handshake from "./handshake.ts"
 
 /** A transport that refuses a list larger than a limit, however many pages it has, and knows its end. */

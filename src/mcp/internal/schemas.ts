@@ -7,8 +7,8 @@
 
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
-import { isRecord } from "../../internal/untrusted.ts"
-import { some } from "./some.ts"
+import { isRecord } from "../../internal/base/untrusted.ts"
+import { some } from "./nameList.ts"
 
 /** The tools that explain themselves; the others are named in the log. */
 export const usableTools = /*#__PURE__*/ Effect.fnUntraced(function* (

@@ -21,10 +21,10 @@ import * as Queue from "effect/Queue"
 import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { visible } from "../../internal/visible.ts"
+import { visible } from "../../internal/base/visible.ts"
 import { Limits } from "../../Limits.ts"
 import type { StdioServer } from "../McpConfig.ts"
-import * as Exchange from "./exchange.ts"
+import * as Exchange from "./jsonRpc.ts"
 
 /** Starts a server for the time of the scope. */
 export const open = /*#__PURE__*/ Effect.fnUntraced(function* (

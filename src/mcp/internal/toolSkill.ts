@@ -5,12 +5,12 @@
  */
 
 import * as Effect from "effect/Effect"
-import { jsonObject } from "../../internal/json.ts"
+import { jsonObject } from "../../internal/base/json.ts"
 import type { Limits } from "../../Limits.ts"
 import * as Skill from "../../Skill.ts"
-import * as Call from "./call.ts"
+import * as Call from "./callTool.ts"
 import * as Definition from "./definition.ts"
-import type { Station, StationTool } from "./station.ts"
+import type { Station, StationTool } from "./mcpServer.ts"
 
 /** Makes the skill of a tool under its local name; on the wire it keeps its own. */
 export const make = (station: Station, tool: StationTool, name: string, limits: Limits): Skill.AnySkill => {

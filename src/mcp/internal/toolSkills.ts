@@ -14,8 +14,8 @@ import { Limits } from "../../Limits.ts"
 import type { AnySkill } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import type { HiddenTool, ServerStatus } from "../McpHub.ts"
-import * as Names from "./names.ts"
-import type { Station, StationTool } from "./station.ts"
+import * as Names from "./toolNames.ts"
+import type { Station, StationTool } from "./mcpServer.ts"
 import * as ToolSkill from "./toolSkill.ts"
 
 /** The skills of a hub. */

@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { ProviderUnavailable } from "../../KernelError.ts"
 import { findKey, findText } from "./configured.ts"
-import { isFields } from "./read.ts"
+import { isFields } from "./readFields.ts"
 
 /** A model of the AI SDK, as much of it as is used. Its own types differ by version; every version's model is one. */
 export interface AiSdkModel {

@@ -8,10 +8,10 @@
  * @since 0.1.0
  */
 
-import type { Json, JsonObject } from "../../internal/json.ts"
+import type { Json, JsonObject } from "../../internal/base/json.ts"
 import type { Message } from "../../Message.ts"
 import { optionsOf } from "./foreign.ts"
-import { type MediaPiece, type Piece, spoken, standIn, textOf } from "./pieces.ts"
+import { type MediaPiece, type Piece, spoken, standIn, textOf } from "./messageParts.ts"
 
 /** The version of a model's specification. */
 export type Version = 2 | 3 | 4

@@ -6,10 +6,10 @@
 
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
 import { name } from "./anthropicRequest.ts"
-import { type Fault, saysTooLong, statusReason } from "./fault.ts"
+import { type Fault, saysTooLong, statusReason } from "./providerFault.ts"
 import type { Decoder } from "./frames.ts"
-import { count, type Fields, fields, isFields, list, string, sum, text } from "./read.ts"
-import type { Reply } from "./reply.ts"
+import { count, type Fields, fields, isFields, list, string, sum, text } from "./readFields.ts"
+import type { Reply } from "./replyParts.ts"
 
 /** Reads events and whole messages. */
 export const decoder = (reply: Reply): Decoder => {

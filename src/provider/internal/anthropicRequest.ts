@@ -7,12 +7,12 @@
  * @since 0.1.0
  */
 
-import type { Json, JsonObject } from "../../internal/json.ts"
+import type { Json, JsonObject } from "../../internal/base/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
 import { assemble, extras, laidOver, type Settings } from "./body.ts"
-import { type Piece, standIn, spoken, textOf } from "./pieces.ts"
-import { isFields, text } from "./read.ts"
+import { type Piece, standIn, spoken, textOf } from "./messageParts.ts"
+import { isFields, text } from "./readFields.ts"
 
 /** The name under which thinking is signed and extras are given. */
 export const name = "anthropic"

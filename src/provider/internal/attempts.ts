@@ -16,8 +16,8 @@ import * as Stream from "effect/Stream"
 import type { ProviderError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { StreamPart } from "../../StreamPart.ts"
-import { type Fault, isPassing, toError } from "./fault.ts"
-import { isSubstance } from "./reply.ts"
+import { type Fault, isPassing, toError } from "./providerFault.ts"
+import { isSubstance } from "./replyParts.ts"
 
 /** Begins a reply, again as long as that may help; `begin` succeeds when something was said. */
 export const patiently = /*#__PURE__*/ Effect.fnUntraced(function* (

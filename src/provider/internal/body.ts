@@ -7,9 +7,9 @@
  * @since 0.1.0
  */
 
-import { isJsonObject, type Json, type JsonObject } from "../../internal/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../internal/base/json.ts"
 import type { Request } from "../../Provider.ts"
-import { isFields } from "./read.ts"
+import { isFields } from "./readFields.ts"
 
 /** JSON fields of which some are absent. */
 export type Settings = { readonly [key: string]: Json | undefined }

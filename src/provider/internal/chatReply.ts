@@ -9,11 +9,11 @@
  */
 
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
-import { type Fault, saysDayIsOver, saysTooLong, statusReason, type Told } from "./fault.ts"
+import { type Fault, saysDayIsOver, saysTooLong, statusReason, type Told } from "./providerFault.ts"
 import type { Decoder } from "./frames.ts"
-import { count, type Fields, fields, firstAnswer, isFields, list, string, sum, text } from "./read.ts"
-import type { Reply } from "./reply.ts"
-import { promptTokens } from "./usage.ts"
+import { count, type Fields, fields, firstAnswer, isFields, list, string, sum, text } from "./readFields.ts"
+import type { Reply } from "./replyParts.ts"
+import { promptTokens } from "./replyUsage.ts"
 
 /** Reads chunks and whole completions of the provider of a name. */
 export const decoder = (name: string, reply: Reply): Decoder => {

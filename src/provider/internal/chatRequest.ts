@@ -7,12 +7,12 @@
  */
 
 import * as Grammar from "../../Grammar.ts"
-import { type Json, type JsonObject, jsonObject } from "../../internal/json.ts"
+import { type Json, type JsonObject, jsonObject } from "../../internal/base/json.ts"
 import type { Message } from "../../Message.ts"
 import type { Request } from "../../Provider.ts"
 import { assemble, extras, functions, laidOver, type Settings } from "./body.ts"
 import { callSignatures } from "./google.ts"
-import { type MediaPiece, type Piece, shortId, standIn, spoken, textOf, wireId } from "./pieces.ts"
+import { type MediaPiece, type Piece, shortId, standIn, spoken, textOf, wireId } from "./messageParts.ts"
 
 /**
  * How a server takes a grammar: GBNF as `grammar` (llama.cpp) or in `structured_outputs` (vLLM), structural tags

@@ -11,8 +11,8 @@
 
 import * as Sse from "effect/encoding/Sse"
 import type { Limits } from "../../Limits.ts"
-import { type Fault, limitFault } from "./fault.ts"
-import { type Fields, isFields, parse } from "./read.ts"
+import { type Fault, limitFault } from "./providerFault.ts"
+import { type Fields, isFields, parse } from "./readFields.ts"
 
 /** How a vendor streams. */
 export type Framing = "sse" | "ndjson"

@@ -11,11 +11,11 @@
 import * as Redacted from "effect/Redacted"
 import type { MediaContent } from "../../Content.ts"
 import type { ReportedUsage } from "../../StreamPart.ts"
-import type { Service } from "./exchange.ts"
-import { type Fault, saysDayIsOver, saysTooLong, statusReason, type Told } from "./fault.ts"
-import { type Piece, wireId } from "./pieces.ts"
-import { count, fields, isFields, list, string, sum, text } from "./read.ts"
-import { promptTokens } from "./usage.ts"
+import type { Service } from "./httpCall.ts"
+import { type Fault, saysDayIsOver, saysTooLong, statusReason, type Told } from "./providerFault.ts"
+import { type Piece, wireId } from "./messageParts.ts"
+import { count, fields, isFields, list, string, sum, text } from "./readFields.ts"
+import { promptTokens } from "./replyUsage.ts"
 
 /** Where the key is looked for, in this order. */
 export const variables = ["GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY", "GOOGLE_API_KEY"] as const

@@ -6,10 +6,10 @@
 
 import * as Equal from "effect/Equal"
 import * as Result from "effect/Result"
-import * as Snapshot from "../../internal/snapshot.ts"
-import { isDeeper } from "../../internal/untrusted.ts"
+import * as Snapshot from "../../internal/base/snapshot.ts"
+import { isDeeper } from "../../internal/base/untrusted.ts"
 import type { Limits } from "../../Limits.ts"
-import { parse } from "./read.ts"
+import { parse } from "./readFields.ts"
 
 /** One call of a reply. It is open until its vendor ends it, or another begins in its place. */
 export class NativeCall {

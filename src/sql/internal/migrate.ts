@@ -9,7 +9,7 @@ import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
 import { isSqlError } from "effect/sql/SqlError"
 import { StoreError } from "../../KernelError.ts"
-import { failed, orLost } from "./fault.ts"
+import { failed, orLost } from "./sqlFault.ts"
 
 /**
  * Runs the statements of each migration that has not run, and remembers that in a table of its own. Tables that ran

@@ -12,7 +12,7 @@ import type * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { StoreError } from "../../KernelError.ts"
 import * as SqliteClient from "../SqliteClient.ts"
-import { failed } from "./fault.ts"
+import { failed } from "./sqlFault.ts"
 import * as Postgres from "./postgres.ts"
 
 /** What makes a store in the database of the context. */

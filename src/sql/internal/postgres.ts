@@ -18,10 +18,10 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type { Connection } from "effect/sql/SqlConnection"
 import { SqlError, StatementTimeoutError, UnknownError } from "effect/sql/SqlError"
 import type * as Stream from "effect/Stream"
-import { begin } from "../../internal/inTime.ts"
+import { begin } from "../../internal/base/inTime.ts"
 import { StoreError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
-import { wordsOf } from "./fault.ts"
+import { wordsOf } from "./sqlFault.ts"
 
 /** How to reach the database. */
 export interface Options {

@@ -10,12 +10,12 @@ import type * as Kernel from "../../Kernel.ts"
 import type { RunState } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
-import { effectsOf } from "../../internal/dispatch.ts"
-import { questionsBelow } from "../../internal/offer.ts"
-import { storedTasks } from "../../internal/stored.ts"
-import type { Life, Own, Subject } from "./life.ts"
-import type * as Verdict from "./verdict.ts"
-import { type Fact, keyOf, type Place } from "./watch.ts"
+import { effectsOf } from "../../internal/loop/dispatch.ts"
+import { questionsBelow } from "../../internal/loop/queue.ts"
+import { storedTasks } from "../../internal/store/stored.ts"
+import type { Life, Own, Subject } from "./crashRun.ts"
+import type * as Verdict from "./reliabilityRules.ts"
+import { type Fact, keyOf, type Place } from "./watchedProcess.ts"
 
 interface Decision {
   readonly options: Kernel.ResumeOptions

@@ -9,9 +9,9 @@
 
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
-import { ofTask } from "../../internal/callIds.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../internal/json.ts"
-import { redact } from "../../internal/redact.ts"
+import { ofTask } from "../../internal/words/callIds.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../internal/base/json.ts"
+import { redact } from "../../internal/base/redact.ts"
 import type { KernelError } from "../../KernelError.ts"
 import type * as Recorder from "../../Recorder.ts"
 import type { RunResult } from "../../RunState.ts"

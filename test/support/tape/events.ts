@@ -1,7 +1,7 @@
 /** Our events under the names and shapes of the vectors. */
 import type { RunEvent } from "kernai"
 import type { Json } from "../../../src/Content.ts"
-import { isSkillResult } from "../../../src/internal/skillOutput.ts"
+import { isSkillResult } from "../../../src/internal/skill/skillOutput.ts"
 import { mediaIds } from "./media.ts"
 import { withoutHint, translate, documented } from "./words.ts"
 

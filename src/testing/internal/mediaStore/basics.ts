@@ -13,7 +13,7 @@ import type { JsonObject } from "../../../Content.ts"
 import * as Limits from "../../../Limits.ts"
 import * as Media from "../../../Media.ts"
 import type { Shape } from "../../../MediaStore.ts"
-import { bytes, has, idsOf, png, same, sameBytes, tagOf } from "./check.ts"
+import { bytes, has, idsOf, png, same, sameBytes, tagOf } from "./mediaCheck.ts"
 
 /** A sentence, and what it means for a store. */
 export interface Check {

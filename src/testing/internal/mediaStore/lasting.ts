@@ -11,7 +11,7 @@ import * as assert from "node:assert/strict"
 import * as Limits from "../../../Limits.ts"
 import * as Media from "../../../Media.ts"
 import type { Shape } from "../../../MediaStore.ts"
-import { bytes, has, png, same, sameBytes, tagOf } from "./check.ts"
+import { bytes, has, png, same, sameBytes, tagOf } from "./mediaCheck.ts"
 
 /** A sentence, and what it means for two stores on the same media. */
 export interface Check {

@@ -9,8 +9,8 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as assert from "node:assert/strict"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound } from "../../../KernelError.ts"
-import * as Journal from "../journal.ts"
-import { type Check, loads, put, refused, tagOf } from "./check.ts"
+import * as Journal from "../sampleJournal.ts"
+import { type Check, loads, put, refused, tagOf } from "./runCheck.ts"
 
 export const claims: ReadonlyArray<Check> = [
   {

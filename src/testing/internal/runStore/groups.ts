@@ -10,9 +10,9 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as assert from "node:assert/strict"
 import type * as RunStore from "../../../RunStore.ts"
-import type { Commit } from "../journal.ts"
-import * as Journal from "../journal.ts"
-import { type Check, loads, put, putAll, tagOf } from "./check.ts"
+import type { Commit } from "../sampleJournal.ts"
+import * as Journal from "../sampleJournal.ts"
+import { type Check, loads, put, putAll, tagOf } from "./runCheck.ts"
 
 const recordsOf = (store: RunStore.Shape, runId: string) => Stream.runCollect(store.read(runId))
 

@@ -9,8 +9,8 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as assert from "node:assert/strict"
 import * as Contents from "../../../Content.ts"
-import * as Journal from "../journal.ts"
-import { type Check, loads, put, resume } from "./check.ts"
+import * as Journal from "../sampleJournal.ts"
+import { type Check, loads, put, resume } from "./runCheck.ts"
 
 export const journals: ReadonlyArray<Check> = [
   {

@@ -11,8 +11,8 @@ import * as assert from "node:assert/strict"
 import type { Content, Json, JsonObject } from "../../../Content.ts"
 import * as Contents from "../../../Content.ts"
 import { StoreError } from "../../../KernelError.ts"
-import * as Journal from "../journal.ts"
-import { type Check, loads, put, refused } from "./check.ts"
+import * as Journal from "../sampleJournal.ts"
+import { type Check, loads, put, refused } from "./runCheck.ts"
 
 /** JSON that some store or other would lose. */
 const odd: Json = {

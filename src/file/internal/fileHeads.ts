@@ -1,0 +1,122 @@
+/**
+ * The heads of the runs in a directory, read again where something changed.
+ *
+ * Every commit, lease and removal makes or removes files, so a directory that
+ * is as it was holds what it held: a worker that looks for runs twice a second
+ * reads no thousands each time. In one that changed, heads whose journal is as
+ * it was are known still. What cannot be read is tried at every look.
+ *
+ * @since 0.1.0
+ */
+
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import type { PlatformError } from "effect/PlatformError"
+import type { StoreError } from "../../KernelError.ts"
+import type { RunState } from "../../RunState.ts"
+import type { RunHead } from "../../RunStore.ts"
+import { headOf } from "../../RunStore.ts"
+import * as Head from "./headFile.ts"
+import * as Leases from "./fileLease.ts"
+import * as Log from "./lineLog.ts"
+import * as Name from "./fileName.ts"
+
+/** The heads of a directory; `fold` makes the state of a run from its journal. */
+export const make = (
+  files: FileSystem.FileSystem,
+  directory: string,
+  fold: (name: string) => Effect.Effect<RunState | undefined, PlatformError | StoreError>
+) => {
+  const known = new Map<string, Known>()
+  const told = Name.cache(() => ({ why: "" }))
+  let last: Look | undefined
+
+  /** The head of a run, made from its journal when the one on disk is not that of the last record. */
+  const of = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
+    const path = `${directory}/${name}`
+    const before = known.get(name)
+    let file = yield* Log.look(files, `${path}.jsonl`)
+    let head = before?.identity === file.identity && before.size === file.size ? before.head : undefined
+    if (head === undefined) {
+      const kept = yield* Head.read(files, path)
+      file = yield* Log.look(files, `${path}.jsonl`)
+      if (file.size === 0) return undefined
+      head = kept?.bytes === file.size ? kept.head : undefined
+    }
+    if (head === undefined) {
+      const state = yield* fold(name)
+      if (state === undefined) return undefined
+      head = headOf(state)
+      yield* Effect.ignore(Head.write(files, path, head, file.size))
+    }
+    const found = { ...head, lease: hasLease ? yield* Leases.read(files, path) : undefined }
+    if (known.size < most || known.has(name)) known.set(name, { ...file, head: found })
+    return found
+  })
+
+  /** One run that cannot be read hides no other; it is told once why. A process that may open no more files reads none. */
+  const leftOut = (name: string) => (error: StoreError | PlatformError) => {
+    if (isOfAll(error)) return Effect.fail(error)
+    const why = typeof error.reason === "string" ? error.reason : error.reason._tag
+    const before = told(name)
+    if (before.why === why) return Effect.undefined
+    before.why = why
+    return Effect.as(Effect.logWarning(`run '${name}' is left out`, error), undefined)
+  }
+
+  /** The runs there are; of those that are gone nothing is known any longer. */
+  const runs = Effect.gen(function* () {
+    const there = new Set(yield* files.readDirectory(directory))
+    for (const name of known.keys()) if (!there.has(`${name}.jsonl`)) known.delete(name)
+    return [...there].flatMap((file): ReadonlyArray<Run> => {
+      const name = Name.ofFile(file)
+      return file === `${name}.jsonl` ? [{ name, hasLease: there.has(`${name}.lease`) }] : []
+    })
+  })
+
+  const all = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const at = Option.getOrUndefined((yield* files.stat(directory)).mtime)?.getTime()
+    const before = last?.at === at ? last : undefined
+    const toRead = before?.unread ?? (yield* runs)
+    const read = yield* Effect.forEach(
+      toRead,
+      ({ hasLease, name }) => Effect.catch(of(name, hasLease), leftOut(name)),
+      { concurrency: 8 }
+    )
+    const heads = [...(before?.heads ?? []), ...read.flatMap((head) => head ?? [])]
+    const unread = toRead.filter((_, index) => read[index] === undefined)
+    // What changed just now may change once more at the same time: disks tell it in steps, some of two seconds.
+    last = at !== undefined && at < now - 2_500 && heads.length <= most ? { at, heads, unread } : undefined
+    return heads
+  })
+
+  return { of, all, leftOut }
+}
+
+/** How many heads are kept in memory: some hundred bytes each. */
+const most = 20_000
+
+/** A head, and the journal it is of. */
+interface Known {
+  readonly identity: string
+  readonly size: number
+  readonly head: RunHead
+}
+
+interface Run {
+  readonly name: string
+  readonly hasLease: boolean
+}
+
+/** What a directory held when it was last changed. */
+interface Look {
+  readonly at: number
+  readonly heads: ReadonlyArray<RunHead>
+  readonly unread: ReadonlyArray<Run>
+}
+
+/** Whether what goes wrong with one file does so with any. */
+const isOfAll = ({ cause }: StoreError | PlatformError) => cause instanceof Error && /^E[MN]FILE/.test(cause.message)

@@ -1,0 +1,104 @@
+/**
+ * The journals of runs in a directory: read a page at a time, and folded to the state they lead to (DR-5).
+ *
+ * What is written down of a state is a shortcut: where it does not fit its
+ * journal, the journal alone counts. A record that is missing is told, never
+ * passed over.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import type * as Marks from "../../internal/store/marks.ts"
+import { foldFrom, readAfter } from "../../internal/store/journalRules.ts"
+import { StoreError } from "../../KernelError.ts"
+import * as RunCodec from "../../RunCodec.ts"
+import type { RunRecord, RunState } from "../../RunState.ts"
+import { failed } from "./disk.ts"
+import * as Heads from "./headFile.ts"
+import * as Log from "./lineLog.ts"
+import * as Name from "./fileName.ts"
+
+/** The journals of a directory. What is loaded is noted in `marks`, for the parts to come. */
+export const make = (files: FileSystem.FileSystem, directory: string, codec: RunCodec.RunCodec, marks: Marks.Marks) => {
+  const logs = Name.cache((name) =>
+    Log.make(files, `${directory}/${name}.jsonl`, {
+      field: "revision",
+      format: RunCodec.format,
+      isSame: RunCodec.isSame
+    })
+  )
+
+  /** The records after a place, up to one that cannot be read, and the place after them all. */
+  const page = (log: Log.Log, after: Log.Place) =>
+    Effect.map(log.page(after), ({ lines, place }) => {
+      const texts = lines.map(({ text }) => text)
+      return { ...readAfter(after.seq, texts, codec.decodeRecord), place }
+    })
+
+  /** Folds the journal from a place on. */
+  const fold = Effect.fnUntraced(function* (log: Log.Log, place: Log.Place, start: RunState | undefined) {
+    yield* log.end
+    let state = start
+    for (let after = place; ;) {
+      const next = yield* page(log, after)
+      if (next.fault !== undefined) return yield* next.fault
+      state = yield* foldFrom(state, next.records)
+      if (next.place.offset === after.offset) return state
+      after = next.place
+    }
+  })
+
+  /** Folds what follows the parts of a state. Where they do not fit, the journal alone counts. */
+  const shortcut = Effect.fnUntraced(function* (log: Log.Log, parts: Heads.Parts, least: number) {
+    log.skip(parts.place)
+    if ((yield* log.end).offset < parts.place.offset) return undefined
+    const state = yield* Effect.catchTag(fold(log, parts.place, parts.state), "StoreError", () => Effect.undefined)
+    return state === undefined || state.revision < least ? undefined : state
+  })
+
+  /** The state at the last record of a run, folded as shortly as can be. */
+  const load = Effect.fnUntraced(function* (runId: string) {
+    const log = logs(Name.make(runId))
+    const path = `${directory}/${Name.make(runId)}`
+    const least = (yield* Heads.read(files, path))?.head.revision ?? 0
+    const parts = yield* Heads.readParts(files, path, codec)
+    const short = parts === undefined ? undefined : yield* shortcut(log, parts, least)
+    const state = short ?? (yield* fold(log, Log.start, undefined))
+    if (state === undefined) return Option.none<RunState>()
+    if (state.revision < least) return yield* corrupt(`records of run '${runId}' are missing`)
+    marks.set(state, short === undefined || parts === undefined ? RunCodec.start : parts.mark)
+    return Option.some(state)
+  })
+
+  /** Reads on, a page at each call. One that cannot be read fails the call after those before it. */
+  const reader = (runId: string, fromRevision: number) => {
+    const log = logs(Name.make(runId))
+    let place = Log.start
+    let fault: StoreError | undefined
+    const next: Effect.Effect<ReadonlyArray<RunRecord>, StoreError> = Effect.suspend(() => {
+      if (fault !== undefined) return Effect.fail(fault)
+      return Effect.flatMap(Effect.catchTag(page(log, place), "PlatformError", failed("read")), (found) => {
+        const isEnd = found.place.offset === place.offset
+        place = found.place
+        fault = found.fault
+        const records = found.records.filter((record) => record.revision > fromRevision)
+        return records.length > 0 || isEnd ? Effect.succeed(records) : next
+      })
+    })
+    return next
+  }
+
+  return {
+    /** The log of a run, by the name of its files. */
+    log: logs,
+    /** The state its records lead to, by the name of its files; none when there is no record. */
+    fold: (name: string) => fold(logs(name), Log.start, undefined),
+    load,
+    reader
+  }
+}
+
+const corrupt = (detail: string) => Effect.fail(new StoreError({ operation: "read", reason: "corrupt", detail }))

@@ -1,0 +1,86 @@
+/**
+ * Leases of runs in files: a log in which each line is who holds the run from then on (DR-6).
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import type { PlatformError } from "effect/PlatformError"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { StoreError } from "../../KernelError.ts"
+import type { Lease } from "../../RunStore.ts"
+import * as Log from "./lineLog.ts"
+
+/** Who holds a run. */
+export const read = (files: FileSystem.FileSystem, path: string): Effect.Effect<Lease | undefined, PlatformError> =>
+  Effect.map(last(logOf(files, path)), ({ lease }) => lease)
+
+/** Takes or renews the lease; gives another's that is still live instead. */
+export const acquire = /*#__PURE__*/ Effect.fnUntraced(function* (
+  files: FileSystem.FileSystem,
+  path: string,
+  lease: Lease,
+  now: number
+): Effect.fn.Return<Lease | undefined, PlatformError | StoreError> {
+  const log = logOf(files, path)
+  for (;;) {
+    const { lease: held, n } = yield* last(log)
+    if (held !== undefined && held.workerId !== lease.workerId && held.expiresAt > now) return held
+    if (yield* put(log, { n: n + 1, lease })) return undefined
+  }
+})
+
+/** Gives a lease back. */
+export const release = /*#__PURE__*/ Effect.fnUntraced(function* (
+  files: FileSystem.FileSystem,
+  path: string,
+  workerId: string
+): Effect.fn.Return<void, PlatformError | StoreError> {
+  const log = logOf(files, path)
+  for (;;) {
+    const { lease: held, n } = yield* last(log)
+    if (held?.workerId !== workerId) return
+    if (yield* put(log, { n: n + 1, lease: null })) return
+  }
+})
+
+const Line = /*#__PURE__*/ Schema.fromJsonString(
+  Schema.Struct({
+    n: Schema.Natural,
+    lease: Schema.NullOr(Schema.Struct({ workerId: Schema.String, expiresAt: Schema.Finite }))
+  })
+)
+
+const decode = /*#__PURE__*/ Schema.decodeUnknownResult(Line)
+
+/** Appends a line; false when another was faster. What a newer version wrote is not for us to go on with. */
+const put = /*#__PURE__*/ Effect.fnUntraced(function* (log: Log.Log, line: typeof Line.Type) {
+  const appended = yield* log.append(line.n, JSON.stringify(line))
+  if (appended._tag !== "Newer") return appended._tag === "Appended"
+  const detail = `its lease is of the format ${appended.format}, which a newer version wrote`
+  return yield* new StoreError({ operation: "hold the run", reason: "format", detail })
+})
+
+const logOf = (files: FileSystem.FileSystem, path: string): Log.Log =>
+  Log.make(files, `${path}.lease`, { field: "n", format: 0, isSame: () => false })
+
+const last = /*#__PURE__*/ Effect.fnUntraced(function* (log: Log.Log) {
+  // A run that is held for days has as many lines: what matters is the last.
+  let place = yield* log.late
+  log.skip(place)
+  yield* log.end
+  let found: { readonly n: number; readonly lease: Lease | undefined } = { n: 0, lease: undefined }
+  for (;;) {
+    const next = yield* log.page(place)
+    const line = next.lines.at(-1)
+    if (line !== undefined) {
+      // A line that says nothing about a lease says that nobody holds it.
+      const { lease = null } = Result.getOrElse(decode(line.text), () => ({ lease: null }))
+      found = { n: line.seq, lease: lease ?? undefined }
+    }
+    if (next.place.offset === place.offset) return found
+    place = next.place
+  }
+})

@@ -1,0 +1,126 @@
+/**
+ * What a run has on disk beside its journal: its head, and its state in parts.
+ *
+ * Both can be made again from the journal, so neither is synced, and one that
+ * is damaged is taken as not there, as is a head that may not be read.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import type { PlatformError } from "effect/PlatformError"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import { randomUUID } from "node:crypto"
+import type { StoreError } from "../../KernelError.ts"
+import * as RunCodec from "../../RunCodec.ts"
+import type { RunState } from "../../RunState.ts"
+import type { RunHead } from "../../RunStore.ts"
+import { readIfThere } from "./disk.ts"
+import type * as Log from "./lineLog.ts"
+
+/** A head, and how long the journal was when it was written. */
+export interface KeptHead {
+  readonly head: RunHead
+  readonly bytes: number
+}
+
+/** Reads a head. */
+export const read = /*#__PURE__*/ Effect.fnUntraced(function* (
+  files: FileSystem.FileSystem,
+  path: string
+): Effect.fn.Return<KeptHead | undefined> {
+  const text = yield* Effect.orElseSucceed(files.readFileString(`${path}.json`), () => undefined)
+  if (text === undefined) return undefined
+  const kept = Result.getOrUndefined(decode(text))
+  if (kept === undefined) return undefined
+  const status = Result.getOrUndefined(RunCodec.decodeStatus(JSON.stringify(kept.status)))
+  if (status === undefined) return undefined
+  const { bytes, format: _, parentRunId, ...rest } = kept
+  return { head: { ...rest, status, parentRunId: parentRunId ?? undefined, lease: undefined }, bytes }
+})
+
+/** Replaces a head, as a whole. */
+export const write = (
+  files: FileSystem.FileSystem,
+  path: string,
+  head: RunHead,
+  bytes: number
+): Effect.Effect<void, PlatformError> => {
+  const { lease: _, parentRunId, ...rest } = head
+  const text = JSON.stringify(
+    { format: RunCodec.format, ...rest, parentRunId: parentRunId ?? null, bytes },
+    undefined,
+    2
+  )
+  return Effect.acquireUseRelease(
+    Effect.succeed(`${path}.${randomUUID()}.tmp`),
+    (draft) =>
+      Effect.andThen(
+        files.writeFileString(draft, `${text}\n`, { flag: "wx", mode: 0o600 }),
+        files.rename(draft, `${path}.json`)
+      ),
+    (draft, exit) => (exit._tag === "Success" ? Effect.void : Effect.ignore(files.remove(draft, { force: true })))
+  )
+}
+
+/** A state as far as it is written in parts. */
+export interface Parts {
+  readonly state: RunState
+  readonly mark: RunCodec.Mark
+  /** Where the journal goes on. */
+  readonly place: Log.Place
+}
+
+/** Reads the parts of a state. Those that cannot be read are removed: new ones are written from the beginning. */
+export const readParts = /*#__PURE__*/ Effect.fnUntraced(function* (
+  files: FileSystem.FileSystem,
+  path: string,
+  codec: RunCodec.RunCodec
+): Effect.fn.Return<Parts | undefined, PlatformError> {
+  const text = yield* readIfThere(files, `${path}.parts`)
+  if (text === undefined) return undefined
+  const lines = text.split("\n").filter((line) => line !== "")
+  const state = Result.getOrUndefined(codec.decodeState(lines.map((line) => line.slice(line.indexOf(" ") + 1))))
+  const offset = Number.parseInt(lines.at(-1) ?? "")
+  if (state === undefined || !Number.isSafeInteger(offset)) {
+    yield* files.remove(`${path}.parts`, { force: true })
+    return undefined
+  }
+  return {
+    state,
+    mark: { turns: state.turns.length, prompt: state.prompt },
+    place: { offset, seq: state.revision, format: RunCodec.format, isWhole: true }
+  }
+})
+
+/** Writes the part of a state behind a mark, with the place in the journal after it. */
+export const writePart = /*#__PURE__*/ Effect.fnUntraced(function* (
+  files: FileSystem.FileSystem,
+  path: string,
+  state: RunState,
+  mark: RunCodec.Mark,
+  place: Log.Place
+): Effect.fn.Return<void, PlatformError | StoreError> {
+  const part = yield* Effect.fromResult(RunCodec.encodeState(state, mark))
+  yield* files.writeFileString(`${path}.parts`, `${place.offset} ${part}\n`, { flag: "a", mode: 0o600 })
+})
+
+const decode = /*#__PURE__*/ Schema.decodeUnknownResult(
+  Schema.fromJsonString(
+    Schema.Struct({
+      format: Schema.Literal(RunCodec.format),
+      runId: Schema.String,
+      rootRunId: Schema.String,
+      parentRunId: Schema.NullOr(Schema.String),
+      agent: Schema.String,
+      revision: Schema.Natural,
+      status: Schema.Unknown,
+      turns: Schema.Natural,
+      createdAt: Schema.Finite,
+      updatedAt: Schema.Finite,
+      bytes: Schema.Natural
+    })
+  )
+)

@@ -1,0 +1,276 @@
+/**
+ * Agents as configuration: plain JSON in snake_case, and back (AC-22, AC-23).
+ *
+ * What has its default is left out, what is unknown is kept. A value an agent
+ * cannot have is refused with its path.
+ *
+ * @since 0.1.0
+ */
+
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Strings from "effect/String"
+import type { Agent, Options } from "../../Agent.ts"
+import { type ExecutionBudget, spawnDefaults } from "../../Budget.ts"
+import type { Generation } from "../../Generation.ts"
+import { AgentConfigInvalid } from "../../KernelError.ts"
+import type { Model } from "../../Model.ts"
+import { Capability } from "../../Model.ts"
+import type { AnySkill } from "../../Skill.ts"
+import * as Fault from "../base/fault.ts"
+import type { JsonObject } from "../base/json.ts"
+import { isEmpty, isJsonObject, jsonObject } from "../base/json.ts"
+import * as Snapshot from "../base/snapshot.ts"
+
+type Anyone = Agent<unknown, AnySkill<unknown>, unknown>
+
+/** What an agent is made of, as far as a config tells. */
+export interface Told extends Options<never> {
+  readonly instructions: string
+  readonly skills?: "all" | ReadonlyArray<string>
+}
+
+// In one function, so that whoever uses no config has none in the bundle.
+const describeConfig = () => {
+  const strings = Schema.Array(Schema.String)
+  const atLeast = (minimum: number) => Schema.Int.check(Schema.isGreaterThanOrEqualTo(minimum))
+  const amount = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
+
+  const ModelConfig = Schema.Struct({
+    id: Schema.NonEmptyString,
+    provider: Schema.optionalKey(Schema.String),
+    capabilities: Schema.optionalKey(Schema.Array(Capability)),
+    context_window: Schema.optionalKey(Schema.Natural),
+    max_output_tokens: Schema.optionalKey(Schema.Natural),
+    price: Schema.optionalKey(
+      Schema.Struct({
+        input_per_million: amount,
+        output_per_million: amount,
+        cached_per_million: Schema.optionalKey(amount)
+      })
+    )
+  })
+
+  const BudgetConfig = Schema.Struct({
+    max_tokens: Schema.optionalKey(Schema.Natural),
+    max_cost_usd: Schema.optionalKey(amount),
+    max_turns: Schema.optionalKey(Schema.Natural),
+    // Longer than any run: more could not be told in milliseconds.
+    deadline_s: Schema.optionalKey(amount.check(Schema.isLessThanOrEqualTo(1e9)))
+  })
+
+  const SpawnConfig = Schema.Struct({
+    max_agents: Schema.optionalKey(Schema.Natural),
+    max_depth: Schema.optionalKey(Schema.Natural)
+  })
+
+  return Schema.Struct({
+    version: Schema.optionalKey(Schema.Literal(1)),
+    name: Schema.optionalKey(Schema.NonEmptyString),
+    description: Schema.optionalKey(Schema.String),
+    system_prompt: Schema.String,
+    model: Schema.Union([Schema.NonEmptyString, ModelConfig]),
+    skills: Schema.optionalKey(Schema.Union([Schema.Literal("all"), strings, Schema.Null])),
+    protocols: Schema.optionalKey(Schema.NullOr(strings)),
+    gate: Schema.optionalKey(Schema.Literals(["dispatch", "listing"])),
+    max_steps: Schema.optionalKey(atLeast(0)),
+    max_turns: Schema.optionalKey(atLeast(0)),
+    prose: Schema.optionalKey(Schema.Literals(["auto", "final", "corrective"])),
+    dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
+    markups: Schema.optionalKey(
+      Schema.Array(Schema.Literals(["tool_call", "function", "invoke", "bracket", "fenced", "json"]))
+    ),
+    grammar: Schema.optionalKey(Schema.Boolean),
+    concurrency: Schema.optionalKey(atLeast(1)),
+    task_concurrency: Schema.optionalKey(atLeast(1)),
+    max_repeats: Schema.optionalKey(atLeast(1)),
+    temperature: Schema.optionalKey(amount),
+    max_tokens: Schema.optionalKey(atLeast(1)),
+    top_p: Schema.optionalKey(amount.check(Schema.isLessThanOrEqualTo(1))),
+    stop_sequences: Schema.optionalKey(strings),
+    seed: Schema.optionalKey(Schema.Int),
+    thinking: Schema.optionalKey(
+      Schema.Struct({ budget: Schema.optionalKey(atLeast(-1)), effort: Schema.optionalKey(Schema.String) })
+    ),
+    provider_options: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+    budget: Schema.optionalKey(BudgetConfig),
+    spawn: Schema.optionalKey(SpawnConfig),
+    context_window: Schema.optionalKey(atLeast(1)),
+    reserved_output_tokens: Schema.optionalKey(atLeast(0)),
+    output_schema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+  })
+}
+
+/** The config of an agent. Every key but `system_prompt` and `model` may be left out. */
+export const Config = /*#__PURE__*/ describeConfig()
+
+type Fields = typeof Config.Type
+
+const decode = /*#__PURE__*/ Schema.decodeUnknownResult(Config)
+
+// ---------------------------------------------------------------- reading
+
+/** What a config says, and the keys it holds besides. */
+export const read = (
+  config: unknown
+): Result.Result<
+  { readonly told: Told; readonly extra: JsonObject; readonly outputSchema: JsonObject | undefined },
+  AgentConfigInvalid
+> =>
+  Result.gen(function* () {
+    const json = yield* Result.mapError(Snapshot.take(config), refused)
+    if (!isJsonObject(json)) return yield* Result.fail(refused({ path: "", reason: "expected an object" }))
+    const fields = yield* Result.mapError(decode(json), (error) => refused(hinted(Fault.ofSchema(error), json)))
+    return { told: toldOf(fields), extra: beyond(json, jsonObject(fields)), outputSchema: fields.output_schema }
+  })
+
+/** What an object holds besides what was read of it, at any depth. */
+const beyond = (json: JsonObject, read: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(json).flatMap(([key, value]) => {
+      if (!Object.hasOwn(read, key)) return [[key, value]]
+      const more = beyond(jsonObject(value), jsonObject(read[key]))
+      return isEmpty(more) ? [] : [[key, more]]
+    })
+  )
+
+/** Configs write what `Agent.make` calls `instructions` as their seed does (AC-23). */
+const hinted = ({ path, reason }: Fault.Fault, json: JsonObject): Fault.Fault =>
+  path === "/system_prompt" && json["instructions"] !== undefined
+    ? { path, reason: `${reason}; a config says system_prompt, not instructions` }
+    : { path, reason }
+
+/** A fault by its place in the config: `budget.max_tokens`, `skills[2]`. */
+const refused = ({ path, reason }: Fault.Fault): AgentConfigInvalid =>
+  new AgentConfigInvalid({
+    path: path
+      .split("/")
+      .reduce((text, part) => (/^\d+$/.test(part) ? `${text}[${part}]` : text === "" ? part : `${text}.${part}`), ""),
+    reason
+  })
+
+const toldOf = (fields: Fields): Told => {
+  const { budget, max_tokens, max_turns, model, provider_options, seed, spawn, stop_sequences, ...more } = fields
+  const { output_schema: _, system_prompt, temperature, thinking, top_p, version: __, ...rest } = more
+  const asked = camel({ temperature, max_tokens, top_p, stop_sequences, seed, thinking })
+  return present({
+    ...camel(rest),
+    instructions: system_prompt,
+    model: typeof model === "string" ? model : modelOf(model),
+    // Null says what leaving out says (AC-18).
+    skills: rest.skills ?? undefined,
+    protocols: rest.protocols ?? undefined,
+    maxSteps: rest.max_steps ?? max_turns,
+    generation: present<Generation>({ ...asked, extra: provider_options }),
+    budget: budget === undefined ? undefined : budgetOf(budget),
+    spawn: spawn === undefined ? undefined : { ...spawnDefaults, ...camel(spawn) }
+  })
+}
+
+const budgetOf = ({ deadline_s, ...rest }: NonNullable<Fields["budget"]>): ExecutionBudget =>
+  present({ ...camel(rest), deadlineMs: deadline_s === undefined ? undefined : Math.round(deadline_s * 1e6) / 1e3 })
+
+const modelOf = ({ price, ...rest }: Exclude<Fields["model"], string>): Model =>
+  present({ capabilities: textOnly, ...camel(rest), price: price === undefined ? undefined : camel(price) })
+
+const textOnly: Model["capabilities"] = ["text"]
+
+type Camel<Key> = Key extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Key
+
+type CamelFields<A> = { [K in keyof A as Camel<K> & string]: A[K] }
+
+/** The same fields under the names they have here: a config writes them in snake_case. */
+const camel = <A extends object>(fields: A): CamelFields<A> =>
+  // What `Camel` says of a name is what `snakeToCamel` makes of it.
+  renamed(fields, Strings.snakeToCamel) as CamelFields<A>
+
+/** The same fields as a config writes them: those that are told. */
+const snake = (fields: object): { readonly [key: string]: unknown } => present(renamed(fields, Strings.camelToSnake))
+
+const renamed = (fields: object, rename: (key: string) => string): { readonly [key: string]: unknown } =>
+  Object.fromEntries(Object.entries(fields).map(([key, value]) => [rename(key), value]))
+
+/** Without the fields that are undefined. */
+const present = <A extends object>(fields: { readonly [K in keyof A]: A[K] | undefined }): A =>
+  // Only optional fields of A are ever undefined here: an absent one is what exact types want.
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as A
+
+// ---------------------------------------------------------------- writing
+
+/** An agent as its config, with the names of its skills; `defaults` is an agent that was told nothing. */
+export const write = (
+  agent: Anyone,
+  skills: "all" | ReadonlyArray<string> | undefined,
+  defaults: Anyone
+): Result.Result<JsonObject, AgentConfigInvalid> => {
+  const { budget, description, instructions, model, protocols, spawn } = agent
+  if (typeof instructions !== "string") {
+    const reason = "it is an Effect: only text can be written down"
+    return Result.fail(new AgentConfigInvalid({ path: "instructions", reason }))
+  }
+  return Result.flatMap(schemaOf(agent), (outputSchema) => {
+    const { extra, maxTokens, seed, stopSequences, temperature, thinking, topP } = agent.generation
+    const limits = writeBudget(budget)
+    const { name, ...told } = Object.fromEntries(
+      settings.flatMap((key) => (agent[key] === defaults[key] ? [] : [[key, agent[key]]]))
+    )
+    const config = {
+      version: 1,
+      name,
+      description,
+      system_prompt: instructions,
+      model: typeof model === "string" ? model : writeModel(model),
+      skills,
+      protocols,
+      ...snake(told),
+      markups: agent.markups.length === 0 ? undefined : agent.markups,
+      ...snake({ temperature, maxTokens, topP, stopSequences, seed, thinking }),
+      provider_options: extra,
+      budget: isEmpty(limits) ? undefined : limits,
+      spawn: spawn === undefined ? undefined : snake(spawn),
+      output_schema: outputSchema
+    }
+    const given = Object.entries(besides(config, agent.extra)).filter(([, value]) => value !== undefined)
+    return Result.map(Result.mapError(Snapshot.take(Object.fromEntries(given)), refused), jsonObject)
+  })
+}
+
+/** The settings that are written only where they differ from those of an agent that was told nothing. */
+const settings = [
+  "name",
+  "gate",
+  "maxSteps",
+  "prose",
+  "dialect",
+  "grammar",
+  "concurrency",
+  "taskConcurrency",
+  "maxRepeats",
+  "contextWindow",
+  "reservedOutputTokens"
+] as const
+
+/** What is told, and what a config held besides, each in its place. */
+const besides = (told: { readonly [key: string]: unknown }, extra: JsonObject): { readonly [key: string]: unknown } =>
+  Object.fromEntries(
+    Object.entries({ ...told, ...extra, ...told }).map(([key, value]) => [
+      key,
+      isJsonObject(value) && Object.hasOwn(extra, key) ? besides(value, jsonObject(extra[key])) : (value ?? extra[key])
+    ])
+  )
+
+const schemaOf = (agent: Anyone): Result.Result<unknown, AgentConfigInvalid> =>
+  agent.outputJsonSchema === undefined
+    ? Result.succeed(undefined)
+    : Result.try({
+        try: agent.outputJsonSchema,
+        catch: () => new AgentConfigInvalid({ path: "output", reason: "its schema cannot be written as JSON Schema" })
+      })
+
+const writeBudget = ({ deadlineMs = Infinity, ...limits }: ExecutionBudget): object => {
+  // JSON has no number for an open limit, and needs none: it is none. So is a time that no config may tell.
+  const deadline_s = deadlineMs > 1e12 ? Infinity : deadlineMs / 1000
+  return Object.fromEntries(Object.entries({ ...snake(limits), deadline_s }).filter(([, limit]) => limit !== Infinity))
+}
+
+const writeModel = ({ price, ...model }: Model): object => snake({ ...model, price: price && snake(price) })

@@ -1,0 +1,105 @@
+/**
+ * Values from outside as frozen JSON (R-22, S-10).
+ *
+ * `take` copies a value and says where it stops being JSON; the copy shares
+ * nothing with the original, is frozen at every depth and nests no deeper than
+ * the limit, so it may be walked recursively. `freeze` is for JSON we own.
+ *
+ * @since 0.1.0
+ */
+
+import * as Result from "effect/Result"
+import * as Limits from "../../Limits.ts"
+import { type Fault, pointer } from "./fault.ts"
+import type { Json } from "./json.ts"
+
+/** How deep and how large a copy may get. */
+export type Bounds = Pick<Limits.Limits, "jsonDepth" | "jsonNodes">
+
+/**
+ * Copies a value as frozen JSON.
+ *
+ * Instances of classes are read as their own enumerable fields, unless they
+ * have a `toJSON`; dates, maps, errors and the like are refused, not guessed.
+ */
+export const take = (value: unknown, bounds: Bounds = Limits.defaults): Result.Result<Json, Fault> => {
+  const walk: Walk = { path: [], left: bounds.jsonNodes }
+  return Result.try({
+    try: () => copy(value, bounds.jsonDepth, walk),
+    // Whatever a getter or a `toJSON` throws is not repeated: it may hold anything.
+    catch: (error) => ({ path: pointer(walk.path), reason: error instanceof Misfit ? error.message : "cannot be read" })
+  })
+}
+
+/** Freezes JSON at every depth, in place. What is frozen already is taken as frozen throughout. */
+export const freeze = <A>(value: A): A => {
+  const pending: Array<unknown> = [value]
+  while (pending.length > 0) {
+    const next = pending.pop()
+    if (!isTree(next) || Object.isFrozen(next)) continue
+    Object.freeze(next)
+    for (const child of Object.values(next)) pending.push(child)
+  }
+  return value
+}
+
+/** Sets an own field, whatever its name: assigning to `__proto__` would do something else. */
+export const define = (target: { [key: string]: unknown }, key: string, value: unknown): void => {
+  if (key === "__proto__") {
+    Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })
+  } else target[key] = value
+}
+
+class Misfit extends Error {}
+
+interface Walk {
+  readonly path: Array<PropertyKey>
+  left: number
+}
+
+const copy = (value: unknown, depth: number, walk: Walk): Json => {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return value
+    case "number":
+      if (Number.isFinite(value)) return value
+      throw new Misfit(`${value} is not a JSON number`)
+    case "object":
+      if (value === null) return null
+      if (depth === 0) throw new Misfit("nested too deeply")
+      if (walk.left-- === 0) throw new Misfit("too large")
+      return Array.isArray(value) ? copyArray(value, depth, walk) : copyObject(value, depth, walk)
+    default:
+      throw new Misfit(`${typeof value} is not JSON`)
+  }
+}
+
+const copyArray = (value: ReadonlyArray<unknown>, depth: number, walk: Walk): Json => {
+  const out: Array<Json> = []
+  for (let index = 0; index < value.length; index++) {
+    walk.path.push(index)
+    out.push(copy(value[index], depth - 1, walk))
+    walk.path.pop()
+  }
+  return Object.freeze(out)
+}
+
+const copyObject = (value: object, depth: number, walk: Walk): Json => {
+  const kind = Object.prototype.toString.call(value).slice(8, -1)
+  if (kind !== "Object") throw new Misfit(`${kind} is not JSON`)
+  if ("toJSON" in value && typeof value.toJSON === "function") return copy(value.toJSON(), depth - 1, walk)
+  const out: { [key: string]: Json } = {}
+  for (const key of Object.keys(value)) {
+    walk.path.push(key)
+    define(out, key, copy(Reflect.get(value, key), depth - 1, walk))
+    walk.path.pop()
+  }
+  return Object.freeze(out)
+}
+
+const isTree = (value: unknown): value is object => {
+  if (typeof value !== "object" || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return Array.isArray(value) || prototype === Object.prototype || prototype === null
+}

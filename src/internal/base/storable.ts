@@ -1,0 +1,95 @@
+/**
+ * JSON as a store keeps it.
+ *
+ * What passes here can be written as JSON text and read back equal; whatever
+ * else a value may be (undefined, NaN, a Date, bytes, a cycle) is refused, and
+ * so is what nests deeper than it could be read again.
+ *
+ * @since 0.1.0
+ */
+
+import * as Schema from "effect/Schema"
+import * as Limits from "../../Limits.ts"
+import * as json from "./json.ts"
+
+/** How deep stored JSON may nest: more than any limit in use, and far from the end of the stack. */
+const depth = 1_000
+
+/** What is read back was within the limits of its writer; these only bound what can be held. */
+export const limits: Limits.Limits = {
+  ...Limits.defaults,
+  jsonDepth: depth,
+  blockDepth: depth / 2,
+  jsonNodes: 10_000_000
+}
+
+/** What a value is: no JSON, JSON, or JSON with a negative zero, which `JSON.stringify` would write as zero. */
+export type Grade = 0 | 1 | 2
+
+/** Looks at a value as a whole. */
+export const grade = (value: unknown, left: number = depth): Grade => {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return 1
+    case "number":
+      return Object.is(value, -0) ? 2 : Number.isFinite(value) ? 1 : 0
+    case "object":
+      return value === null
+        ? 1
+        : left === 0
+          ? 0
+          : Array.isArray(value)
+            ? gradeList(value, left)
+            : gradeRecord(value, left)
+    default:
+      return 0
+  }
+}
+
+/** `JSON.stringify`, for JSON with negative zeros. */
+export const stringify = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(stringify).join(",")}]`
+  if (typeof value === "object" && value !== null) {
+    return `{${Object.entries(value)
+      .map(([key, field]) => `${JSON.stringify(key)}:${stringify(field)}`)
+      .join(",")}}`
+  }
+  return Object.is(value, -0) ? "-0" : JSON.stringify(value)
+}
+
+/** Any JSON. */
+export const Json: Schema.Codec<json.Json> = /*#__PURE__*/ Schema.declare(
+  (value): value is json.Json => grade(value) > 0,
+  { expected: "a JSON value" }
+)
+
+/** A JSON object. */
+export const JsonObject: Schema.Codec<json.JsonObject> = /*#__PURE__*/ Schema.declare(
+  (value): value is json.JsonObject => json.isJsonObject(value) && grade(value) > 0,
+  { expected: "a JSON object" }
+)
+
+const gradeList = (list: ReadonlyArray<unknown>, left: number): Grade => {
+  let worst: Grade = 1
+  // By index: what iterates passes over holes.
+  for (let index = 0; index < list.length; index++) {
+    const found = grade(list[index], left - 1)
+    if (found === 0) return 0
+    if (found === 2) worst = 2
+  }
+  return worst
+}
+
+const gradeRecord = (record: object, left: number): Grade => {
+  const prototype: unknown = Object.getPrototypeOf(record)
+  if (prototype !== Object.prototype && prototype !== null) return 0
+  if (typeof Reflect.get(record, "toJSON") === "function") return 0
+  let worst: Grade = 1
+  for (const key in record) {
+    const found = grade(Reflect.get(record, key), left - 1)
+    if (found === 0) return 0
+    if (found === 2) worst = 2
+  }
+  return worst
+}

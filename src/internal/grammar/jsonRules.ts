@@ -1,0 +1,235 @@
+/**
+ * Productions of the JSON that fits a JSON Schema.
+ *
+ * Everything drawn from them fits the schema, but for what productions cannot
+ * say: `multipleOf`, `uniqueItems`, counts of members, lookaround in patterns,
+ * and a second pattern beside the first. There the grammar is wider, and the
+ * skill's own Schema has the last word. Schemas may be a foreign server's: they
+ * are read within bounds, and what is too deep or too much is any JSON.
+ *
+ * @since 0.1.0
+ */
+
+import { anyBut, anyObject, anyValue, blank, keyExcept, maxDepth } from "./anyJson.ts"
+import type { JsonObject } from "../base/json.ts"
+import { properties, required, resolve } from "../base/jsonSchema.ts"
+import * as Numbers from "./numberRules.ts"
+import { choice, empty, never, type Node, optional, repeat, rule, type Rules, sequence, text } from "./productions.ts"
+import { boundsOf, constrains, count, formats, impliedType, merge, type Part } from "./schemaParts.ts"
+import * as Strings from "./stringRules.ts"
+import { isRecord, own } from "../base/untrusted.ts"
+
+/** The rule of the values that fit a schema. `name` begins the names of its rules. */
+export const fitting = (rules: Rules, schema: JsonObject, name: string): Node =>
+  new SchemaRules(rules, schema).value(schema, name, 0)
+
+const maxChoices = 500
+
+class SchemaRules {
+  readonly #rules: Rules
+  readonly #root: JsonObject
+  readonly #references = new Map<string, string>()
+
+  constructor(rules: Rules, root: JsonObject) {
+    this.#rules = rules
+    this.#root = root
+  }
+
+  value(schema: unknown, name: string, depth: number): Node {
+    if (schema === false) return never
+    if (!isRecord(schema) || depth > maxDepth || !this.#rules.spend()) return anyValue(this.#rules)
+    const reference = own(schema, "$ref")
+    if (typeof reference === "string") return this.#referred(reference, name, depth)
+    const parts = this.#parts(schema)
+    const members = parts.flatMap((part) => {
+      const any = own(part, "anyOf") ?? own(part, "oneOf")
+      return Array.isArray(any) ? [any] : []
+    })
+    const [union] = members
+    const base = merge(parts)
+    if (union === undefined) return this.#typed(base, name, depth)
+    // What stands beside a union holds for each of its members.
+    const beside = Object.keys(base).some((key) => constrains.has(key))
+    const ways: Array<Node> = []
+    for (const [index, member] of union.slice(0, maxChoices).entries()) {
+      // Too much: what is left is any JSON, said once.
+      if (this.#rules.isSpent) return choice(...ways, anyValue(this.#rules))
+      const whole = beside && isRecord(member) ? { allOf: [base, member] } : member
+      ways.push(this.value(whole, `${name}-${index + 1}`, depth + 1))
+    }
+    return choice(...ways)
+  }
+
+  /** A reference is a rule of its own, so a schema may speak of itself. */
+  #referred(reference: string, name: string, depth: number): Node {
+    const known = this.#references.get(reference)
+    if (known !== undefined) return rule(known)
+    const target = reference === "#" ? this.#root : resolve({ $ref: reference }, this.#root)
+    const named = this.#rules.name(name)
+    this.#references.set(reference, named)
+    this.#rules.map.set(named, this.value(target, name, depth + 1))
+    return rule(named)
+  }
+
+  /** A schema and what it says in `allOf`, references followed. */
+  #parts(schema: Part, depth = 0): ReadonlyArray<Part> {
+    const all = own(schema, "allOf")
+    if (!Array.isArray(all) || depth > 4 || !this.#rules.spend()) return [schema]
+    return [
+      schema,
+      ...all
+        .slice(0, maxChoices)
+        .flatMap((part: unknown) => this.#parts(isRecord(part) ? resolve(part, this.#root) : {}, depth + 1))
+    ]
+  }
+
+  #typed(schema: Part, name: string, depth: number): Node {
+    if (Object.hasOwn(schema, "const")) return text(Strings.literal(schema["const"]))
+    const values = own(schema, "enum")
+    if (Array.isArray(values) && values.length <= maxChoices) {
+      return choice(...values.map((value: unknown) => text(Strings.literal(value))))
+    }
+    const not = own(schema, "not")
+    if (isRecord(not) && Object.keys(not).length === 0) return never
+    const type = own(schema, "type")
+    // A struct without fields is whatever is not null.
+    const others = isRecord(not) && type === undefined ? own(not, "type") : undefined
+    if (others !== undefined) return anyBut(this.#rules, [others].flat())
+    const types = Array.isArray(type) ? type : [type ?? impliedType(schema)]
+    return choice(...types.map((type: unknown) => this.#one(type, schema, name, depth)))
+  }
+
+  #one(type: unknown, schema: Part, name: string, depth: number): Node {
+    switch (type) {
+      case "null":
+        return text("null")
+      case "boolean":
+        return choice(text("true"), text("false"))
+      case "integer":
+        return this.#number(Numbers.integers, "integer", schema, name)
+      case "number":
+        return this.#number(Numbers.numbers, "number", schema, name)
+      case "string":
+        return this.#string(schema)
+      case "array":
+        return this.#array(schema, name, depth)
+      case "object":
+        return this.#object(schema, name, depth)
+      default:
+        return anyValue(this.#rules)
+    }
+  }
+
+  #number(make: (bounds: Numbers.Bounds) => Node, shared: string, schema: Part, name: string): Node {
+    const bounds = boundsOf(schema)
+    return Object.values(bounds).every((bound) => bound === undefined || Math.abs(bound) === Number.MAX_SAFE_INTEGER)
+      ? this.#rules.shared(shared, () => make({}))
+      : this.#rules.add(name, make(bounds))
+  }
+
+  #string(schema: Part): Node {
+    const patterns = [own(schema, "pattern"), formats.get(String(own(schema, "format")))]
+    for (const pattern of patterns) {
+      const fitting = typeof pattern === "string" ? Strings.fitting(this.#rules, pattern) : undefined
+      if (fitting !== undefined) return fitting
+    }
+    return Strings.sized(this.#rules, count(schema, "minLength") ?? 0, count(schema, "maxLength"))
+  }
+
+  #array(schema: Part, name: string, depth: number): Node {
+    const prefix = own(schema, "prefixItems")
+    const first = Array.isArray(prefix) ? prefix.slice(0, maxChoices) : []
+    const items = own(schema, "items")
+    const min = count(schema, "minItems") ?? 0
+    const max = Math.min(count(schema, "maxItems") ?? Infinity, items === false ? first.length : Infinity)
+    if (min > max) return never
+    const space = blank(this.#rules)
+    const comma = sequence(text(","), space)
+    let tail: Node = empty
+    if (max > first.length) {
+      const item = this.#rules.add(`${name}-item`, this.value(items ?? {}, `${name}-item`, depth + 1))
+      const next = this.#rules.add(`${name}-more`, sequence(comma, item))
+      const [from, to] = [Math.max(min - first.length, 0), max - first.length]
+      tail =
+        first.length > 0
+          ? repeat(next, within(from), upTo(to))
+          : sequence(item, repeat(next, within(Math.max(from - 1, 0)), upTo(to - 1)))
+      if (first.length === 0 && from === 0) tail = optional(tail)
+    }
+    // From the end: an item that may be left out takes everything behind it along.
+    for (let index = Math.min(first.length, max) - 1; index >= 0; index--) {
+      const item = this.value(first[index], `${name}-${index + 1}`, depth + 1)
+      const here = sequence(index === 0 ? empty : comma, item, tail)
+      // A rule of its own: hundreds of them inside each other would be too deep to walk.
+      tail = index < min ? here : this.#rules.add(`${name}-from-${index + 1}`, optional(here))
+    }
+    return sequence(text("["), space, tail, space, text("]"))
+  }
+
+  #object(schema: Part, name: string, depth: number): Node {
+    const needed = required(schema)
+    const more = own(schema, "additionalProperties")
+    const shaped = own(schema, "patternProperties")
+    const said = properties(schema)
+    const names = new Set(said.map(([key]) => key))
+    // What must be there is named, also where nothing else is said of it.
+    const unsaid = isRecord(shaped) ? [] : Array.from(needed).filter((key) => !names.has(key))
+    const declared = [...said, ...unsaid.map((key) => [key, more ?? {}] as const)]
+    if (declared.length > maxChoices) return anyObject(this.#rules)
+    const space = blank(this.#rules)
+    // Where members are named, others are only invited by a schema of their own.
+    const isOpen = isRecord(more) || (said.length === 0 && more !== false)
+    const others: Array<Node> = []
+    for (const [pattern, part] of isRecord(shaped) ? Object.entries(shaped).slice(0, maxChoices) : []) {
+      const key = Strings.fitting(this.#rules, pattern)
+      if (key !== undefined) others.push(this.#member(key, part, `${name}-other`, depth))
+    }
+    if (isOpen && others.length === 0) {
+      const keys = own(schema, "propertyNames")
+      const key =
+        isRecord(keys) && (own(keys, "pattern") !== undefined || own(keys, "enum") !== undefined)
+          ? this.value(keys, `${name}-key`, depth + 1)
+          : keyExcept(
+              this.#rules,
+              declared.map(([key]) => key),
+              name
+            )
+      others.push(this.#member(key, isRecord(more) ? more : {}, `${name}-other`, depth))
+    }
+    const comma = sequence(text(","), space)
+    const other = others.length === 0 ? never : this.#rules.add(`${name}-member`, choice(...others))
+    const min = Math.max((count(schema, "minProperties") ?? 0) - declared.length, 0)
+    const rest = repeat(sequence(comma, other), within(min))
+    let later: Node = other === never ? empty : rest
+    let begin: Node =
+      other === never
+        ? empty
+        : min > 0
+          ? sequence(other, repeat(sequence(comma, other), within(min - 1)))
+          : optional(sequence(other, repeat(sequence(comma, other), 0)))
+    // From the end, each member twice: as the first one written, and behind another.
+    for (let index = declared.length - 1; index >= 0; index--) {
+      const [key, part] = declared[index] ?? ["", {}]
+      const value = this.#member(text(Strings.literal(key)), part, `${name}-${key}`, depth)
+      const first = sequence(value, later)
+      const behind = sequence(comma, value, later)
+      begin = needed.has(key) ? first : choice(first, begin)
+      later = needed.has(key) ? behind : choice(behind, later)
+      if (!needed.has(key)) {
+        begin = this.#rules.add(`${name}-from-${key}`, begin)
+        later = this.#rules.add(`${name}-and-${key}`, later)
+      }
+    }
+    return this.#rules.add(name, sequence(text("{"), space, begin, space, text("}")))
+  }
+
+  #member(key: Node, part: unknown, name: string, depth: number): Node {
+    const value = this.value(part, name, depth + 1)
+    return value === never ? never : sequence(key, text(":"), blank(this.#rules), value)
+  }
+}
+
+/** Readers of grammars refuse many repetitions: counts beyond this are held to it, or left open. */
+const maxCount = 500
+const within = (count: number): number => Math.min(count, maxCount)
+const upTo = (count: number): number | undefined => (count <= maxCount ? count : undefined)

@@ -1,0 +1,54 @@
+/**
+ * The words of the kernel itself: /skills, /workflow, /tasks, /protocols (BP-70, BP-71).
+ *
+ * They ignore their content and every allow list.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import type { Call, CallError } from "../../Call.ts"
+import * as Calls from "../../Call.ts"
+import * as InstructionBuilder from "../../InstructionBuilder.ts"
+import * as Plan from "../../Plan.ts"
+import * as SkillRegistry from "../../SkillRegistry.ts"
+import type { Run } from "./run.ts"
+import { visibleProtocols, visibleSkills } from "./permissions.ts"
+
+/** Answers a word of the kernel with a text, or says that there is no such word. */
+export const builtin = (run: Run, call: Call): Effect.Effect<string | CallError> => {
+  switch (call.toolName) {
+    case "/skills":
+      return Effect.map(visibleSkills(run), SkillRegistry.listing)
+    case "/protocols":
+      return Effect.map(visibleProtocols(run), (protocols) =>
+        JSON.stringify(protocols.map(({ documentation, name }) => ({ name, documentation })))
+      )
+    case "/workflow":
+      return Effect.succeed(InstructionBuilder.workflowDocumentation)
+    case "/tasks":
+      return Effect.sync(() => tasks(run))
+    default:
+      return Effect.succeed(Calls.error("UnknownCommand", `Unknown command '${call.toolName ?? ""}'`))
+  }
+}
+
+/** The last workflow of this run, never that of its parent. Written pair by pair to keep the order of ids. */
+const tasks = (run: Run): string => {
+  // A word is no part of a workflow: it is asked when the workflow's turn is over.
+  const turn = run.state.turns.findLast((turn) => turn.outcome?.type === "workflow")
+  if (turn?.outcome?.type !== "workflow") {
+    return `{"depth":${run.state.depth},"goal":null,"strategy":null,"tasks":[],"task_results":{}}`
+  }
+  const { goal, strategy, tasks } = turn.outcome.plan
+  const results = new Map(
+    Calls.inOrder(turn.order, turn.completed).map((result) => [result.toolName, Calls.textOf(result)])
+  )
+  const listed = tasks.map((task) => {
+    const result = results.get(task.id)
+    return { ...Plan.taskToJson({ ...task, status: result === undefined ? "pending" : "done" }), result }
+  })
+  const pairs = [...results].map(([id, text]) => `${JSON.stringify(id)}:${JSON.stringify(text)}`)
+  const head = `"depth":${run.state.depth},"goal":${JSON.stringify(goal)},"strategy":${JSON.stringify(strategy)}`
+  return `{${head},"tasks":${JSON.stringify(listed)},"task_results":{${pairs.join(",")}}}`
+}

@@ -1,0 +1,200 @@
+/**
+ * A new run from a commit of another, which stays as it is.
+ *
+ * The records up to that commit are copied and changed as wanted; state is
+ * their fold, so whatever is changed holds for all that follows. Ids that are
+ * made of the run's own become those of the new one: no call and no task of the
+ * fork is taken for one of the original. Events keep their times; commits are as
+ * new as the fork is, so that no worker takes it for a run that was left behind.
+ *
+ * @since 0.1.0
+ */
+
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
+import * as Stream from "effect/Stream"
+import type { KernelError, StoreError } from "../../KernelError.ts"
+import { RunNotFound } from "../../KernelError.ts"
+import { Limits } from "../../Limits.ts"
+import type { Message } from "../../Message.ts"
+import type { PhaseEvent } from "../../RunEvent.ts"
+import type { Approval, Delta, RunRecord, RunState } from "../../RunState.ts"
+import { advance } from "../../RunState.ts"
+import type * as RunStore from "../../RunStore.ts"
+import { renamed } from "../words/callIds.ts"
+import { patiently } from "./commit.ts"
+import { isJsonObject, type Json } from "../base/json.ts"
+import { foldFrom } from "../store/journalRules.ts"
+
+/** Where to part from a run, and how the fork differs. */
+export interface Fork {
+  /** The last commit the fork has in common with the run; its last one when there are fewer. */
+  readonly revision: number
+  /** The id of the fork. */
+  readonly runId: string
+  /** Changes a record on its way into the fork; its ids are those of the fork already. */
+  readonly edit?: ((record: RunRecord) => RunRecord) | undefined
+}
+
+/** Makes the fork; nobody runs it yet. Of one that is given up nothing stays: a worker would go on with a half of it. */
+export const fork = (
+  store: RunStore.Shape,
+  from: string,
+  { edit = identity, revision, runId }: Fork
+): Effect.Effect<void, KernelError> =>
+  Effect.uninterruptibleMask(
+    Effect.fnUntraced(function* (restore) {
+      // What comes after the last common commit is not read, whatever became of it.
+      const common = Stream.takeUntil(store.read(from), (record) => record.revision >= revision)
+      const records = yield* restore(Stream.runCollect(common))
+      const last = records.at(-1)
+      // Of a journal that does not begin with its beginning there is no state.
+      if (last === undefined || records[0]?.events[0]?.type !== "run_started")
+        return yield* new RunNotFound({ runId: from })
+      const copies = records.map((record) => edit(rename(record, last, runId)))
+      let state: RunState | undefined
+      for (const [index, copied] of copies.entries()) {
+        const copy = { ...copied, runId, revision: index + 1, createdAt: yield* Clock.currentTimeMillis }
+        const next = advance(state, copy)
+        yield* state === undefined
+          ? patiently({ store, limits: yield* Limits }, copy, store.create(copy, next))
+          : Effect.onError(
+              // It takes the time it takes: whoever waits for it can stop.
+              restore(patiently({ store, limits: { commitMs: Infinity } }, copy, store.commit(copy, next))),
+              () => Effect.ignore(store.remove([runId]))
+            )
+        state = next
+      }
+    })
+  )
+
+/** A run at its first record, which says where it came from: what is damaged further on is not read. */
+export const beginningOf = (store: RunStore.Shape, runId: string): Effect.Effect<RunState | undefined, StoreError> =>
+  Effect.flatMap(Stream.runCollect(Stream.take(store.read(runId), 1)), (records) => foldFrom(undefined, records))
+
+/** The root runs a run was forked from, nearest first: their media are also its own. */
+export const originsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
+  store: RunStore.Shape,
+  state: RunState
+): Effect.fn.Return<ReadonlyArray<string>, StoreError> {
+  const origins = new Set<string>()
+  let root: RunState | undefined = state
+  while (root?.forkedFrom !== undefined) {
+    const original: RunState | undefined = yield* beginningOf(store, root.forkedFrom.runId)
+    if (original === undefined || origins.has(original.rootRunId)) break
+    origins.add(original.rootRunId)
+    root = original.parentRunId === undefined ? original : yield* beginningOf(store, original.rootRunId)
+  }
+  return [...origins]
+})
+
+/** A fork is a root of its own, wherever its original stood. */
+const planted = (event: PhaseEvent, runId: string, from: Pick<RunRecord, "runId" | "revision">): PhaseEvent => {
+  const scope = { runId, rootRunId: runId, depth: 0, taskId: undefined }
+  return event.type === "run_started"
+    ? { ...event, ...scope, parentRunId: undefined, forkedFrom: { runId: from.runId, revision: from.revision } }
+    : { ...event, ...scope }
+}
+
+// ---------------------------------------------------------------- ids
+
+type Rename = (id: string) => string
+
+const rename = (record: RunRecord, from: RunRecord, runId: string): RunRecord => {
+  const own: Rename = (id) => (id.startsWith(`${from.runId}:`) ? runId + id.slice(from.runId.length) : id)
+  return {
+    ...record,
+    runId,
+    delta: renameDelta(record.delta, own),
+    events: record.events.map((event) => planted(renameEvent(event, own), runId, from))
+  }
+}
+
+const renameEvent = (event: PhaseEvent, own: Rename): PhaseEvent => {
+  switch (event.type) {
+    case "turn_started":
+    case "turn_completed":
+      return { ...event, turnId: own(event.turnId) }
+    case "turn_prepared": {
+      const { prompt } = event
+      return {
+        ...event,
+        prompt: { ...prompt, append: prompt.append.map((message) => renameSaid(message, own)) }
+      }
+    }
+    case "model_completed":
+      return {
+        ...event,
+        message: renameSaid(event.message, own),
+        calls: event.calls.map((call) => renameCall(call, own))
+      }
+    case "tool_calls_started":
+      return {
+        ...event,
+        ...(event.calls === undefined ? {} : { calls: event.calls.map((call) => renameCall(call, own)) }),
+        ...(event.approvals === undefined
+          ? {}
+          : { approvals: event.approvals.map((approval) => renameApproval(approval, own)) })
+      }
+    case "tool_call_started": {
+      const { change } = event
+      const named = renameCall(event, own)
+      if (change === undefined) return named
+      return change.type === "rewrite"
+        ? { ...named, change: { ...change, call: renameCall(change.call, own) } }
+        : { ...named, change: { ...change, result: renameCall(change.result, own) } }
+    }
+    case "tool_call_completed":
+      return { ...renameCall(event, own), result: renameCall(event.result, own) }
+    case "paused":
+      return { ...event, metadata: renameQuestion(event.metadata, own) }
+    default:
+      return event
+  }
+}
+
+/** The ids in what a pause asks; all else in it is its host's. */
+const renameQuestion = (metadata: Json, own: Rename): Json => {
+  if (!isJsonObject(metadata)) return metadata
+  const { approvals, toolCallIds } = metadata
+  return {
+    ...metadata,
+    ...(Array.isArray(toolCallIds) ? { toolCallIds: toolCallIds.map((id) => renameId(id, own)) } : {}),
+    ...(Array.isArray(approvals) ? { approvals: approvals.map((approval) => renameId(approval, own)) } : {})
+  }
+}
+
+/** An id, or what has one. */
+const renameId = (named: Json, own: Rename): Json =>
+  typeof named === "string"
+    ? own(named)
+    : isJsonObject(named) && named["toolCallId"] !== undefined
+      ? { ...named, toolCallId: renameId(named["toolCallId"], own) }
+      : named
+
+const renameDelta = (delta: Delta, own: Rename): Delta => ({
+  ...delta,
+  ...(delta.launched === undefined ? {} : { launched: delta.launched.map(own) }),
+  ...(delta.retried === undefined ? {} : { retried: delta.retried.map(own) }),
+  ...(delta.resolved === undefined ? {} : { resolved: delta.resolved.map((call) => renameCall(call, own)) }),
+  ...(delta.answers === undefined ? {} : { answers: delta.answers.map((call) => renameCall(call, own)) }),
+  ...(delta.asked === undefined ? {} : { asked: delta.asked.map((approval) => renameApproval(approval, own)) })
+})
+
+/** A call, or what is known of one. */
+const renameCall = <A extends { readonly toolCallId: string }>(call: A, own: Rename): A => ({
+  ...call,
+  toolCallId: own(call.toolCallId)
+})
+
+/** The calls in what was said: those of the model, and their results where a prompt holds them. */
+const renameSaid = (message: Message, own: Rename): Message => ({
+  ...message,
+  content: message.content.map((part) => renamed(part, own))
+})
+
+const renameApproval = (approval: Approval, own: Rename): Approval => ({
+  ...renameCall(approval, own),
+  ...(approval.answer === undefined ? {} : { answer: renameCall(approval.answer, own) })
+})

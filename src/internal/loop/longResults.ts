@@ -1,0 +1,81 @@
+/**
+ * Results too long for a model: cut, with the whole of them in the run's store (AC-14).
+ *
+ * What is cut is kept as a text among the run's media, and the model is told
+ * where, when it has the skill to read it. Cutting never splits a character.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Content } from "../../Content.ts"
+import * as Contents from "../../Content.ts"
+import * as Media from "../../Media.ts"
+import { block, name } from "./readResult.ts"
+import type { Run } from "./run.ts"
+import { refusalOf } from "./permissions.ts"
+
+/** What is to be known of a result that was cut. */
+export interface Truncated {
+  readonly truncated: true
+  /** Bytes of the whole text. */
+  readonly bytes: number
+  /** Where the whole text is, by its media id; absent when there was no room for it. */
+  readonly full_result?: string
+}
+
+/** Whether what a model reads of the contents is more than `limit` bytes. Media are none of it. */
+export const isLong = (content: ReadonlyArray<Content>, limit: number): boolean => {
+  let length = 0
+  for (const part of content) length += said(part).length
+  // A UTF-16 unit is at most three bytes: most results need no measuring.
+  return length * 3 > limit && encoder.encode(textOf(content)).length > limit
+}
+
+/** Cuts the texts at the limit and keeps the whole. */
+export const shorten = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, content: ReadonlyArray<Content>) {
+  const whole = encoder.encode(textOf(content))
+  const stored = yield* Effect.option(run.media.put(Media.fromBytes(whole, "text/plain")))
+  const reader = run.skills.find(name)
+  const mayRead = Option.isSome(reader) && refusalOf(run, reader.value) === undefined
+  const limit = run.limits.resultBytes
+  const truncated: Truncated = {
+    truncated: true,
+    bytes: whole.length,
+    ...(Option.isSome(stored) ? { full_result: stored.value.id } : {})
+  }
+  if (Option.isNone(stored) || !mayRead) return { content: cut(content, limit), truncated }
+  const shown = Math.max(0, limit - room)
+  const pieces = cut(content, shown)
+  const read = encoder.encode(textOf(pieces)).length
+  const hint = Contents.text(`\n${block(stored.value.id, read, whole.length)}`)
+  return { content: [...pieces, hint], truncated }
+})
+
+const encoder = new TextEncoder()
+
+// What the hint may take, so that both fit the limit.
+const room = 200
+
+const textOf = (content: ReadonlyArray<Content>): string => {
+  let text = ""
+  for (const part of content) text += said(part)
+  return text
+}
+
+const said = (part: Content): string =>
+  part.type === "text" ? part.text : Contents.isMedia(part) ? "" : Contents.toText(part)
+
+const cut = (content: ReadonlyArray<Content>, limit: number): ReadonlyArray<Content> => {
+  const buffer = new Uint8Array(limit)
+  let left = limit
+  return content.map((part): Content => {
+    if (Contents.isMedia(part)) return part
+    const text = said(part)
+    const { read, written } = encoder.encodeInto(text, buffer.subarray(0, left))
+    left -= written
+    // Half of anything but a text is a text.
+    return read === text.length ? part : Contents.text(text.slice(0, read))
+  })
+}

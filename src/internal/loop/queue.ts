@@ -1,0 +1,189 @@
+/**
+ * Runs that wait for a worker: offered when they are submitted or answered (DR-22), without a kernel in between.
+ *
+ * @since 0.1.0
+ */
+
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import { ApprovalNotFound, type RunBusy, type RunNotFound, type StoreError } from "../../KernelError.ts"
+import { Limits } from "../../Limits.ts"
+import type { Approval, ApprovalAnswer, Delta, RunRecord, RunState } from "../../RunState.ts"
+import { advance } from "../../RunState.ts"
+import type * as RunStore from "../../RunStore.ts"
+import { type CommitError, patiently } from "./commit.ts"
+import type { AnswerOptions } from "./runOptions.ts"
+import { randomId } from "../base/randomId.ts"
+import type { Ground } from "./run.ts"
+import { stored, storedAt, storedTasks } from "../store/stored.ts"
+import { unanswered } from "../state/turnFold.ts"
+
+/** Lets any worker take a run up at once: a lease that has ended tells it from one somebody runs without any. */
+export const offer = /*#__PURE__*/ Effect.fnUntraced(function* (
+  store: RunStore.Shape,
+  runId: string,
+  workerId: string
+): Effect.fn.Return<void, RunBusy | RunNotFound | StoreError> {
+  // It has ended by every clock.
+  yield* store.acquire(runId, { workerId, expiresAt: 0 }, yield* Clock.currentTimeMillis)
+})
+
+/** Does something about a run that this worker holds; with another it does nothing. */
+export const ifHeld = <E>(
+  store: RunStore.Shape,
+  runId: string,
+  workerId: string,
+  then: (head: RunStore.RunHead) => Effect.Effect<void, E>
+): Effect.Effect<void, E | StoreError> =>
+  Effect.flatMap(store.head(runId), (found) => {
+    const head = Option.getOrUndefined(found)
+    return head?.lease?.workerId === workerId ? then(head) : Effect.void
+  })
+
+/** Takes an offer back: the run is somebody's own, who runs it without a lease. Fails when a worker was faster. */
+export const withdraw = (
+  store: RunStore.Shape,
+  runId: string,
+  workerId: string
+): Effect.Effect<void, RunBusy | RunNotFound | StoreError> =>
+  Effect.uninterruptible(Effect.andThen(offer(store, runId, workerId), store.release(runId, workerId)))
+
+/**
+ * Records what a person decided, and offers the run to whoever runs it.
+ *
+ * Answers go to the runs that asked: the run itself, or tasks below it. Those
+ * are told first, so that a run that goes on finds its tasks answered. One
+ * answer that fits no open question, and none is recorded (R-25); nor is any
+ * when the run is not at the revision that is meant (DR-6). Whoever was cut off
+ * between two of them says the same again. A run that is on its way without a
+ * lease stays as it is: only its tasks are told.
+ */
+export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
+  store: RunStore.Shape,
+  runId: string,
+  answers: ReadonlyArray<ApprovalAnswer>,
+  options: AnswerOptions
+): Effect.fn.Return<void, ApprovalNotFound | CommitError | RunBusy | RunNotFound> {
+  const now = yield* Clock.currentTimeMillis
+  const workerId = `${options.workerId ?? "local"}#${randomId(yield* Random.Random)}`
+  const writer: Writer = { store, limits: yield* Limits, workerId, now }
+  const root = yield* storedAt(store, runId, options.revision)
+  const tree = yield* treeOf(store, root)
+  yield* checkAnswers(tree, answers)
+  if (root.status.type === "completed") return
+  const own = answersTo(root, answers)
+  const tasks = answerTasks(writer, tree, answers)
+  const before = Option.getOrUndefined(yield* store.head(runId))?.lease
+  // Whoever runs it now without a lease must not be disturbed: one that pauses or dies leaves its tasks answered. One that
+  // is there no more looks the same.
+  if (own.length === 0 && root.status.type === "running" && before === undefined) return yield* tasks
+  // Nobody else takes it up between the answers, however long the store takes for each.
+  const held = now + (answers.length + 1) * 4 * writer.limits.commitMs
+  // Who could not answer it leaves it as it was, and nobody takes it from somebody who took it up meanwhile. It may be
+  // held, and answered, though the store never said so; and another may have answered it just before it was held.
+  const givenBack = ifHeld(store, runId, workerId, ({ revision }) =>
+    before !== undefined || revision === root.revision + 1
+      ? offer(store, runId, workerId)
+      : store.release(runId, workerId)
+  )
+  const acquired = patiently(writer, root, store.acquire(runId, { workerId, expiresAt: held }, now))
+  const answered = Effect.andThen(acquired, Effect.andThen(tasks, record(writer, root, own)))
+  yield* Effect.uninterruptible(Effect.ensuring(answered, Effect.ignore(patiently(writer, root, givenBack))))
+})
+
+/** A run, and those below it. */
+type Tree = readonly [RunState, ...Array<RunState>]
+
+/**
+ * An answer fits one open question, of the run or of a task of it, once (R-25). What a task was told already may be
+ * said again: whoever said it was cut off before the run itself was told.
+ */
+export const checkAnswers = (
+  [root, ...below]: Tree,
+  answers: ReadonlyArray<ApprovalAnswer>
+): Effect.Effect<void, ApprovalNotFound> => {
+  const left = new Set([root, ...below].flatMap(questionsOf))
+  const told = below.flatMap(({ approvals }) => approvals.map(({ answer }) => answer))
+  for (const answer of answers) {
+    if (left.delete(answer.toolCallId) || told.some((other) => Equal.equals(other, answer))) continue
+    return Effect.fail(new ApprovalNotFound({ runId: root.runId, toolCallId: answer.toolCallId }))
+  }
+  return Effect.void
+}
+
+/** Who records answers. */
+interface Writer extends Pick<Ground, "limits" | "store" | "workerId"> {
+  readonly now: number
+  /** What goes with them. */
+  readonly said?: Pick<Delta, "context">
+}
+
+/** Records the answers to the tasks below a run, the lowest first: all of them, even while it is being interrupted. */
+export const answerTasks = (
+  writer: Writer,
+  [, ...below]: Tree,
+  answers: ReadonlyArray<ApprovalAnswer>
+): Effect.Effect<void, CommitError> =>
+  Effect.uninterruptible(
+    Effect.forEach(
+      below.toReversed(),
+      (task) => {
+        const own = answersTo(task, answers)
+        return own.length === 0 ? Effect.void : record(writer, task, own)
+      },
+      { discard: true }
+    )
+  )
+
+const answersTo = (state: RunState, answers: ReadonlyArray<ApprovalAnswer>): ReadonlyArray<ApprovalAnswer> => {
+  const questions = questionsOf(state)
+  return answers.filter(({ toolCallId }) => questions.includes(toolCallId))
+}
+
+/** Lets a run go on with what a person said, be it nothing to the run itself: by that it is no attempt of a worker. */
+const record = (
+  { now, said, workerId, ...writer }: Writer,
+  state: RunState,
+  answers: ReadonlyArray<ApprovalAnswer>
+): Effect.Effect<void, CommitError> => {
+  const record: RunRecord = {
+    runId: state.runId,
+    revision: state.revision + 1,
+    op: "resume",
+    events: [],
+    delta: { resumed: true, ...said, answers },
+    createdAt: now,
+    workerId
+  }
+  return patiently(writer, record, writer.store.commit(record, advance(state, record)))
+}
+
+/** The calls a run, and the tasks below it, wait with: nobody answered them yet. A run that has ended waits for nobody. */
+export const questions = (
+  store: RunStore.Shape,
+  runId: string
+): Effect.Effect<ReadonlyArray<Approval>, RunNotFound | StoreError> =>
+  Effect.flatMap(stored(store, runId), (state) => questionsBelow(store, state))
+
+/** The same, of a run that is in hand. */
+export const questionsBelow = (
+  store: RunStore.Shape,
+  state: RunState
+): Effect.Effect<ReadonlyArray<Approval>, StoreError> => Effect.map(treeOf(store, state), (tree) => tree.flatMap(open))
+
+/** A run, the tasks its open turn waits for, and theirs. A run that has ended waits for none. */
+export const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<Tree, StoreError> => {
+  const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
+    Effect.forEach(tasks.values(), (task) => treeOf(store, task))
+  )
+  return Effect.map(below, (below) => [state, ...below.flat()])
+}
+
+/** What a run itself waits with. With an open question it can only pause, so one that has ended has none. */
+const open = ({ approvals }: RunState): ReadonlyArray<Approval> => unanswered(approvals)
+
+/** The calls a run itself waits with, by id. */
+const questionsOf = (state: RunState): ReadonlyArray<string> => open(state).map(({ toolCallId }) => toolCallId)

@@ -1,0 +1,98 @@
+/**
+ * Notices a model that goes round in circles.
+ *
+ * Asking again is no fault as long as something comes of it: a circle is the
+ * same calls with the same results, over and over, or the same useless reply
+ * after each corrective. Only the newest turns are looked at.
+ *
+ * @since 0.1.0
+ */
+
+import type { Call } from "../../Call.ts"
+import * as Calls from "../../Call.ts"
+import * as InstructionBuilder from "../../InstructionBuilder.ts"
+import type { RunState, Turn } from "../../RunState.ts"
+import { turnLog } from "../state/state.ts"
+import type { Intent } from "./intent.ts"
+
+/** What a reply means when it closes a circle once more. */
+export interface Circle {
+  readonly meaning: Intent
+  readonly repeats: number
+  /** The model was told before: it does not stop by itself. */
+  readonly isStop: boolean
+}
+
+/** How many calls or groups of calls may make one circle. */
+const longest = 3
+
+/** The circle a reply closes, if it does. `limit` is how often it may go round. */
+export const circle = (state: RunState, meaning: Intent, text: string, limit: number): Circle | undefined => {
+  const recent = turnLog(state).recent(limit * longest + limit)
+  const told = trailing(recent)
+  const before = told === 0 ? recent : recent.slice(0, -told)
+  if (meaning.outcome.type === "corrective") {
+    // Empty replies have a limit of their own (R-14).
+    if (text === "") return undefined
+    // What was corrected so often was told each time.
+    const same = before.slice(-limit)
+    return same.length === limit && same.every((turn) => isSameReply(turn, text))
+      ? { meaning, repeats: limit + 1, isStop: true }
+      : undefined
+  }
+  if (meaning.calls.length === 0) return undefined
+  const asked = askedOf(meaning.calls)
+  for (let period = 1; period <= longest; period++) {
+    const rounds = before.slice(-limit * period)
+    if (rounds.length < limit * period || !goesRound(rounds, period)) continue
+    // Once told, any step of the circle counts: the one that was refused is passed over.
+    const next = told === 0 ? rounds.slice(0, 1) : rounds.slice(0, period)
+    if (next.some((turn) => askedOf(inOrder(turn)) === asked)) return closed(meaning, limit + told, told > 0)
+  }
+  return undefined
+}
+
+const closed = (meaning: Intent, repeats: number, isStop: boolean): Circle => {
+  const names = [...new Set(meaning.calls.map((call) => call.toolName ?? ""))]
+  return {
+    repeats: repeats + 1,
+    isStop,
+    meaning: {
+      outcome: { type: "corrective", reason: "loop", corrective: InstructionBuilder.loop(repeats) },
+      calls: [],
+      facts: [...meaning.facts, { type: "loop_detected", repeats: repeats + 1, names }]
+    }
+  }
+}
+
+/** How many of the last turns were spent on telling the model. */
+const trailing = (turns: ReadonlyArray<Turn>): number => {
+  let count = 0
+  while (isTold(turns.at(-1 - count))) count++
+  return count
+}
+
+const isTold = (turn: Turn | undefined): boolean =>
+  turn?.outcome?.type === "corrective" && turn.outcome.reason === "loop"
+
+const isSameReply = (turn: Turn, text: string): boolean =>
+  turn.outcome?.type === "corrective" &&
+  (turn.message?.content.map((part) => (part.type === "text" ? part.text : "")).join("") ?? "") === text
+
+const goesRound = (turns: ReadonlyArray<Turn>, period: number): boolean => {
+  const seen: Array<string> = []
+  for (const turn of turns) {
+    if (turn.completed.length === 0) return false
+    const results = inOrder(turn)
+    const done = `${askedOf(results)}\n${JSON.stringify(results.map(Calls.textOf))}`
+    const before = seen[seen.length - period]
+    if (before !== undefined && before !== done) return false
+    seen.push(done)
+  }
+  return true
+}
+
+const inOrder = (turn: Turn) => Calls.inOrder(turn.order, turn.completed)
+
+const askedOf = (calls: ReadonlyArray<Pick<Call, "toolName" | "input">>): string =>
+  JSON.stringify(calls.map(({ input, toolName }) => [toolName, input]))

@@ -1,0 +1,155 @@
+/**
+ * What a whole tree of runs shares: its counters and its slots (CP-15).
+ *
+ * Tokens and money are counted once, for the root and all its children, and
+ * reserved before a model is called: a call under way counts as large as the
+ * largest one made at its depth so far. So the calls of a tree that run at once
+ * are those that would also have been made one after the other (R-19).
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Semaphore from "effect/Semaphore"
+import type { ExecutionBudget, SpawnBudget, Spent } from "../../Budget.ts"
+import * as Budget from "../../Budget.ts"
+import type { BudgetExhaustedError } from "../../KernelError.ts"
+import { SpawnDenied } from "../../KernelError.ts"
+import type { Price } from "../../Model.ts"
+import * as Usage from "../../Usage.ts"
+
+/** What the runs of a tree spend together. */
+export interface Tree {
+  readonly budget: ExecutionBudget
+  readonly spawn: SpawnBudget
+  /** Slots for child runs; the root holds one for itself. Made with the first child. */
+  slots?: Semaphore.Semaphore
+  spent: Spent
+  /** The model calls of each depth: how many are under way, and how large the largest was. */
+  readonly levels: Array<Level>
+  /** Those waiting for calls under way to end before they may call. */
+  waiting: Array<() => void>
+}
+
+interface Level {
+  calls: number
+  largest: Spent | undefined
+}
+
+/** What a call used; null when it told nothing. */
+interface Used {
+  readonly usage: Usage.Usage | null
+  readonly costUsd: number
+}
+
+/** A tree that has spent this much already. */
+export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent): Tree => ({
+  budget,
+  spawn,
+  spent,
+  levels: [],
+  waiting: []
+})
+
+/** Whether the tree has a budget at all: without one nothing is counted against it. */
+export const isBounded = (tree: Tree): boolean =>
+  tree.budget.maxTokens !== undefined || tree.budget.maxCostUsd !== undefined
+
+/** The error of a budget that is used up: no call is made any more (used >= limit). */
+export const exhausted = (tree: Tree): BudgetExhaustedError | undefined => Budget.beforeCall(tree.budget, tree.spent)
+
+/**
+ * Calls a model with the leave of its tree, which is given back whatever comes of
+ * the call. Fails when the budget is used up; waits while calls under way may use
+ * up what is left. Begin this where nothing can interrupt; `restore` is for the waiting.
+ */
+export const withLeave = <A extends Used, E>(
+  tree: Tree,
+  depth: number,
+  restore: (waiting: Effect.Effect<void>) => Effect.Effect<void>,
+  call: () => Effect.Effect<A, E>
+): Effect.Effect<A, E | BudgetExhaustedError> => {
+  if (!isBounded(tree)) return call()
+  return Effect.suspend(() => {
+    const used = exhausted(tree)
+    if (used !== undefined) return Effect.fail(used)
+    const left = Budget.remaining(tree.budget, Budget.add(tree.spent, reserved(tree)))
+    if (left.tokens === 0 || left.costUsd === 0) {
+      return Effect.flatMap(restore(turnOver(tree)), () => withLeave(tree, depth, restore, call))
+    }
+    const level = (tree.levels[depth] ??= { calls: 0, largest: undefined })
+    level.calls++
+    return Effect.onExit(Effect.suspend(call), (exit) => Effect.sync(() => settle(tree, level, exit)))
+  })
+}
+
+/** Gives back the leave and counts what the call used: one that failed told nothing. */
+const settle = (tree: Tree, level: Level, exit: Exit.Exit<Used, unknown>): void => {
+  level.calls--
+  if (Exit.isSuccess(exit)) {
+    const { costUsd, usage } = exit.value
+    const used = { tokens: Usage.total(usage ?? Usage.zero), costUsd }
+    level.largest = larger(level.largest, used)
+    count(tree, used)
+  }
+  const woken = tree.waiting
+  tree.waiting = []
+  for (const wake of woken) wake()
+}
+
+/** Counts what a run used in an earlier life. */
+export const count = (tree: Tree, used: Spent): void => {
+  tree.spent = Budget.add(tree.spent, used)
+}
+
+/** The error of a budget that a finished call went over (used > limit). */
+export const overrun = (tree: Tree): BudgetExhaustedError | undefined => Budget.afterCall(tree.budget, tree.spent)
+
+/** What a call costs by the model's price, 0 without one. */
+export const costOf = (usage: Usage.Usage | null, price: Price | undefined): number => {
+  const cost = usage && price ? Usage.cost(usage, price) : 0
+  // A journal that held no number could not be read again.
+  return cost < Infinity ? cost : 0
+}
+
+/** Why no child may run at this depth, if none may: waiting for a slot would not help. */
+export const denied = (tree: Tree, parentRun: string, depth: number): SpawnDenied | undefined =>
+  Budget.beforeSpawn(tree.spawn, { parentRun, depth: depth - 1, agents: 1 })
+
+/** Runs a child in a slot of the tree, and waits for one (CP-15). What will be denied needs none. */
+export const inSlot = <A, E>(tree: Tree, child: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+  const children = tree.spawn.maxAgents - 1
+  return children < 1 ? child : (tree.slots ??= Semaphore.makeUnsafe(children)).withPermits(1)(child)
+}
+
+/** What a stored run used before, ended children included, or what else was used (CP-15). */
+export const spentOf = (used: Usage.Expense | undefined): Spent =>
+  used === undefined ? Budget.nothing : { tokens: Usage.total(used.usage), costUsd: used.costUsd }
+
+/** What the calls under way may use. The first call of a depth may use everything: it is made alone. */
+const reserved = (tree: Tree): Spent => {
+  let sum = Budget.nothing
+  for (const level of tree.levels) {
+    if (level === undefined || level.calls === 0) continue
+    const { costUsd, tokens } = level.largest ?? everything
+    sum = Budget.add(sum, { tokens: tokens * level.calls, costUsd: costUsd * level.calls })
+  }
+  return sum
+}
+
+const everything: Spent = { tokens: Infinity, costUsd: Infinity }
+
+const larger = (known: Spent | undefined, used: Spent): Spent =>
+  known === undefined
+    ? used
+    : { tokens: Math.max(known.tokens, used.tokens), costUsd: Math.max(known.costUsd, used.costUsd) }
+
+const turnOver = (tree: Tree): Effect.Effect<void> =>
+  Effect.callback<void>((resume) => {
+    const wake = () => resume(Effect.void)
+    tree.waiting.push(wake)
+    return Effect.sync(() => {
+      tree.waiting = tree.waiting.filter((waiter) => waiter !== wake)
+    })
+  })

@@ -1,0 +1,47 @@
+/**
+ * What a policy says of a call of a skill: of the arguments as they were
+ * written, and of those the skill will be run with (AC-19).
+ *
+ * A schema may trim a path or put in a default: a rule about either form holds.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import type { Limits } from "../../Limits.ts"
+import * as Policy from "../../Policy.ts"
+import type { AnySkill } from "../../Skill.ts"
+import { askPolicy, decided } from "./askPolicy.ts"
+import { inTime } from "../base/inTime.ts"
+import { paramsOf } from "../skill/skillInput.ts"
+
+/**
+ * Asks about both forms where they differ: the stricter word holds. Nobody is asked about arguments that do not fit;
+ * those that cannot be read in time are denied.
+ */
+export const askAboutSkill = (
+  policy: Policy.PolicyShape,
+  call: Policy.PolicyCall,
+  skill: AnySkill,
+  { skillMs }: Limits
+): Effect.Effect<Policy.Decision> =>
+  Effect.flatMap(askPolicy(policy, call), (written) => {
+    const { normalize, timeLimit } = skill
+    if (normalize === undefined || written._tag === "Denied") return Effect.succeed(written)
+    const { arguments: given, name } = call
+    const read = inTime(normalize(paramsOf(skill, given)), timeLimit ?? skillMs, () => Effect.undefined)
+    return decided(
+      Effect.matchEffect(read, {
+        onFailure: ({ message }) => Effect.succeed(written._tag === "Confirm" ? Policy.denied(message) : written),
+        onSuccess: (run) => {
+          if (run === undefined) {
+            return Effect.succeed(Policy.denied(`The arguments of skill '${name}' could not be read in time.`))
+          }
+          return Equal.equals(run, given)
+            ? Effect.succeed(written)
+            : Effect.map(askPolicy(policy, { ...call, arguments: run }), (other) => Policy.stricter(written, other))
+        }
+      })
+    )
+  })

@@ -1,0 +1,143 @@
+/**
+ * Rules about calls, read once and then only looked up (AC-19, S-12).
+ *
+ * Deny comes before confirm, confirm before allow, and the first rule that fits
+ * gives the reason. A list of arguments' values fits a rule that restricts when
+ * one of its items does, and a rule that allows only when all of them do.
+ *
+ * @since 0.1.0
+ */
+
+import * as Result from "effect/Result"
+import { ConfigInvalid } from "../../KernelError.ts"
+import type { Decision, Outcome, PolicyCall, PolicyShape, Rule, Rules } from "../../Policy.ts"
+import type { Effects } from "../../Skill.ts"
+import type { Json } from "../base/json.ts"
+import { isJsonObject, requestOf } from "../base/json.ts"
+import * as Pattern from "../pattern/pattern.ts"
+
+/** How many rules one policy may hold. */
+const maxRules = 1_000
+
+interface Compiled {
+  readonly fitsName: Pattern.Matcher
+  readonly where: ReadonlyArray<readonly [argument: string, matches: Pattern.Matcher]>
+  readonly reason: string | undefined
+}
+
+interface Book {
+  readonly deny: ReadonlyArray<Compiled>
+  readonly confirm: ReadonlyArray<Compiled>
+  readonly allow: ReadonlyArray<Compiled>
+  readonly hide: ReadonlyArray<Pattern.Matcher>
+}
+
+/** Reads rules, or says which of them cannot be read. */
+export const compile = (
+  rules: Rules
+): Result.Result<
+  Pick<Required<PolicyShape>, "visible"> & { readonly decide: (call: PolicyCall) => Decision },
+  ConfigInvalid
+> => {
+  const spend = Pattern.budget()
+  return Result.gen(function* () {
+    const book: Book = {
+      deny: yield* list("deny", rules.deny ?? [], spend),
+      confirm: yield* list("confirm", rules.confirm ?? [], spend),
+      allow: yield* list("allow", rules.allow ?? [], spend),
+      hide: yield* all((rules.hide ?? []).map((glob, index) => named(`hide[${index}]`, Pattern.glob(glob, spend))))
+    }
+    if (book.deny.length + book.confirm.length + book.allow.length + book.hide.length > maxRules) {
+      return yield* Result.fail(new ConfigInvalid({ path: "", reason: `a policy has at most ${maxRules} rules` }))
+    }
+    const outcomes = defaults(rules.default ?? "allow")
+    const isHidden = (name: string) => book.hide.some((fits) => fits(name))
+    return {
+      visible: (name: string) => !isHidden(name),
+      // What is not shown cannot be called by guessing its name (AC-18).
+      decide: (call: PolicyCall): Decision =>
+        isHidden(call.name) ? { _tag: "Denied", reason: "not available" } : decide(book, outcomes, call)
+    }
+  })
+}
+
+const list = (path: string, rules: ReadonlyArray<Rule>, spend: Pattern.Budget) =>
+  all(rules.map((rule, index) => compileRule(`${path}[${index}]`, rule, spend)))
+
+const compileRule = (path: string, rule: Rule, spend: Pattern.Budget): Result.Result<Compiled, ConfigInvalid> =>
+  Result.gen(function* () {
+    const entries = rule.where === undefined ? [] : isMap(rule.where) ? [...rule.where] : Object.entries(rule.where)
+    return {
+      fitsName: yield* named(`${path}.tool`, Pattern.glob(rule.tool, spend)),
+      where: yield* all(
+        entries.map(([argument, source]) =>
+          Result.map(
+            named(`${path}.where.${argument}`, Pattern.regex(source, spend)),
+            (matches) => [argument, matches] as const
+          )
+        )
+      ),
+      reason: rule.reason
+    }
+  })
+
+const isMap = (where: NonNullable<Rule["where"]>): where is ReadonlyMap<string, string> => where instanceof Map
+
+const all = <A>(
+  results: ReadonlyArray<Result.Result<A, ConfigInvalid>>
+): Result.Result<ReadonlyArray<A>, ConfigInvalid> => Result.all(results)
+
+const named = <A>(path: string, result: Result.Result<A, string>): Result.Result<A, ConfigInvalid> =>
+  Result.mapError(result, (reason) => new ConfigInvalid({ path, reason: `${path}: ${reason}` }))
+
+// ---------------------------------------------------------------- deciding
+
+type Outcomes = { readonly [E in Effects]: Outcome }
+
+const defaults = (word: NonNullable<Rules["default"]>): Outcomes => {
+  if (typeof word !== "string") return { read: "allow", idempotent: "allow", write: "allow", ...word }
+  return word === "effects"
+    ? { read: "allow", idempotent: "confirm", write: "confirm" }
+    : { read: word, idempotent: word, write: word }
+}
+
+const decide = (book: Book, outcomes: Outcomes, call: PolicyCall): Decision => {
+  const { name } = call
+  const denies = book.deny.find((rule) => fits(rule, call, "some"))
+  if (denies !== undefined) return { _tag: "Denied", reason: denies.reason ?? `'${name}' is denied by a rule` }
+  const confirms = book.confirm.find((rule) => fits(rule, call, "some"))
+  if (confirms !== undefined) return { _tag: "Confirm", reason: confirms.reason ?? `'${name}' has to be confirmed` }
+  const allows = book.allow.find((rule) => fits(rule, call, "every"))
+  if (allows !== undefined) return allows.reason === undefined ? allowed : { _tag: "Allowed", reason: allows.reason }
+  switch (outcomes[call.effects]) {
+    case "allow":
+      return allowed
+    case "confirm":
+      return { _tag: "Confirm", reason: `'${name}' has to be confirmed` }
+    case "deny":
+      return { _tag: "Denied", reason: `no rule allows '${name}'` }
+  }
+}
+
+const allowed: Decision = { _tag: "Allowed" }
+
+const fits = (rule: Compiled, call: PolicyCall, items: "some" | "every"): boolean =>
+  rule.fitsName(call.name) &&
+  rule.where.every(([argument, matches]) => {
+    const value = argumentOf(call, argument)
+    return value !== undefined && fitsValue(value, matches, items)
+  })
+
+/** A protocol's request is a text of its own, however a native call wraps it; it goes by the name `request`. */
+const argumentOf = ({ arguments: input, kind }: PolicyCall, argument: string): Json | undefined => {
+  if (argument === "request" && (kind === "protocol" || !isJsonObject(input))) return requestOf(input)
+  return isJsonObject(input) && Object.hasOwn(input, argument) ? input[argument] : undefined
+}
+
+const fitsValue = (value: Json, matches: Pattern.Matcher, items: "some" | "every"): boolean => {
+  if (typeof value === "string") return matches(value)
+  if (!Array.isArray(value)) return matches(JSON.stringify(value))
+  return items === "some"
+    ? value.some((item: Json) => fitsValue(item, matches, items))
+    : value.length > 0 && value.every((item: Json) => fitsValue(item, matches, items))
+}

@@ -1,0 +1,120 @@
+/**
+ * How many tokens things are, about (AC-9).
+ *
+ * Without a counter of its own a text has a token for every four of its UTF-8
+ * bytes, rounded up. Each message costs four more, each medium what a picture
+ * usually does. A message never changes, so it is counted once.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as Blocks from "../../Content.ts"
+import type { Content } from "../../Content.ts"
+import type { Message } from "../../Message.ts"
+import type { ToolDefinition } from "../../Provider.ts"
+
+/** Counts the tokens of a text. */
+export type Count = (text: string) => Effect.Effect<number>
+
+const perMessage = 4
+const perMedium = 1_600
+
+const encoder = new TextEncoder()
+
+/** The tokens of a text, about. */
+export const ofText = (text: string): number => Math.ceil(encoder.encode(text).byteLength / 4)
+
+/** What of a message is counted. */
+const countable = (message: Message): { readonly text: string; readonly extra: number } => {
+  let text = ""
+  let extra = perMessage
+  const add = (part: Content): void => {
+    switch (part.type) {
+      case "thinking":
+        text += part.content
+        break
+      case "tool_use":
+        text += `${part.callId}${part.toolName}${JSON.stringify(part.arguments)}`
+        break
+      case "tool_result":
+        text += part.callId
+        part.content.forEach(add)
+        break
+      default:
+        if (Blocks.isMedia(part)) extra += perMedium
+        else text += Blocks.toText(part)
+    }
+  }
+  message.content.forEach(add)
+  return { text, extra }
+}
+
+const estimated = new WeakMap<Message, number>()
+
+/** The tokens of a message, about. */
+export const estimate = (message: Message): number => {
+  const known = estimated.get(message)
+  if (known !== undefined) return known
+  const { extra, text } = countable(message)
+  const tokens = ofText(text) + extra
+  estimated.set(message, tokens)
+  return tokens
+}
+
+const counted = new WeakMap<Count, WeakMap<Message, number>>()
+
+/** The tokens of a text by a counter, as a whole number; where it gives no number a text can have, about. */
+const counts = (count: Count, text: string): Effect.Effect<number> =>
+  Effect.map(count(text), (tokens) => (tokens >= 0 && tokens < 1e15 ? Math.ceil(tokens) : ofText(text)))
+
+/** The tokens of a message by a counter, else about. */
+export const ofMessage = (message: Message, count: Count | undefined): Effect.Effect<number> => {
+  if (count === undefined) return Effect.sync(() => estimate(message))
+  return Effect.suspend(() => {
+    const known = counted.get(count) ?? new WeakMap<Message, number>()
+    counted.set(count, known)
+    const tokens = known.get(message)
+    if (tokens !== undefined) return Effect.succeed(tokens)
+    const { extra, text } = countable(message)
+    return Effect.map(counts(count, text), (tokens) => {
+      known.set(message, tokens + extra)
+      return tokens + extra
+    })
+  })
+}
+
+/** The tokens of a conversation. */
+export const ofMessages = (messages: ReadonlyArray<Message>, count: Count | undefined): Effect.Effect<number> => {
+  if (count === undefined) {
+    return Effect.sync(() => messages.reduce((sum, message) => sum + estimate(message), 0))
+  }
+  return Effect.map(
+    Effect.forEach(messages, (message) => ofMessage(message, count)),
+    (tokens) => tokens.reduce((sum, of) => sum + of, 0)
+  )
+}
+
+let last: { readonly text: string; readonly count: Count | undefined; readonly tokens: number } | undefined
+
+/** The tokens of a system text, which is mostly that of the turn before. */
+export const ofSystem = (text: string | null, count: Count | undefined): Effect.Effect<number> =>
+  Effect.suspend(() => {
+    if (text === null) return Effect.succeed(0)
+    if (last !== undefined && last.text === text && last.count === count) return Effect.succeed(last.tokens)
+    const counting = count === undefined ? Effect.sync(() => ofText(text)) : counts(count, text)
+    return Effect.map(counting, (tokens) => {
+      last = { text, count, tokens: tokens + perMessage }
+      return last.tokens
+    })
+  })
+
+const defined = new WeakMap<object, number>()
+
+/** The tokens of native tools, about: their schemas are what is long, and never change. */
+export const ofTools = (tools: ReadonlyArray<ToolDefinition>): number =>
+  tools.reduce((sum, { description, inputSchema, name }) => {
+    let schema = defined.get(inputSchema)
+    if (schema === undefined) defined.set(inputSchema, (schema = ofText(JSON.stringify(inputSchema))))
+    return sum + schema + ofText(name + description)
+  }, 0)

@@ -1,0 +1,170 @@
+/**
+ * Events as log lines: `[Kernai] LEVEL key=value …` (BP-156).
+ *
+ * A line tells that something happened, to what and how long it took; prompts,
+ * parameters and results stay out of it. Whatever a value holds, it stays one
+ * value on one line (W-30).
+ *
+ * @since 0.1.0
+ */
+
+import type { RunEvent } from "../../RunEvent.ts"
+import { quote } from "../base/visible.ts"
+
+/** The line of an event; undefined for what is not logged. */
+export const line = (event: RunEvent, debug: boolean): string | undefined => {
+  const told = tell(event)
+  if (told === undefined || (told.level === "DEBUG" && !debug)) return undefined
+  let text = `[Kernai] ${told.level} event=${told.event} run=${show(event.runId)} step=${event.step}`
+  if (event.taskId !== undefined) text += ` task=${show(event.taskId)}`
+  for (const [key, value] of told.fields) if (value !== undefined) text += ` ${key}=${show(value)}`
+  return text
+}
+
+type Value = string | number | boolean | null | undefined
+
+interface Told {
+  readonly level: "DEBUG" | "INFO" | "WARN" | "ERROR"
+  readonly event: string
+  readonly fields: ReadonlyArray<readonly [key: string, value: Value]>
+}
+
+const tell = (event: RunEvent): Told | undefined => {
+  switch (event.type) {
+    case "messages_sent":
+      return debug("llm.request", [["messages", event.messages.length]])
+    case "llm_response":
+      return debug("llm.response", [
+        ["latency_ms", event.latencyMs],
+        ["prompt_tokens", event.usage?.inputTokens ?? null],
+        ["completion_tokens", event.usage?.outputTokens ?? null]
+      ])
+    case "block_start":
+      return debug("block.detected", block(event.blockType, event.name))
+    case "block_complete":
+      return debug("block.complete", block(event.block.type, event.block.name))
+    case "block_unclosed":
+      return warn("block.unclosed", [...block(event.blockType, event.name), ["finish_reason", event.finishReason]])
+    case "blocks_ignored":
+      return warn("agent.blocks_ignored", [
+        ["kinds", event.kinds.join(",")],
+        ["reason", event.reason]
+      ])
+    case "reply_cut":
+      return warn("agent.reply_cut", [["finish_reason", event.finishReason]])
+    case "loop_detected":
+      return warn("agent.loop_detected", [
+        ["repeats", event.repeats],
+        ["names", event.names.join(",")]
+      ])
+    case "output_rejected":
+      return warn("agent.output_rejected", [["detail", event.detail]])
+    case "plan_rejected":
+      return warn("workflow.plan_rejected", [["reason", event.reason]])
+    case "informational_only":
+      return info("agent.informational_only", [["kinds", event.kinds.join(",")]])
+    case "no_blocks_stall":
+      return info("agent.no_blocks_stall", [["kinds", event.kinds.join(",")]])
+    case "final":
+      return info("agent.complete", [["steps", event.step + 1]])
+    case "workflow_start":
+      return info("workflow.start", [
+        ["strategy", event.strategy],
+        ["tasks", event.tasks.length]
+      ])
+    case "workflow_complete":
+      return info("workflow.complete", [
+        ["tasks", event.results.length],
+        ["duration_ms", event.durationMs]
+      ])
+    case "workflow_error":
+      return error("workflow.deadlock", event.error, [["duration_ms", event.durationMs]])
+    case "task_error":
+      return error("task.error", event.error, [
+        ["id", event.id],
+        ["duration_ms", event.durationMs]
+      ])
+    case "skill_execute":
+      return info("skill.execute", call(event.skill, event.callId))
+    case "skill_result":
+      return info("skill.result", [...call(event.skill, event.callId), ["duration_ms", event.durationMs]])
+    case "skill_error":
+      return error("skill.error", event.error, call(event.skill, event.callId))
+    case "skill_leaked":
+      return warn("skill.leaked", call(event.skill, event.callId))
+    case "builtin_result":
+      return info("builtin.execute", [["command", event.command]])
+    case "builtin_error":
+      return error("builtin.error", event.error, [["command", event.command]])
+    case "protocol_leaked":
+      return warn("protocol.leaked", [
+        ["protocol", event.protocol],
+        ["call_id", event.callId]
+      ])
+    case "protocol_execute":
+      return info("protocol.execute", protocol(event.protocol, event.callId))
+    case "protocol_result":
+      return info("protocol.result", [...protocol(event.protocol, event.callId), ["duration_ms", event.durationMs]])
+    case "protocol_error":
+      return error("protocol.error", event.error, [
+        ...protocol(event.protocol, event.callId),
+        ["duration_ms", event.durationMs]
+      ])
+    case "model_restarted":
+      return warn("llm.restart", [["attempt", event.attempt]])
+    case "model_call_failed":
+      return error("llm.call_failed", event.error, [
+        ["model", event.model],
+        ["call", event.call]
+      ])
+    case "paused":
+      return info("run.paused", [["reason", event.reason]])
+    case "run_completed":
+      return event.source === "model_done"
+        ? undefined
+        : info("run.completed", [
+            ["source", event.source],
+            ["reason", event.reason]
+          ])
+    case "run_failed":
+      return error("run.failed", event.error.message, [["tag", event.error.tag]])
+    default:
+      return undefined
+  }
+}
+
+type Fields = Told["fields"]
+
+const debug = (event: string, fields: Fields): Told => ({ level: "DEBUG", event, fields })
+const info = (event: string, fields: Fields): Told => ({ level: "INFO", event, fields })
+const warn = (event: string, fields: Fields): Told => ({ level: "WARN", event, fields })
+const error = (event: string, message: string, fields: Fields): Told => ({
+  level: "ERROR",
+  event,
+  fields: [...fields, ["error", message]]
+})
+
+const block = (type: string, name: string | null): Fields => [
+  ["type", type],
+  ["name", name ?? undefined]
+]
+const call = (skill: string | null, id: string): Fields => [
+  ["skill", skill],
+  ["call", id]
+]
+const protocol = (name: string, id: string): Fields => [
+  ["protocol", name],
+  ["call", id]
+]
+
+const maxLength = 1_000
+
+/** Plain words stand bare, everything else is quoted; a text that reads like a number or null is no exception. */
+const show = (value: string | number | boolean | null): string => {
+  if (typeof value !== "string") return String(value)
+  const text = value.length <= maxLength ? value : `${value.slice(0, maxLength)}…`
+  return isWord(text) ? text : quote(text)
+}
+
+const isWord = (text: string): boolean =>
+  /^[\w.:/@+-]+$/.test(text) && Number.isNaN(Number(text)) && !["null", "true", "false"].includes(text)

@@ -1,0 +1,256 @@
+/**
+ * What of an event is written down, and under which names (BP-98, BP-99).
+ *
+ * The classic entries are those of the block protocol. The facts kernai adds
+ * stand between them; phases are told without what other entries hold already.
+ *
+ * @since 0.1.0
+ */
+
+import * as Content from "../../Content.ts"
+import type { Message } from "../../Message.ts"
+import type { RunEvent } from "../../RunEvent.ts"
+import type { Usage } from "../../Usage.ts"
+import type { Json, JsonObject } from "../base/json.ts"
+import { plain } from "../base/plain.ts"
+import { commonPrefix } from "../base/prefix.ts"
+import { isSkillResult } from "../skill/skillOutput.ts"
+
+/** The names of the block protocol's own entries. */
+export const classic: ReadonlySet<string> = new Set([
+  "messages_sent",
+  "llm_response",
+  "blocks_parsed",
+  "plan_rejected",
+  "plan",
+  "json",
+  "builtin_result",
+  "builtin_error",
+  "skill_execute",
+  "skill_result",
+  "skill_error",
+  "protocol_execute",
+  "protocol_result",
+  "protocol_error",
+  "workflow_start",
+  "task_start",
+  "task_complete",
+  "task_error",
+  "workflow_complete",
+  "workflow_error",
+  "informational_only",
+  "no_blocks_stall",
+  "result"
+])
+
+/** The data of an entry; undefined for what is told live only. */
+export const dataOf = (event: RunEvent, base: number): Json | undefined => {
+  switch (event.type) {
+    case "messages_sent":
+      return { base, append: event.messages.slice(base).map(messageOf) }
+    case "llm_response":
+      return { content: event.content, latency_ms: event.latencyMs, ...tokensOf(event.usage) }
+    case "blocks_parsed":
+      return event.blocks.map(({ content, name, type }) =>
+        name === null ? { type, content } : { type, content, name }
+      )
+    case "plan_rejected":
+      return { reason: event.reason, raw: event.raw }
+    case "plan":
+    case "json":
+      return event.content
+    case "result":
+      return event.text
+    case "informational_only":
+      return { kinds: event.kinds }
+    case "no_blocks_stall":
+      return { prose_preview: event.prosePreview }
+    case "blocks_ignored":
+      return { kinds: event.kinds, reason: event.reason }
+    case "block_unclosed":
+      return { type: event.blockType, name: event.name, content: event.content, finish_reason: event.finishReason }
+    case "reply_cut":
+      return { finish_reason: event.finishReason }
+    case "loop_detected":
+      return { repeats: event.repeats, names: event.names }
+    case "output_rejected":
+      return { detail: event.detail }
+    case "builtin_result":
+      return { command: event.command, result: event.result }
+    case "builtin_error":
+      return { command: event.command, error: short(event.error, event.command) }
+    case "skill_execute":
+      return { skill: event.skill, params: plain(event.input) }
+    case "skill_result":
+      return {
+        skill: event.skill,
+        // Of a rich result only the text is told (BP-75).
+        result: isSkillResult(event.output) ? event.output.text : plain(event.output),
+        duration_ms: event.durationMs,
+        ...(event.metadata === undefined || Object.keys(event.metadata).length === 0
+          ? {}
+          : { metadata: plain(event.metadata) }),
+        ...(event.truncated === true ? { truncated: true } : {})
+      }
+    case "skill_error":
+      return { skill: event.skill, error: short(event.error, event.skill) }
+    case "skill_leaked":
+      return { skill: event.skill, call_id: event.callId }
+    case "protocol_leaked":
+      return { protocol: event.protocol, call_id: event.callId }
+    case "protocol_execute":
+      return { protocol: event.protocol, request: event.request }
+    case "protocol_result":
+      return { protocol: event.protocol, result: plain(event.result), duration_ms: event.durationMs }
+    case "protocol_error":
+      return {
+        protocol: event.protocol,
+        error: short(event.error, event.protocol),
+        ...(event.durationMs === undefined ? {} : { duration_ms: event.durationMs })
+      }
+    case "workflow_start":
+      return {
+        goal: event.goal,
+        strategy: event.strategy,
+        tasks: event.tasks.map(({ dependsOn, id, input, parallel, status }) => ({
+          id,
+          input,
+          parallel,
+          depends_on: dependsOn,
+          status
+        }))
+      }
+    case "task_start":
+      return { task_id: event.id, input: event.input, depends_on: event.dependsOn }
+    case "task_complete":
+      return { task_id: event.id, result: event.result, duration_ms: event.durationMs }
+    case "task_error":
+      return { task_id: event.id, error: event.error, duration_ms: event.durationMs }
+    case "workflow_complete":
+      // Pairs: an object would put an id like `10` before one like `a` (BP-58).
+      return { results: event.results, duration_ms: event.durationMs }
+    case "workflow_error":
+      return { error: event.error, duration_ms: event.durationMs }
+    default:
+      return undefined
+  }
+}
+
+/** The data of the events that `dataOf` leaves out; undefined for the pieces of a stream. */
+export const phaseOf = (event: RunEvent): JsonObject | undefined => {
+  switch (event.type) {
+    case "run_started":
+      return { revision: event.revision, agent: event.agent, parent_run_id: event.parentRunId ?? null }
+    case "turn_started":
+    case "turn_completed":
+      return { revision: event.revision, turn_id: event.turnId }
+    case "turn_prepared":
+      return { revision: event.revision, model: event.model, dialect: event.dialect, tools: event.tools }
+    case "model_started":
+    case "model_restarted":
+      return { revision: event.revision, attempt: event.attempt }
+    case "model_completed":
+      return {
+        revision: event.revision,
+        model: event.model,
+        finish_reason: event.finishReason,
+        outcome: event.outcome.type,
+        calls: event.calls.length,
+        ...(event.costUsd === undefined ? {} : { cost_usd: event.costUsd })
+      }
+    case "model_call_failed":
+      return { model: event.model, call: event.call, reason: event.reason, error: event.error }
+    case "tool_calls_started":
+      return { revision: event.revision, approvals: event.approvals?.length ?? 0 }
+    case "tool_calls_completed":
+      return { revision: event.revision }
+    case "tool_call_started":
+      return { revision: event.revision, tool_call_id: event.toolCallId, change: event.change?.type ?? null }
+    case "tool_call_completed":
+      return {
+        revision: event.revision,
+        tool_call_id: event.toolCallId,
+        error: event.result.error?.name ?? null,
+        skipped: event.result.skipped ?? false
+      }
+    case "paused":
+      return { revision: event.revision, reason: event.reason, metadata: plain(event.metadata) }
+    case "run_completed":
+      return { revision: event.revision, source: event.source, reason: event.reason ?? null }
+    case "run_failed":
+      return { revision: event.revision, error: event.error.tag, message: event.error.message }
+    case "block_start":
+      return { type: event.blockType, name: event.name }
+    case "block_complete":
+      return { type: event.block.type, name: event.block.name }
+    case "final":
+      return { text: event.text }
+    default:
+      return undefined
+  }
+}
+
+/** Where two conversations part; what is equal is not written twice (W-29). */
+export const shared = (before: ReadonlyArray<Message>, after: ReadonlyArray<Message>): number =>
+  commonPrefix(before, after, isSame)
+
+// Messages are shared values; only the system message is made anew each time, and it is one text.
+const isSame = (a: Message | undefined, b: Message | undefined): boolean => {
+  if (a === b) return true
+  if (a === undefined || b === undefined || a.role !== b.role || a.name !== b.name) return false
+  const [left, right] = [a.content[0], b.content[0]]
+  return (
+    a.content.length === 1 &&
+    b.content.length === 1 &&
+    left?.type === "text" &&
+    right?.type === "text" &&
+    left.text === right.text
+  )
+}
+
+const messageOf = (message: Message): JsonObject => ({ role: message.role, content: message.content.map(contentOf) })
+
+/** A content without the bytes it may carry: media are told by reference (W-29). */
+const contentOf = (content: Content.Content): JsonObject => {
+  switch (content.type) {
+    case "image":
+    case "audio":
+    case "video":
+    case "document": {
+      const { data, ...rest } = content
+      return data === undefined ? Content.encode(rest) : { ...Content.encode(rest), bytes: data.byteLength }
+    }
+    case "tool_result":
+      return { ...Content.encode({ ...content, content: [] }), content: content.content.map(contentOf) }
+    default:
+      return Content.encode(Content.uiForm(content))
+  }
+}
+
+const tokensOf = (usage: Usage | null): JsonObject =>
+  usage === null
+    ? { prompt_tokens: null, completion_tokens: null, total_tokens: null }
+    : {
+        prompt_tokens: usage.inputTokens,
+        completion_tokens: usage.outputTokens,
+        total_tokens: usage.inputTokens + usage.outputTokens
+      }
+
+/** The recorder's own short words for the refusals the model is told in a sentence (BP-62 to BP-66, BP-70, BP-78, BP-80). */
+const short = (error: string, name: string | null): string => {
+  switch (error) {
+    case `Skill '${name}' not found`:
+      return "not found"
+    case `Skill '${name}' is not allowed`:
+    case `Protocol '${name}' is not allowed`:
+      return "not allowed"
+    case `Protocol '${name}' has no handler`:
+      return "handler missing"
+    case `Unknown command '${name}'`:
+      return "unknown"
+    case "Command block missing skill name":
+      return "no skill name in command block"
+    default:
+      return error
+  }
+}

@@ -1,0 +1,318 @@
+/**
+ * A recorded tree of runs, played from the beginning: what comes next, and where what happens differs from it (R-26).
+ *
+ * A tape is played life by life: one life is what one process did, from its
+ * first record to its last. Events of a run come in the order of its journal;
+ * only calls that run at once may end in another order. They are asked to end in
+ * the order of their tape: a hook that stops a run then finds the others where
+ * it found them.
+ *
+ * @since 0.1.0
+ */
+
+import type { CallResult } from "../../Call.ts"
+import { ReplayDiverged } from "../../KernelError.ts"
+import type { PhaseEvent } from "../../RunEvent.ts"
+import { isCopied, type RunRecord } from "../../RunState.ts"
+import { redact } from "../base/redact.ts"
+
+/** Where a run stands on its tape. */
+interface Track {
+  readonly records: ReadonlyArray<RunRecord>
+  readonly played: Array<boolean>
+  /** The first record that was not played. */
+  first: number
+}
+
+/** The records of a tree of runs, and how far each run is played. */
+export class Tape {
+  readonly root: string
+  /** What a fork has of the run it was made from: it happened there, and is not played. */
+  readonly copied: ReadonlyArray<RunRecord>
+  /** The processes that wrote the rest of the journal, in order. */
+  readonly lives: ReadonlyArray<string>
+  /** The first thing that differed. */
+  fault: ReplayDiverged | undefined
+  life = ""
+  readonly #tracks = new Map<string, Track>()
+  /** Records of each life that were not played. */
+  readonly #left = new Map<string, number>()
+  /** How each call ended in each life, and each task, known by its run: where its call did not end, as the run stopped. */
+  readonly #ends = new Map<string, RunRecord>()
+  /** All records in the order of time, and where each of them comes. */
+  readonly #places: ReadonlyMap<RunRecord, number>
+
+  constructor(root: string, records: ReadonlyArray<RunRecord>) {
+    this.root = root
+    for (const [runId, own] of Map.groupBy(records, (record) => record.runId)) {
+      const inOrder = own.toSorted((a, b) => a.revision - b.revision)
+      const first = copiesOf(inOrder)
+      this.#tracks.set(runId, { records: inOrder, played: inOrder.map((_, index) => index < first), first })
+      for (const record of inOrder.slice(first)) {
+        const { events, workerId } = record
+        this.#left.set(workerId, (this.#left.get(workerId) ?? 0) + 1)
+        for (const event of events) {
+          const key = endOfRun(workerId, runId)
+          // Whose answer its call did not get came last: it would have got it at once.
+          if (isEndOfRun(event) && event.type !== "run_completed" && !this.#ends.has(key)) this.#ends.set(key, record)
+          if (event.type !== "tool_call_completed") continue
+          this.#ends.set(endOfCall(workerId, runId, event.step, event.toolCallId), record)
+          if (event.result.kind === "task") this.#ends.set(endOfRun(workerId, event.toolCallId), record)
+        }
+      }
+    }
+    this.#places = placesOf([...this.#tracks.values()].map((track) => track.records))
+    const own = this.recordsOf(root)
+    this.copied = own.slice(0, copiesOf(own))
+    this.lives = [...new Set(own.slice(this.copied.length).map((record) => record.workerId))]
+  }
+
+  recordsOf(runId: string): ReadonlyArray<RunRecord> {
+    return this.#tracks.get(runId)?.records ?? []
+  }
+
+  /** The records of this life, of all runs, in the order of their runs. */
+  ofLife(): ReadonlyArray<RunRecord> {
+    return [...this.#tracks.values()].flatMap(({ first, records }) =>
+      records.slice(first).filter((record) => record.workerId === this.life)
+    )
+  }
+
+  /**
+   * What tasks were told between two lives by somebody who told their root nothing: an answer to a run that was at work,
+   * or one that was cut off. From here on it is played.
+   */
+  asides(): ReadonlyArray<RunRecord> {
+    const lives = new Set(this.lives)
+    const asides: Array<RunRecord> = []
+    for (const track of this.#tracks.values()) {
+      for (let record = track.records[track.first]; record !== undefined; record = track.records[track.first]) {
+        if (lives.has(record.workerId)) break
+        track.played[track.first++] = true
+        asides.push(record)
+      }
+    }
+    return asides
+  }
+
+  /** Whether all of this life was played. */
+  isOver(): boolean {
+    return (this.#left.get(this.life) ?? 0) === 0
+  }
+
+  /** The next record of a run that is no launch; nothing when its life ended there. */
+  next(runId: string): RunRecord | undefined {
+    const record = this.#find(runId, ({ op }) => op !== "launch")
+    return record?.workerId === this.life ? record : undefined
+  }
+
+  /** How the next turn of a run begins in this life. What comes before it may still wait to be stored. */
+  nextTurn(runId: string): Extract<PhaseEvent, { readonly type: "turn_started" }> | undefined {
+    const [event] = this.#find(runId, (record) => record.workerId === this.life && isTurn(record))?.events ?? []
+    return event?.type === "turn_started" ? event : undefined
+  }
+
+  /** What a call gave in this life, if it ended in it. */
+  resultOf(runId: string, step: number, toolCallId: string): CallResult | undefined {
+    const [event] = this.#ends.get(endOfCall(this.life, runId, step, toolCallId))?.events ?? []
+    if (event?.type !== "tool_call_completed") return undefined
+    return event.spent === undefined ? event.result : { ...event.result, spent: event.spent }
+  }
+
+  /** Where the end of a call comes among all that happened: nowhere when nothing is left that came before. */
+  placeOfCall(runId: string, step: number, toolCallId: string): number | undefined {
+    return this.#placeOf(this.#ends.get(endOfCall(this.life, runId, step, toolCallId)))
+  }
+
+  /** Where the end of a task comes, which is that of its call where there is one. The whole waits for nobody. */
+  placeOfRun(runId: string): number | undefined {
+    if (runId === this.root) return undefined
+    const end = this.#ends.get(endOfRun(this.life, runId))
+    // Of a call that did not end the tape tells nothing: all that may be launched before comes before.
+    return end?.runId === runId ? this.#places.get(end) : this.#placeOf(end)
+  }
+
+  #placeOf(end: RunRecord | undefined): number | undefined {
+    if (end === undefined) return this.#places.size
+    const track = this.#tracks.get(end.runId)
+    return track?.records[track.first] === end ? undefined : this.#places.get(end)
+  }
+
+  /** When the run goes on: the time of its next record. */
+  timeOf(runId: string): number | undefined {
+    return this.next(runId)?.createdAt
+  }
+
+  /** Plays a record that was recorded before any step of its life. */
+  skip(record: RunRecord): void {
+    this.#play(record.runId, (other) => other === record)
+  }
+
+  /** Holds what happens against the tape: true when it was recorded so, false when nothing more was, a fault when it differs. */
+  plays(record: RunRecord): boolean {
+    const { events, op, runId } = record
+    if (op === "launch") return this.#play(runId, (other) => isLaunchOf(other, record))
+    const [event] = events
+    const next = this.next(runId)
+    if (next === undefined) return false
+    const meant = event?.type === "tool_call_completed" ? (this.#find(runId, isCompletionOf(event)) ?? next) : next
+    for (let index = 0; index < Math.max(events.length, meant.events.length); index++) {
+      const [was, is] = [meant.events[index], events[index]]
+      if (was !== undefined && is !== undefined && same(essence(was), essence(is))) continue
+      this.diverge(runId, was, is ?? "nothing more")
+      return false
+    }
+    return this.#play(runId, (other) => other === meant)
+  }
+
+  /** Notes the first difference between what was recorded and what happens now. */
+  diverge(runId: string, recorded: PhaseEvent | undefined, now: PhaseEvent | string): void {
+    if (this.fault !== undefined) return
+    const events = this.recordsOf(runId).flatMap((record) => record.events)
+    const was = recorded ?? this.next(runId)?.events[0]
+    const [expected, actual] = compared(was, now)
+    this.fault = new ReplayDiverged({
+      runId,
+      index: was === undefined ? events.length : events.indexOf(was),
+      expected,
+      actual
+    })
+  }
+
+  /** The first record of a run that was not played and is meant. */
+  #find(runId: string, is: (record: RunRecord) => boolean): RunRecord | undefined {
+    const track = this.#tracks.get(runId)
+    if (track === undefined) return undefined
+    for (let index = track.first; index < track.records.length; index++) {
+      const record = track.records[index]
+      if (record !== undefined && track.played[index] === false && is(record)) return record
+    }
+    return undefined
+  }
+
+  #play(runId: string, is: (record: RunRecord) => boolean): boolean {
+    const track = this.#tracks.get(runId)
+    const record = this.#find(runId, (record) => record.workerId === this.life && is(record))
+    if (track === undefined || record === undefined) return false
+    track.played[track.records.indexOf(record, track.first)] = true
+    while (track.played[track.first] === true) track.first++
+    this.#left.set(this.life, (this.#left.get(this.life) ?? 0) - 1)
+    return true
+  }
+}
+
+/** How many of the records of a run are copies of another's. */
+const copiesOf = (records: ReadonlyArray<RunRecord>): number => {
+  const event = records[0]?.events[0]
+  const forkedFrom = event?.type === "run_started" ? event.forkedFrom : undefined
+  return records.filter(({ revision }) => isCopied({ forkedFrom }, revision)).length
+}
+
+/** A vendor may give the id of a call again on a later turn. */
+const endOfCall = (life: string, runId: string, step: number, toolCallId: string): string =>
+  JSON.stringify([life, runId, step, toolCallId])
+
+const endOfRun = (life: string, runId: string): string => JSON.stringify([life, runId])
+
+/** Whether a run has ended, for now. */
+export const isEndOfRun = ({ type }: PhaseEvent): boolean =>
+  type === "run_completed" || type === "run_failed" || type === "paused"
+
+/**
+ * All records in the order of time, which within a run is that of its journal, whatever its clock did. What happened
+ * at one instant happened to tasks first, and then to who waits for them; which of several tasks ended first nobody
+ * knows then: they share a place.
+ */
+const placesOf = (runs: ReadonlyArray<ReadonlyArray<RunRecord>>): ReadonlyMap<RunRecord, number> => {
+  const placed = runs.flatMap((records) => {
+    let at = -Infinity
+    const depth = records[0]?.events[0]?.depth ?? 0
+    return records.map((record) => ({ record, depth, at: (at = Math.max(at, record.createdAt)) }))
+  })
+  placed.sort((a, b) => a.at - b.at || b.depth - a.depth)
+  let instant = 0
+  return new Map(
+    placed.map(({ at, depth, record }, place) => {
+      const before = placed[place - 1]
+      if (before?.at !== at || before.depth !== depth) instant = place
+      return [record, record.events.some(isEndOfRun) ? instant : place]
+    })
+  )
+}
+
+/** Calls that run at once may end in another order. */
+const isCompletionOf =
+  (event: Extract<PhaseEvent, { type: "tool_call_completed" }>) =>
+  ({ events: [other] }: RunRecord): boolean =>
+    other?.type === "tool_call_completed" && other.toolCallId === event.toolCallId
+
+const isTurn = ({ events: [event] }: RunRecord): boolean => event?.type === "turn_started"
+
+const isLaunchOf = (recorded: RunRecord, record: RunRecord): boolean =>
+  recorded.op === "launch" && same(recorded.delta.launched, record.delta.launched)
+
+// ---------------------------------------------------------------- comparing
+
+/** What of an event must come again: everything but times, revisions, prices, and what a prompt cost to make. */
+const essence = (event: PhaseEvent): object => {
+  const { at: _at, revision: _revision, ...rest } = event
+  switch (rest.type) {
+    case "turn_prepared": {
+      const { spent: _spent, ...prepared } = rest
+      return prepared
+    }
+    case "model_completed": {
+      const { costUsd: _cost, latencyMs: _latency, ...said } = rest
+      return said
+    }
+    case "tool_call_completed": {
+      const { result, spent, ...call } = rest
+      const { durationMs: _duration, error, ...gave } = result
+      return { ...call, result: { ...gave, error: error && clean(error) }, usage: spent?.usage, turns: spent?.turns }
+    }
+    case "run_failed":
+      return { ...rest, error: { ...clean(rest.error), fields: undefined } }
+    default:
+      return rest
+  }
+}
+
+/** What was recorded may be older than what a key looks like by now. */
+const clean = <A extends { readonly message: string }>(error: A): A => ({ ...error, message: redact(error.message) })
+
+const compared = (was: PhaseEvent | undefined, now: PhaseEvent | string): readonly [string, string] => {
+  if (was === undefined) return ["the end of the recording", typeof now === "string" ? now : nameOf(now)]
+  if (typeof now === "string" || now.type !== was.type) {
+    return [nameOf(was), typeof now === "string" ? now : nameOf(now)]
+  }
+  const [path, before, after] = difference(essence(was), essence(now), "") ?? ["", was, now]
+  return [`${nameOf(was)}, ${path}: ${short(before)}`, `${nameOf(now)}, ${path}: ${short(after)}`]
+}
+
+const nameOf = (event: PhaseEvent): string => `${event.type} of step ${event.step}`
+
+/** Where two values part first, as a JSON pointer. */
+const difference = (a: unknown, b: unknown, path: string): readonly [string, unknown, unknown] | undefined => {
+  if (same(a, b)) return undefined
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return [path, a, b]
+  for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
+    const found = difference(Reflect.get(a, key), Reflect.get(b, key), `${path}/${key}`)
+    if (found !== undefined) return found
+  }
+  return [path, a, b]
+}
+
+const short = (value: unknown): string => {
+  const text = JSON.stringify(value) ?? "nothing"
+  return text.length > 160 ? `${text.slice(0, 157)}…` : text
+}
+
+/** Deep equality of JSON, an absent field and an undefined one alike. */
+const same = (a: unknown, b: unknown): boolean => {
+  if (Object.is(a, b)) return true
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false
+  if (Array.isArray(a) !== Array.isArray(b)) return false
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)])
+  for (const key of keys) if (!same(Reflect.get(a, key), Reflect.get(b, key))) return false
+  return true
+}

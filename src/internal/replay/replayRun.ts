@@ -1,0 +1,392 @@
+/**
+ * Runs a recorded tree of runs again, without asking a model and without entering a skill (R-26).
+ *
+ * The kernel is the real one, on a store that holds every commit against the
+ * tape; models and calls give what they gave. Every process of the recording is
+ * a process again, cut off where it was. Time is the recording's own. A fork is
+ * played from where it parted from its original.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { Spent } from "../../Budget.ts"
+import type { CallResult } from "../../Call.ts"
+import type { Content } from "../../Content.ts"
+import type { KernelError, StoreError } from "../../KernelError.ts"
+import {
+  ContextWindowExceeded,
+  ExtensionFailed,
+  MiddlewareTermination,
+  ProviderError,
+  RunNotFound
+} from "../../KernelError.ts"
+import type { Message } from "../../Message.ts"
+import type { Middleware, ToolEffect } from "../../Middleware.ts"
+import { type PromptPipelineShape, type Recorded, simple } from "../../PromptPipeline.ts"
+import type { PhaseEvent, RunEvent } from "../../RunEvent.ts"
+import type { ErrorInfo, RunRecord, RunState } from "../../RunState.ts"
+import { advance } from "../../RunState.ts"
+import * as RunStore from "../../RunStore.ts"
+import type { StreamPart } from "../../StreamPart.ts"
+import * as StreamParts from "../../StreamPart.ts"
+import * as Begin from "../loop/start.ts"
+import { summaryIn } from "../prompt/keptSummary.ts"
+import { drive, type Machine, World } from "./virtualProcess.ts"
+import { treeOf } from "../loop/queue.ts"
+import { resume, type Verdict } from "../loop/resume.ts"
+import type { Ground } from "../loop/run.ts"
+import { stored } from "../store/stored.ts"
+import { isEndOfRun, Tape } from "./recording.ts"
+import * as Tree from "../loop/sharedBudget.ts"
+
+/** What a replay gave: the same events, of a fork those after what it copied, and where the run stands at the end. */
+export interface Replayed {
+  readonly events: ReadonlyArray<RunEvent>
+  readonly state: RunState
+  /** Runs in the tree, and processes that ran it: none, where a fork was only made. */
+  readonly runs: number
+  readonly lives: number
+}
+
+/** The name of the provider that answered first, for an agent whose model is a name. */
+export const providerOf = (records: ReadonlyArray<RunRecord>): string => {
+  for (const { events } of records) {
+    for (const event of events) if (event.type === "model_completed") return split(event.model)[0]
+  }
+  return "replay"
+}
+
+/** The records of a run and of all runs below it, oldest run first. */
+export const recordsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
+  store: RunStore.Shape,
+  runId: string
+): Effect.fn.Return<ReadonlyArray<RunRecord>, RunNotFound | StoreError> {
+  const root = yield* store.head(runId)
+  if (Option.isNone(root)) return yield* new RunNotFound({ runId })
+  const tree = yield* store.list({ rootRunId: root.value.rootRunId })
+  // A run that was spawned by another is named after it.
+  const below = tree.filter((head) => head.runId === runId || head.runId.startsWith(`${runId}:`))
+  const journals = yield* Effect.forEach(below.toReversed(), (head) => Stream.runCollect(store.read(head.runId)))
+  return journals.flat()
+})
+
+/**
+ * Plays a recording to its end, or to the first event that differs. Where the
+ * parts of a reply were recorded too, they come again one by one.
+ */
+export const replay = /*#__PURE__*/ Effect.fnUntraced(function* (
+  ground: Ground,
+  root: string,
+  records: ReadonlyArray<RunRecord>,
+  heard: ReadonlyArray<RunEvent>
+): Effect.fn.Return<Replayed, KernelError> {
+  const tape = new Tape(root, records)
+  if (tape.recordsOf(root).length === 0) return yield* new RunNotFound({ runId: root })
+  const context = yield* Effect.context<never>()
+  const store = yield* RunStore.makeMemory
+  const events: Array<RunEvent> = []
+  const world = new World()
+  for (const record of tape.copied) yield* append(store, record)
+  for (const life of tape.lives) {
+    for (const record of tape.asides()) yield* append(store, record)
+    tape.life = life
+    const own = tape.ofLife()
+    if (own.every((record) => record.op === "resume")) {
+      // Made without a run: what a person answered, or a resume that was cut off at once.
+      for (const record of own) {
+        tape.skip(record)
+        yield* append(store, record)
+      }
+      continue
+    }
+    const machine = world.boot(life)
+    const before = Option.getOrUndefined(yield* store.load(root))
+    const stage = staged(ground, tape, store, machine, events, repliesOf(heard), Tree.spentOf(before))
+    const fiber = machine.start(yield* begun(stage, tape, store, root), context)
+    yield* drive(world, () => tape.fault !== undefined || tape.isOver() || fiber.pollUnsafe() !== undefined)
+    if (!tape.isOver() && tape.fault === undefined) {
+      tape.diverge(root, undefined, fiber.pollUnsafe() === undefined ? "nothing more" : "the end of the run")
+    }
+    machine.kill()
+    if (tape.fault !== undefined) return yield* tape.fault
+  }
+  const state = yield* stored(store, root)
+  const runs = new Set(records.map((record) => record.runId)).size
+  return { events, state, runs, lives: tape.lives.length }
+})
+
+/** What a process of the recording began with. */
+const begun = /*#__PURE__*/ Effect.fnUntraced(function* (
+  ground: Ground,
+  tape: Tape,
+  store: RunStore.Shape,
+  root: string
+): Effect.fn.Return<Effect.Effect<unknown, KernelError>, KernelError> {
+  const own = tape.ofLife()
+  const first = own.find((record) => record.runId === root)
+  const event = first?.events[0]
+  if (event?.type === "run_started") {
+    const { context, history, messages, rootRunId, runId } = event
+    const birth = { runId, rootRunId, parentRunId: undefined, depth: 0, taskId: undefined }
+    const input = messages.at(-1)?.content ?? []
+    return Begin.begin(ground, { ...birth, history: messages.slice(0, history), input, context })
+  }
+  const state = yield* stored(store, root)
+  const replay: { [id: string]: Verdict } = {}
+  // A resume that was refused names the calls without a verdict. Any other may not be needed, and is nowhere told.
+  const open = event?.type === "run_failed" ? event.error.fields?.["toolCallIds"] : undefined
+  for (const { currentTurn } of yield* treeOf(store, state)) {
+    for (const { toolCallId } of currentTurn?.inFlight ?? []) {
+      replay[toolCallId] = Array.isArray(open) && open.includes(toolCallId) ? "fail" : "retry"
+    }
+  }
+  for (const { delta } of own) {
+    for (const id of delta.retried ?? []) replay[id] = "retry"
+    for (const result of delta.resolved ?? []) replay[result.toolCallId] = { resolve: known(result) }
+  }
+  const delta = first?.op === "resume" ? first.delta : {}
+  return resume(ground, state, {
+    replay,
+    ...(delta.context === undefined ? {} : { context: delta.context }),
+    ...(delta.answers === undefined ? {} : { approvals: delta.answers }),
+    ...(delta.rewind === undefined ? {} : { rewind: delta.rewind })
+  })
+})
+
+const known = ({ error, output = [] }: CallResult): Exclude<Verdict, string>["resolve"] =>
+  error === undefined ? { output } : { error }
+
+/** Stores a record after what is stored, wherever its run believes to stand. */
+const append = (store: RunStore.Shape, record: RunRecord): Effect.Effect<void, KernelError> =>
+  Effect.flatMap(store.load(record.runId), (state): Effect.Effect<void, KernelError> => {
+    if (Option.isNone(state)) return store.create(record, advance(undefined, record))
+    const next = { ...record, revision: state.value.revision + 1 }
+    return store.commit(next, advance(state.value, next))
+  })
+
+// ---------------------------------------------------------------- the stage
+
+/** The ground of a replayed process: nothing of it reaches outside. */
+const staged = (
+  ground: Ground,
+  tape: Tape,
+  store: RunStore.Shape,
+  machine: Machine,
+  events: Array<RunEvent>,
+  replies: Replies,
+  spent: Spent
+): Ground => {
+  // Runs that came past the end of their process: what they do there was never stored, and is not told.
+  const beyond = new Set<string>()
+  const held = (record: RunRecord) => {
+    const play = Effect.suspend(() => {
+      const plays = tape.plays(record)
+      if (tape.fault !== undefined) return Effect.never
+      if (!plays) {
+        beyond.add(record.runId)
+        return Effect.void
+      }
+      machine.world.now = tape.timeOf(record.runId) ?? machine.world.now
+      return Effect.orDie(append(store, record))
+    })
+    const ends = record.events.some(isEndOfRun)
+    return Effect.suspend(() => inTurn(machine, ends ? tape.placeOfRun(record.runId) : undefined, play))
+  }
+  // A task that had ended before only tells its end again: nothing of it is stored.
+  const load = (runId: string) =>
+    Effect.flatMap(store.load(runId), (state) => {
+      const isOver = Option.isSome(state) && state.value.status.type === "completed"
+      return inTurn(machine, isOver ? tape.placeOfRun(runId) : undefined, Effect.succeed(state))
+    })
+  const watched: RunStore.Shape = { ...store, create: held, commit: held, load }
+  return {
+    ...ground,
+    store: watched,
+    workerId: tape.life,
+    clock: machine.clock,
+    middleware: [played(tape, machine, replies)],
+    pipeline: ground.pipeline === simple ? simple : remembering(tape, ground.pipeline),
+    parts: ground.parts || replies.size > 0,
+    telemetry: undefined,
+    stop: undefined,
+    steering: {
+      isWaiting: () => saidNext(tape).length > 0,
+      look: Effect.sync(() => ({ messages: saidNext(tape), take: () => {} }))
+    },
+    tree: Tree.make(ground.agent.budget, ground.agent.spawn ?? ground.tree.spawn, spent),
+    tell: (event) => {
+      if (!beyond.has(event.runId)) events.push(event)
+    },
+    isFull: () => false,
+    batch: (body) => body()
+  }
+}
+
+/** Who makes prompts is told what they were made of: nobody is asked. */
+const remembering = (tape: Tape, pipeline: PromptPipelineShape): PromptPipelineShape => ({
+  build: (context) => {
+    const record = tape.next(context.state.runId)
+    const event = record?.events[0]
+    // What made that prompt too long was recorded nowhere.
+    const tooLong = event?.type === "run_failed" ? decodeTooLong(wire(event.error)) : Option.none()
+    return Option.isSome(tooLong)
+      ? Effect.fail(tooLong.value)
+      : pipeline.build({ ...context, recorded: recordedIn(record) })
+  }
+})
+
+const decodeTooLong = /*#__PURE__*/ Schema.decodeUnknownOption(ContextWindowExceeded)
+
+const wire = ({ fields, tag }: ErrorInfo) => ({ _tag: tag, ...fields })
+
+const recordedIn = (record: RunRecord | undefined): Recorded => {
+  const event = record?.events[0]
+  if (event?.type !== "turn_prepared") return { summary: { text: "" } }
+  const { prompt, spent } = event
+  const text = summaryIn(prompt.append)
+  return {
+    ...(prompt.system === undefined ? {} : { system: prompt.system }),
+    summary: spent === undefined ? { text } : { text, spent }
+  }
+}
+
+/** What was said to the run before the turn that comes next. */
+const saidNext = (tape: Tape): ReadonlyArray<Message> => tape.nextTurn(tape.root)?.steering ?? []
+
+/** What has a place among others happens in its turn, once nothing else can: others may still be launched before it. */
+const inTurn = <A, E>(machine: Machine, place: number | undefined, happens: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  place === undefined ? happens : Effect.andThen(machine.giveWay(place), happens)
+
+/** Models and calls give what they gave; what never ended then never ends now. */
+const played = (tape: Tape, machine: Machine, replies: Replies): Middleware => ({
+  callModel: (call, next) =>
+    Stream.suspend(() => {
+      const event = tape.next(call.runId)?.events[0]
+      if (event?.type === "run_failed") return Stream.fail(failureOf(event.error))
+      if (event?.type !== "model_completed") return Stream.never
+      const [name, id] = split(event.model)
+      const parts = replies.get(replyKey(event.runId, event.step)) ?? partsOf(event)
+      const provider = { name, stream: () => Stream.fromIterable(parts) }
+      return next({ ...call, provider, request: { ...call.request, model: { ...call.request.model, id } } })
+    }),
+  callTool: ({ call, runId, step }) => {
+    const ended = Effect.suspend((): ToolEffect => {
+      const result = tape.resultOf(runId, step, call.toolCallId)
+      if (result !== undefined) return Effect.succeed(result)
+      const event = tape.next(runId)?.events[0]
+      if (event?.type === "run_failed" && event.error.tag === "ExtensionFailed") {
+        return Effect.fail(new ExtensionFailed({ extension: "callTool", detail: "", ...texts(event.error.fields) }))
+      }
+      if (event?.type === "run_completed" && event.reason === "guardrail") {
+        return Effect.fail(new MiddlewareTermination({ reason: "", ...texts(event.metadata) }))
+      }
+      return Effect.never
+    })
+    return Effect.suspend(() => inTurn(machine, tape.placeOfCall(runId, step, call.toolCallId), ended))
+  }
+})
+
+const texts = (fields: unknown): { readonly [key: string]: string } =>
+  Object.fromEntries(
+    Object.entries(fields ?? {}).filter((entry): entry is [string, string] => typeof entry[1] === "string")
+  )
+
+/** What a model call can have failed with. */
+const ModelFailure = /*#__PURE__*/ Schema.Union([ProviderError, ExtensionFailed, MiddlewareTermination])
+
+const decodeFailure = /*#__PURE__*/ Schema.decodeUnknownOption(ModelFailure)
+
+const failureOf = (error: ErrorInfo): typeof ModelFailure.Type =>
+  Option.getOrElse(
+    decodeFailure(wire(error)),
+    () => new ProviderError({ provider: "replay", reason: "unknown", detail: error.message })
+  )
+
+/** The parts of replies that were heard to their end, by run and step. */
+type Replies = ReadonlyMap<string, ReadonlyArray<StreamPart>>
+
+const replyKey = (runId: string, step: number): string => JSON.stringify([runId, step])
+
+const repliesOf = (heard: ReadonlyArray<RunEvent>): Replies => {
+  const replies = new Map<string, Array<StreamPart>>()
+  const whole = new Map<string, ReadonlyArray<StreamPart>>()
+  let attempt = ""
+  for (const event of heard) {
+    if (event.type !== "stream_part") continue
+    const key = replyKey(event.runId, event.step)
+    // A later attempt replaces an earlier one (DR-24).
+    const parts = attempt === `${key} ${event.attempt}` ? (replies.get(key) ?? []) : []
+    attempt = `${key} ${event.attempt}`
+    parts.push(event.part)
+    replies.set(key, parts)
+    if (event.part.type === "finish") whole.set(key, parts)
+  }
+  return whole
+}
+
+/** `<provider>/<model>`: the model's own name may hold more of them. */
+const split = (model: string): readonly [string, string] => {
+  const at = model.indexOf("/")
+  return [model.slice(0, at), model.slice(at + 1)]
+}
+
+/** A reply in the parts a provider would send. */
+const partsOf = (event: Extract<PhaseEvent, { type: "model_completed" }>): ReadonlyArray<StreamPart> => {
+  const faulty = new Set(event.calls.flatMap((call) => (call.fault === undefined ? [] : [call.toolCallId])))
+  const [provider] = split(event.model)
+  const { usage } = event
+  return [
+    ...event.message.content.flatMap((part, index) => partsOfContent(part, String(index), provider, faulty)),
+    StreamParts.finish(
+      event.finishReason,
+      usage === null
+        ? StreamParts.unreported
+        : {
+            inputTokens: { total: usage.inputTokens, cacheRead: usage.cachedTokens },
+            outputTokens: { total: usage.outputTokens, reasoning: usage.reasoningTokens }
+          }
+    )
+  ]
+}
+
+const partsOfContent = (
+  part: Content,
+  id: string,
+  provider: string,
+  faulty: ReadonlySet<string>
+): ReadonlyArray<StreamPart> => {
+  switch (part.type) {
+    case "text":
+      return [
+        { type: "text-start", id },
+        { type: "text-delta", id, delta: part.text },
+        { type: "text-end", id }
+      ]
+    case "thinking":
+      return [
+        { type: "reasoning-start", id },
+        { type: "reasoning-delta", id, delta: part.content },
+        {
+          type: "reasoning-end",
+          id,
+          ...(part.signature === undefined ? {} : { metadata: { [provider]: part.signature } })
+        }
+      ]
+    case "tool_use":
+      // Arguments that were no object are kept as none: they are faulty again.
+      return [
+        {
+          type: "tool-call",
+          id: part.callId,
+          name: part.toolName,
+          params: faulty.has(part.callId) ? "" : part.arguments
+        }
+      ]
+    default:
+      return []
+  }
+}

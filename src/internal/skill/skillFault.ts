@@ -1,0 +1,155 @@
+/**
+ * What is wrong with a call's parameters, in words a model can act on (BP-87).
+ *
+ * Only the first problem is told: where, what was expected, what came. A
+ * reminder of the names and a usage example follow, and a hint when the
+ * parameters came as text that was meant to be JSON (W-36).
+ *
+ * @since 0.1.0
+ */
+
+import * as Result from "effect/Result"
+import * as SchemaIssue from "effect/SchemaIssue"
+import { InvalidArguments } from "../../KernelError.ts"
+import { defaults } from "../../Limits.ts"
+import type { CallScope } from "../../Skill.ts"
+import { shorten } from "../base/cut.ts"
+import type { JsonObject } from "../base/json.ts"
+import { at, typeNames } from "../base/jsonSchema.ts"
+import { pathText } from "../base/path.ts"
+import type { Input } from "./skillInput.ts"
+import { command, usage } from "./skillInput.ts"
+import { isRecord, own, parseJson } from "../base/untrusted.ts"
+
+/** A call that does not fit its skill. */
+export interface Misfit {
+  readonly skill: string
+  readonly input: Input
+  readonly params: JsonObject
+  readonly issue: SchemaIssue.Issue
+  /** The form the call came in. Default: `blocks`. */
+  readonly dialect?: CallScope["dialect"]
+}
+
+interface Fault {
+  readonly path: ReadonlyArray<PropertyKey>
+  readonly issue: SchemaIssue.Issue
+}
+
+/** Makes the error of the first problem. */
+export const faultOf = (misfit: Misfit): InvalidArguments => {
+  const fault = first(misfit.issue, [])
+  const path = shorten(pathText(fault.path), 200)
+  // A part deep inside is not among the names: the reminder would not help.
+  const deep = fault.issue._tag === "MissingKey" && fault.path.length > 1
+  const paragraphs = [sentence(misfit, fault, path), ...(deep ? [] : [reminder(misfit), ...hint(misfit)])]
+  return new InvalidArguments({ skill: misfit.skill, path, detail: paragraphs.join("\n\n") })
+}
+
+/** Follows an issue to its first leaf. */
+const first = (issue: SchemaIssue.Issue, path: ReadonlyArray<PropertyKey>): Fault => {
+  switch (issue._tag) {
+    case "Pointer":
+      return first(issue.issue, [...path, ...issue.path])
+    case "Composite":
+      return first(issue.issues[0], path)
+    case "Encoding":
+      return first(issue.issue, path)
+    case "AnyOf":
+      // No member is even of the right type: the union itself is what was expected.
+      return issue.issues[0] === undefined ? { path, issue } : first(issue.issues[0], path)
+    default:
+      return { path, issue }
+  }
+}
+
+const sentence = (misfit: Misfit, { issue, path }: Fault, where: string): string => {
+  const subject = where === "" ? "the parameters" : where
+  if (issue._tag === "MissingKey") return `Missing required input: ${subject} for skill '${misfit.skill}'.`
+  if (issue._tag === "UnexpectedKey") return `Unexpected input: ${subject} for skill '${misfit.skill}'.`
+  const root = misfit.input.schema()
+  const expected = Array.from(new Set(at(root, path).flatMap((schema) => typeNames(schema, root))))
+  const value = valueAt(misfit.params, path)
+  if (value !== undefined && expected.length > 0 && !expected.some((type) => isOf(value, type))) {
+    const got = expected.some(isLiteral) ? shown(value) : typeOf(value)
+    return `Expected ${subject} to be ${expected.join(" or ")}, got ${got}.`
+  }
+  const message = format(issue).issues[0]?.message ?? "it does not fit"
+  if (!message.startsWith("Expected ")) {
+    return `Invalid ${where === "" ? "parameters" : where} for skill '${misfit.skill}': ${message}`
+  }
+  const got = value === undefined ? "" : `, got ${shown(value)}`
+  return `Expected ${subject} to be ${message.slice("Expected ".length)}${got}.`
+}
+
+const reminder = (misfit: Misfit): string => {
+  const received = Object.keys(misfit.params).join(", ")
+  const names = misfit.input.names()
+  return [
+    `Got params:      ${received === "" ? "(none)" : shorten(received, 500)}`,
+    `Expected params: ${names.join(", ")}`,
+    `Usage:           ${usage(misfit.skill, names, misfit.dialect)}`
+  ].join("\n")
+}
+
+/** Tells a model that wrote text where JSON was needed how to write it (W-36). */
+const hint = ({ dialect, input, params, skill }: Misfit): ReadonlyArray<string> => {
+  const [name, ...others] = Object.keys(params)
+  const text = name === undefined || others.length > 0 ? undefined : params[name]
+  if (name === undefined || typeof text !== "string") return []
+  if (text.startsWith("{")) {
+    const parsed = parseJson(text, defaults.jsonDepth)
+    return Result.isFailure(parsed) ? [`Hint: the content was read as text, for it is not JSON: ${parsed.failure}`] : []
+  }
+  const names = input.names()
+  const root = input.schema()
+  const type =
+    names.length === 1 && names[0] === name ? at(root, [name]).flatMap((part) => typeNames(part, root))[0] : undefined
+  const example = type === undefined ? undefined : examples.get(type)
+  if (example === undefined) return []
+  return [`Hint: write it as JSON: ${command(skill, `{${JSON.stringify(name)}: ${example}}`, dialect)}`]
+}
+
+const examples: ReadonlyMap<string, string> = new Map([
+  ["integer", "1"],
+  ["number", "1.5"],
+  ["boolean", "true"],
+  ["null", "null"],
+  ["array", "[...]"],
+  ["object", "{...}"]
+])
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+const valueAt = (params: JsonObject, path: ReadonlyArray<PropertyKey>): unknown =>
+  path.reduce<unknown>(
+    (value, key) =>
+      Array.isArray(value) && typeof key === "number"
+        ? value[key]
+        : isRecord(value)
+          ? own(value, String(key))
+          : undefined,
+    params
+  )
+
+const typeOf = (value: unknown): string => {
+  if (value === null) return "null"
+  if (Array.isArray(value)) return "array"
+  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number"
+  return typeof value
+}
+
+const isLiteral = (type: string) => !/^[a-z]+$/.test(type)
+
+const isOf = (value: unknown, type: string): boolean => {
+  const actual = typeOf(value)
+  return (
+    type === "any" ||
+    type === actual ||
+    (type === "number" && actual === "integer") ||
+    (type === "media" && actual === "string") ||
+    type === JSON.stringify(value)
+  )
+}
+
+const shown = (value: unknown): string => shorten(JSON.stringify(value) ?? String(value), 100)

@@ -1,0 +1,240 @@
+/**
+ * What a skill takes: from a Schema or a JSON Schema to parameters, a listing and a decoder.
+ *
+ * Everything for the model (names, types, usage) is read from the JSON Schema,
+ * so that own and foreign skills are described by one rule. Nothing of it is
+ * computed before somebody asks; the decoder is built once.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
+import * as SchemaIssue from "effect/SchemaIssue"
+import * as SchemaParser from "effect/SchemaParser"
+import { escape } from "../../Block.ts"
+import { defaults } from "../../Limits.ts"
+import type { CallScope } from "../../Skill.ts"
+import type { Json, JsonObject } from "../base/json.ts"
+import { isJsonObject, jsonObject, requestOf } from "../base/json.ts"
+import { properties, required, resolve, typeName, withDefinitions } from "../base/jsonSchema.ts"
+import * as Snapshot from "../base/snapshot.ts"
+import { parseJson, strip } from "../base/untrusted.ts"
+import { visible } from "../base/visible.ts"
+
+/** The name of the only input of a skill whose schema is no object, and of text nobody claimed (BP-68). */
+const fallback = "input"
+
+/** How a skill's input looks from outside. */
+export interface Input {
+  readonly schema: () => JsonObject
+  readonly names: () => ReadonlyArray<string>
+  readonly parameters: (text: string) => JsonObject
+}
+
+/** An input that can also be decoded, and written again as it was understood. */
+export interface DecodedInput<A, RD, RE> extends Input {
+  readonly decode: (params: JsonObject) => Effect.Effect<A, SchemaIssue.Issue, RD>
+  readonly encode: (input: A) => Effect.Effect<JsonObject, SchemaIssue.Issue, RE>
+}
+
+/** Describes an input by JSON Schema. */
+export const fromJsonSchema = (schema: JsonObject): Input => describe(() => schema)
+
+/** Describes an input by Schema. Models write JSON, so it is read through its JSON form. */
+export const fromSchema = <S extends Schema.Constraint>(
+  schema: S
+): DecodedInput<S["Type"], S["DecodingServices"], S["EncodingServices"]> => {
+  const codec = Schema.toCodecJson(schema)
+  const parse = SchemaParser.decodeUnknownEffect(codec)
+  const write = SchemaParser.encodeUnknownEffect(codec)
+  const encoded = SchemaAST.toEncoded(codec.ast)
+  const shape = shapeOf(encoded)
+  const inherits = lazy(() => namesMember(encoded, new Set()))
+  const decode = (params: JsonObject): Effect.Effect<S["Type"], SchemaIssue.Issue, S["DecodingServices"]> => {
+    if (shape === "object") return parse(inherits() ? bare(params) : params)
+    if (shape === "none") return parse(null)
+    // A struct without fields lets every object through as it is.
+    if (shape === "empty") return parse({})
+    const single = Object.hasOwn(params, fallback) ? params[fallback] : undefined
+    return single === undefined ? Effect.fail(missingFallback) : atFallback(parse(inherits() ? bare(single) : single))
+  }
+  const encode = (input: S["Type"]): Effect.Effect<JsonObject, SchemaIssue.Issue, S["EncodingServices"]> =>
+    Effect.map(write(input), (value) => (shape === "single" ? jsonObject({ [fallback]: value }) : jsonObject(value)))
+  return { ...describe(lazy(() => jsonSchema(schema, shape))), decode, encode }
+}
+
+/** The parameters of a call: an object as it is, text by what the skill declares (BP-68). */
+export const paramsOf = ({ parameters }: Pick<Input, "parameters">, given: Json): JsonObject =>
+  isJsonObject(given) ? given : parameters(requestOf(given))
+
+/** What a model would write to call a skill (BP-87). */
+export const usage = (skill: string, names: ReadonlyArray<string>, dialect?: CallScope["dialect"]): string =>
+  command(
+    skill,
+    names.length === 1 && dialect !== "tools"
+      ? `${names[0]} value`
+      : `{${names.map((name) => `${JSON.stringify(name)}: "..."`).join(", ")}}`,
+    dialect
+  )
+
+/** A command block; of a native call only its arguments, for the rest is the vendor's. */
+export const command = (skill: string, content: string, dialect?: CallScope["dialect"]): string =>
+  dialect === "tools" ? visible(content) : `<block type="command" name="${skill}">${escape(visible(content))}</block>`
+
+/** The inputs in one line: names, types, defaults (BP-94). */
+export const summary = (input: Input): string => {
+  const root = input.schema()
+  const needed = required(root)
+  return properties(root)
+    .map(([name, part]) => {
+      const own = resolve(part, root)
+      const rest = Object.hasOwn(own, "default")
+        ? ` default: ${textOf(own["default"])}`
+        : needed.has(name)
+          ? ""
+          : " optional"
+      return `${name} (${typeName(part, root)})${rest}`
+    })
+    .join(", ")
+}
+
+/** Computes a value when it is first asked for. */
+export const lazy = <A>(compute: () => A): (() => A) => {
+  let known: { readonly value: A } | undefined
+  return () => (known ??= { value: compute() }).value
+}
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
+
+const describe = (schema: () => JsonObject): Input => {
+  const names = lazy(() => properties(schema()).map(([name]) => name))
+  return { schema, names, parameters: (text) => parameters(text, names) }
+}
+
+/** JSON of an object is the map; any other text is the value of the only input, or of `input` (BP-68). */
+const parameters = (content: string, names: () => ReadonlyArray<string>): JsonObject => {
+  const text = strip(content)
+  if (text.startsWith("{")) {
+    const parsed = Result.getOrUndefined(parseJson(text, defaults.jsonDepth))
+    if (isJsonObject(parsed)) return overflows.test(text) ? withoutOverflow(text) : parsed
+  }
+  const declared = names()
+  return { [declared.length === 1 ? (declared[0] ?? fallback) : fallback]: text }
+}
+
+/** A number that may be too large for a double: rare, so only then is every number looked at. */
+const overflows = /[eE]\+?\d{3}|\d{309}/
+
+/** JavaScript reads `1e400` as Infinity, which JSON cannot write: it stays text (BP-69). */
+const withoutOverflow = (text: string): JsonObject => {
+  const value: Json = JSON.parse(text, (_, value: Json) =>
+    typeof value === "number" && !Number.isFinite(value) ? (value > 0 ? "Infinity" : "-Infinity") : value
+  )
+  return jsonObject(value)
+}
+
+type Shape = "object" | "empty" | "none" | "single"
+
+const shapeOf = (ast: SchemaAST.AST): Shape => {
+  if (SchemaAST.isNull(ast)) return "none"
+  if (SchemaAST.isObjects(ast) && ast.propertySignatures.length + ast.indexSignatures.length === 0) return "empty"
+  const members = SchemaAST.isUnion(ast) ? ast.types : [ast]
+  const isObject = (member: SchemaAST.AST): boolean =>
+    SchemaAST.isSuspend(member) ? isObject(member.thunk()) : SchemaAST.isObjects(member)
+  return members.length > 0 && members.every(isObject) ? "object" : "single"
+}
+
+/** Does an object in it have a field named like a member of every object, where it would be found when absent (S-10)? */
+const namesMember = (ast: SchemaAST.AST, seen: Set<SchemaAST.AST>): boolean => {
+  if (seen.has(ast)) return false
+  seen.add(ast)
+  const inside = (part: SchemaAST.AST) => namesMember(part, seen)
+  if (SchemaAST.isSuspend(ast)) return inside(ast.thunk())
+  if (SchemaAST.isUnion(ast)) return ast.types.some(inside)
+  if (SchemaAST.isArrays(ast)) return [...ast.elements, ...ast.rest].some(inside)
+  if (!SchemaAST.isObjects(ast)) return false
+  return (
+    ast.propertySignatures.some(({ name, type }) => name in Object.prototype || inside(type)) ||
+    ast.indexSignatures.some(({ type }) => inside(type))
+  )
+}
+
+/** The same JSON, its objects without members of their own. */
+const bare = (value: Json): Json => {
+  if (Array.isArray(value)) return value.map(bare)
+  if (!isJsonObject(value)) return value
+  const copy: { [key: string]: Json } = Object.create(null)
+  for (const [key, part] of Object.entries(value)) copy[key] = bare(part)
+  return copy
+}
+
+const jsonSchema = (schema: Schema.Constraint, shape: Shape): JsonObject => {
+  const document = Schema.toJsonSchemaDocument(schema, { onExcessProperty: "error" })
+  const definitions = { $defs: document.definitions }
+  const root = resolve(document.schema, jsonObject(definitions))
+  const body =
+    shape === "none" || shape === "empty"
+      ? { type: "object", properties: {} }
+      : shape === "single"
+        ? { type: "object", properties: { [fallback]: document.schema }, required: [fallback] }
+        : withDefaults(asObject(root, definitions), schema)
+  return jsonObject(withDefinitions(body, document.definitions))
+}
+
+/** Vendors want one object at the root: the members of a union become one, with what all of them need. */
+const asObject = (root: Record<string, unknown>, definitions: Record<string, unknown>): Record<string, unknown> => {
+  const union = root["anyOf"]
+  if (!Array.isArray(union)) {
+    return root["type"] === "object" ? { properties: {}, ...root } : { type: "object", properties: {} }
+  }
+  const members = union.map((member) => resolve(member, jsonObject(definitions)))
+  const parts = new Map<string, Array<unknown>>()
+  for (const member of members) {
+    for (const [name, part] of properties(member)) parts.set(name, [...(parts.get(name) ?? []), part])
+  }
+  return {
+    type: "object",
+    properties: Object.fromEntries(
+      Array.from(parts, ([name, found]) => [name, found.length === 1 ? found[0] : { anyOf: found }])
+    ),
+    required: Array.from(parts.keys()).filter((name) => members.every((member) => required(member).has(name)))
+  }
+}
+
+/** Writes the constant defaults of a struct's fields where a reader looks for them. */
+const withDefaults = (root: Record<string, unknown>, schema: Schema.Constraint): Record<string, unknown> => {
+  const fields = "fields" in schema ? schema.fields : undefined
+  if (typeof fields !== "object" || fields === null) return root
+  const known = new Map(Object.entries(fields))
+  return {
+    ...root,
+    properties: Object.fromEntries(
+      properties(root).map(([name, part]) => {
+        const found = defaultOf(known.get(name))
+        return [name, found === undefined || typeof part !== "object" ? part : { default: found.value, ...part }]
+      })
+    )
+  }
+}
+
+/** A default is known when decoding nothing gives a value at once. It is told as a model would write it. */
+const defaultOf = (field: unknown): { readonly value: Json } | undefined => {
+  if (!Schema.isSchema(field)) return undefined
+  const codec = Schema.toCodecJson(Schema.Struct({ field }))
+  const decoded = SchemaParser.decodeEffect(codec)({})
+  if (!Exit.isExit(decoded) || !Exit.isSuccess(decoded)) return undefined
+  const encoded = SchemaParser.encodeUnknownEffect(codec)(decoded.value)
+  const told = Exit.isExit(encoded) && Exit.isSuccess(encoded) ? encoded.value : decoded.value
+  const json = Result.getOrUndefined(Snapshot.take(told))
+  const value = isJsonObject(json) ? json["field"] : undefined
+  return value === undefined ? undefined : { value }
+}
+
+const missingFallback = new SchemaIssue.Pointer([fallback], new SchemaIssue.MissingKey(undefined))
+
+const atFallback = <A, R>(effect: Effect.Effect<A, SchemaIssue.Issue, R>) =>
+  Effect.mapError(effect, (issue) => new SchemaIssue.Pointer([fallback], issue))

@@ -1,0 +1,195 @@
+/**
+ * The fold of a run: one record after the other (DR-4, DR-5).
+ *
+ * From outside `advance` is a pure function. Inside, the one copy it makes of
+ * the state is filled in place: this runs a dozen times per turn.
+ *
+ * @since 0.1.0
+ */
+
+import type { Message } from "../../Message.ts"
+import type { PhaseEvent } from "../../RunEvent.ts"
+import type { Phase, PromptDelta, RunRecord, RunState } from "../../RunState.ts"
+import * as Usage from "../../Usage.ts"
+import { Growing } from "../base/growing.ts"
+import { resume } from "./resumeFold.ts"
+import { promptLog, running, State, turnLog } from "./state.ts"
+import { decided, idsOf, indexOf, launch, none, openTurn, review, without } from "./turnFold.ts"
+
+/** Moves a run forward by one record. The first record makes the state. */
+export const advance = (state: RunState | undefined, record: RunRecord): RunState => {
+  const next = new State(state ?? begin(record))
+  const { delta } = record
+  // What the hook of the phase before did comes first: it was there before this record's events.
+  if (delta.context !== undefined) next.context = { ...next.context, ...delta.context }
+  if (delta.settled === true) next.settledRevision = next.phaseRevision
+  if (record.op === "resume") resume(next, delta)
+  if (delta.launched !== undefined && next.currentTurn !== undefined) {
+    next.currentTurn = launch(next.currentTurn, delta.launched)
+  }
+  if (delta.asked !== undefined) next.approvals = next.approvals.concat(delta.asked)
+  if (delta.completing !== undefined) next.completing = delta.completing
+  if (delta.deferred !== undefined) next.deferred = delta.deferred
+  next.count(delta.spent)
+  for (const event of record.events) apply(next, event, record)
+  next.revision = record.revision
+  next.updatedAt = record.createdAt
+  return next
+}
+
+const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
+  switch (event.type) {
+    case "turn_started":
+      next.currentTurn = openTurn(event.turnId, turnLog(next).length + 1, event.at, event.steering)
+      if (event.steering !== undefined) next.setPrompt(promptLog(next).append(event.steering))
+      break
+    case "turn_prepared":
+      prepare(next, event)
+      break
+    case "model_started":
+    case "model_restarted":
+      if (next.currentTurn !== undefined) next.currentTurn = { ...next.currentTurn, attempt: event.attempt }
+      return enter(next, "model_started", record)
+    case "model_completed":
+      answer(next, event)
+      break
+    case "tool_calls_started":
+      next.approvals = event.approvals ?? none
+      if (event.calls !== undefined && next.currentTurn !== undefined) {
+        next.currentTurn = { ...next.currentTurn, pending: event.calls, order: idsOf(event.calls) }
+      }
+      break
+    case "tool_call_started":
+      if (next.currentTurn !== undefined) next.currentTurn = review(next.currentTurn, event.toolCallId, event.change)
+      break
+    case "tool_call_completed":
+      complete(next, event)
+      break
+    case "tool_calls_completed":
+      next.approvals = none
+      break
+    case "turn_completed":
+      // The turn becomes part of the conversation in one step: what it said, then what it was told.
+      if (next.currentTurn !== undefined) next.close(next.currentTurn)
+      break
+    case "paused": {
+      const { metadata, reason } = event
+      next.settledRevision = next.phaseRevision
+      next.deferred = undefined
+      next.status = { type: "paused", phase: next.status.phase, reason, metadata, createdAt: record.createdAt }
+      return
+    }
+    case "run_completed": {
+      const { metadata, reason, source } = event
+      next.completing = undefined
+      next.deferred = undefined
+      next.status = {
+        type: "completed",
+        phase: next.status.phase,
+        source,
+        ...(reason === undefined ? {} : { reason }),
+        ...(metadata === undefined ? {} : { metadata }),
+        createdAt: record.createdAt
+      }
+      return
+    }
+    case "run_failed":
+      next.status = { type: "failed", phase: next.status.phase, error: event.error, createdAt: record.createdAt }
+      return
+  }
+  enter(next, event.type, record)
+}
+
+const begin = (record: RunRecord): RunState => {
+  const event = record.events[0]
+  if (event?.type !== "run_started") throw new Error("no run_started")
+  return {
+    runId: event.runId,
+    rootRunId: event.rootRunId,
+    parentRunId: event.parentRunId,
+    depth: event.depth,
+    taskId: event.taskId,
+    forkedFrom: event.forkedFrom,
+    agent: event.agent,
+    revision: 0,
+    status: { type: "running", phase: "run_started" },
+    context: event.context,
+    input: event.messages,
+    history: event.history,
+    turns: none,
+    currentTurn: undefined,
+    prompt: event.messages,
+    system: null,
+    phaseRevision: 0,
+    settledRevision: 0,
+    approvals: none,
+    completing: undefined,
+    deferred: undefined,
+    usage: Usage.zero,
+    costUsd: 0,
+    unreportedTurns: 0,
+    emptyReplies: 0,
+    createdAt: record.createdAt,
+    updatedAt: record.createdAt
+  }
+}
+
+const enter = (next: State, phase: Phase, record: RunRecord): void => {
+  next.status = running(phase)
+  next.phaseRevision = record.revision
+}
+
+// ---------------------------------------------------------------- the turn
+
+const prepare = (next: State, event: Extract<PhaseEvent, { type: "turn_prepared" }>): void => {
+  const { args, dialect, model, prompt, spent, tools } = event
+  const before = promptLog(next)
+  const { system } = next
+  next.setPrompt(extend(before, prompt))
+  if (prompt.system !== undefined) next.system = prompt.system
+  next.count(spent)
+  if (next.currentTurn === undefined) return
+  const same = promptLog(next) === before && next.system === system
+  next.currentTurn = {
+    ...next.currentTurn,
+    model,
+    dialect,
+    tools,
+    ...(args === undefined ? {} : { args }),
+    ...(same ? {} : { before: { prompt: before.array, system } })
+  }
+}
+
+const extend = (prompt: Growing<Message>, delta: PromptDelta): Growing<Message> =>
+  delta.base === prompt.length
+    ? prompt.append(delta.append)
+    : Growing.of(prompt.array.slice(0, delta.base).concat(delta.append))
+
+const answer = (next: State, event: Extract<PhaseEvent, { type: "model_completed" }>): void => {
+  if (next.currentTurn === undefined) return
+  const { calls, finishReason, latencyMs, message, model, outcome, usage } = event
+  next.currentTurn = {
+    ...decided(next.currentTurn),
+    message,
+    model,
+    usage,
+    finishReason,
+    latencyMs,
+    outcome,
+    pending: calls,
+    order: idsOf(calls)
+  }
+  if (usage === null) next.unreportedTurns += 1
+  else next.count({ usage, costUsd: event.costUsd ?? 0 })
+  next.emptyReplies = outcome.type === "corrective" && outcome.reason === "empty" ? next.emptyReplies + 1 : 0
+}
+
+const complete = (next: State, event: Extract<PhaseEvent, { type: "tool_call_completed" }>): void => {
+  if (next.currentTurn === undefined) return
+  next.currentTurn = {
+    ...next.currentTurn,
+    inFlight: without(next.currentTurn.inFlight, indexOf(next.currentTurn.inFlight, event.toolCallId)),
+    completed: next.currentTurn.completed.concat(event.result)
+  }
+  next.count(event.spent)
+}

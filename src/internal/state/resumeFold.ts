@@ -1,0 +1,58 @@
+/**
+ * How a resume moves a state: what the caller says about questions, calls in flight and the open turn (DR-16 to DR-19).
+ *
+ * @since 0.1.0
+ */
+
+import type { Delta } from "../../RunState.ts"
+import { Growing } from "../base/growing.ts"
+import { running, type State } from "./state.ts"
+import { none, openTurn } from "./turnFold.ts"
+
+/** Lets a run go on from where it stands; rewound, the turn that is open begins again. */
+export const resume = (next: State, delta: Delta): void => {
+  answerApprovals(next, delta)
+  const { phase } = next.status
+  const turn = next.currentTurn
+  next.status = running(phase)
+  if (turn === undefined) return
+  if (delta.rewind === true) {
+    if (turn.before !== undefined) {
+      next.setPrompt(Growing.of(turn.before.prompt))
+      next.system = turn.before.system
+    }
+    next.currentTurn = openTurn(turn.turnId, turn.turn, turn.startedAt, turn.steering)
+    // Past turn_started its hook has settled; preparing again does not start the turn again.
+    if (phase !== "turn_started") next.settledRevision = next.phaseRevision
+    next.status = running("turn_started")
+    return
+  }
+  const retried = new Set(delta.retried)
+  const resolved = (delta.resolved ?? none).map(({ spent, ...result }) => {
+    next.count(spent)
+    return result
+  })
+  if (retried.size + resolved.length === 0) return
+  const known = new Set([...retried, ...resolved.map((result) => result.toolCallId)])
+  next.currentTurn = {
+    ...turn,
+    replayed: [...new Set([...(turn.replayed ?? none), ...known])],
+    // Calls go back in front, in the order of the batch: they were asked for before what still waits.
+    pending: turn.inFlight.filter((call) => retried.has(call.toolCallId)).concat(turn.pending),
+    inFlight: turn.inFlight.filter((call) => !known.has(call.toolCallId)),
+    // A result whose hook has not run stays the last: that is how its hook finds it.
+    completed:
+      phase === "tool_call_completed" && next.settledRevision < next.phaseRevision
+        ? turn.completed.slice(0, -1).concat(resolved, turn.completed.slice(-1))
+        : turn.completed.concat(resolved)
+  }
+}
+
+const answerApprovals = (next: State, delta: Delta): void => {
+  const answers = delta.answers
+  if (answers === undefined || answers.length === 0) return
+  next.approvals = next.approvals.map((approval) => {
+    const answer = answers.find((answer) => answer.toolCallId === approval.toolCallId)
+    return answer === undefined || approval.answer !== undefined ? approval : { ...approval, answer }
+  })
+}

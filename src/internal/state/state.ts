@@ -1,0 +1,155 @@
+/**
+ * A state of a run whose long lists are shared between its versions.
+ *
+ * Inside the kernel a copy is filled in place before anybody sees it; outside
+ * it is a plain value, open to be spread, or frozen at every depth.
+ *
+ * @since 0.1.0
+ */
+
+import type { Message } from "../../Message.ts"
+import type { Phase, RunState, Turn } from "../../RunState.ts"
+import * as Usage from "../../Usage.ts"
+import { Growing } from "../base/growing.ts"
+import { freeze } from "../base/snapshot.ts"
+import { messagesOf } from "./turnFold.ts"
+
+/** A state whose lists are shared between its versions; a copy is filled in before anybody sees it. */
+export class State implements RunState {
+  readonly runId: string
+  readonly rootRunId: string
+  readonly parentRunId: string | undefined
+  readonly depth: number
+  readonly taskId: string | undefined
+  readonly forkedFrom: RunState["forkedFrom"]
+  readonly agent: string
+  readonly input: ReadonlyArray<Message>
+  readonly history: number
+  readonly createdAt: number
+  revision: number
+  status: RunState["status"]
+  context: RunState["context"]
+  currentTurn: Turn | undefined
+  system: string | null
+  phaseRevision: number
+  settledRevision: number
+  approvals: RunState["approvals"]
+  completing: RunState["completing"]
+  deferred: RunState["deferred"]
+  usage: Usage.Usage
+  costUsd: number
+  unreportedTurns: number
+  emptyReplies: number
+  updatedAt: number
+  #turns: Growing<Turn>
+  #prompt: Growing<Message>
+  #sealed = false
+
+  constructor(from: RunState) {
+    this.runId = from.runId
+    this.rootRunId = from.rootRunId
+    this.parentRunId = from.parentRunId
+    this.depth = from.depth
+    this.taskId = from.taskId
+    this.forkedFrom = from.forkedFrom
+    this.agent = from.agent
+    this.input = from.input
+    this.history = from.history
+    this.createdAt = from.createdAt
+    this.revision = from.revision
+    this.status = from.status
+    this.context = from.context
+    this.currentTurn = from.currentTurn
+    this.system = from.system
+    this.phaseRevision = from.phaseRevision
+    this.settledRevision = from.settledRevision
+    this.approvals = from.approvals
+    this.completing = from.completing
+    this.deferred = from.deferred
+    this.usage = from.usage
+    this.costUsd = from.costUsd
+    this.unreportedTurns = from.unreportedTurns
+    this.emptyReplies = from.emptyReplies
+    this.updatedAt = from.updatedAt
+    this.#turns = turnLog(from)
+    this.#prompt = promptLog(from)
+  }
+
+  get turns(): ReadonlyArray<Turn> {
+    return this.#sealed ? freeze(this.#turns.array) : this.#turns.array
+  }
+
+  get prompt(): ReadonlyArray<Message> {
+    return this.#sealed ? freeze(this.#prompt.array) : this.#prompt.array
+  }
+
+  static turns(state: RunState): Growing<Turn> {
+    return state instanceof State ? state.#turns : Growing.of(state.turns)
+  }
+
+  static prompt(state: RunState): Growing<Message> {
+    return state instanceof State ? state.#prompt : Growing.of(state.prompt)
+  }
+
+  /** Freezes a state and all of it that is looked at; its long lists wait until they are. */
+  seal(): this {
+    if (this.#sealed) return this
+    this.#sealed = true
+    for (const key of Object.keys(this)) if (!(key in lists)) freeze(Reflect.get(this, key))
+    return Object.freeze(this.open())
+  }
+
+  /** Makes its long lists fields of its own. */
+  open(): this {
+    return Object.hasOwn(this, "turns") ? this : Object.defineProperties(this, lists)
+  }
+
+  setPrompt(prompt: Growing<Message>): void {
+    this.#prompt = prompt
+  }
+
+  /** Takes over what others used for it: a child run, or who had a part in its prompt (CP-15). */
+  count(spent: Usage.Expense | undefined): void {
+    if (spent === undefined) return
+    this.usage = Usage.add(this.usage, spent.usage)
+    this.costUsd += spent.costUsd
+  }
+
+  close(turn: Turn): void {
+    this.#prompt = this.#prompt.append(messagesOf(turn))
+    this.#turns = this.#turns.append([turn])
+    this.currentTurn = undefined
+  }
+}
+
+const lists = {
+  turns: { ...Object.getOwnPropertyDescriptor(State.prototype, "turns"), enumerable: true },
+  prompt: { ...Object.getOwnPropertyDescriptor(State.prototype, "prompt"), enumerable: true }
+}
+
+/**
+ * A state for whoever is not the kernel: spread, or written as JSON, it has its turns and its conversation like any
+ * other field. This takes a microsecond, and a run passes through a dozen states in a turn.
+ */
+export const open = (state: RunState): RunState => (state instanceof State ? state.open() : state)
+
+/** The turns of a state, without copying them. */
+export const turnLog = (state: RunState): Growing<Turn> => State.turns(state)
+
+/** The conversation of a state, without copying it. */
+export const promptLog = (state: RunState): Growing<Message> => State.prompt(state)
+
+/** A state that cannot be changed, at any depth (DR-2). */
+export const seal = (state: RunState): RunState => (state instanceof State ? state.seal() : freeze(state))
+
+/** A state with another context: what hooks change between commits. */
+export const withContext = (state: RunState, context: RunState["context"]): RunState => {
+  const next = new State(state)
+  next.context = context
+  return next
+}
+
+const statuses: { [P in Phase]?: RunState["status"] } = {}
+
+/** The status of a run that goes on at a phase: one for all runs. */
+export const running = (phase: Phase): RunState["status"] => (statuses[phase] ??= { type: "running", phase })

@@ -1,0 +1,115 @@
+/**
+ * What happens to one turn, from when it opens until it is part of the conversation.
+ *
+ * @since 0.1.0
+ */
+
+import type { Call } from "../../Call.ts"
+import * as Calls from "../../Call.ts"
+import type { Message } from "../../Message.ts"
+import type { Approval, ToolResponseChange, Turn } from "../../RunState.ts"
+
+/** A list of nothing, shared by all who have none. */
+export const none: ReadonlyArray<never> = []
+
+/** A turn in which nothing happened yet. */
+export const openTurn = (
+  turnId: string,
+  turn: number,
+  startedAt: number,
+  steering: ReadonlyArray<Message> | undefined
+): Turn => {
+  const opened: Turn = {
+    turnId,
+    turn,
+    attempt: 0,
+    startedAt,
+    dialect: "blocks",
+    tools: none,
+    usage: null,
+    pending: none,
+    inFlight: none,
+    completed: none,
+    order: none
+  }
+  return steering === undefined ? opened : { ...opened, steering }
+}
+
+/** A turn that was answered is not prepared again. */
+export const decided = (turn: Turn): Turn => {
+  if (turn.before === undefined) return turn
+  const { before: _, ...rest } = turn
+  return rest
+}
+
+/** The ids of calls, in their order. */
+export const idsOf = (calls: ReadonlyArray<Call>): ReadonlyArray<string> =>
+  calls.length === 0 ? none : calls.map((call) => call.toolCallId)
+
+/** A call was looked at: it will run, as it is or changed, or it has its result already. */
+export const review = (turn: Turn, toolCallId: string, change: ToolResponseChange | undefined): Turn => {
+  const { completed, pending } = turn
+  const at = indexOf(pending, toolCallId)
+  if (change?.type === "skip") {
+    return { ...turn, pending: without(pending, at), completed: completed.concat(change.result) }
+  }
+  const call = change === undefined ? pending[at] : change.call
+  if (call === undefined || at === -1) return turn
+  const next = pending.slice()
+  next[at] = { ...call, review: "accepted" }
+  return { ...turn, pending: next }
+}
+
+/** The first call that nobody has looked at yet. */
+export const unreviewed = (calls: ReadonlyArray<Call>): Call | undefined =>
+  calls.find((call) => call.review !== "accepted")
+
+/** The calls that wait for a person (DR-22). */
+export const unanswered = (approvals: ReadonlyArray<Approval>): ReadonlyArray<Approval> =>
+  approvals.filter((approval) => approval.answer === undefined)
+
+/** Calls begin to run. */
+export const launch = (turn: Turn, ids: ReadonlyArray<string>): Turn => {
+  let { pending } = turn
+  const launched = ids.flatMap((id) => {
+    const at = indexOf(pending, id)
+    const call = pending[at]
+    if (call === undefined) return []
+    pending = without(pending, at)
+    return [call]
+  })
+  return { ...turn, pending, inFlight: turn.inFlight.concat(launched) }
+}
+
+// A plan may have thousands of calls, and each is moved three times: lists are copied whole, not filtered or `with`ed.
+/** Where a call stands among others, or -1. */
+export const indexOf = (calls: ReadonlyArray<Call>, toolCallId: string): number => {
+  const last = calls.length - 1
+  // Tasks start in the order of their plan, or against it.
+  if (calls[last]?.toolCallId === toolCallId) return last
+  for (let at = 0; at < last; at++) if (calls[at]?.toolCallId === toolCallId) return at
+  return -1
+}
+
+/** The calls but the one at a place; all of them for -1. */
+export const without = (calls: ReadonlyArray<Call>, at: number): ReadonlyArray<Call> =>
+  at === -1 ? calls : at === 0 ? calls.slice(1) : calls.slice(0, at).concat(calls.slice(at + 1))
+
+/** What a turn adds to the conversation: what was said, an answer to each call in it, and a word of the kernel. */
+export const messagesOf = (turn: Turn): ReadonlyArray<Message> => {
+  const { message, outcome } = turn
+  if (message === undefined) return none
+  const isCorrected = outcome?.type === "corrective"
+  const told = isCorrected ? none : Calls.render(turn.dialect, Calls.inOrder(turn.order, turn.completed))
+  const word = isCorrected
+    ? outcome.corrective
+    : told.length > 0 && outcome !== undefined && "note" in outcome
+      ? outcome.note
+      : undefined
+  return [
+    message,
+    ...told,
+    ...Calls.unanswered(message, told),
+    ...(word === undefined ? none : [Calls.corrective(word)])
+  ]
+}

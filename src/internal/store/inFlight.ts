@@ -1,0 +1,31 @@
+/**
+ * The calls of a stored run that were begun and have no result.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import type { RunNotFound, StoreError } from "../../KernelError.ts"
+import type { RunState } from "../../RunState.ts"
+import type * as RunStore from "../../RunStore.ts"
+import { treeOf } from "../loop/queue.ts"
+import { keyOf } from "../loop/run.ts"
+import { stored } from "./stored.ts"
+
+/** Those of a run and of the tasks below it. */
+export const inFlight = (
+  store: RunStore.Shape,
+  runId: string
+): Effect.Effect<ReadonlyArray<RunStore.CallInFlight>, RunNotFound | StoreError> =>
+  stored(store, runId).pipe(
+    Effect.flatMap((state) => treeOf(store, state)),
+    Effect.map((tree) => tree.flatMap(own))
+  )
+
+/** Those of a run itself. One that has ended waits for no call. */
+const own = (state: RunState): ReadonlyArray<RunStore.CallInFlight> =>
+  state.currentTurn === undefined || state.status.type === "completed"
+    ? []
+    : state.currentTurn.inFlight
+        .filter(({ kind }) => kind !== "task")
+        .map((call) => ({ ...call, runId: state.runId, idempotencyKey: keyOf(state, call) }))

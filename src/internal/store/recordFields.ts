@@ -1,0 +1,270 @@
+/**
+ * The stored form of what records and states are made of, as far as it holds no contents.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+import type * as Calls from "../../Call.ts"
+import type { Generation } from "../../Generation.ts"
+import { Capability, type Model, type Price } from "../../Model.ts"
+import * as Plan from "../../Plan.ts"
+import type * as Run from "../../RunState.ts"
+import * as Usage from "../../Usage.ts"
+import * as Fault from "../base/fault.ts"
+import * as Storable from "../base/storable.ts"
+
+/** A schema for each field of a type, the optional ones too. */
+export type FieldsOf<T> = { readonly [K in keyof T]-?: Schema.Constraint }
+
+/** A struct of every field of a type: one that is forgotten, or that does not take all the type allows, does not compile. */
+export const exactly =
+  <T>() =>
+  <F extends FieldsOf<T>>(fields: Takes<T, F>) =>
+    Schema.Struct(fields)
+
+/** Fields of a struct that takes every value of a type. */
+export type Takes<T, F extends Schema.Struct.Fields> = T extends Schema.Struct.Type<F> ? F : never
+
+/** A field that is there but undefined is not written. */
+export const absent = <S extends Schema.Constraint>(schema: S) =>
+  Schema.withDecodingDefaultKey<Schema.UndefinedOr<S>>(Effect.succeed(undefined))(Schema.UndefinedOr(schema))
+
+type OutcomeOf<T extends Run.Outcome["type"]> = Extract<Run.Outcome, { readonly type: T }>
+
+/** Builds the schemas. */
+export const make = () => {
+  const strings = Schema.Array(Schema.String)
+
+  const kind = Schema.Literals(["skill", "protocol", "builtin", "task"])
+
+  const dialect = Schema.Literals(["blocks", "tools"])
+
+  const finishReason = Schema.Literals([
+    "stop",
+    "length",
+    "content-filter",
+    "tool-calls",
+    "error",
+    "pause",
+    "other",
+    "unknown"
+  ])
+
+  const phase = Schema.Literals([
+    "run_started",
+    "turn_started",
+    "turn_prepared",
+    "model_started",
+    "model_completed",
+    "tool_calls_started",
+    "tool_call_started",
+    "tool_call_completed",
+    "tool_calls_completed",
+    "turn_completed"
+  ])
+
+  const source = Schema.Literals(["caller", "model_done", "max_turns"])
+
+  const callError = exactly<Calls.CallError>()({
+    name: Schema.String,
+    message: Schema.String,
+    recoverable: Schema.Boolean
+  })
+
+  const call = exactly<Calls.Call>()({
+    toolCallId: Schema.String,
+    toolName: Schema.NullOr(Schema.String),
+    input: Storable.Json,
+    kind,
+    review: Schema.Literals(["unreviewed", "accepted"]),
+    blockName: Schema.optionalKey(Schema.String),
+    skill: Schema.optionalKey(Schema.String),
+    fault: Schema.optionalKey(callError)
+  })
+
+  const answer = exactly<Run.ApprovalAnswer>()({
+    toolCallId: Schema.String,
+    approved: Schema.Boolean,
+    reason: Schema.optionalKey(Schema.String),
+    by: Schema.optionalKey(Schema.String),
+    input: Schema.optionalKey(Storable.Json)
+  })
+
+  const approval = exactly<Run.Approval>()({
+    toolCallId: Schema.String,
+    toolName: Schema.String,
+    input: Storable.Json,
+    reason: Schema.String,
+    answer: Schema.optionalKey(answer)
+  })
+
+  const completing = exactly<NonNullable<Run.RunState["completing"]>>()({
+    source,
+    reason: Schema.optionalKey(Schema.String),
+    metadata: Schema.optionalKey(Storable.Json)
+  })
+
+  const forkedFrom = exactly<Run.ForkedFrom>()({ runId: Schema.String, revision: Schema.Int })
+
+  const stop = Schema.Union([
+    exactly<Extract<Run.Stop, { type: "pause" }>>()({
+      type: Schema.Literal("pause"),
+      reason: Schema.optionalKey(Schema.String),
+      metadata: Schema.optionalKey(Storable.Json)
+    }),
+    exactly<Extract<Run.Stop, { type: "finish" }>>()({
+      type: Schema.Literal("finish"),
+      reason: Schema.optionalKey(Schema.String),
+      metadata: Schema.optionalKey(Storable.Json)
+    })
+  ])
+
+  const errorInfo = exactly<Run.ErrorInfo>()({
+    tag: Schema.String,
+    message: Schema.String,
+    fields: Schema.optionalKey(Storable.JsonObject)
+  })
+
+  const status = Schema.Union([
+    exactly<Extract<Run.Status, { type: "running" }>>()({ type: Schema.Literal("running"), phase }),
+    exactly<Extract<Run.Status, { type: "paused" }>>()({
+      type: Schema.Literal("paused"),
+      phase,
+      reason: Schema.String,
+      metadata: Storable.Json,
+      createdAt: Schema.Finite
+    }),
+    exactly<Extract<Run.Status, { type: "completed" }>>()({
+      type: Schema.Literal("completed"),
+      phase,
+      source,
+      reason: Schema.optionalKey(Schema.String),
+      metadata: Schema.optionalKey(Storable.Json),
+      createdAt: Schema.Finite
+    }),
+    exactly<Extract<Run.Status, { type: "failed" }>>()({
+      type: Schema.Literal("failed"),
+      phase,
+      error: errorInfo,
+      createdAt: Schema.Finite
+    })
+  ])
+
+  const outcome = Schema.Union([
+    exactly<OutcomeOf<"workflow">>()({
+      type: Schema.Literal("workflow"),
+      plan: Plan.Plan,
+      note: Schema.optionalKey(Schema.String)
+    }),
+    exactly<OutcomeOf<"tools">>()({ type: Schema.Literal("tools"), note: Schema.optionalKey(Schema.String) }),
+    exactly<OutcomeOf<"final">>()({ type: Schema.Literal("final"), text: Schema.String }),
+    exactly<OutcomeOf<"prose">>()({ type: Schema.Literal("prose"), text: Schema.String }),
+    exactly<OutcomeOf<"corrective">>()({
+      type: Schema.Literal("corrective"),
+      reason: Schema.Literals(["informational", "stall", "cut", "empty", "output", "plan", "loop"]),
+      corrective: Schema.String
+    })
+  ])
+
+  const model = exactly<Model>()({
+    id: Schema.String,
+    capabilities: Schema.Array(Capability),
+    provider: Schema.optionalKey(Schema.String),
+    contextWindow: Schema.optionalKey(Schema.Finite),
+    maxOutputTokens: Schema.optionalKey(Schema.Finite),
+    price: Schema.optionalKey(
+      exactly<Price>()({
+        inputPerMillion: Schema.Finite,
+        outputPerMillion: Schema.Finite,
+        cachedPerMillion: Schema.optionalKey(Schema.Finite)
+      })
+    )
+  })
+
+  const generation = exactly<Generation>()({
+    temperature: Schema.optionalKey(Schema.Finite),
+    maxTokens: Schema.optionalKey(Schema.Finite),
+    topP: Schema.optionalKey(Schema.Finite),
+    stopSequences: Schema.optionalKey(strings),
+    seed: Schema.optionalKey(Schema.Finite),
+    thinking: Schema.optionalKey(
+      exactly<NonNullable<Generation["thinking"]>>()({
+        budget: Schema.optionalKey(Schema.Finite),
+        effort: Schema.optionalKey(Schema.String)
+      })
+    ),
+    extra: Schema.optionalKey(Storable.JsonObject)
+  })
+
+  const modelArgs = exactly<Run.ModelArgs>()({
+    model: Schema.optionalKey(model),
+    generation: Schema.optionalKey(generation),
+    cacheBreakpoints: Schema.optionalKey(Schema.Array(Schema.Int))
+  })
+
+  // Whatever was counted is read back; what may be counted is decided where usage is made.
+  const usage: Schema.Codec<Usage.Usage, unknown> = Schema.Unknown.pipe(
+    Schema.decodeTo(
+      Schema.declare((value): value is Usage.Usage => typeof value === "object", { expected: "a usage" }),
+      {
+        decode: SchemaGetter.transformEffect((input) => {
+          const usage = usageOf(input)
+          return usage === undefined
+            ? Effect.fail(Fault.toIssue({ path: "", reason: "expected a usage" }))
+            : Effect.succeed(usage)
+        }),
+        encode: SchemaGetter.transform(Usage.encode)
+      }
+    )
+  )
+
+  const scope = {
+    rootRunId: Schema.String,
+    step: Schema.Finite,
+    depth: Schema.Finite,
+    taskId: Schema.optionalKey(Schema.String)
+  }
+
+  const range = Schema.Tuple([Schema.Natural, Schema.Natural])
+
+  return {
+    usage,
+    range,
+    scope,
+    strings,
+    kind,
+    dialect,
+    finishReason,
+    source,
+    callError,
+    call,
+    answer,
+    approval,
+    completing,
+    errorInfo,
+    status,
+    forkedFrom,
+    stop,
+    outcome,
+    modelArgs
+  }
+}
+
+/** Read by hand: every turn has one, and renaming four fields by schema takes longer than all else about it. */
+const usageOf = (input: unknown): Usage.Usage | undefined => {
+  if (typeof input !== "object" || input === null) return undefined
+  const count = (name: string): number => {
+    const found: unknown = Reflect.get(input, name)
+    return typeof found === "number" && Number.isFinite(found) ? found : Number.NaN
+  }
+  const usage = {
+    inputTokens: count("input_tokens"),
+    cachedTokens: count("cached_tokens"),
+    outputTokens: count("output_tokens"),
+    reasoningTokens: count("reasoning_tokens")
+  }
+  return Number.isNaN(Usage.total(usage) + usage.cachedTokens + usage.reasoningTokens) ? undefined : usage
+}

@@ -1,0 +1,164 @@
+/**
+ * A state in parts, each with what came since the one before.
+ *
+ * A part holds the turns that ended since, everything that is neither turns
+ * nor conversation, and how the conversation changed. Messages are told by the
+ * turn they come from where they can be, so no part repeats what a part holds.
+ *
+ * @since 0.1.0
+ */
+
+import type { Content } from "../../Content.ts"
+import type { Message } from "../../Message.ts"
+import type { RunState, Turn } from "../../RunState.ts"
+import { messagesOf } from "../state/turnFold.ts"
+import { commonPrefix } from "../base/prefix.ts"
+import type { Entry, Part } from "./runSchema.ts"
+
+/** Up to where a state is written: the number of its turns, and its conversation at that time. */
+export interface Mark {
+  readonly turns: number
+  readonly prompt: ReadonlyArray<Message>
+}
+
+/** Nothing is written yet. */
+export const start: Mark = { turns: 0, prompt: [] }
+
+/** What lies behind a mark. */
+export const split = (state: RunState, mark: Mark): Omit<Part, "format"> => {
+  const { input, prompt, turns, ...rest } = state
+  const base = commonPrefix(mark.prompt, prompt)
+  return {
+    ...rest,
+    ...(mark === start ? { input } : {}),
+    from: mark.turns,
+    turns: turns.slice(mark.turns),
+    prompt: { base, append: entries(state, base, base === mark.prompt.length ? mark.turns : 0) }
+  }
+}
+
+/** Puts parts together, one after the other. */
+export const join = () => {
+  // Grown in place: nobody sees these before the last part is there.
+  const turns: Array<Turn> = []
+  const prompt: Array<Message> = []
+  let input: ReadonlyArray<Message> | undefined
+  let rest: Omit<RunState, "turns" | "prompt" | "input"> | undefined
+
+  /** Adds the next part; false when it does not fit. */
+  const add = (part: Part): boolean => {
+    const { format: _, from, input: own, prompt: change, turns: added, ...more } = part
+    if (rest === undefined) input = own
+    if (input === undefined || from !== turns.length || change.base > prompt.length) return false
+    rest = more
+    for (const turn of added) turns.push(turn)
+    prompt.length = change.base
+    return extend(input, change.append)
+  }
+
+  const extend = (input: ReadonlyArray<Message>, entries: ReadonlyArray<Entry>): boolean => {
+    // Each of them once and in order: a text cannot ask for more than its run holds.
+    let nextInput = 0
+    let nextTurn = 0
+    for (const entry of entries) {
+      if ("message" in entry) prompt.push(entry.message)
+      else if ("input" in entry) {
+        const [start, end] = entry.input
+        if (start < nextInput || end > input.length) return false
+        for (const message of input.slice(start, end)) prompt.push(message)
+        nextInput = end
+      } else {
+        const [start, end] = entry.turns
+        if (start < nextTurn || end > turns.length) return false
+        for (const turn of turns.slice(start, end)) for (const message of messagesOf(turn)) prompt.push(message)
+        nextTurn = end
+      }
+    }
+    return true
+  }
+
+  /** The state after the last part. */
+  const state = (): RunState | undefined =>
+    rest === undefined || input === undefined ? undefined : { ...rest, input, turns, prompt }
+
+  return { add, state }
+}
+
+/** The conversation from `base` on, told by the input and by the turns from `first` on where it can be. */
+const entries = ({ input, prompt, turns }: RunState, base: number, first: number): ReadonlyArray<Entry> => {
+  const inputs = new Map(base < input.length ? input.map((message, index) => [message, index]) : [])
+  const answers = new Map<Message, number>()
+  for (let index = first; index < turns.length; index++) {
+    const message = turns[index]?.message
+    if (message !== undefined) answers.set(message, index)
+  }
+  const out: Array<Entry | Range> = []
+  const next = { input: 0, turns: 0 }
+  const tell = (of: Range["of"], index: number) => {
+    const last = out.at(-1)
+    if (last !== undefined && "of" in last && last.of === of && last.end === index) last.end += 1
+    else out.push({ of, start: index, end: index + 1 })
+    next[of] = index + 1
+  }
+  let at = base
+  while (at < prompt.length) {
+    const message = prompt[at]
+    if (message === undefined) break
+    const fromInput = inputs.get(message)
+    const fromTurn = answers.get(message)
+    const told = fromTurn === undefined || fromTurn < next.turns ? 0 : lengthTold(turns[fromTurn], prompt, at)
+    if (fromInput !== undefined && fromInput >= next.input) {
+      tell("input", fromInput)
+      at += 1
+    } else if (fromTurn !== undefined && told > 0) {
+      tell("turns", fromTurn)
+      at += told
+    } else {
+      out.push({ message })
+      at += 1
+    }
+  }
+  return out.map((entry) => {
+    if (!("of" in entry)) return entry
+    const range = [entry.start, entry.end] as const
+    return entry.of === "input" ? { input: range } : { turns: range }
+  })
+}
+
+interface Range {
+  readonly of: "input" | "turns"
+  readonly start: number
+  end: number
+}
+
+/** How many messages of the conversation from `at` on are just those a turn tells; 0 when they differ. */
+const lengthTold = (turn: Turn | undefined, prompt: ReadonlyArray<Message>, at: number): number => {
+  const told = turn === undefined ? [] : messagesOf(turn)
+  return told.every((message, index) => same(message, prompt[at + index])) ? told.length : 0
+}
+
+// The texts around results are made anew each time they are told; the results in them are not.
+const same = (a: Message, b: Message | undefined): boolean =>
+  a === b ||
+  (b !== undefined &&
+    a.role === b.role &&
+    a.name === b.name &&
+    a.metadata === b.metadata &&
+    a.content.length === b.content.length &&
+    a.content.every((part, index) => sameContent(part, b.content[index])))
+
+const sameContent = (a: Content, b: Content | undefined): boolean => {
+  if (a === b) return true
+  if (a.type === "text") return b?.type === "text" && a.text === b.text && fields(a) === 2 && fields(b) === 2
+  return (
+    a.type === "tool_result" &&
+    b?.type === "tool_result" &&
+    a.callId === b.callId &&
+    a.isError === b.isError &&
+    a.content.length === b.content.length &&
+    a.content.every((part, index) => sameContent(part, b.content[index])) &&
+    fields(a) === fields(b)
+  )
+}
+
+const fields = (content: Content): number => Object.keys(content).length

@@ -1,0 +1,260 @@
+/**
+ * The stored form of records and states, field by field.
+ *
+ * `exactly` wants every field of the type it describes, optional ones too, and
+ * takes all that the type allows, so what is added there and forgotten here does
+ * not compile. Fields are
+ * camelCase; contents and usage keep their own wire form (CP-17). What the host
+ * or the model wrote is kept as it is.
+ *
+ * @since 0.1.0
+ */
+
+import * as Schema from "effect/Schema"
+import type * as Calls from "../../Call.ts"
+import type { Content } from "../../Content.ts"
+import { type Message, Role } from "../../Message.ts"
+import type * as Events from "../../RunEvent.ts"
+import type * as Run from "../../RunState.ts"
+import { absent, exactly, type FieldsOf, type Takes } from "./recordFields.ts"
+import * as Leaves from "./recordFields.ts"
+import * as Storable from "../base/storable.ts"
+import type { Expense } from "../../Usage.ts"
+
+/** What the events of a record share. */
+export interface Scope {
+  readonly rootRunId: string
+  readonly step: number
+  readonly depth: number
+  readonly taskId?: string
+}
+
+/** The scope of one event that differs from its record's. */
+export interface FullScope extends Scope {
+  readonly runId: string
+  readonly at: number
+  readonly revision: number
+}
+
+/** A phase event without its scope, and without what is computed from the journal. */
+export type EventBody = Events.PhaseEvent extends infer E
+  ? E extends Events.RunCompleted
+    ? Omit<E, keyof FullScope | "result">
+    : E extends Events.PhaseEvent
+      ? Omit<E, keyof FullScope>
+      : never
+  : never
+
+/** A record as it is stored: its events share one scope, or each has its own. */
+export interface Record extends Omit<Run.RunRecord, "events" | "delta"> {
+  readonly format: number
+  readonly scope?: Scope
+  readonly scopes?: ReadonlyArray<FullScope>
+  readonly events?: ReadonlyArray<EventBody>
+  readonly delta?: Run.Delta
+}
+
+/** Messages of a conversation: those of the input or of turns, from a first to before a last, or one as it is. */
+export type Entry =
+  | { readonly input: readonly [start: number, end: number] }
+  | { readonly turns: readonly [start: number, end: number] }
+  | { readonly message: Message }
+
+/** A part of a state as it is stored. */
+export interface Part extends Omit<Run.RunState, "prompt" | "input"> {
+  readonly format: number
+  /** In the first part only. */
+  readonly input?: ReadonlyArray<Message>
+  /** How many turns the parts before hold. */
+  readonly from: number
+  /** How many messages of the conversation of the part before stay, and what follows them. */
+  readonly prompt: { readonly base: number; readonly append: ReadonlyArray<Entry> }
+}
+
+/** Builds the schemas. */
+export const make = (format: number, content: Schema.Codec<Content, unknown>) => {
+  const leaf = Leaves.make()
+  const { answer, approval, call, callError, completing, dialect, errorInfo, finishReason, kind, modelArgs } = leaf
+  const { forkedFrom, outcome, range, scope, source, status, stop, strings, usage } = leaf
+  const message = exactly<Message>()({
+    role: Role,
+    content: Schema.Array(content),
+    name: Schema.optionalKey(Schema.String),
+    metadata: Schema.optionalKey(Storable.JsonObject)
+  })
+  const messages = Schema.Array(message)
+
+  const expense = { usage, costUsd: Schema.Finite }
+  const spent = exactly<NonNullable<Calls.CallResult["spent"]>>()({ ...expense, turns: Schema.Finite })
+  const result = exactly<Calls.CallResult>()({
+    toolCallId: Schema.String,
+    toolName: Schema.NullOr(Schema.String),
+    kind,
+    input: Storable.Json,
+    output: Schema.optionalKey(Schema.Array(content)),
+    error: Schema.optionalKey(callError),
+    skipped: Schema.optionalKey(Schema.Boolean),
+    message: Schema.optionalKey(message),
+    metadata: Schema.optionalKey(Storable.JsonObject),
+    durationMs: Schema.optionalKey(Schema.Finite),
+    spent: Schema.optionalKey(spent)
+  })
+  const results = Schema.Array(result)
+  const change = Schema.Union([
+    exactly<Extract<Run.ToolResponseChange, { type: "rewrite" }>>()({ type: Schema.Literal("rewrite"), call }),
+    exactly<Extract<Run.ToolResponseChange, { type: "skip" }>>()({ type: Schema.Literal("skip"), result })
+  ])
+  const prompt = exactly<Run.PromptDelta>()({
+    base: Schema.Int,
+    append: messages,
+    system: Schema.optionalKey(Schema.NullOr(Schema.String))
+  })
+
+  const event = <T extends EventBody["type"]>(type: T) => {
+    type Fields = Omit<Extract<EventBody, { readonly type: T }>, "type">
+    return <F extends FieldsOf<Fields>>(fields: Takes<Fields, F>) =>
+      Schema.Struct({ type: Schema.Literal(type), ...fields })
+  }
+  const body = Schema.Union([
+    event("run_started")({
+      agent: Schema.String,
+      parentRunId: absent(Schema.String),
+      forkedFrom: Schema.optionalKey(forkedFrom),
+      messages,
+      history: Schema.Int,
+      context: Storable.JsonObject
+    }),
+    event("turn_started")({ turnId: Schema.String, steering: Schema.optionalKey(messages) }),
+    event("turn_prepared")({
+      model: Schema.String,
+      dialect,
+      prompt,
+      tools: strings,
+      args: Schema.optionalKey(modelArgs),
+      spent: Schema.optionalKey(exactly<Expense>()(expense))
+    }),
+    event("model_started")({ attempt: Schema.Int }),
+    event("model_restarted")({ attempt: Schema.Int }),
+    event("model_completed")({
+      message,
+      model: Schema.String,
+      usage: Schema.NullOr(usage),
+      costUsd: Schema.optionalKey(Schema.Finite),
+      finishReason,
+      latencyMs: Schema.Finite,
+      outcome,
+      calls: Schema.Array(call)
+    }),
+    event("tool_calls_started")({
+      calls: Schema.optionalKey(Schema.Array(call)),
+      approvals: Schema.optionalKey(Schema.Array(approval))
+    }),
+    event("tool_call_started")({ toolCallId: Schema.String, change: Schema.optionalKey(change) }),
+    event("tool_call_completed")({ toolCallId: Schema.String, result, spent: Schema.optionalKey(spent) }),
+    event("tool_calls_completed")({}),
+    event("turn_completed")({ turnId: Schema.String }),
+    event("paused")({ reason: Schema.String, metadata: Storable.Json }),
+    event("run_completed")({
+      source,
+      reason: Schema.optionalKey(Schema.String),
+      metadata: Schema.optionalKey(Storable.Json)
+    }),
+    event("run_failed")({ error: errorInfo })
+  ])
+
+  const delta = exactly<Run.Delta>()({
+    settled: Schema.optionalKey(Schema.Boolean),
+    context: Schema.optionalKey(Storable.JsonObject),
+    launched: Schema.optionalKey(strings),
+    retried: Schema.optionalKey(strings),
+    resolved: Schema.optionalKey(results),
+    answers: Schema.optionalKey(Schema.Array(answer)),
+    asked: Schema.optionalKey(Schema.Array(approval)),
+    rewind: Schema.optionalKey(Schema.Boolean),
+    completing: Schema.optionalKey(completing),
+    deferred: Schema.optionalKey(stop),
+    spent: Schema.optionalKey(exactly<Expense>()(expense)),
+    resumed: Schema.optionalKey(Schema.Boolean)
+  })
+
+  const record = exactly<Record>()({
+    format: Schema.Literal(format),
+    runId: Schema.String,
+    revision: Schema.Natural,
+    op: Schema.Literals(["phase", "launch", "pause", "resume"]),
+    createdAt: Schema.Finite,
+    workerId: Schema.String,
+    scope: Schema.optionalKey(exactly<Scope>()(scope)),
+    scopes: Schema.optionalKey(
+      Schema.Array(
+        exactly<FullScope>()({ ...scope, runId: Schema.String, at: Schema.Finite, revision: Schema.Natural })
+      )
+    ),
+    events: Schema.optionalKey(Schema.Array(body)),
+    delta: Schema.optionalKey(delta)
+  })
+
+  const turn = exactly<Run.Turn>()({
+    turnId: Schema.String,
+    turn: Schema.Int,
+    attempt: Schema.Int,
+    startedAt: Schema.Finite,
+    model: Schema.optionalKey(Schema.String),
+    args: Schema.optionalKey(modelArgs),
+    before: Schema.optionalKey(
+      exactly<NonNullable<Run.Turn["before"]>>()({ prompt: messages, system: Schema.NullOr(Schema.String) })
+    ),
+    dialect,
+    tools: strings,
+    message: Schema.optionalKey(message),
+    usage: Schema.NullOr(usage),
+    finishReason: Schema.optionalKey(finishReason),
+    latencyMs: Schema.optionalKey(Schema.Finite),
+    outcome: Schema.optionalKey(outcome),
+    pending: Schema.Array(call),
+    inFlight: Schema.Array(call),
+    completed: results,
+    order: strings,
+    steering: Schema.optionalKey(messages),
+    replayed: Schema.optionalKey(strings)
+  })
+
+  const entry = Schema.Union([
+    Schema.Struct({ input: range }),
+    Schema.Struct({ turns: range }),
+    Schema.Struct({ message })
+  ])
+  const part = exactly<Part>()({
+    format: Schema.Literal(format),
+    input: Schema.optionalKey(messages),
+    from: Schema.Natural,
+    turns: Schema.Array(turn),
+    prompt: Schema.Struct({ base: Schema.Natural, append: Schema.Array(entry) }),
+    runId: Schema.String,
+    rootRunId: Schema.String,
+    parentRunId: absent(Schema.String),
+    depth: Schema.Int,
+    taskId: absent(Schema.String),
+    forkedFrom: absent(forkedFrom),
+    agent: Schema.String,
+    revision: Schema.Int,
+    status,
+    context: Storable.JsonObject,
+    history: Schema.Int,
+    currentTurn: absent(turn),
+    system: Schema.NullOr(Schema.String),
+    phaseRevision: Schema.Int,
+    settledRevision: Schema.Int,
+    approvals: Schema.Array(approval),
+    completing: absent(completing),
+    deferred: absent(stop),
+    usage,
+    costUsd: Schema.Finite,
+    unreportedTurns: Schema.Finite,
+    emptyReplies: Schema.Finite,
+    createdAt: Schema.Finite,
+    updatedAt: Schema.Finite
+  })
+
+  return { record, part, status }
+}

@@ -1,0 +1,67 @@
+/**
+ * The state of a run as it is in the store.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { Call, CallResult } from "../../Call.ts"
+import { ConcurrentAppendError, RunNotFound, type StoreError } from "../../KernelError.ts"
+import type { RunState } from "../../RunState.ts"
+import type * as RunStore from "../../RunStore.ts"
+
+/** The stored state of a run. A fork is one when it is whole. */
+export const stored = (store: RunStore.Shape, runId: string): Effect.Effect<RunState, RunNotFound | StoreError> =>
+  Effect.flatMap(store.load(runId), (found) =>
+    Option.isNone(found) || isHalf(found.value) ? Effect.fail(new RunNotFound({ runId })) : Effect.succeed(found.value)
+  )
+
+/** Whether a run is what a process has copied of another until now, or had when it died. */
+export const isHalf = ({ forkedFrom, revision }: RunState): boolean =>
+  forkedFrom !== undefined && revision < forkedFrom.revision
+
+/** The stored state of a run; none of another revision, where one is meant (DR-6). */
+export const storedAt = (
+  store: RunStore.Shape,
+  runId: string,
+  revision: number | undefined
+): Effect.Effect<RunState, RunNotFound | ConcurrentAppendError | StoreError> =>
+  Effect.flatMap(stored(store, runId), (state) =>
+    revision === undefined || revision === state.revision
+      ? Effect.succeed(state)
+      : Effect.fail(new ConcurrentAppendError({ runId, expectedSeq: revision, actualSeq: state.revision }))
+  )
+
+/** What a stored run used, as the run it is a task of counts it (CP-15). */
+export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<CallResult["spent"]> => ({
+  usage,
+  costUsd,
+  turns: turns.length
+})
+
+/**
+ * The stored runs of the tasks of a turn that is open, by the ids of their calls.
+ *
+ * One that is only pending may have a run, too: a process took it up again, and died before it launched it.
+ */
+export const storedTasks = /*#__PURE__*/ Effect.fnUntraced(function* (
+  store: RunStore.Shape,
+  { currentTurn, rootRunId, status }: RunState
+): Effect.fn.Return<ReadonlyMap<string, RunState>, StoreError> {
+  const found = new Map<string, RunState>()
+  if (currentTurn === undefined || status.type === "completed") return found
+  const isTask = (call: Call) => call.kind === "task"
+  let tasks = currentTurn.inFlight.filter(isTask)
+  const pending = currentTurn.pending.filter(isTask)
+  if (pending.length > 0) {
+    // Most of a plan was never begun: what there is in the tree is asked once.
+    const known = new Set((yield* store.list({ rootRunId })).map(({ runId }) => runId))
+    tasks = tasks.concat(pending.filter(({ toolCallId }) => known.has(toolCallId)))
+  }
+  for (const { toolCallId } of tasks) {
+    const task = yield* store.load(toolCallId)
+    if (Option.isSome(task)) found.set(toolCallId, task.value)
+  }
+  return found
+})

@@ -1,0 +1,272 @@
+/**
+ * The fold behind `BlockParser`: text in pieces in, parts out.
+ *
+ * It looks for the next `<` and nothing else. Outside a block that is where an
+ * opening tag may start, inside a block where the closing tag may, or one level
+ * more. What it holds back is the start of such a tag, or half a surrogate pair.
+ *
+ * @since 0.1.0
+ */
+
+import type { Part } from "../../Block.ts"
+import { LimitExceeded } from "../../KernelError.ts"
+import type { Limits } from "../../Limits.ts"
+import { OpeningTag, REFUSED, UNDECIDED } from "./openingTag.ts"
+import { Pieces } from "../base/pieces.ts"
+import { isHighSurrogate, isSpace, own } from "../base/scan.ts"
+
+// Called on a text without a lookup: engines keep texts in several forms, and code that has met more than four of
+// them looks methods up slowly.
+const { charCodeAt, indexOf, slice, startsWith } = String.prototype
+
+const OUTSIDE = 0
+const TAG = 1
+const INSIDE = 2
+
+/** Where one text stands; the methods are those of `BlockParser`. */
+export class BlockFold {
+  failure: LimitExceeded | undefined = undefined
+
+  private readonly replyBytes: number
+  private readonly blockDepth: number
+  private readonly tag: OpeningTag
+  private readonly content = new Pieces()
+  private place: typeof OUTSIDE | typeof TAG | typeof INSIDE = OUTSIDE
+  /** Read and not yet told: a tag so far, the start of a closing tag, or half a surrogate pair. */
+  private held = ""
+  private size = 0
+  private depth = 0
+  private blockType = ""
+  private name: string | null = null
+  private closing = ""
+
+  constructor(bounds: Pick<Limits, "replyBytes" | "tagBytes" | "blockDepth">) {
+    this.replyBytes = bounds.replyBytes
+    this.blockDepth = bounds.blockDepth
+    this.tag = new OpeningTag(bounds.tagBytes)
+  }
+
+  get state(): "text" | "tag_open" | "block_content" {
+    return this.place === OUTSIDE ? "text" : this.place === TAG ? "tag_open" : "block_content"
+  }
+
+  /** Takes a piece in which there is nothing to find, and none held before it; tells whether this was one. */
+  takePlain(chunk: string): boolean {
+    const size = chunk.length
+    if (
+      size === 0 ||
+      this.held !== "" ||
+      indexOf.call(chunk, "<", 0) >= 0 ||
+      isHighSurrogate(charCodeAt.call(chunk, size - 1)) ||
+      this.size + size > this.replyBytes ||
+      this.failure !== undefined
+    ) {
+      return false
+    }
+    this.size += size
+    if (this.place !== OUTSIDE) this.content.add(chunk, size)
+    return true
+  }
+
+  /** What plain text is here. */
+  get plain(): "text_chunk" | "block_content" {
+    return this.place === OUTSIDE ? "text_chunk" : "block_content"
+  }
+
+  push(chunk: string): ReadonlyArray<Part> {
+    // Nearly every piece is like this.
+    if (this.takePlain(chunk)) return [{ type: this.plain, text: chunk }]
+    const out: Array<Part> = []
+    this.accept(chunk, out)
+    return out
+  }
+
+  pushAll(chunks: ReadonlyArray<string>): ReadonlyArray<Part> {
+    if (chunks.length === 1 && chunks[0] !== undefined) return this.push(chunks[0])
+    const out: Array<Part> = []
+    let gathered = ""
+    for (const chunk of chunks) {
+      gathered += chunk
+      if (gathered.length < gatherable) continue
+      this.accept(gathered, out)
+      gathered = ""
+    }
+    this.accept(gathered, out)
+    return out
+  }
+
+  flush(): ReadonlyArray<Part> {
+    const out: Array<Part> = []
+    this.goOn("", out, true)
+    // What was held may have had blocks in it, and one may have nested too deep.
+    if (this.failure !== undefined) return out
+    if (this.place === INSIDE) {
+      out.push({ type: "block_unclosed", blockType: this.blockType, name: this.name, content: this.content.take("") })
+    }
+    this.reset()
+    return out
+  }
+
+  reset(): void {
+    this.place = OUTSIDE
+    this.held = ""
+    this.size = 0
+    this.content.take("")
+    this.failure = undefined
+  }
+
+  private accept(chunk: string, out: Array<Part>): void {
+    if (this.failure !== undefined) return
+    const room = this.replyBytes - this.size
+    if (chunk.length > room) {
+      this.accept(slice.call(chunk, 0, room), out)
+      return this.fail("reply", this.replyBytes)
+    }
+    this.size += chunk.length
+    if (this.place !== TAG) return this.goOn(chunk, out, false)
+    const end = this.tag.advance(chunk, 0)
+    if (end === REFUSED) return this.goOn(chunk, out, false)
+    const size = this.held.length
+    // A tag that comes in many small pieces is put together once, when it is whole.
+    this.held += chunk
+    if (end === UNDECIDED) return
+    const text = this.held
+    this.held = ""
+    this.open(text, 0, out)
+    this.read(text, size + end, out, false)
+  }
+
+  /** Reads what is held and then this. A tag so far, if one is held, was refused. */
+  private goOn(chunk: string, out: Array<Part>, last: boolean): void {
+    const text = this.held + chunk
+    if (this.place === TAG) this.place = OUTSIDE
+    this.held = ""
+    this.read(text, 0, out, last)
+  }
+
+  private open(text: string, at: number, out: Array<Part>): void {
+    const { tag } = this
+    const name = tag.nameTo < 0 ? null : own(text, at + tag.nameFrom, at + tag.nameTo)
+    this.blockType = tag.typeTo < 0 ? tag.word.text : own(text, at + tag.typeFrom, at + tag.typeTo)
+    this.name = name
+    this.closing = tag.word.closing
+    this.depth = 1
+    this.place = INSIDE
+    out.push({ type: "block_start", blockType: this.blockType, name })
+  }
+
+  /** Reads all of `text` from `start`. Without more to come (`last`), nothing is held back. */
+  private read(text: string, start: number, out: Array<Part>, last: boolean): void {
+    let at = start
+    while (at >= 0) at = this.place === INSIDE ? this.inside(text, at, out, last) : this.outside(text, at, out, last)
+  }
+
+  /** Reads text up to the next block, and tells where its content starts. */
+  private outside(text: string, start: number, out: Array<Part>, last: boolean): number {
+    let end = text.length
+    let at = indexOf.call(text, "<", start)
+    while (at >= 0) {
+      if (charCodeAt.call(text, at + 1) === LESS) {
+        at += 1
+        continue
+      }
+      const after = this.tag.begin(text, at)
+      if (after > 0) {
+        tellText(text, start, at, out)
+        this.open(text, at, out)
+        return after
+      }
+      if (after === UNDECIDED && !last) {
+        this.place = TAG
+        end = at
+        break
+      }
+      at = indexOf.call(text, "<", at + 1)
+    }
+    if (at < 0 && !last && end > start && isHighSurrogate(charCodeAt.call(text, end - 1))) end--
+    if (end < text.length) this.held = slice.call(text, end, text.length)
+    tellText(text, start, end, out)
+    return -1
+  }
+
+  /** Reads content up to the end of the block, and tells where the text behind it starts. */
+  private inside(text: string, start: number, out: Array<Part>, last: boolean): number {
+    const { closing } = this
+    const nests = closing === "</block>"
+    const width = closing.length
+    let end = text.length
+    let at = indexOf.call(text, "<", start)
+    while (at >= 0) {
+      const next = charCodeAt.call(text, at + 1)
+      if (next === LESS) {
+        at += 1
+        continue
+      }
+      if (next === SLASH) {
+        if (charCodeAt.call(text, at + width - 1) === GREATER && startsWith.call(text, closing, at)) {
+          this.depth--
+          if (this.depth === 0) {
+            const piece = own(text, start, at)
+            if (piece !== "") out.push({ type: "block_content", text: piece })
+            const content = this.content.take(piece)
+            out.push({ type: "block_complete", block: { type: this.blockType, name: this.name, content } })
+            this.place = OUTSIDE
+            return at + width
+          }
+        } else if (!last && isCut(closing, text, at)) {
+          break
+        }
+      } else if (next === LETTER_B && nests) {
+        if (startsWith.call(text, "<block", at) && at + 6 < end) {
+          const code = charCodeAt.call(text, at + 6)
+          if ((code === GREATER || isSpace(code)) && ++this.depth > this.blockDepth) {
+            this.tellContent(text, start, at, out)
+            this.fail("block nesting", this.blockDepth)
+            return -1
+          }
+        } else if (!last && isCut("<block", text, at)) {
+          break
+        }
+      } else if (!last && at + 1 === end) {
+        break
+      }
+      at = indexOf.call(text, "<", at + 1)
+    }
+    if (at >= 0) end = at
+    else if (!last && end > start && isHighSurrogate(charCodeAt.call(text, end - 1))) end--
+    if (end < text.length) this.held = slice.call(text, end, text.length)
+    this.tellContent(text, start, end, out)
+    return -1
+  }
+
+  private tellContent(text: string, start: number, end: number, out: Array<Part>): void {
+    if (end <= start) return
+    const piece = own(text, start, end)
+    this.content.add(piece, end - start)
+    out.push({ type: "block_content", text: piece })
+  }
+
+  private fail(limit: string, value: number): void {
+    this.failure ??= new LimitExceeded({ limit, value })
+    this.held = ""
+    this.content.take("")
+  }
+}
+
+// ---------------------------------------------------------------- helpers
+
+const SLASH = 47
+const LESS = 60
+const GREATER = 62
+const LETTER_B = 98
+
+/** So many characters of pieces that came together are read at once. */
+const gatherable = 65_536
+
+const tellText = (text: string, start: number, end: number, out: Array<Part>): void => {
+  if (end > start) out.push({ type: "text_chunk", text: own(text, start, end) })
+}
+
+/** Does this text end before it could hold the whole tag, and agree with it so far? */
+const isCut = (tag: string, text: string, at: number): boolean =>
+  text.length - at <= tag.length && tag.startsWith(slice.call(text, at, text.length))

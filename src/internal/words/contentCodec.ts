@@ -1,0 +1,162 @@
+/**
+ * Contents to and from their wire form (CP-2, CP-3, CP-7).
+ *
+ * A fault names the innermost place that is wrong. What is not known is kept:
+ * unknown types verbatim, unknown fields under their own names.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as Base64 from "effect/encoding/Base64"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+import type { Content } from "../../Content.ts"
+import { BlockValidationError } from "../../KernelError.ts"
+import * as Limits from "../../Limits.ts"
+import { defineBytes } from "../base/bytes.ts"
+import * as Shape from "./contentShape.ts"
+import type { Custom, Unknown } from "./contentType.ts"
+import * as Fault from "../base/fault.ts"
+import { isJsonObject, type Json, type JsonObject } from "../base/json.ts"
+import * as Snapshot from "../base/snapshot.ts"
+
+/** Reads a registered type, or knows nothing of it. */
+export type Lookup = (type: string) => ((raw: JsonObject) => Result.Result<unknown, Fault.Fault>) | undefined
+
+/** Reads a wire form. */
+export const decode = (
+  input: unknown,
+  lookup: Lookup,
+  limits: Limits.Limits = Limits.defaults
+): Result.Result<Content, BlockValidationError> => {
+  // Every level of contents is two levels of JSON: a list and an object.
+  const jsonDepth = limits.jsonDepth + 2 * limits.blockDepth
+  return Snapshot.take(input, { ...limits, jsonDepth }).pipe(
+    Result.flatMap((raw) => read(raw, "", { depth: limits.blockDepth, lookup })),
+    Result.mapError((fault) => new BlockValidationError(fault))
+  )
+}
+
+/** Writes the wire form. */
+export const encode = (content: Content): JsonObject => {
+  if (content.type === "unknown" || content.type === "custom") return content.raw
+  const wire: { [name: string]: Json } = {}
+  for (const [field, value] of fieldsOf(content)) {
+    const name = Shape.wireName(field)
+    if (content.type === "tool_result" && field === "content") wire[name] = content.content.map(encode)
+    else if (value instanceof Uint8Array) wire[name] = Base64.encode(value)
+    else if (isJson(value)) Snapshot.define(wire, name, value)
+  }
+  return wire
+}
+
+/** `decode` and `encode` as a schema. */
+export const schema = (lookup: Lookup): Schema.Codec<Content, Json> =>
+  Schema.Json.pipe(
+    Schema.decodeTo(Schema.declare(isContent, { identifier: "Content", expected: "a content" }), {
+      decode: SchemaGetter.transformEffect((input) =>
+        Effect.fromResult(Result.mapError(decode(input, lookup), Fault.toIssue))
+      ),
+      encode: SchemaGetter.transform(encode)
+    })
+  )
+
+/** The fields its type does not name, under their wire names. */
+export const extras = (content: Content): JsonObject => {
+  const out: { [name: string]: Json } = {}
+  const shape = Shape.find(content.type)
+  if (shape === undefined) return out
+  for (const [field, value] of fieldsOf(content)) {
+    const name = Shape.wireName(field)
+    if (!shape.names.has(name) && isJson(value)) Snapshot.define(out, name, value)
+  }
+  return Object.freeze(out)
+}
+
+/** Is this a content? Its tag answers: the fields were checked where it was made. */
+export const isContent = (value: unknown): value is Content =>
+  typeof value === "object" &&
+  value !== null &&
+  "type" in value &&
+  typeof value.type === "string" &&
+  (value.type === "custom" || value.type === "unknown" || Shape.find(value.type) !== undefined)
+
+// ---------------------------------------------------------------- reading
+
+type Decoded = Result.Result<Content, Fault.Fault>
+
+interface Reading {
+  readonly depth: number
+  readonly lookup: Lookup
+}
+
+const read = (raw: Json, path: string, reading: Reading): Decoded => {
+  if (!isJsonObject(raw)) return fault(path, "expected an object")
+  if (reading.depth < 0) return fault(path, "contents nest too deeply")
+  const type = Object.hasOwn(raw, "type") ? raw["type"] : undefined
+  if (typeof type !== "string" || type === "") return fault(`${path}/type`, "expected a non-empty string")
+
+  const shape = Shape.find(type)
+  if (shape === undefined) return Result.mapError(readForeign(type, raw, reading.lookup), within(path))
+  return shape.decode(raw).pipe(
+    Result.mapError(within(path)),
+    Result.flatMap((wire) => assemble(wire, shape, path, reading))
+  )
+}
+
+const readForeign = (type: string, raw: JsonObject, lookup: Lookup): Decoded => {
+  const registered = lookup(type)
+  if (registered === undefined) return Result.succeed(Object.freeze<Unknown>({ type: "unknown", wireType: type, raw }))
+  return Result.map(registered(raw), (value) => Object.freeze<Custom>({ type: "custom", wireType: type, raw, value }))
+}
+
+const assemble = (
+  wire: { readonly [name: string]: unknown },
+  shape: Shape.Shape,
+  path: string,
+  reading: Reading
+): Decoded => {
+  const content: { [field: string]: unknown } = {}
+  for (const [name, value] of fieldsOf(wire)) {
+    const field = Shape.fieldName(name, shape)
+    // `null` in a field of ours is the same as leaving it out; an unknown field keeps it.
+    if (value === null && shape.names.has(name)) continue
+    if (value instanceof Uint8Array) defineBytes(content, field, value)
+    else if (wire["type"] === "tool_result" && name === "content" && Array.isArray(value)) {
+      const parts = readAll(value, `${path}/content`, { ...reading, depth: reading.depth - 1 })
+      if (Result.isFailure(parts)) return Result.fail(parts.failure)
+      Snapshot.define(content, field, parts.success)
+    } else Snapshot.define(content, field, value)
+  }
+  Object.freeze(content)
+  return isContent(content) ? Result.succeed(content) : fault(path, "expected a known content")
+}
+
+const readAll = (
+  parts: ReadonlyArray<Json>,
+  path: string,
+  reading: Reading
+): Result.Result<ReadonlyArray<Content>, Fault.Fault> => {
+  const out: Array<Content> = []
+  for (const [index, part] of parts.entries()) {
+    const content = read(part, `${path}/${index}`, reading)
+    if (Result.isFailure(content)) return Result.fail(content.failure)
+    out.push(content.success)
+  }
+  return Result.succeed(Object.freeze(out))
+}
+
+// ---------------------------------------------------------------- helpers
+
+const fault = (path: string, reason: string): Result.Result<never, Fault.Fault> => Result.fail({ path, reason })
+
+const within =
+  (path: string) =>
+  (inner: Fault.Fault): Fault.Fault => ({ ...inner, path: path + inner.path })
+
+// Contents hold JSON, bytes and contents, and nothing else: their constructors and the decoder saw to it.
+const isJson = (value: unknown): value is Json => value !== undefined && typeof value !== "function"
+
+const fieldsOf = (value: object): ReadonlyArray<[string, unknown]> => Object.entries(value)

@@ -1,0 +1,50 @@
+/**
+ * What a content cannot be without, for values that come from code nobody has checked.
+ *
+ * Others call their values `data` or `error` too, and freeze them. The whole of
+ * what a type says is the codec's matter; this only keeps apart what is none.
+ *
+ * @since 0.1.0
+ */
+
+import type { Content } from "../../Content.ts"
+import { isJsonObject } from "../base/json.ts"
+
+/** Is this a content, and not just something that is called like one? */
+export const isWhole = (value: unknown): value is Content =>
+  typeof value === "object" &&
+  value !== null &&
+  "type" in value &&
+  typeof value.type === "string" &&
+  (needs.get(value.type)?.(value) ?? false)
+
+type Fields = { readonly [field: string]: unknown }
+type Fits = (value: Fields) => boolean
+
+const texts =
+  (...fields: ReadonlyArray<string>): Fits =>
+  (value) =>
+    fields.every((field) => typeof value[field] === "string")
+
+// The bytes come last: reading them copies them.
+const hasSource: Fits = (value) => texts("url")(value) || texts("fileId")(value) || value["data"] instanceof Uint8Array
+
+const needs: ReadonlyMap<string, Fits> = /*#__PURE__*/ new Map<Content["type"], Fits>([
+  ["text", /*#__PURE__*/ texts("text")],
+  ["code", /*#__PURE__*/ texts("code")],
+  ["data", ({ data }) => isJsonObject(data)],
+  ["error", /*#__PURE__*/ texts("errorType", "message")],
+  ["image", hasSource],
+  ["audio", hasSource],
+  ["video", hasSource],
+  ["document", hasSource],
+  ["tool_use", (value) => texts("callId", "toolName")(value) && isJsonObject(value["arguments"])],
+  [
+    "tool_result",
+    ({ callId, content }) => typeof callId === "string" && Array.isArray(content) && content.every(isWhole)
+  ],
+  ["thinking", /*#__PURE__*/ texts("content")],
+  ["ui_resource", /*#__PURE__*/ texts("uri", "renderMode", "text")],
+  ["custom", ({ raw, wireType }) => typeof wireType === "string" && isJsonObject(raw)],
+  ["unknown", ({ raw, wireType }) => typeof wireType === "string" && isJsonObject(raw)]
+])

@@ -1,0 +1,151 @@
+/**
+ * The wire shape of every known content: its fields, their rules and their names (CP-1, CP-17).
+ *
+ * A struct with rest per type: named fields are checked, others are let through
+ * (CP-3). The table is built when the first content is read.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+import * as Fault from "../base/fault.ts"
+import { isJsonObject, type JsonObject } from "../base/json.ts"
+
+/** One known type. */
+export interface Shape {
+  /** Wire names of the fields its type names. */
+  readonly names: ReadonlySet<string>
+  /** Checks a wire form: defaults filled in, absent optional fields left out, bytes decoded. */
+  readonly decode: (raw: JsonObject) => Result.Result<{ readonly [name: string]: unknown }, Fault.Fault>
+}
+
+/** The shape of a known type. */
+export const find = (type: string): Shape | undefined => (table ??= make()).get(type)
+
+/** The field a wire name becomes. */
+export const fieldName = (name: string, shape: Shape): string =>
+  // An unknown wire field that is called like one of ours (`callId`) stays apart from it with a `~` in front.
+  shape.names.has(name) ? (fieldNames.get(name) ?? name) : isOurs(name) ? `~${name}` : name
+
+/** The wire name a field came from. */
+export const wireName = (field: string): string => wireNames.get(field) ?? (isOurs(field) ? field.slice(1) : field)
+
+let table: ReadonlyMap<string, Shape> | undefined
+
+const make = (): ReadonlyMap<string, Shape> => {
+  const optional = { text: nullable(Schema.String), object: nullable(JsonObjectShape), bytes: nullable(Bytes) }
+  const media = { url: optional.text, data: optional.bytes, file_id: optional.text, media_type: optional.text }
+  return new Map([
+    ["text", shape({ text: Schema.String })],
+    ["code", shape({ code: Schema.String, language: optional.text })],
+    ["data", shape({ data: JsonObjectShape, schema_id: optional.text })],
+    [
+      "error",
+      shape({
+        error_type: Schema.String,
+        message: Schema.String,
+        recoverable: withDefault(Schema.Boolean, true),
+        details: optional.object
+      })
+    ],
+    ["image", shape(media, oneSource)],
+    ["audio", shape({ ...media, transcript: optional.text }, someSource)],
+    ["video", shape(media, someSource)],
+    ["document", shape({ ...media, filename: optional.text }, oneSource)],
+    [
+      "tool_use",
+      shape({
+        call_id: Schema.String,
+        tool_name: Schema.String,
+        arguments: withDefault(JsonObjectShape, Object.freeze({}))
+      })
+    ],
+    // The parts inside are read one by one, by the codec.
+    [
+      "tool_result",
+      shape({
+        call_id: Schema.String,
+        content: withDefault(Schema.Array(Schema.Unknown), []),
+        is_error: withDefault(Schema.Boolean, false)
+      })
+    ],
+    ["thinking", shape({ content: Schema.String, redacted: withDefault(Schema.Boolean, false) })],
+    [
+      "ui_resource",
+      shape({
+        uri: Schema.String.check(Schema.isPattern(/^ui:\/\/\S+$/, { expected: "ui:// and a name without spaces" })),
+        render_mode: withDefault(Schema.String, "inline"),
+        text: withDefault(Schema.String, ""),
+        structured_content: optional.object,
+        mime_type: optional.text
+      })
+    ]
+  ])
+}
+
+type Fields = { readonly [name: string]: Schema.ConstraintDecoder<unknown> }
+type Rule = (value: { readonly [name: string]: unknown }) => string | undefined
+
+const shape = (fields: Fields, rule: Rule = () => undefined): Shape => {
+  const schema = Schema.StructWithRest(Schema.Struct({ type: Schema.String, ...fields }), [
+    Schema.Record(Schema.String, Schema.Unknown)
+  ]).check(Schema.makeFilter(rule))
+  const decode = Schema.decodeUnknownResult(schema)
+  return {
+    names: new Set(["type", ...Object.keys(fields)]),
+    decode: (raw) => Result.mapError(decode(raw), Fault.ofSchema)
+  }
+}
+
+// ---------------------------------------------------------------- fields
+
+const nullable = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+const withDefault = <S extends Schema.Constraint>(schema: S, value: S["Encoded"]) =>
+  Schema.withDecodingDefaultKey<S>(Effect.succeed(value))(schema)
+
+// What is read here is JSON already: the codec takes a snapshot first.
+const JsonObjectShape = /*#__PURE__*/ Schema.declare(isJsonObject, { expected: "an object" })
+
+// Base64 that would be written back as it was read: padded, without line breaks, unused bits zero.
+const isCanonical = (text: string): boolean =>
+  !/[\r\n]/.test(text) &&
+  (text.endsWith("==")
+    ? "AQgw".includes(text.charAt(text.length - 3))
+    : !text.endsWith("=") || "AEIMQUYcgkosw048".includes(text.charAt(text.length - 2)))
+
+const Bytes = /*#__PURE__*/ (() =>
+  Schema.String.check(Schema.makeFilter(isCanonical, { expected: "canonical Base64" })).pipe(
+    Schema.decodeTo(Schema.Uint8Array, { decode: SchemaGetter.decodeBase64(), encode: SchemaGetter.encodeBase64() })
+  ))()
+
+const sources = (value: { readonly [name: string]: unknown }): number =>
+  ["url", "data", "file_id"].filter((name) => value[name] !== undefined && value[name] !== null).length
+
+const oneSource: Rule = (value) => (sources(value) === 1 ? undefined : "expected exactly one of url, data and file_id")
+
+const someSource: Rule = (value) => (sources(value) > 0 ? undefined : "expected one of url, data and file_id")
+
+// ---------------------------------------------------------------- names
+
+const wireNames: ReadonlyMap<string, string> = /*#__PURE__*/ new Map([
+  ["schemaId", "schema_id"],
+  ["errorType", "error_type"],
+  ["fileId", "file_id"],
+  ["mediaType", "media_type"],
+  ["callId", "call_id"],
+  ["toolName", "tool_name"],
+  ["isError", "is_error"],
+  ["renderMode", "render_mode"],
+  ["structuredContent", "structured_content"],
+  ["mimeType", "mime_type"]
+])
+
+const fieldNames: ReadonlyMap<string, string> = /*#__PURE__*/ new Map(
+  /*#__PURE__*/ Array.from(wireNames, ([field, wire]) => [wire, field])
+)
+
+const isOurs = (name: string): boolean => wireNames.has(name.startsWith("~") ? name.replace(/^~+/, "") : name)

@@ -1,0 +1,84 @@
+/**
+ * What a content looks like as text, and to a person (CP-9, CP-10).
+ *
+ * The text form is for readers, never for a parser: whoever puts it into a
+ * prompt escapes it (BP-76).
+ *
+ * @since 0.1.0
+ */
+
+import type { Content } from "../../Content.ts"
+import type { Document, MediaContent, ToolResult } from "./contentType.ts"
+
+/** The text form. */
+export const toText = (content: Content): string => {
+  switch (content.type) {
+    case "text":
+      return content.text
+    case "code":
+      return fenced(content.code, content.language ?? "")
+    case "data":
+      return JSON.stringify(content.data)
+    case "error":
+      return `[${content.errorType}]: ${content.message}`
+    case "image":
+      return bracket("Image", refOf(content))
+    case "video":
+      return bracket("Video", refOf(content))
+    case "audio":
+      return content.transcript === undefined
+        ? bracket("Audio", refOf(content))
+        : bracket("Audio transcript", content.transcript)
+    case "document":
+      return bracket("Document", documentRef(content))
+    case "tool_use":
+      return `[ToolCall: ${content.toolName}(${content.callId})]`
+    case "tool_result":
+      return toolResultText(content)
+    case "thinking":
+      return content.redacted ? "[Thinking: redacted]" : `[Thinking] ${content.content}`
+    case "ui_resource":
+      return content.text === "" ? `[interactive UI: ${content.uri}]` : content.text
+    case "custom":
+    case "unknown":
+      return `[UnknownBlock: ${content.wireType}]`
+  }
+}
+
+/** What stands for a medium the model cannot take (BP-105). */
+export const placeholder = (content: MediaContent): string =>
+  `[${content.type} unavailable: ${content.mediaType ?? "application/octet-stream"}]`
+
+/** The content as a person or an export sees it: without what the provider hid (CP-9). */
+export const uiForm = (content: Content): Content => {
+  switch (content.type) {
+    case "thinking":
+      return content.redacted ? Object.freeze({ ...content, content: "" }) : content
+    case "tool_result":
+      return Object.freeze({ ...content, content: Object.freeze(content.content.map(uiForm)) })
+    default:
+      return content
+  }
+}
+
+const toolResultText = (content: ToolResult): string => {
+  const inner = content.content.map(toText).join("\n")
+  return `[${content.isError ? "ToolError" : "ToolResult"}: ${content.callId}] ${inner === "" ? "(empty)" : inner}`
+}
+
+const refOf = (content: MediaContent): string | undefined =>
+  content.url ?? (content.fileId === undefined ? content.mediaType : `file:${content.fileId}`)
+
+const documentRef = (content: Document): string | undefined =>
+  content.filename ?? content.url ?? content.mediaType ?? refOf(content)
+
+const bracket = (kind: string, ref: string | undefined): string =>
+  ref === undefined ? `[${kind}]` : `[${kind}: ${ref}]`
+
+// The fence is longer than any run of backticks inside, so the code cannot close it.
+const fenced = (code: string, language: string): string => {
+  let longest = 2
+  for (const [run] of code.matchAll(/`{3,}/g)) longest = Math.max(longest, run.length)
+  const fence = "`".repeat(longest + 1)
+  return `${fence}${language}\n${code}\n${fence}`
+}

@@ -1,0 +1,221 @@
+/**
+ * Calls written in the markup of other houses, read from a whole reply.
+ *
+ * Models trained on another tool format fall back into it. Each reader looks
+ * for one format, by scanning from mark to mark, and takes what it finds out of
+ * the text; JSON inside is parsed strictly and once (R-11). What cannot be read
+ * stays text.
+ *
+ * @since 0.1.0
+ */
+
+import * as Result from "effect/Result"
+import type { Block } from "../../Block.ts"
+import * as Blocks from "../../Block.ts"
+import { isRecord, own, parseJson, textOf } from "../base/untrusted.ts"
+
+/** The formats that can be read besides our own. */
+export type Markup = "tool_call" | "function" | "invoke" | "bracket" | "fenced" | "json"
+
+/** One thing a model asked for. */
+export interface Asked {
+  readonly name: string
+  /** An object, or text that was none. */
+  readonly params: unknown
+}
+
+/** What was found, and the text without it. */
+export interface Reading {
+  readonly asked: ReadonlyArray<Asked>
+  /** Blocks other than commands: only JSON can write them. */
+  readonly blocks: ReadonlyArray<Block>
+  readonly rest: string
+}
+
+/** The first format of `markups` that is found in the text. */
+export const read = (text: string, markups: ReadonlyArray<Markup>, depth: number): Reading | undefined => {
+  for (const markup of markups) {
+    const reading = readers[markup](text, depth)
+    if (reading !== undefined && reading.asked.length + reading.blocks.length > 0) return reading
+  }
+  return undefined
+}
+
+type Reader = (text: string, depth: number) => Reading | undefined
+
+// ---------------------------------------------------------------- spans
+
+// More calls than this are run by nobody, and each that cannot be read costs time.
+const maxSpans = 256
+
+/** Takes every span from `open` to `close` out of a text and reads it; one that cannot be read stays. */
+const spans = (
+  text: string,
+  open: string,
+  close: string,
+  take: (inner: string) => ReadonlyArray<Asked>
+): Reading | undefined => {
+  let start = text.indexOf(open)
+  if (start === -1) return undefined
+  let asked: ReadonlyArray<Asked> = []
+  const rest: Array<string> = []
+  let at = 0
+  for (let count = 0; start !== -1 && count < maxSpans; count++) {
+    const inner = start + open.length
+    const end = text.indexOf(close, inner)
+    if (end === -1) break
+    const found = take(text.slice(inner, end))
+    if (found.length > 0) {
+      // Not pushed: there may be more than a call takes arguments.
+      asked = asked.concat(found)
+      rest.push(text.slice(at, start))
+      at = end + close.length
+    }
+    start = text.indexOf(open, end + close.length)
+  }
+  rest.push(text.slice(at))
+  return { asked, blocks: [], rest: rest.join("") }
+}
+
+/** Hermes and Qwen: `<tool_call>{"name": …, "arguments": …}</tool_call>`, or a function in place of the JSON. */
+const toolCall: Reader = (text, depth) =>
+  spans(text, "<tool_call>", "</tool_call>", (inner) => {
+    const fromJson = callsOf(json(inner, depth), depth)
+    return fromJson.length > 0 ? fromJson : (functionTag(inner, depth)?.asked ?? [])
+  })
+
+/** Llama and Qwen: `<function=name>{…}</function>`, or parameters as tags. */
+const functionTag: Reader = (text, depth) =>
+  spans(text, "<function=", "</function>", (inner) => {
+    const end = inner.indexOf(">")
+    const name = Blocks.strip(inner.slice(0, Math.max(end, 0)))
+    if (name === "") return []
+    const body = inner.slice(end + 1)
+    const tags = parameters(body, "<parameter=", ">", depth)
+    return [{ name, params: tags ?? params(Blocks.strip(body), depth) }]
+  })
+
+/** Claude's older form: `<invoke name="…"><parameter name="…">…</parameter></invoke>`. */
+const invoke: Reader = (text, depth) => {
+  const plain = text.replaceAll("antml:", "")
+  const reading = spans(plain, '<invoke name="', "</invoke>", (inner) => {
+    const end = inner.indexOf('">')
+    if (end < 1) return []
+    return [{ name: inner.slice(0, end), params: parameters(inner.slice(end), '<parameter name="', '">', depth) ?? {} }]
+  })
+  if (reading === undefined) return undefined
+  const rest = reading.rest.replaceAll("<function_calls>", "").replaceAll("</function_calls>", "")
+  return { ...reading, rest }
+}
+
+/** Parameters as tags: their text, or what it is as JSON. Undefined when there is none. */
+const parameters = (
+  text: string,
+  open: string,
+  mark: string,
+  depth: number
+): { [name: string]: unknown } | undefined => {
+  const found = new Map<string, unknown>()
+  let start = text.indexOf(open)
+  for (let count = 0; start !== -1 && count < maxSpans; count++) {
+    const named = text.indexOf(mark, start + open.length)
+    const end = text.indexOf("</parameter>", start)
+    if (named === -1 || end === -1 || named > end) break
+    const value = trimLine(text.slice(named + mark.length, end))
+    const parsed = json(value, depth)
+    // Numbers, lists and objects are what they look like; a word stays a word.
+    found.set(
+      text.slice(start + open.length, named),
+      parsed === undefined || typeof parsed === "string" ? value : parsed
+    )
+    start = text.indexOf(open, end)
+  }
+  return found.size === 0 ? undefined : Object.fromEntries(found)
+}
+
+const trimLine = (text: string): string => {
+  const start = text.startsWith("\n") ? 1 : 0
+  return text.slice(start, text.endsWith("\n") && text.length > start ? -1 : undefined)
+}
+
+/** Mistral: `[TOOL_CALLS] [{"name": …, "arguments": …}]`, or `[TOOL_CALLS]name[ARGS]{…}`. */
+const bracket: Reader = (text, depth) => {
+  const mark = "[TOOL_CALLS]"
+  const [before = "", ...said] = text.split(mark, maxSpans)
+  const asked = said.flatMap((part): ReadonlyArray<Asked> => {
+    const args = part.indexOf("[ARGS]")
+    if (args === -1) return callsOf(json(part, depth), depth)
+    return [{ name: Blocks.strip(part.slice(0, args)), params: params(Blocks.strip(part.slice(args + 6)), depth) }]
+  })
+  return said.length === 0 ? undefined : { asked, blocks: [], rest: before }
+}
+
+/** A code fence that holds a call: a name and its arguments, under any of their usual words. */
+const fenced: Reader = (text, depth) =>
+  spans(text, "```", "```", (inner) => {
+    const line = inner.indexOf("\n")
+    return line === -1 ? [] : callsOf(json(inner.slice(line + 1), depth), depth)
+  })
+
+/** A reply that is JSON and nothing else: calls, or `{"blocks": […]}` of the language's own JSON form. */
+const whole: Reader = (text, depth) => {
+  const value = json(text, depth)
+  const listed = isRecord(value) ? own(value, "blocks") : undefined
+  if (!Array.isArray(listed)) {
+    const asked = callsOf(value, depth)
+    return asked.length === 0 ? undefined : { asked, blocks: [], rest: "" }
+  }
+  const blocks: Array<Block> = []
+  for (const item of listed) {
+    if (!isRecord(item)) continue
+    const type = own(item, "type")
+    const name = own(item, "name")
+    const content = own(item, "content")
+    if (typeof type !== "string" || type === "") continue
+    blocks.push({ type, name: typeof name === "string" ? name : null, content: textOf(content ?? null) })
+  }
+  return { asked: [], blocks, rest: "" }
+}
+
+const readers: { readonly [M in Markup]: Reader } = {
+  tool_call: toolCall,
+  function: functionTag,
+  invoke,
+  bracket,
+  fenced,
+  json: whole
+}
+
+// ---------------------------------------------------------------- JSON
+
+const json = (text: string, depth: number): unknown => {
+  const parsed = parseJson(Blocks.strip(text), depth)
+  return Result.isSuccess(parsed) ? parsed.success : undefined
+}
+
+const params = (text: string, depth: number): unknown => (text === "" ? {} : (json(text, depth) ?? text))
+
+const names = ["name", "tool", "tool_name", "function", "action"]
+const inputs = ["arguments", "parameters", "params", "input", "args", "action_input"]
+
+/** The calls a JSON value is: an object with a name and arguments, or a list of them. */
+const callsOf = (value: unknown, depth: number): ReadonlyArray<Asked> => {
+  if (Array.isArray(value)) {
+    const calls = value.flatMap((item) => callOf(item, depth) ?? [])
+    return calls.length === value.length ? calls : []
+  }
+  const call = callOf(value, depth)
+  return call === undefined ? [] : [call]
+}
+
+const callOf = (value: unknown, depth: number): Asked | undefined => {
+  if (!isRecord(value)) return undefined
+  const inner = own(value, "function")
+  // OpenAI's own wrapping.
+  if (isRecord(inner)) return callOf(inner, depth)
+  const name = names.map((key) => own(value, key)).find((found) => typeof found === "string" && found !== "")
+  const key = inputs.find((key) => Object.hasOwn(value, key))
+  if (typeof name !== "string" || key === undefined) return undefined
+  const input = own(value, key)
+  return { name, params: typeof input === "string" ? params(input, depth) : (input ?? {}) }
+}

@@ -1,0 +1,52 @@
+/**
+ * The one place where a medium's file is read (CP-11, S-4).
+ *
+ * A path is judged as text first, then as the real file it leads to: it must be
+ * a plain file inside the media folder. Nothing is opened before that.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import * as Limits from "../../Limits.ts"
+import * as Read from "../base/readFile.ts"
+
+/** Reads the bytes of a path, or says why not. */
+export type ReadFile = (path: string) => Effect.Effect<Uint8Array, string>
+
+/** Reads files inside `root` when a file system is at hand. */
+export const make: (root: string) => Effect.Effect<ReadFile> = /*#__PURE__*/ Effect.fnUntraced(function* (root) {
+  const fs = yield* Effect.serviceOption(FileSystem.FileSystem)
+  const path = yield* Effect.serviceOption(Path.Path)
+  return Option.isSome(fs) && Option.isSome(path)
+    ? reader(root, fs.value, path.value)
+    : () => Effect.fail("there is no file system here")
+})
+
+const reader = (root: string, fs: FileSystem.FileSystem, path: Path.Path): ReadFile =>
+  Effect.fnUntraced(function* (file) {
+    const limits = yield* Limits.Limits
+    if (!isPlain(file, path.sep)) return yield* Effect.fail("its path is not allowed")
+    const { folder, real } = yield* Effect.gen(function* () {
+      const folder = yield* fs.realPath(root)
+      return { folder, real: yield* fs.realPath(path.resolve(folder, file)) }
+    }).pipe(Effect.mapError(() => "there is no such file"))
+    const inside = path.relative(folder, real)
+    if (inside === ".." || inside.startsWith(`..${path.sep}`) || path.isAbsolute(inside)) {
+      return yield* Effect.fail("it is outside the media folder")
+    }
+    return yield* Effect.mapError(Read.bytes(fs, real, limits.fetchedBytes), (refusal) =>
+      typeof refusal === "string" ? `it is ${refusal}` : "it cannot be read"
+    )
+  })
+
+// Separators and dots in disguise are refused, not decoded.
+const isPlain = (path: string, separator: string): boolean =>
+  path.length > 0 &&
+  path.length <= 4096 &&
+  !/[\p{Cc}%]|:\/\//u.test(path) &&
+  (separator === "\\" || !path.includes("\\")) &&
+  !path.split(/[/\\]/).includes("..")

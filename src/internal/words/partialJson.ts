@@ -1,0 +1,147 @@
+/**
+ * What JSON text says so far, while it is still being written.
+ *
+ * For display only: nothing is repaired, and nothing that is only half there is
+ * told, but for a text in the middle of being written. Every character is
+ * looked at once; a value is made only when enough has come since the last one,
+ * so the whole costs a small multiple of the text (R-11, R-21).
+ *
+ * @since 0.1.0
+ */
+
+import type { Json } from "../base/json.ts"
+import { isHighSurrogate } from "../base/scan.ts"
+
+/** JSON text that is still being written. */
+export class PartialJson {
+  #text = ""
+  /** Up to here every value is whole, once the open brackets are closed. */
+  #safe = 0
+  #at = 0
+  #told = 0
+  #last: string | undefined
+  readonly #open: Array<"}" | "]"> = []
+  #string: "key" | "value" | undefined
+  #literal = false
+  #wantsKey = false
+  #isBroken = false
+
+  /** Adds text; gives what there is now, when that is worth telling. */
+  push(text: string): Json | undefined {
+    if (this.#isBroken || text === "") return undefined
+    this.#scan(text)
+    this.#text += text
+    // A long text is told less often than it grows.
+    if (this.#text.length - this.#told < this.#told / 32) return undefined
+    return this.#value()
+  }
+
+  /** What there is at the end, if it was not told yet. */
+  end(): Json | undefined {
+    return this.#isBroken ? undefined : this.#value()
+  }
+
+  #value(): Json | undefined {
+    const whole = this.#whole()
+    if (whole === undefined || whole === this.#last) return undefined
+    this.#told = this.#text.length
+    try {
+      const value: Json = JSON.parse(whole)
+      this.#last = whole
+      return value
+    } catch {
+      // It looked like JSON and is none: nothing that follows makes it so.
+      this.#isBroken = true
+      return undefined
+    }
+  }
+
+  #whole(): string | undefined {
+    const closing = this.#open.toReversed().join("")
+    if (this.#string === "value") return `${this.#text.slice(0, beforeEscape(this.#text))}"${closing}`
+    return this.#safe === 0 ? undefined : this.#text.slice(0, this.#safe) + closing
+  }
+
+  // Only what is new is looked into: to look into all of it would copy it each time.
+  #scan(text: string): void {
+    const before = this.#text.length
+    for (; this.#at < before + text.length; this.#at++) {
+      const char = text[this.#at - before]
+      if (this.#string !== undefined) {
+        if (char === "\\") this.#at++
+        else if (char === '"') this.#endString()
+        continue
+      }
+      switch (char) {
+        case '"':
+          this.#string = this.#wantsKey ? "key" : "value"
+          break
+        case "{":
+        case "[":
+          this.#open.push(char === "{" ? "}" : "]")
+          this.#wantsKey = char === "{"
+          this.#safe = this.#at + 1
+          break
+        case "}":
+        case "]":
+          this.#endLiteral()
+          if (this.#open.pop() !== char) this.#isBroken = true
+          this.#wantsKey = false
+          this.#safe = this.#at + 1
+          break
+        case ",":
+          this.#endLiteral()
+          this.#wantsKey = this.#open.at(-1) === "}"
+          break
+        case ":":
+          this.#wantsKey = false
+          break
+        case " ":
+        case "\n":
+        case "\r":
+        case "\t":
+          this.#endLiteral()
+          break
+        default:
+          // Prose is no literal of JSON.
+          if (!this.#literal && !"-0123456789tfn".includes(char ?? "")) this.#isBroken = true
+          this.#literal = true
+      }
+      if (this.#isBroken) return
+    }
+  }
+
+  #endString(): void {
+    if (this.#string === "value") this.#safe = this.#at + 1
+    this.#string = undefined
+  }
+
+  #endLiteral(): void {
+    if (this.#literal) this.#safe = this.#at
+    this.#literal = false
+  }
+}
+
+/** The end of a text that is cut inside a string, without an escape that is not whole, nor half of a pair. */
+const beforeEscape = (text: string): number => {
+  const tail = text.slice(-6)
+  const start = tail.lastIndexOf("\\")
+  const at = text.length - tail.length + start
+  if (start === -1 || !isEscape(text, at)) return beforePair(text, text.length)
+  const escape = tail.slice(start)
+  const isWhole = escape[1] === "u" ? escape.length === 6 : escape.length > 1
+  return beforePair(text, isWhole ? text.length : at)
+}
+
+/** The first half of a surrogate pair is no character: it waits for the other, be it written out or as an escape. */
+const beforePair = (text: string, end: number): number => {
+  if (isHighSurrogate(text.charCodeAt(end - 1))) return end - 1
+  return /^\\u[dD][89abAB]/.test(text.slice(Math.max(0, end - 6), end)) && isEscape(text, end - 6) ? end - 6 : end
+}
+
+/** Of backslashes in a row, an even number are characters of their own. */
+const isEscape = (text: string, at: number): boolean => {
+  let slashes = 0
+  while (text[at - slashes] === "\\") slashes++
+  return slashes % 2 === 1
+}

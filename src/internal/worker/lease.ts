@@ -1,0 +1,98 @@
+/**
+ * The lease of a worker on a run: renewed until it is lost, and let go of when the work is over (DR-6).
+ *
+ * @since 0.1.0
+ */
+
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import type { KernelError, StoreError } from "../../KernelError.ts"
+import type { Shape as RunStore } from "../../RunStore.ts"
+import { inTime } from "../base/inTime.ts"
+import { ifHeld, offer } from "../loop/queue.ts"
+import { isHalf } from "../store/stored.ts"
+
+/** Who holds runs, and for how long a lease of theirs lasts when it is not renewed. */
+export interface Holder {
+  readonly store: RunStore
+  readonly workerId: string
+  readonly leaseMs: number
+  /** Waits for what the store is asked, though not for ever. */
+  readonly soon: <A, E>(asked: Effect.Effect<A, E>) => Effect.Effect<A, E | StoreError>
+}
+
+/** A lease in this process. */
+export interface Held {
+  expiresAt: number
+  lost: boolean
+  /** The last one that was asked for. */
+  renewal?: Fiber.Fiber<unknown, unknown>
+}
+
+/** Renews a lease until it is lost: another has it, or it has ended. */
+export const renew = /*#__PURE__*/ Effect.fnUntraced(function* (
+  { leaseMs, store, workerId }: Holder,
+  runId: string,
+  lease: Held
+) {
+  while (!lease.lost) {
+    yield* Effect.sleep(Math.min(leaseMs / 3, yield* leftOf(lease)))
+    const now = yield* Clock.currentTimeMillis
+    const left = lease.expiresAt - now
+    const expiresAt = now + leaseMs
+    const asked = Effect.withFiber((fiber) => {
+      lease.renewal = fiber
+      return Effect.as(store.acquire(runId, { workerId, expiresAt }, now), true)
+    })
+    // A store that fails is asked again until the lease is over, one that does not answer is waited for until then.
+    const renewed = left > 0 ? yield* Effect.exit(inTime(asked, left, () => no)) : no
+    if (Exit.isSuccess(renewed) && renewed.value) lease.expiresAt = expiresAt
+    else lease.lost = Exit.isSuccess(renewed) || isTaken(renewed.cause)
+  }
+})
+
+/** Lets go of a run, whatever came of it. Of a fork whose process died before it was whole nothing stays. */
+export const letGo = (
+  holder: Holder,
+  runId: string,
+  lease: Held,
+  exit: Exit.Exit<unknown, KernelError>
+): Effect.Effect<void, KernelError> => {
+  if (lease.lost) return Effect.void
+  const isUnknown =
+    Exit.isFailure(exit) && Option.exists(Cause.findErrorOption(exit.cause), ({ _tag }) => _tag === "RunNotFound")
+  const left = isUnknown
+    ? Effect.flatMap(holder.soon(holder.store.load(runId)), (state) =>
+        Option.exists(state, isHalf) ? holder.soon(holder.store.remove([runId])) : giveBack(holder, runId)
+      )
+    : giveBack(holder, runId)
+  return Effect.andThen(lastRenewal(lease), left)
+}
+
+/** Gives a lease back, if it is held. A run that another worker can go on with is offered to it. */
+export const giveBack = ({ soon, store, workerId }: Holder, runId: string): Effect.Effect<void, KernelError> =>
+  soon(
+    ifHeld(store, runId, workerId, ({ status: { type } }) =>
+      type === "paused" || type === "completed" ? store.release(runId, workerId) : offer(store, runId, workerId)
+    )
+  )
+
+/** Whether it is no failure of the store that a lease was not given: another has it. */
+export const isTaken = (cause: Cause.Cause<KernelError>): boolean =>
+  cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag !== "StoreError")
+
+/** Waits for the last renewal, which nothing may stop: it would hold again what was given back. The lease may end first. */
+const lastRenewal = /*#__PURE__*/ Effect.fnUntraced(function* (lease: Held) {
+  if (lease.renewal === undefined) return
+  yield* inTime(Fiber.await(lease.renewal), yield* leftOf(lease), () => Effect.void)
+})
+
+/** How long a lease lasts if it is not renewed. */
+const leftOf = ({ expiresAt }: Held): Effect.Effect<number> =>
+  Effect.map(Clock.currentTimeMillis, (now) => Math.max(0, expiresAt - now))
+
+const no = Exit.succeed(false)

@@ -1,0 +1,93 @@
+/**
+ * When a run that crashed or failed may be taken up again, and how often.
+ *
+ * @since 0.1.0
+ */
+
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import type { Phase, RunRecord } from "../../RunState.ts"
+import type { RunHead, RunStore, StoreError } from "../../RunStore.ts"
+import { passing } from "../base/transient.ts"
+
+/**
+ * How long to wait before a run is taken up, from its last commit on; undefined when it was tried often enough, and
+ * when it is not where it was: somebody took it up since.
+ *
+ * Attempts are counted in the journal, so that all workers count alike: the
+ * resumes since the run last came on, or a task of it.
+ */
+export const patience = /*#__PURE__*/ Effect.fnUntraced(function* (
+  store: RunStore["Service"],
+  retry: Schedule.Schedule<unknown>,
+  head: RunHead
+): Effect.fn.Return<number | undefined, StoreError> {
+  const records = yield* recent(store, head)
+  if (records.at(-1)?.revision !== head.revision) return undefined
+  let resumes: Array<number> = []
+  for (const record of records) {
+    if (record.op === "resume" && record.delta.answers === undefined) resumes.push(record.createdAt)
+    else if (isProgress(record) || isPause(record)) resumes = []
+  }
+  // Nobody asks the tasks of a run that was hardly tried.
+  if (resumes.length > 1) {
+    const cameOn = yield* lastProgress(store, yield* tasksOf(store, head))
+    resumes = resumes.filter((at) => at >= cameOn)
+  }
+  const attempts = resumes.length
+  // A first crash is taken up at once, a failure has had its first attempt.
+  const waits = head.status.type === "failed" ? attempts : attempts - 1
+  if (waits < 1) return 0
+  const step = yield* Schedule.toStep(retry)
+  let wait: number | undefined
+  for (let attempt = 1; attempt <= waits; attempt++) {
+    const next = yield* Effect.option(step(head.updatedAt, undefined))
+    if (Option.isNone(next)) return undefined
+    wait = Duration.toMillis(next.value[1])
+  }
+  return wait
+})
+
+/** When one of these runs last came on. */
+const lastProgress = /*#__PURE__*/ Effect.fnUntraced(function* (
+  store: RunStore["Service"],
+  heads: ReadonlyArray<RunHead>
+): Effect.fn.Return<number, StoreError> {
+  let last = -Infinity
+  // In this order most of them are not read: nothing happened to them since.
+  for (const head of heads.toSorted((a, b) => b.updatedAt - a.updatedAt)) {
+    if (head.updatedAt <= last) break
+    for (const record of yield* recent(store, head)) if (isProgress(record)) last = Math.max(last, record.createdAt)
+  }
+  return last
+})
+
+/** The runs of tasks below a run, while it waits for its calls: at other times none of them is at work. */
+export const tasksOf = (store: RunStore["Service"], head: RunHead): Effect.Effect<ReadonlyArray<RunHead>, StoreError> =>
+  calling.has(head.status.phase)
+    ? Effect.map(store.list({ rootRunId: head.runId }), (tree) => tree.filter(({ runId }) => runId !== head.runId))
+    : Effect.succeed([])
+
+const calling: ReadonlySet<Phase> = new Set<Phase>(["tool_calls_started", "tool_call_started", "tool_call_completed"])
+
+/** The last records of a run. */
+const recent = (store: RunStore["Service"], head: RunHead): Effect.Effect<ReadonlyArray<RunRecord>, StoreError> =>
+  Stream.runCollect(store.read(head.runId, Math.max(0, head.revision - 64)))
+
+/** Whether a run failed of something that passes, while a worker had it. */
+export const isPassing = ({ lease, status }: RunHead): boolean =>
+  lease !== undefined &&
+  status.type === "failed" &&
+  status.error.tag === "ProviderError" &&
+  passing.has(status.error.fields?.["reason"])
+
+/** Whether a run came on with a commit: something was done that need not be done again. */
+const isProgress = (record: RunRecord): boolean => record.events.some((event) => progress.has(event.type))
+
+const progress: ReadonlySet<string> = new Set(["model_completed", "tool_call_completed", "turn_completed"])
+
+/** Whether a run came to a pause: nobody takes it up by himself. A task that waits pauses anew in each life of its root. */
+const isPause = (record: RunRecord): boolean => record.events.some((event) => event.type === "paused")

@@ -1,0 +1,262 @@
+/**
+ * A worker at work: it considers runs, claims those it can take up, and works on each until it has to give it back.
+ *
+ * @since 0.1.0
+ */
+
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
+import { Kernel } from "../../Kernel.ts"
+import { AgentCrashError, CancellationError, type KernelError } from "../../KernelError.ts"
+import { Limits } from "../../Limits.ts"
+import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
+import type { Options, Runnable } from "../../RunWorker.ts"
+import { isOverdue } from "../loop/deadline.ts"
+import { giveBack, type Held, type Holder, isTaken, letGo, renew } from "./lease.ts"
+import { inTime } from "../base/inTime.ts"
+import { passedOver } from "../base/passedOver.ts"
+import { isPassing, patience, tasksOf } from "./pollBackoff.ts"
+import { randomId } from "../base/randomId.ts"
+import { redact } from "../base/redact.ts"
+import * as Pages from "./runPages.ts"
+
+/** What a worker can be told to do. */
+export interface Worker {
+  /** Claims what can be claimed now of the runs that come next: a page, the oldest first, in turn with the newest. */
+  readonly look: Effect.Effect<void>
+  /** Claims what can be claimed now, of all. */
+  readonly lookAtAll: Effect.Effect<void>
+  /** Waits for all runs under way, and tells how many there were. */
+  readonly settled: Effect.Effect<number>
+  /** Brings every run to the end of its step, and gives the leases back. */
+  readonly drain: Effect.Effect<void>
+}
+
+/** What a worker goes by, and what it has under way. */
+interface Desk<R> extends Holder {
+  readonly kernel: Kernel["Service"]
+  readonly services: Context.Context<RunStore | R>
+  readonly options: Options<R>
+  readonly agents: ReadonlyMap<string, Runnable<R>>
+  readonly retry: Schedule.Schedule<unknown>
+  readonly orphanMs: number
+  readonly cleanUpMs: number
+  readonly active: Map<string, Fiber.Fiber<unknown, unknown>>
+  /** Where runs stood when they were taken up: one that came no further is left alone until another look. */
+  readonly tried: Map<string, number>
+  /** Where runs stood that it was not told how to take up, and until when they are left alone. */
+  readonly refused: Map<string, { readonly revision: number; readonly until: number }>
+  isDraining: boolean
+  taken: number
+}
+
+/** A worker that has nothing under way yet. */
+export const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
+  options: Options<R>
+): Effect.fn.Return<Worker, never, Kernel | RunStore | R> {
+  const desk = yield* deskOf(options)
+  const looking: Pages.Looking = {
+    list: (filter) => desk.soon(desk.store.list(filter)),
+    consider: (head, now) => desk.soon(consider(desk, head, now)),
+    isFull: () => desk.active.size >= (options.concurrency ?? 1)
+  }
+  // A run that goes on is found among thousands that failed.
+  const running = Pages.make("running", looking)
+  const failed = Pages.make("failed", looking)
+  // In turn, so that neither takes every place.
+  let looks = 0
+  const look = Effect.suspend(() => {
+    desk.tried.clear()
+    return looks++ % 2 === 0 ? Effect.andThen(running.next, failed.next) : Effect.andThen(failed.next, running.next)
+  })
+  const settled = Effect.suspend(() => Effect.as(Fiber.awaitAll(desk.active.values()), desk.taken))
+  const drain = Effect.suspend(() => {
+    desk.isDraining = true
+    const cut = Effect.suspend(() => Fiber.interruptAll(desk.active.values()))
+    return Effect.andThen(
+      Effect.timeoutOption(settled, options.drain ?? "4 seconds"),
+      // A store that hangs, or who is told of a run and never ends, is left behind.
+      Effect.timeoutOption(cut, desk.cleanUpMs)
+    )
+  })
+  return { look, lookAtAll: Effect.andThen(running.all, failed.all), settled, drain }
+})
+
+const deskOf = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
+  options: Options<R>
+): Effect.fn.Return<Desk<R>, never, Kernel | RunStore | R> {
+  const { cleanUpMs, commitMs } = yield* Limits
+  // A look may take longer than a commit, but not for ever.
+  const patienceMs = 6 * commitMs
+  return {
+    store: yield* RunStore,
+    workerId: options.workerId ?? `worker-${randomId(yield* Random.Random)}`,
+    // An end that is no number cannot be stored.
+    leaseMs: Math.min(Duration.toMillis(options.lease ?? "30 seconds"), 1e15),
+    soon: (asked) => inTime(asked, patienceMs, () => noAnswer(patienceMs)),
+    kernel: yield* Kernel,
+    services: yield* Effect.context<RunStore | R>(),
+    options,
+    agents: new Map(options.agents.map((agent) => [agent.name, agent])),
+    retry: options.retry ?? Schedule.upTo(Schedule.exponential("1 second"), { times: 5 }),
+    orphanMs: Duration.toMillis(options.orphanAfter ?? "10 minutes"),
+    cleanUpMs,
+    active: new Map(),
+    tried: new Map(),
+    refused: new Map(),
+    isDraining: false,
+    taken: 0
+  }
+})
+
+const noAnswer = (limit: number): Effect.Effect<never, StoreError> =>
+  Effect.fail(
+    new StoreError({ operation: "look for runs", reason: "timeout", detail: `it took longer than ${limit} ms` })
+  )
+
+// ---------------------------------------------------------------- one run
+
+/** Claims a run that can be taken up now. */
+const consider = /*#__PURE__*/ Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, now: number) {
+  const { active, agents, options, orphanMs, refused, retry, store, tried } = desk
+  const agent = agents.get(head.agent)
+  if (agent === undefined || active.has(head.runId) || tried.get(head.runId) === head.revision) return
+  const last = refused.get(head.runId)
+  if (last !== undefined && last.revision === head.revision && last.until > now) return
+  if (head.lease === undefined && (yield* isAtWork(store, head, now - orphanMs))) return
+  if (head.status.type === "failed" && !(options.retries ?? isPassing)(head)) return
+  const wait = yield* patience(store, retry, head)
+  if (wait === undefined || (wait > 0 && head.updatedAt + wait > now)) return
+  const { deadlineMs } = agent.budget
+  if (deadlineMs !== undefined && (yield* isOverdue(store, head, deadlineMs))) return
+  yield* claim(desk, head, agent)
+})
+
+/** Whether something happened to a run since a time, be it in a task of it. */
+const isAtWork = (store: RunStore["Service"], head: RunHead, since: number): Effect.Effect<boolean, StoreError> =>
+  head.updatedAt > since
+    ? Effect.succeed(true)
+    : Effect.map(tasksOf(store, head), (tasks) => tasks.some((task) => task.updatedAt > since))
+
+/** Holds the run and works on it, unless another was first. Whoever looks waits for what the store says, and no longer. */
+const claim = /*#__PURE__*/ Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, agent: Runnable<R>) {
+  const { runId } = head
+  const now = yield* Clock.currentTimeMillis
+  const lease: Held = { expiresAt: now + desk.leaseMs, lost: false }
+  const answered = Deferred.makeUnsafe<void>()
+  const answer = () => Deferred.doneUnsafe(answered, Exit.void)
+  const asked = desk.store.acquire(runId, { workerId: desk.workerId, expiresAt: lease.expiresAt }, now)
+  const claimed = Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(Effect.exit(desk.soon(asked)), (exit) => {
+      if (Exit.isFailure(exit)) {
+        answer()
+        if (isTaken(exit.cause)) return Effect.void
+        const told = passedOver(`a worker could not claim run ${runId}`)(exit.cause)
+        // It may be held though the store never said so.
+        return Effect.andThen(told, Effect.ignore(giveBack(desk, runId)))
+      }
+      desk.taken++
+      desk.tried.set(runId, head.revision)
+      answer()
+      return work(desk, head, lease, restore(takeUp(desk, head, agent, lease)))
+    })
+  )
+  const begun = Effect.map(Effect.forkDetach(Effect.provideContext(claimed, desk.services)), (fiber) => {
+    desk.active.set(runId, fiber)
+    fiber.addObserver(() => {
+      desk.active.delete(runId)
+      answer()
+    })
+  })
+  yield* Effect.uninterruptible(begun)
+  yield* Deferred.await(answered)
+})
+
+/** Takes a run up that is held. Losing the lease ends it wherever it stands. */
+const takeUp = <R>(
+  desk: Desk<R>,
+  head: RunHead,
+  agent: Runnable<R>,
+  lease: Held
+): Effect.Effect<unknown, KernelError, RunStore | R> => {
+  const { runId } = head
+  const lost = () => new AgentCrashError({ runId, agentId: agent.name })
+  const resumed = Effect.gen(function* () {
+    const clock = yield* Clock.clockWith(Effect.succeed)
+    const how = desk.options.resume?.(head)
+    const told = Effect.isEffect(how) ? yield* Effect.tapError(how, () => refuse(desk, head)) : how
+    desk.refused.delete(runId)
+    return yield* desk.kernel.resume(agent, runId, {
+      ...told,
+      workerId: desk.workerId,
+      stop: () =>
+        lease.lost || clock.currentTimeMillisUnsafe() >= lease.expiresAt
+          ? lost()
+          : desk.isDraining
+            ? new CancellationError({ reason: "cancelled" })
+            : undefined
+    })
+  })
+  return Effect.raceFirst(
+    resumed,
+    Effect.andThen(
+      renew(desk, runId, lease),
+      Effect.suspend(() => Effect.fail(lost()))
+    )
+  )
+}
+
+/** Leaves a run alone for a while. What was left so long ago that it may be taken up again is forgotten. */
+const refuse = <R>({ refused }: Desk<R>, { revision, runId }: RunHead): Effect.Effect<void> =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    for (const [id, { until }] of refused) if (until <= now) refused.delete(id)
+    refused.set(runId, { revision, until: now + refusedMs })
+  })
+
+/** How long a run is left alone that a worker was not told how to take up. */
+const refusedMs = 30_000
+
+/** Works on a run that is held, gives it back, and tells what came of it. */
+const work = <R>(
+  desk: Desk<R>,
+  head: RunHead,
+  lease: Held,
+  resumed: Effect.Effect<unknown, KernelError, RunStore | R>
+): Effect.Effect<void, never, RunStore | R> => {
+  const { runId } = head
+  const { onRun } = desk.options
+  return Effect.flatMap(Effect.exit(resumed), (exit) =>
+    Effect.andThen(
+      Effect.ignore(letGo(desk, runId, lease, exit)),
+      onRun === undefined ? tell(runId, exit) : Effect.flatMap(stands(desk, head), (now) => onRun(now, exit))
+    )
+  )
+}
+
+/** The head of a run as it is now; as it was, when the store does not tell. */
+const stands = ({ soon, store }: Holder, head: RunHead): Effect.Effect<RunHead> =>
+  Effect.map(
+    Effect.orElseSucceed(soon(store.head(head.runId)), () => Option.none()),
+    Option.getOrElse(() => head)
+  )
+
+const tell = (runId: string, exit: Exit.Exit<unknown, KernelError>): Effect.Effect<void> =>
+  Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
+    ? Effect.void
+    : Effect.logInfo(`run ${runId} stopped`, redact(why(exit.cause)))
+
+/** A failure is a sentence; where a defect comes from is told with its stack. */
+const why = (cause: Cause.Cause<KernelError>): string =>
+  Option.match(Cause.findErrorOption(cause), {
+    onNone: () => Cause.pretty(cause),
+    onSome: ({ _tag, message }) => `${_tag}: ${message}`
+  })

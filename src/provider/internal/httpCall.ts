@@ -1,0 +1,354 @@
+/**
+ * One model call over HTTP: asks, waits, tries again, and delivers the parts as they come.
+ *
+ * A call is made again only while nothing of the reply was delivered (R-13).
+ * All parts of one network read are delivered as one array. The request ends
+ * with the stream: interrupting the consumer aborts it. Redirects are never
+ * followed, since the body and the key would follow too (S-14).
+ *
+ * @since 0.1.0
+ */
+
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientError from "effect/http/HttpClientError"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
+import type * as HttpClientResponse from "effect/http/HttpClientResponse"
+import * as Option from "effect/Option"
+import * as Pull from "effect/Pull"
+import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
+import { errorCode } from "../../internal/base/errorCode.ts"
+import type { ProviderError } from "../../KernelError.ts"
+import { Limits } from "../../Limits.ts"
+import type { Request } from "../../Provider.ts"
+import type { StreamPart } from "../../StreamPart.ts"
+import * as StreamParts from "../../StreamPart.ts"
+import { patiently } from "./attempts.ts"
+import { type Fault, limitFault, refusal, retryAt, statusReason, type Told, toError } from "./providerFault.ts"
+import { type Decoder, type Framing, make as makeFrames } from "./frames.ts"
+import { isFields, parse } from "./readFields.ts"
+import { isSubstance, Reply } from "./replyParts.ts"
+
+/** Whom to speak to, and how its refusals read. */
+export interface Service {
+  readonly name: string
+  readonly secrets: ReadonlyArray<Redacted.Redacted>
+  readonly headers: () => { readonly [name: string]: string }
+  /** What an error document says about a status. */
+  readonly fault: (document: unknown, status: number) => Told
+}
+
+/** What one vendor does differently. */
+export interface Vendor extends Service {
+  readonly framing: Framing
+  /** Whether it may load a model before it answers: its headers get five minutes at least (BP-106). */
+  readonly startsSlowly?: boolean | undefined
+  readonly url: (request: Request) => string
+  /** The JSON text of the request. */
+  readonly body: (request: Request) => Effect.Effect<string, ProviderError>
+  readonly decoder: (reply: Reply) => Decoder
+}
+
+type Parts = Arr.NonEmptyReadonlyArray<StreamPart>
+type PartsPull = Pull.Pull<Parts, Fault>
+
+/** Makes the `stream` of a provider. */
+export const stream =
+  (client: HttpClient.HttpClient, vendor: Vendor) =>
+  (request: Request): Stream.Stream<StreamPart, ProviderError> =>
+    Stream.unwrap(call(client, vendor, request))
+
+/** Asks for a document, once: the list of models, for instance. */
+export const document = /*#__PURE__*/ Effect.fnUntraced(
+  function* (client: HttpClient.HttpClient, service: Service, url: string) {
+    const limits = yield* Limits
+    const get = HttpClientRequest.get(url, { headers: { accept: "application/json", ...service.headers() } })
+    const response = yield* send(client, get, limits, 0)
+    if (!isOk(response)) return yield* refused(service, response, limits)
+    const value = parse(yield* bodyOf(response, limits))
+    return isFields(value) ? value : yield* Effect.fail<Fault>({ reason: "invalid_response", note: "no JSON object" })
+  },
+  (effect, _client, service) =>
+    Effect.mapError(effect, (fault) =>
+      toError(
+        service.name,
+        fault,
+        service.secrets.map((secret) => Redacted.value(secret)),
+        1
+      )
+    )
+)
+
+const call = /*#__PURE__*/ Effect.fnUntraced(function* (
+  client: HttpClient.HttpClient,
+  vendor: Vendor,
+  request: Request
+) {
+  const limits = yield* Limits
+  const secrets = vendor.secrets.map((secret) => Redacted.value(secret))
+  const body = yield* vendor.body(request)
+  const post = HttpClientRequest.post(vendor.url(request), {
+    headers: { "accept-encoding": "identity", ...vendor.headers() }
+  }).pipe(HttpClientRequest.bodyText(body, "application/json"))
+  return yield* patiently(vendor.name, secrets, begin(client, vendor, post, limits))
+})
+
+/** Makes one attempt: succeeds when the first part that says something is there. */
+const begin = /*#__PURE__*/ Effect.fnUntraced(function* (
+  client: HttpClient.HttpClient,
+  vendor: Vendor,
+  post: HttpClientRequest.HttpClientRequest,
+  limits: Limits
+) {
+  const response = yield* send(client, post, limits, vendor.startsSlowly === true ? slowMs : 0)
+  if (!isOk(response)) {
+    const isReply = ({ isReply }: Fault) => isReply === true
+    return yield* Effect.catchIf(refused(vendor, response, limits), isReply, () => Effect.succeed(failedReply))
+  }
+
+  const pull = yield* read(vendor, response, limits)
+  let held = yield* firstOf(pull)
+  while (!held.some(isSubstance)) held = Arr.appendAll(held, yield* firstOf(pull))
+  let isFirst = true
+  return Stream.fromPull(
+    Effect.succeed(
+      Effect.suspend((): PartsPull => {
+        if (!isFirst) return pull
+        isFirst = false
+        return Effect.succeed(held)
+      })
+    )
+  )
+})
+
+const failedReply = /*#__PURE__*/ Stream.succeed(StreamParts.finish("error"))
+
+const slowMs = 300_000
+
+const isOk = (response: HttpClientResponse.HttpClientResponse): boolean =>
+  response.status >= 200 && response.status < 300
+
+const firstOf = (pull: PartsPull): Effect.Effect<Parts, Fault> =>
+  Pull.catchDone(pull, () => Effect.fail<Fault>({ reason: "incomplete" }))
+
+/** The response to a request, once its headers are there; they are waited for `leastMs` at least. */
+const send = (
+  client: HttpClient.HttpClient,
+  ask: HttpClientRequest.HttpClientRequest,
+  { headersMs }: Limits,
+  leastMs: number
+) =>
+  client.execute(ask).pipe(
+    Effect.updateContext(direct),
+    // The connect limit is part of this one: an HTTP client does not tell when its connection stands.
+    Effect.timeoutOrElse({
+      duration: Math.max(headersMs, leastMs),
+      orElse: () =>
+        Effect.fail<Fault>({
+          reason: "timeout",
+          note:
+            headersMs < leastMs
+              ? `waited ${leastMs} ms, longer with a headersMs above that`
+              : `headersMs is ${headersMs}`
+        })
+    }),
+    Effect.catch((error) => {
+      if (!HttpClientError.isHttpClientError(error)) return Effect.fail(error)
+      if (error.response !== undefined) return Effect.succeed(error.response)
+      return Effect.fail<Fault>(
+        error.reason._tag === "TransportError"
+          ? { reason: "disconnected", note: `no answer from ${hostOf(ask.url)}`, code: errorCode(error) }
+          : { reason: "invalid_request", ...(error.reason._tag === "InvalidUrlError" ? noUrl : {}) }
+      )
+    })
+  )
+
+const noUrl: Pick<Fault, "note"> = { note: "its address is no URL" }
+
+/** Where a request went: what else an address holds may be a secret. */
+const hostOf = (url: string): string => URL.parse(url)?.host ?? "there"
+
+// Nothing is followed, and trace ids stay here.
+const direct = (context: Context.Context<never>): Context.Context<never> =>
+  Context.add(context, FetchHttpClient.RequestInit, {
+    ...Context.getOrUndefined(context, FetchHttpClient.RequestInit),
+    redirect: "manual"
+  }).pipe(Context.add(HttpClient.TracerPropagationEnabled, false))
+
+/** The parts of a reply, one array for each read of the network that brings any. */
+const read = /*#__PURE__*/ Effect.fnUntraced(function* (
+  vendor: Vendor,
+  response: HttpClientResponse.HttpClientResponse,
+  limits: Limits
+) {
+  const bytes = yield* Stream.toPull(response.stream)
+  const timely = Effect.timeoutOrElse(
+    Effect.mapError(bytes, (error): Fault | Cause.Done =>
+      Cause.isDone(error) ? error : { reason: "disconnected", code: errorCode(error) }
+    ),
+    {
+      duration: limits.idleMs,
+      orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleMs is ${limits.idleMs}` })
+    }
+  )
+  const reply = new Reply(limits)
+  const decoder = vendor.decoder(reply)
+  const frames = makeFrames(
+    vendor.framing,
+    {
+      event: (value) => (reply.isFinished ? undefined : decoder.event(value)),
+      failed: (value) => (reply.isFinished ? undefined : decoder.failed(value)),
+      whole: decoder.whole,
+      end: decoder.end
+    },
+    limits
+  )
+  const utf8 = new TextDecoder("utf-8", { fatal: true })
+  // What a packed body may become is bounded closely; a plain one only needs an end.
+  const bound: Bound =
+    response.headers["content-encoding"] === undefined
+      ? { most: 64 * limits.replyBytes, by: "replyBytes" }
+      : unpacked(response, limits)
+  let received = 0
+
+  const take = (chunks: ReadonlyArray<Uint8Array>): Fault | undefined => {
+    for (const chunk of chunks) {
+      received += chunk.length
+      if (received > bound.most) return limitFault(bound.by, limits[bound.by])
+      const text = decode(utf8, chunk)
+      if (text === undefined) return { reason: "invalid_response", note: "no UTF-8" }
+      const fault = frames.push(text)
+      if (fault !== undefined) return fault
+      if (reply.fault !== undefined) return reply.fault
+    }
+    return undefined
+  }
+
+  const finish = (): Fault | undefined => {
+    if (decode(utf8) === undefined) return { reason: "incomplete" }
+    const fault = frames.end()
+    if (fault !== undefined) return fault
+    decoder.end(false)
+    if (reply.fault !== undefined) return reply.fault
+    return reply.isFinished ? undefined : { reason: "incomplete" }
+  }
+
+  // What was said before a fault is delivered first, wherever the network cut the two.
+  let broken: Fault | undefined
+  const deliver = (fault: Fault | undefined): PartsPull => {
+    if (fault?.reason === "limit_exceeded") return Effect.fail(fault)
+    broken = fault
+    const parts = reply.out
+    if (!Arr.isArrayNonEmpty(parts)) return pull
+    reply.out = []
+    return Effect.succeed(parts)
+  }
+
+  const pull: PartsPull = Effect.suspend((): PartsPull => {
+    if (reply.isFinished) return Effect.andThen(rest(bytes), Cause.done())
+    return broken !== undefined
+      ? Effect.fail(broken)
+      : Pull.matchEffect(timely, {
+          onSuccess: (chunks) => deliver(take(chunks)),
+          onFailure: Effect.failCause,
+          onDone: () => deliver(finish())
+        })
+  })
+  return pull
+})
+
+/** How many bytes a body may have, and the limit that says so. */
+interface Bound {
+  readonly most: number
+  readonly by: "replyBytes" | "fetchedBytes" | "decompressionRatio"
+}
+
+/** What a packed body may become: so many bytes, and not too many for its packed length. */
+const unpacked = (response: HttpClientResponse.HttpClientResponse, limits: Limits): Bound => {
+  const packed = Number(response.headers["content-length"] ?? NaN)
+  const most = Math.max(excerptBytes, packed * limits.decompressionRatio)
+  return Number.isSafeInteger(packed) && most < limits.fetchedBytes
+    ? { most, by: "decompressionRatio" }
+    : { most: limits.fetchedBytes, by: "fetchedBytes" }
+}
+
+type Utf8 = InstanceType<typeof TextDecoder>
+
+/**
+ * Reads what follows the end of a reply: hardly anything, and soon.
+ *
+ * A connection can be used again only when its answer was read to the end.
+ */
+const rest = (bytes: Pull.Pull<unknown, unknown>): Effect.Effect<void> =>
+  Effect.ignore(Effect.timeoutOption(Effect.repeat(bytes, { times: 8 }), 200))
+
+const decode = (utf8: Utf8, chunk?: Uint8Array): string | undefined => {
+  try {
+    return chunk === undefined ? utf8.decode() : utf8.decode(chunk, { stream: true })
+  } catch {
+    return undefined
+  }
+}
+
+/** Fails with what an answer other than 200 means. */
+const refused = /*#__PURE__*/ Effect.fnUntraced(function* (
+  vendor: Service,
+  response: HttpClientResponse.HttpClientResponse,
+  limits: Limits
+) {
+  const status = response.status
+  const reason = statusReason(status)
+  const now = yield* Clock.currentTimeMillis
+  const value: unknown = reason === "redirect" ? undefined : parse(yield* excerpt(response, limits))
+  // Google's may come in a list, over hosts that speak another format, too.
+  const document: unknown = Array.isArray(value) ? value[0] : value
+  const told: Told = reason === "redirect" ? { reason } : refusal(vendor.fault(document, status), status)
+  return yield* Effect.fail<Fault>({
+    ...told,
+    status,
+    retryAt: retryAt(response.headers, now) ?? (told.waitMs === undefined ? undefined : now + told.waitMs),
+    retry: response.headers["x-should-retry"] === "false" ? false : undefined
+  })
+})
+
+const excerptBytes = 64 * 1024
+
+/** The beginning of a body; whatever goes wrong on the way, the status is what counts. */
+const excerpt = (response: HttpClientResponse.HttpClientResponse, limits: Limits): Effect.Effect<string> =>
+  response.stream.pipe(
+    Stream.scan(
+      () => ({ bytes: 0, text: "", utf8: new TextDecoder() }),
+      (read, chunk) => ({
+        bytes: read.bytes + chunk.length,
+        text: read.text + read.utf8.decode(chunk, { stream: true }),
+        utf8: read.utf8
+      })
+    ),
+    Stream.takeUntil((read) => read.bytes >= excerptBytes),
+    Stream.runLast,
+    Effect.timeoutOption(Math.min(limits.idleMs, 5_000)),
+    Effect.map((last) => Option.match(Option.flatten(last), { onNone: () => "", onSome: (read) => read.text })),
+    Effect.orElseSucceed(() => "")
+  )
+
+/** The whole of a body, which is there within `idleMs`. */
+const bodyOf = (
+  response: HttpClientResponse.HttpClientResponse,
+  { fetchedBytes, idleMs }: Limits
+): Effect.Effect<string, Fault> =>
+  response.stream.pipe(
+    Stream.mapError((error): Fault => ({ reason: "disconnected", code: errorCode(error) })),
+    Stream.limitBytes(fetchedBytes, () => Stream.fail(limitFault("fetchedBytes", fetchedBytes))),
+    Stream.mkUint8Array,
+    Effect.map((bytes) => new TextDecoder().decode(bytes)),
+    Effect.timeoutOrElse({
+      duration: idleMs,
+      orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleMs is ${idleMs}` })
+    })
+  )

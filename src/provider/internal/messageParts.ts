@@ -1,0 +1,275 @@
+/**
+ * What a message holds, reduced to the five things every vendor can be sent.
+ *
+ * Text, media, native calls, their results and thinking; everything else takes
+ * its text form (CP-7, CP-10). Media named by id are looked up, media a model
+ * cannot take become a text in their place (BP-105), and thinking is kept only for the
+ * provider and model that thought it (CP-9). Each message is encoded once per
+ * adapter and model and kept as long as the message lives.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as Base64 from "effect/encoding/Base64"
+import * as Option from "effect/Option"
+import type { Content, MediaContent } from "../../Content.ts"
+import * as Contents from "../../Content.ts"
+import type { Json, JsonObject } from "../../internal/base/json.ts"
+import { ProviderError, type StoreError } from "../../KernelError.ts"
+import { kindOf } from "../../Media.ts"
+import type { Message } from "../../Message.ts"
+import * as Model from "../../Model.ts"
+import type { MediaLookup, Request } from "../../Provider.ts"
+import { isFields } from "./readFields.ts"
+
+/** A medium that can be sent: bytes as base64, or an address the vendor reads itself. */
+export interface MediaPiece {
+  readonly kind: "media"
+  readonly type: MediaContent["type"]
+  readonly mediaType: string
+  readonly source: { readonly data: string } | { readonly url: string }
+}
+
+/** One thing to send. */
+export type Piece =
+  | { readonly kind: "text"; readonly text: string }
+  | MediaPiece
+  | { readonly kind: "call"; readonly id: string; readonly name: string; readonly input: JsonObject }
+  | {
+      readonly kind: "result"
+      readonly id: string
+      /** The name of the call it answers, when that is known. */
+      readonly name: string | undefined
+      readonly pieces: ReadonlyArray<Piece>
+      readonly isError: boolean
+    }
+  | { readonly kind: "thought"; readonly text: string; readonly signature: Json | undefined }
+
+/** The settings one vendor encodes with. */
+export interface Settings {
+  readonly provider: string
+  /** The media kinds the adapter can send at all; the model must take them too. */
+  readonly media: ReadonlyArray<MediaContent["type"]>
+  /** Whether a medium can be an address. */
+  readonly urls: boolean
+}
+
+/** Makes the encoder of one adapter: the encoded messages of a request, in order, each encoded once. */
+export const encoder = <A>(
+  settings: Settings,
+  encode: (message: Message, pieces: ReadonlyArray<Piece>, model: string) => A
+) => {
+  const kept = new WeakMap<Message, { readonly key: string; readonly value: A }>()
+  return Effect.fnUntraced(function* (request: Request): Effect.fn.Return<ReadonlyArray<A>, ProviderError> {
+    const key = `${request.tools.length > 0} ${request.model.id} ${request.model.capabilities.join(" ")}`
+    const encoded: Array<A> = []
+    for (let index = 0; index < request.messages.length; index++) {
+      const message = request.messages[index]
+      if (message === undefined) continue
+      const known = kept.get(message)
+      if (known !== undefined && known.key === key) {
+        encoded.push(known.value)
+        continue
+      }
+      const found = message.content.some(isNamed) ? yield* sought(settings, message, request.media) : undefined
+      const reader = new Reader(settings, request, index)
+      const value = encode(message, reader.pieces(found?.content ?? message.content), request.model.id)
+      // A medium that is not there yet may be there next time.
+      if (found === undefined || found.isComplete) kept.set(message, { key, value })
+      encoded.push(value)
+    }
+    return encoded
+  })
+}
+
+/** The text pieces of a message, joined. */
+export const textOf = (pieces: ReadonlyArray<Piece>, separator = ""): string => {
+  const texts: Array<string> = []
+  for (const piece of pieces) if (piece.kind === "text") texts.push(piece.text)
+  return texts.join(separator)
+}
+
+/** A text piece that says what a medium would have been. */
+export const standIn = (media: Pick<MediaPiece, "type" | "mediaType">): Piece => ({
+  kind: "text",
+  text: `[${media.type} unavailable: ${media.mediaType}]`
+})
+
+/** What is said in the place of a medium that cannot be shown, such as one a model made: a reply is text and calls (BP-105). */
+export const madeOf = (mediaType = unknownType): string => textOf([standIn({ type: kindOf(mediaType), mediaType })])
+
+/** Without empty texts, unless nothing else is left. */
+export const spoken = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
+  const full = pieces.filter((piece) => piece.kind !== "text" || piece.text !== "")
+  return full.length === 0 ? pieces.slice(0, 1) : full
+}
+
+/** An id as every vendor takes one: the same id always becomes the same. */
+export const wireId = (id: string): string => (wireIdShape.test(id) ? id : `call_${hash(id)}`)
+
+const wireIdShape = /^[A-Za-z0-9_-]{1,40}$/
+
+/** An id in nine letters and digits: the same id always becomes the same. */
+export const shortId = (id: string): string => (/^[A-Za-z0-9]{9}$/.test(id) ? id : hash(id).slice(0, 9))
+
+// FNV-1a, twice with different seeds: enough to keep the calls of one conversation apart.
+const hash = (text: string): string => {
+  let a = 0x811c9dc5
+  let b = 0x01000193
+  for (let i = 0; i < text.length; i++) {
+    a = Math.imul(a ^ text.charCodeAt(i), 0x01000193)
+    b = Math.imul(b ^ text.charCodeAt(i), 0x811c9dc5)
+  }
+  return (a >>> 0).toString(16).padStart(8, "0") + (b >>> 0).toString(16).padStart(8, "0")
+}
+
+class Reader {
+  readonly #settings: Settings
+  readonly #request: Request
+  readonly #index: number
+
+  constructor(settings: Settings, request: Request, index: number) {
+    this.#settings = settings
+    this.#request = request
+    this.#index = index
+  }
+
+  pieces(content: ReadonlyArray<Content>): ReadonlyArray<Piece> {
+    const pieces: Array<Piece> = []
+    for (const part of content) {
+      const piece = this.#piece(part)
+      if (piece !== undefined) pieces.push(piece)
+    }
+    return pieces
+  }
+
+  #piece(part: Content): Piece | undefined {
+    switch (part.type) {
+      case "text":
+        return { kind: "text", text: part.text }
+      case "image":
+      case "audio":
+      case "video":
+      case "document":
+        return this.#media(part)
+      case "thinking":
+        return this.#isOwn(part.origin) ? { kind: "thought", text: part.content, signature: part.signature } : undefined
+      case "tool_use":
+        // A request without tools may not show calls: they are told instead.
+        return this.#request.tools.length === 0
+          ? { kind: "text", text: Contents.toText(part) }
+          : { kind: "call", id: wireId(part.callId), name: part.toolName, input: part.arguments }
+      case "tool_result":
+        return this.#request.tools.length === 0
+          ? { kind: "text", text: Contents.toText(part) }
+          : {
+              kind: "result",
+              id: wireId(part.callId),
+              name: this.#nameOf(part.callId),
+              pieces: this.pieces(part.content),
+              isError: part.isError
+            }
+      default:
+        return { kind: "text", text: Contents.toText(part) }
+    }
+  }
+
+  #media(part: MediaContent): Piece {
+    const mediaType = part.mediaType
+    const taken = this.#settings.media.includes(part.type) && Model.mediaInputs(this.#request.model).includes(part.type)
+    if (taken && part.url !== undefined && this.#settings.urls) {
+      return { kind: "media", type: part.type, mediaType: mediaType ?? unknownType, source: { url: part.url } }
+    }
+    const bytes = taken ? part.data : undefined
+    if (bytes === undefined) return { kind: "text", text: Contents.placeholder(part) }
+    return {
+      kind: "media",
+      type: part.type,
+      mediaType: mediaType ?? imageType(bytes) ?? unknownType,
+      source: { data: Base64.encode(bytes) }
+    }
+  }
+
+  #isOwn(origin: Json | undefined): boolean {
+    return (
+      isFields(origin) && origin["provider"] === this.#settings.provider && origin["model"] === this.#request.model.id
+    )
+  }
+
+  // The call stands shortly before its result, so the look-back is short; it happens once per message.
+  #nameOf(callId: string): string | undefined {
+    for (let index = this.#index; index >= 0; index--) {
+      for (const part of this.#request.messages[index]?.content ?? []) {
+        if (part.type === "tool_use" && part.callId === callId) return part.toolName
+      }
+    }
+    return undefined
+  }
+}
+
+const unknownType = "application/octet-stream"
+
+const imageType = (bytes: Uint8Array): string | undefined => {
+  const starts = (...expected: ReadonlyArray<number>) => expected.every((byte, index) => bytes[index] === byte)
+  if (starts(0x89, 0x50, 0x4e, 0x47)) return "image/png"
+  if (starts(0xff, 0xd8, 0xff)) return "image/jpeg"
+  if (starts(0x47, 0x49, 0x46, 0x38)) return "image/gif"
+  if (starts(0x52, 0x49, 0x46, 0x46) && bytes[8] === 0x57 && bytes[9] === 0x45) return "image/webp"
+  return undefined
+}
+
+const isNamed = (part: Content): boolean =>
+  part.type === "tool_result" ? part.content.some(isNamed) : Contents.isMedia(part) && part.fileId !== undefined
+
+interface Found {
+  readonly content: ReadonlyArray<Content>
+  readonly isComplete: boolean
+}
+
+/** A store that cannot be read now is no reason to send a model less than it was to see: the call fails, and may be tried again. */
+const sought = (
+  { provider }: Settings,
+  { content }: Message,
+  lookup: MediaLookup
+): Effect.Effect<Found, ProviderError> =>
+  Effect.mapError(
+    look(content, lookup),
+    ({ message }) =>
+      new ProviderError({ provider, reason: "disconnected", detail: `media cannot be looked up: ${message}` })
+  )
+
+/** The contents with the media named by id in their place, as far as they are there. */
+const look = /*#__PURE__*/ Effect.fnUntraced(function* (
+  content: ReadonlyArray<Content>,
+  lookup: MediaLookup
+): Effect.fn.Return<Found, StoreError> {
+  const found: Array<Content> = []
+  let isComplete = true
+  for (const part of content) {
+    if (part.type === "tool_result" && isNamed(part)) {
+      const inner = yield* look(part.content, lookup)
+      isComplete &&= inner.isComplete
+      found.push({ ...part, content: inner.content })
+    } else if (Contents.isMedia(part) && part.fileId !== undefined) {
+      const media = yield* medium(part, part.fileId, lookup)
+      isComplete &&= Option.isSome(media)
+      found.push(Option.getOrElse(media, () => part))
+    } else {
+      found.push(part)
+    }
+  }
+  return { content: found, isComplete }
+})
+
+const medium = /*#__PURE__*/ Effect.fnUntraced(function* (part: MediaContent, id: string, lookup: MediaLookup) {
+  const stored = yield* lookup.get(id)
+  if (Option.isNone(stored)) return Option.none<Content>()
+  const { kind, mimeType, source } = stored.value
+  if (source._tag === "Url") return Option.some<Content>({ type: kind, url: source.url, mediaType: mimeType })
+  const bytes = yield* lookup.bytes(id).pipe(
+    Effect.asSome,
+    Effect.catchTag(["MediaNotFound", "MediaUnreadable"], () => Effect.succeedNone)
+  )
+  return Option.map(bytes, (data): Content => ({ type: kind, data, mediaType: part.mediaType ?? mimeType }))
+})

@@ -1,0 +1,28 @@
+/**
+ * The models a service offers, as it lists them.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import type { HttpClient } from "effect/http/HttpClient"
+import type { ProviderError } from "../../KernelError.ts"
+import type { Model } from "../../Model.ts"
+import * as ModelRegistry from "../../ModelRegistry.ts"
+import * as Exchange from "./httpCall.ts"
+import { list, text } from "./readFields.ts"
+
+/** Reads the ids in a list of a document, with what is known of each. */
+export const offer = (
+  client: HttpClient,
+  service: Exchange.Service,
+  url: string,
+  listKey: string,
+  idKey: string
+): Effect.Effect<ReadonlyArray<Model>, ProviderError> =>
+  Effect.map(Exchange.document(client, service, url), (document) =>
+    list(document, listKey).flatMap((item) => {
+      const id = text(item, idKey)
+      return id === undefined ? [] : [ModelRegistry.modelOf(service.name, id.replace(/^models\//, ""))]
+    })
+  )

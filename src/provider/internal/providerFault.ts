@@ -1,0 +1,180 @@
+/**
+ * What goes wrong in a model call, in fixed words.
+ *
+ * A vendor's sentence may repeat a key or a prompt, so none is ever passed on:
+ * the reason is one of ours, and of the vendor's own words only a short error
+ * code survives (S-7, W-14).
+ *
+ * @since 0.1.0
+ */
+
+import { passing } from "../../internal/base/transient.ts"
+import * as RetryAfter from "../../internal/base/retryAfter.ts"
+import { ProviderError, type ProviderReason } from "../../KernelError.ts"
+import { type Fields, list, string } from "./readFields.ts"
+
+/** A failure before it has a name: `code` is the vendor's, unchecked. */
+export interface Fault {
+  readonly reason: ProviderReason
+  readonly code?: string | undefined
+  /** Our own words on it. */
+  readonly note?: string | undefined
+  readonly status?: number | undefined
+  readonly retryAt?: number | undefined
+  /** How long the document of a refusal asks to wait, in milliseconds. */
+  readonly waitMs?: number | undefined
+  /** The vendor's own word on trying again. Default: the reason decides. */
+  readonly retry?: boolean | undefined
+  /** Whether the model failed and not the request, so that this is a reply of its own: one that says nothing. */
+  readonly isReply?: boolean | undefined
+}
+
+/** What a document says about a failure. */
+export type Told = Pick<Fault, "reason" | "code" | "waitMs" | "isReply">
+
+const sentences: { readonly [reason in ProviderReason]: string } = {
+  not_configured: "no key is configured",
+  authentication: "the key was refused",
+  permission: "the key may not do this",
+  invalid_request: "the request was refused",
+  not_found: "there is no such model or address",
+  rate_limited: "too many requests",
+  quota_exhausted: "the quota is used up",
+  overloaded: "the service is overloaded",
+  server_error: "the service failed",
+  disconnected: "the connection was lost",
+  timeout: "no answer came in time",
+  incomplete: "the reply was cut",
+  invalid_response: "the reply cannot be read",
+  content_filter: "a content filter stopped the call",
+  refusal: "the model refused",
+  context_length: "the prompt does not fit the model's window",
+  redirect: "the service redirects elsewhere, which is not followed",
+  limit_exceeded: "the reply exceeds a limit",
+  unknown: "the call failed"
+}
+
+/**
+ * The reason behind an HTTP status.
+ *
+ * A status of 0 is what browsers show for a redirect they did not follow.
+ */
+export const statusReason = (status: number): ProviderReason => {
+  switch (status) {
+    case 401:
+      return "authentication"
+    case 402:
+      return "quota_exhausted"
+    case 403:
+      return "permission"
+    case 404:
+      return "not_found"
+    case 408:
+      return "timeout"
+    case 409:
+      return "overloaded"
+    case 429:
+      return "rate_limited"
+    case 503:
+    case 529:
+      return "overloaded"
+  }
+  if (status === 0 || (status >= 300 && status < 400)) return "redirect"
+  if (status >= 500) return "server_error"
+  return status >= 400 ? "invalid_request" : "invalid_response"
+}
+
+/**
+ * What a refused call means: the status decides whether it may be made again, the document why it was refused (R-13).
+ *
+ * A document that contradicts its status is not believed, except that nothing helps an empty account or a prompt
+ * that is too long.
+ */
+export const refusal = (told: Pick<Fault, "reason" | "code">, status: number): Pick<Fault, "reason" | "code"> => {
+  const reason = statusReason(status)
+  // Who asks too much at a time is told of lengths as well, and may ask again.
+  const isLasting = lasting.has(told.reason) && !(status === 429 && told.reason === "context_length")
+  const isAgreed = isLasting || passing.has(told.reason) === passing.has(reason)
+  return isAgreed ? told : { ...told, reason }
+}
+
+const lasting: ReadonlySet<ProviderReason> = new Set(["quota_exhausted", "context_length", "content_filter"])
+
+/** Whether a vendor's sentence says that a prompt is too long: many have no code for it. It is looked at, never passed on. */
+export const saysTooLong = (sentence: string | undefined): boolean => sentence !== undefined && tooLong.test(sentence)
+
+const tooLong =
+  /(prompt|input) (is )?too long|context (window|length|limit|size)|maximum (prompt|model|allowed input) length|range of input length|prompt token count|model token limit|validation error: `inputs`|reduce the length of the (messages|prompt)|exceeds the maximum number of tokens/i
+
+/** Whether what a vendor says is that nothing is left of a day: no wait within a call helps, be it the one that is named. */
+export const saysDayIsOver = (error: Fields | undefined): boolean =>
+  // So OpenRouter says it of models that cost nothing.
+  (string(error, "message") ?? "").includes("free-models-per-day") ||
+  // So Google does, over hosts that speak another format, too.
+  list(error, "details").some((detail) =>
+    list(detail, "violations").some((violation) => string(violation, "quotaId")?.includes("PerDay"))
+  )
+
+/** Whether the same call may succeed a little later (R-13). */
+export const isPassing = (fault: Fault): boolean => fault.retry !== false && passing.has(fault.reason)
+
+// Words in one case and no digit: what a code looks like and a key does not.
+const codeShape = /^(?=.{2,48}$)(?:[a-z]+(?:_[a-z]+)*|[A-Z]+(?:_[A-Z]+)*)$/
+
+/**
+ * A vendor's error code, when it is a plain word and holds no secret.
+ *
+ * A code is compared with the secrets in both directions: a hostile answer
+ * could put the key, or a piece of it, where a code belongs.
+ */
+const safeCode = (code: string | undefined, secrets: ReadonlyArray<string>): string | undefined =>
+  code !== undefined &&
+  codeShape.test(code) &&
+  !secrets.some((secret) => secret !== "" && (secret.includes(code) || code.includes(secret)))
+    ? code
+    : undefined
+
+/** The error a caller sees. */
+export const toError = (
+  provider: string,
+  fault: Fault,
+  secrets: ReadonlyArray<string>,
+  attempts: number
+): ProviderError => {
+  const code = safeCode(fault.code, secrets)
+  const facts = [fault.status === undefined ? undefined : `status ${fault.status}`, code, fault.note].filter(
+    (fact) => fact !== undefined
+  )
+  return new ProviderError({
+    provider,
+    reason: fault.reason,
+    detail: facts.length === 0 ? sentences[fault.reason] : `${sentences[fault.reason]} (${facts.join(", ")})`,
+    attempts,
+    ...(fault.status === undefined ? {} : { status: fault.status }),
+    ...(fault.retryAt === undefined ? {} : { retryAt: instant(fault.retryAt) })
+  })
+}
+
+/** A time that can be told: whoever asks for a wait without end, or beyond all dates, asks for one until the last of them. */
+export const instant = (at: number): number => Math.min(at, 8.64e15)
+
+/** The fault of a crossed bound, naming the limit and its value. */
+export const limitFault = (limit: string, value: number): Fault => ({
+  reason: "limit_exceeded",
+  note: `${limit} is ${value}`
+})
+
+/**
+ * When trying again makes sense, by the headers of a refused call, in milliseconds since the epoch.
+ *
+ * `retry-after-ms` first, then `retry-after` in seconds or as a date (R-13).
+ */
+export const retryAt = (headers: { readonly [name: string]: string | undefined }, now: number): number | undefined => {
+  const milliseconds = RetryAfter.numberOf(headers["retry-after-ms"])
+  if (milliseconds !== undefined) return now + Math.ceil(milliseconds)
+  const after = headers["retry-after"]
+  const seconds = RetryAfter.numberOf(after)
+  if (seconds !== undefined) return now + Math.ceil(seconds * 1000)
+  const date = RetryAfter.dateOf(after)
+  return date === undefined ? undefined : Math.max(now, date)
+}

@@ -1,0 +1,227 @@
+/**
+ * Collects what a vendor says into stream parts.
+ *
+ * A decoder only reports what it reads; the reply opens and closes text and
+ * thinking, joins the fragments of native calls, gives every call its own id
+ * (R-24) and counts what was said against the reply limit.
+ *
+ * @since 0.1.0
+ */
+
+import { isDeeper } from "../../internal/base/untrusted.ts"
+import type { Limits } from "../../Limits.ts"
+import type * as StreamPart from "../../StreamPart.ts"
+import type { FinishReason, Metadata, ReportedUsage } from "../../StreamPart.ts"
+import { type Fault, limitFault } from "./providerFault.ts"
+import { NativeCall, textOf } from "./nativeCall.ts"
+
+/** One reply being read. */
+export class Reply {
+  /** What was not delivered yet: emptied by whoever delivers it. */
+  out: Array<StreamPart.StreamPart> = []
+  readonly #limits: Limits
+  readonly #calls = new Map<string, NativeCall>()
+  /** How many calls there are of each id. */
+  readonly #seen = new Map<string, number>()
+  readonly #keys = new Map<string, string>()
+  #last: string | undefined
+  #open: { readonly isText: boolean; readonly id: string } | undefined
+  #opened = 0
+  #size = 0
+  #isFinished = false
+  #isTooDeep = false
+
+  constructor(limits: Limits) {
+    this.#limits = limits
+  }
+
+  get isFinished(): boolean {
+    return this.#isFinished
+  }
+
+  /** The limit the reply broke. */
+  get fault(): Fault | undefined {
+    const { jsonDepth, replyBytes } = this.#limits
+    if (this.#isTooDeep) return limitFault("jsonDepth", jsonDepth)
+    return this.#size > replyBytes ? limitFault("replyBytes", replyBytes) : undefined
+  }
+
+  // -------------------------------------------------------------- text and thinking
+
+  about(id: string | undefined, modelId: string | undefined): void {
+    if (id === undefined && modelId === undefined) return
+    this.out.push({
+      type: "response-metadata",
+      ...(id === undefined ? {} : { id }),
+      ...(modelId === undefined ? {} : { modelId })
+    })
+  }
+
+  text(delta: string): void {
+    if (delta === "") return
+    this.#size += delta.length
+    this.out.push({ type: "text-delta", id: this.#begin(true), delta })
+  }
+
+  thinking(delta: string): void {
+    if (delta === "") return
+    this.#size += delta.length
+    this.out.push({ type: "reasoning-delta", id: this.#begin(false), delta })
+  }
+
+  /** Counts what is kept of a reply beside what is said: what its vendor wants back, until it can be told. */
+  keep(length: number): void {
+    this.#size += length
+  }
+
+  /** Ends the thinking that is open, with what its vendor wants back. */
+  endThinking(metadata: Metadata): void {
+    this.#begin(false)
+    this.#close(metadata)
+  }
+
+  finish(reason: FinishReason, usage: ReportedUsage, metadata?: Metadata): void {
+    if (this.#isFinished) return
+    this.#isFinished = true
+    this.#close()
+    for (const call of this.#calls.values()) this.#end(call)
+    this.out.push({ type: "finish", reason, usage, ...(metadata === undefined ? {} : { metadata }) })
+  }
+
+  #begin(isText: boolean): string {
+    if (this.#open?.isText === isText) return this.#open.id
+    this.#close()
+    const id = String(this.#opened++)
+    this.#open = { isText, id }
+    this.out.push({ type: isText ? "text-start" : "reasoning-start", id })
+    return id
+  }
+
+  #close(metadata?: Metadata): void {
+    if (this.#open === undefined) return
+    const { id, isText } = this.#open
+    this.#open = undefined
+    this.out.push({
+      type: isText ? "text-end" : "reasoning-end",
+      id,
+      ...(metadata === undefined ? {} : { metadata })
+    })
+  }
+
+  // -------------------------------------------------------------- native calls
+
+  /** Whether the model asked for anything. */
+  get hasCalls(): boolean {
+    return this.#calls.size > 0
+  }
+
+  get callCount(): number {
+    return this.#calls.size
+  }
+
+  /** The key of the call last begun. */
+  get lastCall(): string | undefined {
+    return this.#last
+  }
+
+  /**
+   * Begins a native call and gives its id; `key` tells those apart that are open. One that has it already ends, since
+   * nothing more can come of it (R-24). Its name may follow (`name`).
+   */
+  call(key: string, given: string | undefined, name: string | undefined): string {
+    this.#close()
+    this.endCall(key)
+    const call = new NativeCall(this.#uniqueId(given), given, this.#limits)
+    this.#size += call.id.length
+    this.#calls.set(key, call)
+    if (given !== undefined) this.#keys.set(given, key)
+    this.#last = key
+    if (name !== undefined) this.#name(call, name)
+    return call.id
+  }
+
+  /** Names a call that has no name yet. */
+  name(key: string, name: string): void {
+    const call = this.#calls.get(key)
+    if (call?.isOpen === true && call.name === undefined) this.#name(call, name)
+  }
+
+  params(key: string, fragment: string): void {
+    const call = this.#calls.get(key)
+    if (call === undefined || !call.isOpen || fragment === "") return
+    this.#size += fragment.length
+    call.push(fragment)
+    if (call.name !== undefined) this.out.push({ type: "tool-params-delta", id: call.id, delta: fragment })
+  }
+
+  /** The parameters of a call as a JSON value. */
+  input(key: string, value: unknown): void {
+    if (isDeeper(value, this.#limits.jsonDepth)) this.#isTooDeep = true
+    else this.params(key, textOf(value, this.#limits))
+  }
+
+  endCall(key: string): void {
+    const call = this.#calls.get(key)
+    if (call !== undefined) this.#end(call)
+  }
+
+  /** Our id of a call. */
+  ownId(key: string): string {
+    return this.#calls.get(key)?.id ?? key
+  }
+
+  /** The vendor's id of a call. */
+  callId(key: string): string | undefined {
+    return this.#calls.get(key)?.given
+  }
+
+  callName(key: string): string | undefined {
+    return this.#calls.get(key)?.name
+  }
+
+  /** The key of the call last begun under a vendor's id. */
+  keyOfId(given: string): string | undefined {
+    return this.#keys.get(given)
+  }
+
+  /** Whether the parameters of a call are a whole object, or a list. */
+  isWhole(key: string): boolean {
+    return this.#calls.get(key)?.isWhole === true
+  }
+
+  /** Whether they are an empty object. */
+  hasNoParams(key: string): boolean {
+    return this.#calls.get(key)?.hasNone === true
+  }
+
+  /** Whether the parameters of a call are these, as text or as a JSON value. */
+  hasParams(key: string, params: unknown): boolean {
+    return this.#calls.get(key)?.has(params) === true
+  }
+
+  #uniqueId(given: string | undefined): string {
+    const id = given ?? `call_${this.#calls.size}`
+    const times = (this.#seen.get(id) ?? 0) + 1
+    this.#seen.set(id, times)
+    return times === 1 ? id : this.#uniqueId(`${id}#${times}`)
+  }
+
+  #name(call: NativeCall, name: string): void {
+    this.#size += name.length
+    call.name = name
+    this.out.push({ type: "tool-params-start", id: call.id, name })
+    if (call.text !== "") this.out.push({ type: "tool-params-delta", id: call.id, delta: call.text })
+  }
+
+  #end(call: NativeCall): void {
+    if (!call.isOpen) return
+    call.isOpen = false
+    if (call.name === undefined) this.#name(call, "")
+    const { id, name = "", params } = call
+    this.out.push({ type: "tool-params-end", id }, { type: "tool-call", id, name, params })
+  }
+}
+
+/** Whether a part says anything; until then a failed call may be made again unnoticed. */
+export const isSubstance = (part: StreamPart.StreamPart): boolean =>
+  part.type !== "response-metadata" && part.type !== "text-start" && part.type !== "reasoning-start"

@@ -1,0 +1,60 @@
+/**
+ * When a model call that failed is made again, and after how long (R-13).
+ *
+ * @since 0.1.0
+ */
+
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { passing } from "../../internal/base/transient.ts"
+import type { ProviderError } from "../../KernelError.ts"
+import { Limits } from "../../Limits.ts"
+import type { ModelStream } from "../../Middleware.ts"
+import type { RetryOptions } from "../Resilience.ts"
+
+/** How a reply may fail. */
+export type Failure = Stream.Error<ModelStream>
+
+/**
+ * Tells whether the same call may succeed a little later (R-13).
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isPassing = (error: ProviderError): boolean => passing.has(error.reason)
+
+/** Opens a reply again as long as that may help; what stops a run on purpose is never repeated. */
+export const again = (
+  opened: Effect.Effect<ModelStream, Failure, Scope.Scope>,
+  options: RetryOptions
+): Effect.Effect<ModelStream, ProviderError, Scope.Scope> =>
+  Effect.suspend(() => {
+    const attempts = options.attempts ?? 3
+    const mayPass = options.while ?? isPassing
+    let made = 0
+    return Effect.catchIf(
+      opened,
+      (error) => error._tag !== "ProviderError",
+      (error) => Effect.succeed<ModelStream>(Stream.fail(error))
+    ).pipe(
+      Effect.retry({
+        schedule: options.schedule ?? pauses,
+        while: (error) => (++made < attempts && mayPass(error) ? patience(error) : Effect.succeed(false))
+      })
+    )
+  })
+
+const pauses = /*#__PURE__*/ Schedule.exponential("500 millis").pipe(Schedule.jittered)
+
+/** Waits as long as the vendor asked for; says no when that is too long. */
+const patience = /*#__PURE__*/ Effect.fnUntraced(function* (error: ProviderError) {
+  if (error.retryAt === undefined) return true
+  const limits = yield* Limits
+  const wait = error.retryAt - (yield* Clock.currentTimeMillis)
+  if (wait > limits.retryAfterMs) return false
+  if (wait > 0) yield* Effect.sleep(wait)
+  return true
+})

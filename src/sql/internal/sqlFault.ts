@@ -1,0 +1,46 @@
+/**
+ * What goes wrong in a database, as what goes wrong in a store.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
+import { errorCode } from "../../internal/base/errorCode.ts"
+import { StoreError } from "../../KernelError.ts"
+import * as RunCodec from "../../RunCodec.ts"
+
+/** The failure of an operation. */
+export const failed =
+  (operation: string) =>
+  (error: SqlError): Effect.Effect<never, StoreError> => {
+    const { _tag } = error.reason
+    const reason = _tag === "LockTimeoutError" || _tag === "StatementTimeoutError" ? "timeout" : "unavailable"
+    return Effect.fail(new StoreError({ operation, reason, detail: wordsOf(error) }))
+  }
+
+/** What went wrong, and why: a driver may say only what it was doing. */
+export const wordsOf = ({ message, reason: { cause } }: SqlError): string => {
+  const why = (cause instanceof Error && cause.message) || errorCode(cause)
+  return why === undefined || message.includes(why) ? message : `${message}: ${why}`
+}
+
+/** A transaction that lost its connection cannot be rolled back either, which effect/sql takes for a bug: so it failed. */
+export const orLost = <A, E, R>(transaction: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError, R> =>
+  Effect.catchDefect(transaction, (defect) => (isSqlError(defect) ? Effect.fail(defect) : Effect.die(defect)))
+
+/** Something stored cannot be what was stored. */
+export const corrupt = (detail: string): Effect.Effect<never, StoreError> =>
+  Effect.fail(new StoreError({ operation: "read", reason: "corrupt", detail }))
+
+/** Fails for a run of a format that is newer than ours. */
+export const readable = (format: number): Effect.Effect<void, StoreError> =>
+  format <= RunCodec.format
+    ? Effect.void
+    : Effect.fail(
+        new StoreError({
+          operation: "read",
+          reason: "format",
+          detail: `format ${format} is newer than ${RunCodec.format}, the newest this version reads`
+        })
+      )

@@ -1,0 +1,152 @@
+/**
+ * Heads and leases in the table of runs.
+ *
+ * @since 0.1.0
+ */
+
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { SqlClient } from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import type { Fragment } from "effect/sql/Statement"
+import { atMost } from "../../internal/store/runHead.ts"
+import * as Search from "../../internal/store/runSearch.ts"
+import { RunBusy, RunNotFound, StoreError } from "../../KernelError.ts"
+import * as RunCodec from "../../RunCodec.ts"
+import type { Lease, RunFilter, RunHead } from "../../RunStore.ts"
+import { corrupt } from "./sqlFault.ts"
+import * as Key from "./key.ts"
+import * as Tables from "./runTables.ts"
+
+/** Heads read with a client, which transforms nothing; `position` is the database's function that finds a text in another. */
+export const make = (sql: SqlClient, position: string) => {
+  /** Heads are the rows of runs with their last entries. */
+  const columns = sql.literal(
+    "facts, worker, expires_at, turns, detail, at, CAST(entry - (CAST(r.run AS BIGINT) << 32) AS INTEGER) AS revision"
+  )
+  const joined = sql.literal(`kernai_runs AS r JOIN kernai_journal AS j ON j.entry = ${Tables.lastEntry}`)
+
+  const head = Effect.fnUntraced(function* (
+    runId: string
+  ): Effect.fn.Return<Option.Option<RunHead>, StoreError | SqlError> {
+    const rows = yield* sql`SELECT ${columns} FROM ${joined} WHERE id = ${Key.make(runId)}`
+    return rows[0] === undefined ? Option.none() : Option.some(yield* toHead(rows[0]))
+  })
+
+  const list = Effect.fnUntraced(function* (filter: RunFilter = {}) {
+    const { after, agent, order, rootRunId, roots, search, status, unleasedAt, updatedBefore } = filter
+    const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
+    if (status !== undefined) where.push(status.length === 0 ? sql`1 = 0` : sql.in("r.status", status))
+    if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
+    if (rootRunId !== undefined) where.push(sql`root = ${Key.make(rootRunId)}`)
+    if (roots === true) where.push(sql`parent IS NULL`)
+    if (updatedBefore !== undefined) where.push(sql`at < ${updatedBefore}`)
+    if (unleasedAt !== undefined) where.push(sql`(expires_at IS NULL OR expires_at <= ${unleasedAt})`)
+    const isOldest = order === "oldest"
+    for (const word of Search.wanted(search)) {
+      const found = sql`${sql.literal(position)}(kernai_words.body, ${word}) > 0`
+      where.push(sql`EXISTS (SELECT 1 FROM kernai_words WHERE kernai_words.run = r.run AND ${found})`)
+    }
+    const behind = ({ created_at, id }: Place) => {
+      const later = isOldest ? sql`created_at > ${created_at}` : sql`created_at < ${created_at}`
+      return sql`(${later} OR (created_at = ${created_at} AND id > ${id}))`
+    }
+    const heads: Array<RunHead> = []
+    const most = atMost(filter)
+    let last = after && { created_at: after.createdAt, id: Key.make(after.runId) }
+    for (;;) {
+      const wanted = most - heads.length
+      const rows = yield* sql<Place>`
+        SELECT created_at, id, ${columns} FROM ${joined}
+        WHERE ${sql.and(last === undefined ? where : [...where, behind(last)])}
+        ORDER BY created_at ${sql.literal(isOldest ? "ASC" : "DESC")}, id LIMIT ${wanted}`
+      for (const row of rows) {
+        // One head that cannot be read hides no other, nor those that would have their place in a page.
+        const head = yield* Effect.catch(toHead(row), (error) =>
+          Effect.as(Effect.logWarning("a run is left out", error), undefined)
+        )
+        if (head !== undefined) heads.push(head)
+      }
+      last = rows.at(-1)
+      if (rows.length < wanted || heads.length === most) return heads
+    }
+  })
+
+  const acquire = Effect.fnUntraced(function* (
+    runId: string,
+    lease: Lease,
+    now: number
+  ): Effect.fn.Return<void, RunBusy | RunNotFound | StoreError | SqlError> {
+    const worker = Key.escape(lease.workerId)
+    const taken = yield* sql`
+      UPDATE kernai_runs SET worker = ${worker}, expires_at = ${lease.expiresAt}
+      WHERE id = ${Key.make(runId)} AND (worker IS NULL OR worker = ${worker} OR expires_at IS NULL OR expires_at <= ${now})
+      RETURNING run`
+    if (taken.length > 0) return
+    const found = Option.getOrUndefined(yield* head(runId))
+    if (found === undefined) return yield* new RunNotFound({ runId })
+    const held = found.lease
+    // Whoever held it may have let go in between.
+    return held === undefined || held.expiresAt <= now
+      ? yield* acquire(runId, lease, now)
+      : yield* new RunBusy({ runId, ...held })
+  })
+
+  const release = (runId: string, workerId: string) =>
+    Effect.asVoid(sql`
+      UPDATE kernai_runs SET worker = NULL, expires_at = NULL
+      WHERE id = ${Key.make(runId)} AND worker = ${Key.escape(workerId)}`)
+
+  return { head, list, acquire, release }
+}
+
+/** Where a run stands in a list. */
+interface Place {
+  readonly created_at: number
+  readonly id: string
+}
+
+/** What of a head never changes, as text: keys may be shortened. */
+const Facts = /*#__PURE__*/ Schema.fromJsonString(
+  Schema.Struct({
+    runId: Schema.String,
+    rootRunId: Schema.String,
+    parentRunId: Schema.NullOr(Schema.String),
+    agent: Schema.String,
+    createdAt: Schema.Finite
+  })
+)
+
+/** Writes what of a head never changes. */
+export const facts = ({ agent, createdAt, parentRunId, rootRunId, runId }: RunHead): string =>
+  JSON.stringify({ runId, rootRunId, parentRunId: parentRunId ?? null, agent, createdAt })
+
+const readRow = /*#__PURE__*/ Schema.decodeUnknownResult(
+  Schema.Struct({
+    facts: Facts,
+    revision: Schema.Int,
+    turns: Schema.Int,
+    detail: Schema.String,
+    at: Schema.Finite,
+    worker: Schema.NullOr(Schema.String),
+    expires_at: Schema.NullOr(Schema.Finite)
+  })
+)
+
+const toHead = (row: unknown): Effect.Effect<RunHead, StoreError> =>
+  Effect.fromResult(
+    Result.flatMap(readRow(row), ({ at, detail, expires_at, facts, revision, turns, worker }) =>
+      Result.map(RunCodec.decodeStatus(detail), (status) => ({
+        ...facts,
+        parentRunId: facts.parentRunId ?? undefined,
+        revision,
+        status,
+        turns,
+        updatedAt: at,
+        lease:
+          worker === null || expires_at === null ? undefined : { workerId: Key.unescape(worker), expiresAt: expires_at }
+      }))
+    )
+  ).pipe(Effect.catchTag("SchemaError", () => corrupt("a head cannot be read")))

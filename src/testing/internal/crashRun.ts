@@ -1,0 +1,340 @@
+/**
+ * The life of one run in a crash matrix: one process after the other until it is over, the first ones cut off as told.
+ *
+ * @since 0.1.0
+ */
+
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { Agent } from "../../Agent.ts"
+import type { Call, CallResult } from "../../Call.ts"
+import { Hooks } from "../../Hooks.ts"
+import * as Kernel from "../../Kernel.ts"
+import { Limits } from "../../Limits.ts"
+import * as MediaStore from "../../MediaStore.ts"
+import { Middleware } from "../../Middleware.ts"
+import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
+import type { Approval, RunRecord, RunState } from "../../RunState.ts"
+import * as RunStore from "../../RunStore.ts"
+import type { AnySkill, Effects } from "../../Skill.ts"
+import { SkillRegistry } from "../../SkillRegistry.ts"
+import { drive, inOrder, type Machine, type Order, World } from "../../internal/replay/virtualProcess.ts"
+import type { Ground } from "../../internal/loop/run.ts"
+import { decide } from "./operator.ts"
+import * as Verdict from "./reliabilityRules.ts"
+import { type Cut, type Fact, type Interruption, keyOf, type Said, watch, type Witness } from "./watchedProcess.ts"
+
+/** The run to put through a crash matrix, and who answers for it. */
+export interface Subject<Output = unknown, S extends AnySkill<unknown> = AnySkill<unknown>, R = never> {
+  readonly name?: string | undefined
+  readonly agent: Agent<Output, S, R>
+  readonly input: Kernel.Input
+  readonly options?: Omit<Kernel.RunOptions, "runId"> | undefined
+  /**
+   * Skills and the provider, and whatever else the run stands on: protocols,
+   * hooks, policies, limits. Every process builds it anew, and a `MockProvider` with
+   * it, which begins its replies again: `Scenario.scripted` reads from the
+   * conversation which one is next. Skills and providers wait by the Clock only:
+   * time is virtual.
+   */
+  readonly layer: Layer.Layer<SkillRegistry | R, unknown>
+  /**
+   * How a run that paused is taken up: it is given the run, and the calls it and its tasks wait with. Default:
+   * everything is approved.
+   */
+  readonly answer?: ((state: RunState, questions: ReadonlyArray<Approval>) => Kernel.ResumeOptions) | undefined
+  /**
+   * What is said about a call that was in flight; for undefined the kernel decides as it does for a worker: what reads
+   * or is idempotent runs again, what writes stops the run. It is judged, too: what writes must not run again once its
+   * outcome is known (R-2). Default: the truth about what writes, and nothing about the rest: what was not finished may
+   * be tried again, the outcome of what was finished is known.
+   */
+  readonly verdict?: ((call: Call, known: Known) => Kernel.Verdict | undefined) | undefined
+}
+
+/** What the one who resumes can find out about a call in flight. */
+export interface Known {
+  /** What its repetition would do, as its skill or protocol declares. */
+  readonly effects: Effects
+  readonly entered: boolean
+  /** What it gave, when it was finished. */
+  readonly result: CallResult | undefined
+}
+
+/** What every process runs on. */
+export interface Settings<E = never> {
+  /**
+   * Makes the place where a store keeps things, and gives the layer by which each process opens it: a file, say, for one
+   * that is in a process alone (`:memory:`) is lost with it. Default: memory that all processes share.
+   */
+  readonly store?: Effect.Effect<Layer.Layer<RunStore.RunStore, E>, E, Scope.Scope> | undefined
+  /** The kernel under test. */
+  readonly kernel?:
+    | Layer.Layer<
+        Kernel.Kernel,
+        never,
+        SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
+      >
+    | undefined
+  /** The ways to be cut off. Default: all four. */
+  readonly ways?: ReadonlyArray<Cut["way"]> | undefined
+  /** The ways to be cut off once more, at every commit of every recovery. Default: none. */
+  readonly again?: ReadonlyArray<Cut["way"]> | undefined
+  /**
+   * Where the run is interrupted, besides: wherever one of its fibers begins to wait, or after every other operation of
+   * every fiber, which are some hundred times a turn. Default: nowhere.
+   */
+  readonly interrupts?: "waits" | "operations" | undefined
+}
+
+/** The ways a process can be cut off at a commit. */
+export const ways: ReadonlyArray<Cut["way"]> = ["before", "unacknowledged", "after", "asleep"]
+
+/** What is known of a run that was brought to its end. */
+export interface Life {
+  readonly kept: ReadonlyArray<Verdict.Kept>
+  /** Commits tried by each process, in order. */
+  readonly commits: ReadonlyArray<number>
+  /** Steps of each process, in order: the moments in which it can be interrupted. */
+  readonly steps: ReadonlyArray<number>
+  /** Whether it came to the step at which it was to be interrupted. */
+  readonly interrupted: boolean
+  readonly findings: ReadonlyArray<Verdict.Finding>
+  readonly said: ReadonlyMap<string, Said>
+  /** The outcome of every call, by its place. */
+  readonly results: ReadonlyMap<string, CallResult>
+}
+
+const runId = "run"
+/** More processes than any honest run needs. */
+const patience = 24
+
+/**
+ * An order in which a fiber gives way after every other operation: a life of many steps. A fiber that goes on is asked
+ * twice before it moves, so one that gave way every second time would never get anywhere.
+ */
+export const everyOther = (): Order => {
+  let asked = 0
+  return { pick: () => 0, gives: () => ++asked % 3 === 0 }
+}
+
+/** Lives a run to its end. `before` is the undisturbed life it is compared with. */
+export const live = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R, E>(
+  subject: Subject<Output, S, R>,
+  settings: Settings<E>,
+  before: Life | undefined,
+  cuts: ReadonlyArray<Cut | Interruption>,
+  order: Order = inOrder
+): Effect.fn.Return<Life, E | RunStore.StoreError, Scope.Scope> {
+  const world = new World({ order })
+  const facts: Array<Fact> = []
+  const answers = new Map<string, Said>()
+  for (const [key, said] of before?.said ?? []) answers.set(key, { ...said, failed: 0 })
+  const witness: Witness = { facts, said: answers }
+  const place = yield* settings.store ?? memory
+  const operator = yield* opened(place)
+  const findings: Array<Verdict.Finding> = []
+  const processes: Array<Process> = []
+  const steps: Array<number> = []
+  const sleepers = () =>
+    new Set(processes.flatMap(({ machine }) => (machine.status === "stopped" ? [machine.name] : [])))
+  let told = false
+  let interrupted = false
+
+  while (true) {
+    const state = Option.getOrUndefined(yield* operator.load(runId))
+    if (state?.status.type === "completed") break
+    if (processes.length === patience) {
+      const detail = `still ${state?.status.type ?? "unknown"} after ${patience} processes: ${endOf(processes.at(-1))}`
+      findings.push({ rule: "R-1", detail })
+      break
+    }
+    const own = processes.findLast((process) => process.own() !== undefined)?.own()
+    const how =
+      state === undefined ? undefined : yield* decide(subject, operator, state, facts, before, sleepers(), own)
+    told ||= how?.told ?? false
+    findings.push(...(how?.findings ?? []))
+    const store = yield* opened(place)
+    const number = processes.length + 1
+    const machine = world.boot(`process ${number}`)
+    const cut = cuts.find((cut) => cut.process === number)
+    const interruption = cut?.way === "interrupted" ? cut : undefined
+    const killed = cut?.way === "interrupted" ? undefined : cut
+    if (interruption !== undefined) machine.fibers = new Set()
+    const process = boot(subject, settings, machine, witness, store, how?.options, killed)
+    processes.push(process)
+    const began = world.moves
+    const ending = yield* drive(world, () => {
+      if (!interrupted && interruption !== undefined && world.moves - began === interruption.step - 1) {
+        interrupted = true
+        process.interrupt()
+      }
+      return process.exit() !== undefined || machine.status !== "running"
+    })
+    steps.push(world.moves - began)
+    if (interruption !== undefined && ending === "done") findings.push(...(yield* leftBy(machine, facts)))
+    if (process.exit() === undefined && machine.status === "running") {
+      findings.push({ rule: "R-1", detail: `${machine.name} ${ending === "idle" ? "waits for ever" : "never ends"}` })
+      break
+    }
+  }
+
+  for (const { exit, machine } of processes) {
+    if (machine.status !== "stopped") continue
+    machine.wake()
+    const ending = yield* drive(world, () => exit() !== undefined)
+    if (ending !== "done") findings.push({ rule: "R-5", detail: `${machine.name} woke and never ends` })
+  }
+
+  const kept = yield* keep(operator)
+  findings.push(...Verdict.judgeFacts(facts), ...Verdict.judgeKept(facts, kept))
+  // A call whose outcome was told is not shown to onToolCallCompleted: what it would have changed is missing.
+  const same = !(told && processes.some((process) => process.own()?.hooks.onToolCallCompleted !== undefined))
+  if (before !== undefined && findings.length === 0 && same) findings.push(...Verdict.judgeSame(before.kept, kept))
+  return {
+    kept,
+    commits: processes.map((process) => process.commits()),
+    steps,
+    interrupted,
+    findings,
+    said: answers,
+    results: new Map(kept.flatMap((run) => run.journal.flatMap(resultsOf)))
+  }
+}, Effect.scoped)
+
+/** What an interrupted process must not leave: fibers, with all they wait for, and skills that were entered and never left (R-15). */
+const leftBy = /*#__PURE__*/ Effect.fnUntraced(function* (
+  machine: Machine,
+  facts: ReadonlyArray<Fact>
+): Effect.fn.Return<ReadonlyArray<Verdict.Finding>> {
+  yield* settled(machine.world)
+  const fibers = [...(machine.fibers ?? [])].filter((fiber) => fiber.pollUnsafe() === undefined).length
+  const count = (...types: ReadonlyArray<Fact["type"]>) =>
+    facts.filter((fact) => types.includes(fact.type) && "machine" in fact && fact.machine === machine.name).length
+  const open = count("started") - count("ended", "cut")
+  return [
+    ...(fibers === 0 ? [] : [`${machine.name} was interrupted and left ${fibers} fibers`]),
+    ...(open === 0 ? [] : [`${machine.name} was interrupted and ${open} of its skills never ended`])
+  ].map((detail) => ({ rule: "R-15", detail }))
+})
+
+/** Lets a world do what is due at once. */
+const settled = /*#__PURE__*/ Effect.fnUntraced(function* (world: World): Effect.fn.Return<void> {
+  const now = world.now
+  yield* drive(world, () => world.now > now, 10_000)
+})
+
+const memory = Effect.map(RunStore.makeMemory, (store) => Layer.succeed(RunStore.RunStore, store))
+
+const opened = <E>(place: Layer.Layer<RunStore.RunStore, E>) =>
+  Effect.map(Layer.build(place), (context) => Context.get(context, RunStore.RunStore))
+
+/** Everything a store has. */
+export const keep = /*#__PURE__*/ Effect.fnUntraced(function* (store: RunStore.Shape) {
+  const heads = yield* store.list()
+  const kept = yield* Effect.forEach(heads, ({ runId }) =>
+    Effect.map(
+      Effect.zip(Stream.runCollect(store.read(runId)), store.load(runId)),
+      ([journal, state]): Verdict.Kept => ({ runId, journal, state: Option.getOrUndefined(state) })
+    )
+  )
+  return kept.toSorted((a, b) => (a.runId < b.runId ? -1 : 1))
+})
+
+const resultsOf = (record: RunRecord): ReadonlyArray<readonly [string, CallResult]> =>
+  record.events.flatMap((event) =>
+    event.type === "tool_call_completed"
+      ? [[keyOf({ runId: event.runId, step: event.step, callId: event.toolCallId }), event.result] as const]
+      : []
+  )
+
+// ---------------------------------------------------------------- processes
+
+interface Process {
+  readonly machine: Machine
+  readonly exit: () => Exit.Exit<unknown, unknown> | undefined
+  readonly interrupt: () => void
+  readonly commits: () => number
+  /** What it has of its subject, once it has built that. */
+  readonly own: () => Own | undefined
+}
+
+/** What a process has of its subject that tells what a call does. */
+export type Own = Pick<Ground, "hooks" | "protocols" | "skills">
+
+/** Starts a process that begins the run, or takes it up as told. */
+const boot = <Output, S extends AnySkill<unknown>, R, E>(
+  subject: Subject<Output, S, R>,
+  settings: Settings<E>,
+  machine: Machine,
+  witness: Witness,
+  store: RunStore.Shape,
+  how: Kernel.ResumeOptions | undefined,
+  cut: Cut | undefined
+): Process => {
+  let commits = () => 0
+  let known: Own | undefined
+  const program = Effect.gen(function* () {
+    const own = yield* Layer.build(subject.layer)
+    const parts = Context.merge(yield* Layer.build(defaults), own)
+    const skills = Context.get(parts, SkillRegistry)
+    const protocols = Context.get(parts, ProtocolRegistry.ProtocolRegistry)
+    known = { hooks: Context.get(parts, Hooks), protocols, skills }
+    const watched = watch(machine, witness, { store, skills, protocols }, cut)
+    commits = watched.commits
+    const ground = parts.pipe(
+      Context.add(RunStore.RunStore, watched.store),
+      Context.add(MediaStore.MediaStore, outside(machine, Context.get(parts, MediaStore.MediaStore))),
+      Context.add(SkillRegistry, watched.skills),
+      Context.add(ProtocolRegistry.ProtocolRegistry, watched.protocols),
+      Context.add(Middleware, [...Context.get(parts, Middleware), watched.middleware])
+    )
+    const built = yield* Layer.build(Layer.provide(settings.kernel ?? Kernel.layer, Layer.succeedContext(ground)))
+    const kernel = Context.get(built, Kernel.Kernel)
+    const work =
+      how === undefined
+        ? kernel.run(subject.agent, subject.input, { ...subject.options, runId })
+        : kernel.resume(subject.agent, runId, { workerId: machine.name, ...how })
+    return yield* Effect.provideContext(work, ground)
+  }).pipe(Effect.scoped, Effect.provide(Logger.layer([])))
+  const fiber = machine.start(program)
+  return {
+    machine,
+    exit: () => fiber.pollUnsafe(),
+    interrupt: () => fiber.interruptUnsafe(),
+    commits: () => commits(),
+    own: () => known
+  }
+}
+
+/** A store of media as a process sees it: an id is computed in real time, which virtual time waits for (BP-116). */
+const outside = (machine: Machine, store: MediaStore.Shape): MediaStore.Shape => {
+  const ask = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.flatMap(Limits, (limits) => machine.ask(Effect.provideService(effect, Limits, limits)))
+  return {
+    put: (media) => ask(store.put(media)),
+    get: (id) => ask(store.get(id)),
+    bytes: (id) => ask(store.bytes(id)),
+    content: (id) => ask(store.content(id)),
+    admit: (parts) => ask(store.admit(parts)),
+    list: ask(store.list),
+    size: ask(store.size),
+    run: (rootRunId, origins) => Effect.map(store.run(rootRunId, origins), (own) => outside(machine, own)),
+    release: (rootRunIds) => ask(store.release(rootRunIds))
+  }
+}
+
+const defaults = /*#__PURE__*/ Layer.mergeAll(ProtocolRegistry.layer(), MediaStore.layerMemory)
+
+const endOf = (process: Process | undefined): string => {
+  const exit = process?.exit()
+  if (exit === undefined) return "the last one was cut off"
+  return exit._tag === "Success" ? "the last one succeeded" : (Cause.pretty(exit.cause).split("\n")[0] ?? "")
+}

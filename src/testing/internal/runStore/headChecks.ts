@@ -1,0 +1,234 @@
+/**
+ * Checks: runs can be found, and followed, without reading their journals.
+ *
+ * @since 0.1.0
+ */
+
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as assert from "node:assert/strict"
+import type { RunRecord } from "../../../RunState.ts"
+import * as RunStore from "../../../RunStore.ts"
+import * as Journal from "../sampleJournal.ts"
+import { type Check, put } from "./runCheck.ts"
+
+export const heads: ReadonlyArray<Check> = [
+  {
+    name: "tells in a head what the state tells, at every revision",
+    body: Effect.fnUntraced(function* (one, two) {
+      const run = Journal.begin("heads/each", { agent: "writer", rootRunId: "heads/root", parentRunId: "heads/root" })
+      const commits = [
+        run.last(),
+        run.commit("pause", [{ type: "paused", reason: "wait", metadata: { "a b": [null] } }]),
+        run.commit("resume", [], { resumed: true }),
+        run.commit("phase", [{ type: "run_failed", error: { tag: "StoreError", message: "full" } }]),
+        run.commit("resume", [])
+      ]
+      for (const commit of [...commits, ...Journal.turn(run), ...Journal.finish(run)]) {
+        yield* put(one, [commit])
+        const head = Option.some(RunStore.headOf(commit.state))
+        assert.deepEqual(yield* one.head("heads/each"), head)
+        assert.deepEqual(yield* two.head("heads/each"), head)
+      }
+    })
+  },
+  {
+    name: "lists the runs that pass a filter, newest first",
+    body: Effect.fnUntraced(function* (one, two) {
+      const agent = "heads-list"
+      const begin = (id: string, createdAt: number, more: Journal.Options = {}) =>
+        Journal.begin(`heads/list/${id}`, { agent, createdAt, ...more })
+      const root = begin("root", 100)
+      const child = begin("child", 200, {
+        rootRunId: "heads/list/root",
+        parentRunId: "heads/list/root",
+        agent: "other"
+      })
+      const done = begin("done", 300)
+      const asked = begin("asked", 300)
+      yield* put(one, [root.last(), ...Journal.turn(root)])
+      yield* put(one, [child.last(), child.commit("pause", [{ type: "paused", reason: "wait", metadata: null }])])
+      yield* put(one, [done.last(), ...Journal.finish(done)])
+      yield* put(two, [
+        asked.last(),
+        asked.commit("phase", [{ type: "run_failed", error: { tag: "ProviderError", message: "" } }])
+      ])
+      const ids = (filter: RunStore.RunFilter) =>
+        Effect.map(two.list(filter), (found) =>
+          found
+            .map(({ runId }) => runId)
+            .filter((id) => id.startsWith("heads/list/"))
+            .map((id) => id.slice(11))
+        )
+      assert.deepEqual(yield* ids({ agent }), ["asked", "done", "root"])
+      assert.deepEqual(yield* ids({ agent: "other" }), ["child"])
+      assert.deepEqual(yield* ids({ agent, limit: 2 }), ["asked", "done"])
+      for (const none of [0, -1, 0.5, NaN]) assert.deepEqual(yield* ids({ agent, limit: none }), [])
+      for (const all of [3.5, Infinity]) assert.deepEqual(yield* ids({ agent, limit: all }), ["asked", "done", "root"])
+      assert.deepEqual(yield* ids({ rootRunId: "heads/list/root" }), ["child", "root"])
+      assert.deepEqual(yield* ids({ rootRunId: "heads/list/root", roots: true }), ["root"])
+      assert.deepEqual(yield* ids({ status: ["paused", "failed"] }), ["asked", "child"])
+      assert.deepEqual(yield* ids({ agent, status: ["completed"] }), ["done"])
+      assert.deepEqual(yield* ids({ agent, status: [] }), [])
+      assert.deepEqual(yield* ids({ agent, updatedBefore: 301 }), ["root"])
+      yield* one.acquire("heads/list/root", { workerId: "w", expiresAt: 500 }, 0)
+      assert.deepEqual(yield* ids({ agent, unleasedAt: 499 }), ["asked", "done"])
+      assert.deepEqual(yield* ids({ agent, unleasedAt: 500 }), ["asked", "done", "root"])
+      assert.deepEqual(yield* ids({ agent }), ["asked", "done", "root"])
+      const [first] = yield* two.list({ agent, limit: 1 })
+      assert.deepEqual(first, RunStore.headOf(asked.last().state))
+    })
+  },
+  {
+    name: "lists the oldest first when asked, and page after page, whatever becomes of a run in between",
+    body: Effect.fnUntraced(function* (one, two) {
+      const agent = "heads-pages"
+      const begin = (id: string, createdAt: number) => Journal.begin(`heads/pages/${id}`, { agent, createdAt })
+      const last = begin("e", 9)
+      for (const run of [last, begin("c", 5), begin("a", 5), begin("d", 7), begin("b", 5)])
+        yield* put(one, [run.last()])
+      const ids = (filter: RunStore.RunFilter) =>
+        Effect.map(two.list({ agent, ...filter }), (found) => found.map(({ runId }) => runId.slice(12)).join(""))
+      assert.equal(yield* ids({ order: "oldest" }), "abcde")
+      assert.equal(yield* ids({ order: "newest" }), "edabc")
+      assert.equal(yield* ids({ order: "oldest", limit: 2 }), "ab")
+      const b = { createdAt: 5, runId: "heads/pages/b" }
+      assert.equal(yield* ids({ order: "oldest", after: b }), "cde")
+      assert.equal(yield* ids({ order: "oldest", after: b, limit: 2 }), "cd")
+      assert.equal(yield* ids({ after: b }), "c")
+      assert.equal(yield* ids({ after: { createdAt: 7, runId: "heads/pages/d" }, limit: 2 }), "ab")
+      yield* one.remove(["heads/pages/b"])
+      assert.equal(yield* ids({ order: "oldest", after: b }), "cde")
+      // What does not pass takes no place of a page.
+      yield* one.acquire("heads/pages/c", { workerId: "w", expiresAt: 500 }, 0)
+      yield* put(one, Journal.finish(last))
+      assert.equal(yield* ids({ order: "oldest", unleasedAt: 100, limit: 2 }), "ad")
+      assert.equal(yield* ids({ order: "oldest", after: b, unleasedAt: 100, status: ["running"], limit: 2 }), "d")
+    })
+  },
+  {
+    name: "finds runs by the words of what was asked and answered",
+    body: Effect.fnUntraced(function* (one, two) {
+      const agent = "heads-search"
+      const ask = Effect.fnUntraced(function* (id: string, input: string, answer: string) {
+        const run = Journal.begin(`heads/${id}`, { agent, input, createdAt: 1 })
+        yield* put(one, [run.last(), ...Journal.turn(run, { text: "secret thought" }), ...Journal.finish(run, answer)])
+      })
+      yield* ask("a", "Wie spät ist es in Ōsaka?", "Es ist 100% Teezeit\u0000.")
+      yield* ask("b", "What about O'Brien's \"tea\"?\n\\_/", "Tea is served.")
+      const ids = (search: string) =>
+        Effect.map(two.list({ agent, search }), (found) => found.map(({ runId }) => runId.slice(6)))
+      assert.deepEqual(yield* ids(""), ["a", "b"])
+      assert.deepEqual(yield* ids("TEE"), ["a"])
+      assert.deepEqual(yield* ids("tea"), ["b"])
+      assert.deepEqual(yield* ids("ōsaka SPÄT teezeit"), ["a"])
+      assert.deepEqual(yield* ids("100%"), ["a"])
+      assert.deepEqual(yield* ids("o'brien's \"tea\" \\_/ served"), ["b"])
+      for (const nothing of ["coffee", "tea tee", "%", "_", "secret", "'; DROP TABLE kernai_runs;--"]) {
+        const found = yield* ids(nothing)
+        assert.deepEqual(found, nothing === "%" ? ["a"] : nothing === "_" ? ["b"] : [])
+      }
+      const [first, ...others] = yield* two.list({ agent, search: "is", limit: 1 })
+      assert.deepEqual([first?.runId, others], ["heads/a", []])
+      yield* ask("c", `${"long ".repeat(14_000)}question`, "A short answer.")
+      assert.deepEqual(yield* ids("short long"), ["c"])
+    })
+  },
+  {
+    name: "prunes whole trees whose root has ended, with tasks it left behind, and no other (R-18)",
+    body: Effect.fnUntraced(function* (one, two) {
+      const agent = "heads-prune"
+      const begin = (id: string, createdAt: number, rootRunId?: string) =>
+        Journal.begin(`heads/prune/${id}`, {
+          agent,
+          createdAt,
+          ...(rootRunId === undefined
+            ? {}
+            : { rootRunId: `heads/prune/${rootRunId}`, parentRunId: `heads/prune/${rootRunId}` })
+        })
+      const store = Effect.fnUntraced(function* (run: Journal.Writer, isDone: boolean) {
+        yield* put(one, [run.last()])
+        if (isDone) yield* put(one, Journal.finish(run))
+      })
+      yield* store(begin("old", 1_000), true)
+      yield* store(begin("old-child", 1_000, "old"), true)
+      yield* store(begin("cut", 1_000), true)
+      yield* store(begin("cut-child", 1_000, "cut"), false)
+      yield* store(begin("open", 1_000), false)
+      yield* store(begin("open-child", 1_000, "open"), true)
+      yield* store(begin("late", 1_000), true)
+      yield* store(begin("late-child", 9_000, "late"), true)
+      yield* store(begin("waiting", 1_000), false)
+      yield* store(begin("new", 9_000), true)
+      const prune = (updatedBefore: number) =>
+        RunStore.prune({ updatedBefore, agent }).pipe(Effect.provide(Layer.succeed(RunStore.RunStore, two)))
+      const removed = yield* prune(5_000)
+      assert.deepEqual([...removed].sort(), [
+        "heads/prune/cut",
+        "heads/prune/cut-child",
+        "heads/prune/old",
+        "heads/prune/old-child"
+      ])
+      const left = (yield* one.list({ agent })).map(({ runId }) => runId.slice(12))
+      assert.deepEqual(left, ["late-child", "new", "late", "open", "open-child", "waiting"])
+      assert.deepEqual(yield* prune(5_000), [])
+    })
+  },
+  {
+    name: "lets a follower see every record once: those stored, then those to come, whoever commits them",
+    body: Effect.fnUntraced(function* (one, two) {
+      const run = Journal.begin("heads/tail")
+      const seen: Array<RunRecord> = []
+      const late: Array<number> = []
+      const follow = <A>(
+        tail: Stream.Stream<RunRecord, RunStore.StoreError>,
+        count: number,
+        each: (record: RunRecord) => A
+      ) =>
+        Effect.forkChild(
+          // Other workers do not live in a test's virtual time.
+          Stream.runForEach(Stream.take(tail, count), (record) => Effect.sync(() => each(record))).pipe(
+            Effect.provideService(Clock.Clock, Clock.Clock.defaultValue())
+          ),
+          { startImmediately: true }
+        )
+      const early = yield* follow(one.tail("heads/tail"), 27, (record) => seen.push(record))
+      const far: Array<number> = []
+      const ahead = yield* follow(one.tail("heads/tail", 20), 7, (record) => far.push(record.revision))
+      const other = Journal.begin("heads/tail-not")
+      const commits = [run.last(), ...Journal.turn(run)]
+      yield* put(two, commits)
+      yield* put(one, [other.last(), ...Journal.turn(other)])
+      const after = yield* follow(two.tail("heads/tail", 9), 18, (record) => late.push(record.revision))
+      for (const commit of [...Journal.turn(run), ...Journal.finish(run)]) {
+        commits.push(commit)
+        yield* put(commits.length % 2 === 0 ? one : two, [commit])
+        if (commits.length % 5 === 0) yield* Effect.yieldNow
+      }
+      yield* Fiber.join(early)
+      yield* Fiber.join(after)
+      yield* Fiber.join(ahead)
+      assert.deepEqual(
+        seen,
+        commits.map(({ record }) => record)
+      )
+      assert.deepEqual(
+        late,
+        Array.from({ length: 18 }, (_, index) => index + 10)
+      )
+      assert.deepEqual(far, late.slice(11))
+    })
+  },
+  {
+    name: "lets go of a follower that is interrupted",
+    body: Effect.fnUntraced(function* (one) {
+      const follower = yield* Effect.forkChild(Stream.runDrain(one.tail("heads/nobody")), { startImmediately: true })
+      yield* Effect.yieldNow
+      yield* Fiber.interrupt(follower)
+    })
+  }
+]

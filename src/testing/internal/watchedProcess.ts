@@ -1,0 +1,296 @@
+/**
+ * One process of a run as the crash matrix sees it: what it stores, asks and starts, and where it is cut off.
+ *
+ * @since 0.1.0
+ */
+
+import type * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { ConcurrentAppendError, RunExists, StoreError } from "../../KernelError.ts"
+import type { Message } from "../../Message.ts"
+import type { Middleware, ModelCall, ModelStream } from "../../Middleware.ts"
+import type { AnyProtocol } from "../../Protocol.ts"
+import type { ProtocolRegistry } from "../../ProtocolRegistry.ts"
+import type { RunRecord, RunState } from "../../RunState.ts"
+import type * as RunStore from "../../RunStore.ts"
+import type { AnySkill, CallScope, Effects } from "../../Skill.ts"
+import type { SkillRegistry } from "../../SkillRegistry.ts"
+import type { StreamPart } from "../../StreamPart.ts"
+import type { Machine } from "../../internal/replay/virtualProcess.ts"
+import { withCall } from "../../internal/skill/withCall.ts"
+
+/** Where a run is cut off: in which of its processes, at which commit of that, both counted from 1, and in which way. */
+export interface Cut {
+  readonly process: number
+  readonly commit: number
+  readonly way: "before" | "unacknowledged" | "after" | "asleep"
+}
+
+/** Where a run is interrupted: before which step of which of its processes, both counted from 1. */
+export interface Interruption {
+  readonly process: number
+  readonly step: number
+  readonly way: "interrupted"
+}
+
+/** A call, wherever else its id may come up: models repeat theirs from run to run and from turn to turn. */
+export interface Place {
+  readonly runId: string
+  readonly step: number
+  readonly callId: string
+}
+
+/** A place as a key. */
+export const keyOf = ({ callId, runId, step }: Place): string => JSON.stringify([runId, step, callId])
+
+/** One thing that happened, in the order of the world. */
+export type Fact =
+  | { readonly type: "stored"; readonly machine: string; readonly record: RunRecord }
+  | { readonly type: "refused"; readonly machine: string; readonly record: RunRecord; readonly tag: string }
+  /** The same record once more, as after a lost acknowledgement. */
+  | {
+      readonly type: "repeated"
+      readonly machine: string
+      readonly record: RunRecord
+      readonly tag: string | undefined
+    }
+  | { readonly type: "asked"; readonly machine: string; readonly runId: string }
+  | (Place & {
+      readonly type: "started"
+      readonly machine: string
+      readonly effects: Effects
+      readonly input: string
+    })
+  /** It ran to its end, or was interrupted. */
+  | (Place & { readonly type: "ended" | "cut"; readonly machine: string })
+  /** The one who resumes said that this call may run again. */
+  | (Place & { readonly type: "allowed" })
+
+/** What a model said to one question: as often as it failed, then its answer. */
+export interface Said {
+  readonly failures: Array<Stream.Error<ModelStream>>
+  parts: ReadonlyArray<StreamPart> | undefined
+  /** How many of the failures this case has seen. */
+  failed: number
+}
+
+/** What all processes of one case share: the facts, and what the model said. */
+export interface Witness {
+  readonly facts: { readonly push: (fact: Fact) => unknown }
+  readonly said: {
+    readonly get: (key: string) => Said | undefined
+    readonly set: (key: string, said: Said) => void
+  }
+}
+
+/** A process under watch. */
+export interface Watched {
+  /** How many transactions it has tried. */
+  readonly commits: () => number
+  readonly store: RunStore.Shape
+  readonly skills: SkillRegistry["Service"]
+  readonly protocols: ProtocolRegistry["Service"]
+  readonly middleware: Middleware
+}
+
+/** What a process is made of. */
+export interface Parts {
+  readonly store: RunStore.Shape
+  readonly skills: SkillRegistry["Service"]
+  readonly protocols: ProtocolRegistry["Service"]
+}
+
+/** Puts a process under watch: one of a world, or a real one. */
+export const watch = (
+  machine: Pick<Machine, "name" | "kill" | "stop" | "ask">,
+  witness: Witness,
+  parts: Parts,
+  cut: Cut | undefined
+): Watched => {
+  const { facts } = witness
+  const name = machine.name
+  let commits = 0
+  let doomed = false
+
+  const die: Effect.Effect<never> = Effect.suspend(() => {
+    machine.kill()
+    return Effect.never
+  })
+
+  const ask = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> => machine.ask(effect)
+
+  const put = <E extends ConcurrentAppendError | RunExists | StoreError>(
+    records: ReadonlyArray<RunRecord>,
+    write: Effect.Effect<void, E>
+  ): Effect.Effect<void, E> =>
+    Effect.suspend(() => {
+      commits++
+      const way = cut !== undefined && cut.commit === commits ? cut.way : undefined
+      if (doomed || way === "before") return die
+      if (way === "asleep") {
+        machine.stop()
+        return Effect.andThen(Effect.yieldNow, stored(records, write))
+      }
+      if (way === "unacknowledged") {
+        return Effect.andThen(Effect.andThen(stored(records, write), repeated(records, write)), die)
+      }
+      doomed = way === "after"
+      return stored(records, write)
+    })
+
+  const note = (records: ReadonlyArray<RunRecord>, fact: (record: RunRecord) => Fact) =>
+    Effect.sync(() => records.forEach((record) => facts.push(fact(record))))
+
+  // Facts are taken outside, where the store is: a process that died has still stored what it sent.
+  const stored = <E extends ConcurrentAppendError | RunExists | StoreError>(
+    records: ReadonlyArray<RunRecord>,
+    write: Effect.Effect<void, E>
+  ): Effect.Effect<void, E> =>
+    ask(
+      write.pipe(
+        Effect.tap(() => note(records, (record) => ({ type: "stored", machine: name, record }))),
+        Effect.tapError(({ _tag: tag }) => note(records, (record) => ({ type: "refused", machine: name, record, tag })))
+      )
+    )
+
+  const repeated = <E extends { readonly _tag: string }>(
+    records: ReadonlyArray<RunRecord>,
+    write: Effect.Effect<void, E>
+  ) => {
+    const again = (tag: string | undefined) =>
+      note(records, (record) => ({ type: "repeated", machine: name, record, tag }))
+    return Effect.matchEffect(ask(write), { onSuccess: () => again(undefined), onFailure: ({ _tag }) => again(_tag) })
+  }
+
+  /** Foreign code: its start is seen, and a doomed process dies when it is done. */
+  const within = <A, E, R>(
+    scope: CallScope,
+    effects: Effects,
+    input: unknown,
+    body: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E, R> =>
+    Effect.suspend(() => {
+      const place = { runId: scope.runId, step: scope.step, callId: scope.callId }
+      facts.push({ type: "started", machine: name, ...place, effects, input: JSON.stringify(input) })
+      return Effect.onExit(body, (exit) => {
+        const isCut = Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)
+        facts.push({ type: isCut ? "cut" : "ended", machine: name, ...place })
+        return doomed && !isCut ? die : Effect.void
+      })
+    })
+
+  const { commitAll } = parts.store
+  return {
+    commits: () => commits,
+    store: {
+      create: (record: RunRecord, state: RunState) => put([record], parts.store.create(record, state)),
+      commit: (record: RunRecord, state: RunState) => put([record], parts.store.commit(record, state)),
+      ...(commitAll === undefined
+        ? {}
+        : {
+            commitAll: (records: Arr.NonEmptyReadonlyArray<RunRecord>, states: Arr.NonEmptyReadonlyArray<RunState>) =>
+              put(records, commitAll(records, states))
+          }),
+      load: (runId) => ask(parts.store.load(runId)),
+      head: (runId) => ask(parts.store.head(runId)),
+      read: parts.store.read,
+      tail: parts.store.tail,
+      list: (filter) => ask(parts.store.list(filter)),
+      acquire: (runId, lease, now) => ask(parts.store.acquire(runId, lease, now)),
+      release: (runId, workerId) => ask(parts.store.release(runId, workerId)),
+      remove: (runIds) => ask(parts.store.remove(runIds))
+    },
+    skills: watchedSkills(parts.skills, within),
+    protocols: watchedProtocols(parts.protocols, within),
+    middleware: { callModel: (call, next) => heard(call, next) }
+  }
+
+  /** The model is asked once: what it said is said again to every process that asks the same. */
+  function heard(call: ModelCall, next: (call: ModelCall) => ModelStream): ModelStream {
+    return Stream.suspend(() => {
+      facts.push({ type: "asked", machine: name, runId: call.runId })
+      const said = saidTo(witness, call)
+      const end = Stream.fromEffectDrain(Effect.suspend(() => (doomed ? die : Effect.void)))
+      const failure = said.failures[said.failed]
+      if (failure !== undefined) {
+        return Stream.concat(
+          end,
+          Stream.suspend(() => {
+            said.failed++
+            return Stream.fail(failure)
+          })
+        )
+      }
+      if (said.parts !== undefined) return Stream.concat(Stream.fromIterable(said.parts), end)
+      const parts: Array<StreamPart> = []
+      return next(call).pipe(
+        Stream.tap((part) => Effect.sync(() => parts.push(part))),
+        Stream.tapError((error) => Effect.sync(() => (said.failed = said.failures.push(error)))),
+        Stream.concat(Stream.fromEffectDrain(Effect.sync(() => (said.parts = parts)))),
+        Stream.concat(end)
+      )
+    })
+  }
+}
+
+const textOf = (part: string | number | Message): string => {
+  if (typeof part !== "object") return JSON.stringify(part)
+  const text = texts.get(part) ?? JSON.stringify(part)
+  texts.set(part, text)
+  return text
+}
+
+// A turn asks with the messages of all before it.
+const texts = new WeakMap<Message, string>()
+
+const saidTo = (witness: Witness, call: ModelCall): Said => {
+  const { messages, model } = call.request
+  const key = [call.runId, call.step, model.id, ...messages].map(textOf).join()
+  const known = witness.said.get(key)
+  if (known !== undefined) return known
+  const said: Said = { failures: [], parts: undefined, failed: 0 }
+  witness.said.set(key, said)
+  return said
+}
+
+type Within = <A, E, R>(
+  scope: CallScope,
+  effects: Effects,
+  input: unknown,
+  body: Effect.Effect<A, E, R>
+) => Effect.Effect<A, E, R>
+
+const watchedSkills = (skills: SkillRegistry["Service"], within: Within): SkillRegistry["Service"] => {
+  const seen = new WeakMap<AnySkill, AnySkill>()
+  const wrap = (skill: AnySkill): AnySkill => {
+    const known = seen.get(skill)
+    if (known !== undefined) return known
+    const wrapped = withCall(skill, {
+      ...skill,
+      call: (input, scope) => within(scope, skill.effects, input, skill.call(input, scope))
+    })
+    seen.set(skill, wrapped)
+    return wrapped
+  }
+  return {
+    ...skills,
+    find: (name) => Option.map(skills.find(name), wrap),
+    all: Effect.map(skills.all, (all) => all.map(wrap))
+  }
+}
+
+const watchedProtocols = (protocols: ProtocolRegistry["Service"], within: Within): ProtocolRegistry["Service"] => {
+  const wrap = (protocol: AnyProtocol): AnyProtocol => ({
+    ...protocol,
+    handle: (block, scope) => within(scope, protocol.effects, block.content, protocol.handle(block, scope))
+  })
+  return {
+    ...protocols,
+    find: (name) => Option.map(protocols.find(name), wrap),
+    all: Effect.map(protocols.all, (all) => all.map(wrap))
+  }
+}

@@ -1,0 +1,44 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { Scenario } from "kernai/testing"
+import * as Tree from "../../src/cli/scenarioTree.ts"
+import { final } from "../support/blocks.ts"
+import { plan } from "../support/workflow.ts"
+
+const nested = Scenario.make({
+  name: "nested",
+  instructions: "You plan.",
+  input: "Go.",
+  offline: {
+    root: [plan(["a", "b"]), final("Done.")],
+    tasks: { a: [final("word ".repeat(50))], b: [final("b")] }
+  }
+})
+
+/** What is left when nobody looks at the colours. */
+const plain = (text: string): string =>
+  [0, 1, 2, 31, 32, 36].reduce((text, code) => text.replaceAll(`\u001b[${code}m`, ""), text)
+
+describe("the tree of a scenario", () => {
+  it.live("leaves a text as much room with colours as without", () =>
+    Effect.gen(function* () {
+      const report = yield* Scenario.run(nested)
+      const lines = (colors: boolean) => Tree.lines(report, { columns: 60, colors }).join("\n")
+      assert.match(lines(false), /^ +│ {2}├─ task a .*word.*…$/m)
+      assert.strictEqual(plain(lines(true)), lines(false))
+    })
+  )
+
+  it.live("tells turns, tasks, tokens and what it cost, where they are known", () =>
+    Effect.gen(function* () {
+      const report = yield* Scenario.run(nested)
+      const head = (more: Partial<Scenario.Report>) =>
+        Tree.lines({ ...report, startedAt: 0, finishedAt: 5, ...more }, { columns: 60, colors: false })[0]
+      assert.match(head({}) ?? "", /^ok {6}nested {2}script\/whole, 2 turns, 2 tasks, \d+ tokens in, \d+ out, 5 ms$/)
+      assert.strictEqual(
+        head({ usage: null, tasks: 0, costUsd: 0.01234 }),
+        "ok      nested  script/whole, 2 turns, $0.0123, 5 ms"
+      )
+    })
+  )
+})

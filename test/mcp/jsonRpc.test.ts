@@ -1,0 +1,75 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { Limits } from "kernai"
+import * as Exchange from "../../src/mcp/internal/jsonRpc.ts"
+
+/** A line, and what was sent over it. */
+const line = (limits = Limits.defaults) => {
+  const sent: Array<unknown> = []
+  const heard: Array<string> = []
+  const exchange = Exchange.make({
+    send: (text) => Effect.sync(() => void sent.push(JSON.parse(text))),
+    listener: { onNotification: (method) => void heard.push(method) },
+    limits
+  })
+  return { ...exchange, sent, heard }
+}
+
+const request = (id: number, method: string) => ({ jsonrpc: "2.0", id, method }) as const
+
+describe("an exchange", () => {
+  it.effect("sends nothing once it is closed, and says so of what is asked or told then", () =>
+    Effect.gen(function* () {
+      const { close, isOpen, notify, request: ask, sent } = line()
+      const told = { jsonrpc: "2.0", method: "notifications/initialized" } as const
+      yield* notify(told)
+      assert.isTrue(yield* isOpen)
+      yield* close(Exchange.lost("gone"))
+      assert.isFalse(yield* isOpen)
+      for (const late of [ask(request(1, "tools/list")), notify(told)]) {
+        const { reason } = yield* Effect.flip(late)
+        assert.isTrue(reason._tag === "ClosedError" && reason.sessionExpired)
+      }
+      assert.deepStrictEqual(sent, [told])
+    })
+  )
+
+  it.effect("tells the server of a request that is given up, but not of the first one", () =>
+    Effect.gen(function* () {
+      const { request: ask, sent } = line()
+      for (const asked of [request(1, "initialize"), request(2, "tools/list")]) {
+        yield* Fiber.interrupt(yield* Effect.forkChild(ask(asked), { startImmediately: true }))
+      }
+      assert.deepStrictEqual(sent, [
+        request(1, "initialize"),
+        request(2, "tools/list"),
+        { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 2 } }
+      ])
+    })
+  )
+
+  it.effect("sends no message that is larger than a frame may be, and no reply either", () =>
+    Effect.gen(function* () {
+      const told = { jsonrpc: "2.0", method: "notifications/initialized" } as const
+      const { notify, receive, sent } = line({ ...Limits.defaults, frameBytes: JSON.stringify(told).length })
+      yield* notify(told)
+      const larger = yield* Effect.flip(notify({ ...told, method: `${told.method}!` }))
+      assert.strictEqual(larger.reason._tag, "LimitError")
+      const reply = yield* Effect.flip(receive(JSON.stringify(request(7, "roots/list"))))
+      assert.strictEqual(reply.reason._tag, "LimitError")
+      assert.deepStrictEqual(sent, [told])
+    })
+  )
+
+  it.effect("answers a ping, and refuses whatever else a server asks for (S-18)", () =>
+    Effect.gen(function* () {
+      const { heard, receive, sent } = line()
+      yield* receive(JSON.stringify([request(7, "ping"), request(8, "sampling/createMessage")]))
+      assert.deepStrictEqual(sent, [
+        { jsonrpc: "2.0", id: 7, result: {} },
+        { jsonrpc: "2.0", id: 8, error: { code: -32601, message: "Method not found: sampling/createMessage" } }
+      ])
+      assert.deepStrictEqual(heard, [])
+    })
+  )
+})

@@ -1,0 +1,64 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Latch } from "effect"
+import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { bounded } from "../../src/mcp/internal/serverSessions.ts"
+
+const url = "http://127.0.0.1/mcp"
+
+/** A server with at most two sessions that it keeps until they are ended; a call of one may wait. */
+const served = () => {
+  const kept = new Set<string>()
+  const latch = Latch.makeUnsafe(true)
+  let named = 0
+  const app = Effect.gen(function* () {
+    const { headers, method } = yield* HttpServerRequest.HttpServerRequest
+    const id = headers["mcp-session-id"]
+    if (id === undefined) {
+      const session = `s${++named}`
+      kept.add(session)
+      yield* HttpEffect.appendPreResponseHandler((_, response) =>
+        Effect.succeed(HttpServerResponse.setHeader(response, "mcp-session-id", session))
+      )
+      return HttpServerResponse.empty({ status: 200 })
+    }
+    if (!kept.has(id)) return HttpServerResponse.empty({ status: 404 })
+    if (method === "DELETE") kept.delete(id)
+    else yield* latch.await
+    return HttpServerResponse.empty({ status: 200 })
+  })
+  const handle = HttpEffect.toWebHandler(bounded(app, url, 2))
+  const ask = (id?: string, method = "POST") =>
+    Effect.promise(async () => {
+      const headers = id === undefined ? {} : { "mcp-session-id": id }
+      return (await handle(new Request(url, { method, headers }))).status
+    })
+  return { ask, kept, latch }
+}
+
+describe("the sessions of a server", () => {
+  it.live("end where there are too many: first the one that was used longest ago", () =>
+    Effect.gen(function* () {
+      const { ask, kept } = served()
+      for (let count = 0; count < 3; count++) yield* ask()
+      assert.strictEqual(yield* ask("s1"), 200)
+      yield* ask()
+      assert.deepStrictEqual([...kept], ["s1", "s3", "s4"])
+      assert.strictEqual(yield* ask("s2"), 404)
+      for (let count = 0; count < 20; count++) yield* ask()
+      assert.deepStrictEqual([...kept], ["s22", "s23", "s24"])
+    })
+  )
+
+  it.live("do not end while they are in use", () =>
+    Effect.gen(function* () {
+      const { ask, kept, latch } = served()
+      yield* ask()
+      latch.closeUnsafe()
+      const using = yield* Effect.forkChild(ask("s1"), { startImmediately: true })
+      for (let count = 0; count < 5; count++) yield* ask()
+      assert.isTrue(kept.has("s1"))
+      latch.openUnsafe()
+      assert.strictEqual(yield* Fiber.join(using), 200)
+    })
+  )
+})
