@@ -17,13 +17,7 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import { randomId } from "./internal/base/randomId.ts"
 import { InvalidAddress } from "./KernelError.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  InvalidAddress
-}
+export { InvalidAddress }
 
 /**
  * One part of an address: 1 to 255 characters, no `/`, no white space, no control character.
@@ -31,7 +25,7 @@ export {
  * @category schemas
  * @since 0.1.0
  */
-export const Segment = /*#__PURE__*/ Schema.String.check(
+export const Segment = Schema.String.check(
   Schema.isPattern(/^[^/\s\p{Cc}]{1,255}$/u, { expected: "an address segment" })
 )
 
@@ -41,13 +35,11 @@ export const Segment = /*#__PURE__*/ Schema.String.check(
  * @category models
  * @since 0.1.0
  */
-export class AgentId
-  extends /*#__PURE__*/ Schema.Class<AgentId>("kernai/AgentId")({
-    type: Segment,
-    key: Segment,
-    namespace: Segment
-  })
-{
+export class AgentId extends Schema.Class<AgentId>("kernai/AgentId")({
+  type: Segment,
+  key: Segment,
+  namespace: Segment
+}) {
   /** Makes an address from its parts. A namespace that is left out is `default`. */
   static readonly of = (parts: AgentIdParts): Result.Result<AgentId, InvalidAddress> =>
     checked(parts.namespace, parts.type, parts.key, (namespace, type, key) => new AgentId({ namespace, type, key }))
@@ -74,13 +66,11 @@ export class AgentId
  * @category models
  * @since 0.1.0
  */
-export class TopicId
-  extends /*#__PURE__*/ Schema.Class<TopicId>("kernai/TopicId")({
-    type: Segment,
-    source: Segment,
-    namespace: Segment
-  })
-{
+export class TopicId extends Schema.Class<TopicId>("kernai/TopicId")({
+  type: Segment,
+  source: Segment,
+  namespace: Segment
+}) {
   /** Makes an address from its parts. A source or a namespace that is left out is `default`. */
   static readonly of = (parts: TopicIdParts): Result.Result<TopicId, InvalidAddress> =>
     checked(
@@ -138,7 +128,7 @@ export interface TopicIdParts {
  * @category schemas
  * @since 0.1.0
  */
-export const AgentIdFromString: Schema.Codec<AgentId, string> = /*#__PURE__*/ fromString(AgentId)
+export const AgentIdFromString: Schema.Codec<AgentId, string> = fromString(AgentId)
 
 /**
  * A topic's address as its text.
@@ -146,11 +136,11 @@ export const AgentIdFromString: Schema.Codec<AgentId, string> = /*#__PURE__*/ fr
  * @category schemas
  * @since 0.1.0
  */
-export const TopicIdFromString: Schema.Codec<TopicId, string> = /*#__PURE__*/ fromString(TopicId)
+export const TopicIdFromString: Schema.Codec<TopicId, string> = fromString(TopicId)
 
 const unnamed = "default"
 
-const isSegment = /*#__PURE__*/ Schema.is(Segment)
+const isSegment = Schema.is(Segment)
 
 const print = (namespace: string, type: string, key: string): string =>
   namespace === unnamed ? `${type}/${key}` : `${namespace}/${type}/${key}`

@@ -23,13 +23,7 @@ import { AgentConfigInvalid } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
 import type { AnySkill } from "./Skill.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  AgentConfigInvalid
-}
+export { AgentConfigInvalid }
 
 /**
  * What prose without blocks means (BP-42): the answer of an agent that cannot
@@ -260,7 +254,7 @@ export const toConfig = (
   agent: Agent<unknown, AnySkill<unknown>, unknown>
 ): Result.Result<JsonObject, AgentConfigInvalid> => Configs.write(agent, skillNames(agent), plain)
 
-const plain = /*#__PURE__*/ make({ instructions: "", model: "" })
+const plain = make({ instructions: "", model: "" })
 
 /**
  * The agent of a config (AC-23). Unknown keys are kept, `max_turns` is another name of `max_steps`.

@@ -20,13 +20,7 @@ import { foldPull } from "./internal/base/foldPull.ts"
 import type { LimitExceeded } from "./KernelError.ts"
 import { defaults, Limits } from "./Limits.ts"
 
-export type {
-  /**
-   * @category models
-   * @since 0.1.0
-   */
-  Part
-} from "./Block.ts"
+export type { Part } from "./Block.ts"
 
 /**
  * The limits a parser keeps (BP-26): a reply of more UTF-16 units fails, an

@@ -29,13 +29,7 @@ import * as Snapshot from "./internal/base/snapshot.ts"
 import { BlockTypeConflict, BlockValidationError, DefinitionInvalid } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  BlockTypeConflict
-}
+export { BlockTypeConflict }
 
 /**
  * A schema of one content type: an object whose `type` is a literal.

@@ -13,18 +13,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import { BudgetExhaustedError, SpawnDenied } from "./KernelError.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  BudgetExhaustedError,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  SpawnDenied
-}
+export { BudgetExhaustedError, SpawnDenied }
 
 /**
  * Limits of one run and its children; an absent one is no limit.
@@ -104,7 +93,7 @@ export const nothing: Spent = { tokens: 0, costUsd: 0 }
  * @category schemas
  * @since 0.1.0
  */
-export const ExecutionBudget: Schema.Codec<ExecutionBudget, EncodedExecutionBudget> = /*#__PURE__*/ (() => {
+export const ExecutionBudget: Schema.Codec<ExecutionBudget, EncodedExecutionBudget> = (() => {
   const Milliseconds = Schema.Finite.pipe(
     Schema.decodeTo(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)), {
       // Rounded to the microsecond: seconds times a thousand is seldom exact.
@@ -147,7 +136,7 @@ export interface EncodedExecutionBudget {
  * @since 0.1.0
  */
 export const SpawnBudget: Schema.Codec<SpawnBudget, { readonly max_agents?: number; readonly max_depth?: number }> =
-  /*#__PURE__*/ (() =>
+  (() =>
     Schema.Struct({
       maxAgents: Schema.Natural.pipe(Schema.withDecodingDefaultKey(Effect.succeed(spawnDefaults.maxAgents))),
       maxDepth: Schema.Natural.pipe(Schema.withDecodingDefaultKey(Effect.succeed(spawnDefaults.maxDepth)))

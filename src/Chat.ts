@@ -178,7 +178,7 @@ interface Talk {
 }
 
 /** Waits until what came before is answered. */
-const talkOf = /*#__PURE__*/ Effect.fnUntraced(function* (
+const talkOf = Effect.fnUntraced(function* (
   given: string | undefined
 ): Effect.fn.Return<Talk, never, Kernel | ChatHistory | Scope.Scope> {
   const kernel = yield* Kernel
@@ -222,7 +222,7 @@ const told = <Output, S extends AnySkill<unknown>, R>(
  * Adds the user's message and gives what else was said. Where an earlier try added it, it is there already, maybe with
  * a conversation behind it: it is left out of what is given, for the run says it itself.
  */
-const begin = /*#__PURE__*/ Effect.fnUntraced(function* (talk: Talk, input: Input) {
+const begin = Effect.fnUntraced(function* (talk: Talk, input: Input) {
   const { history, media, runId } = talk
   const before = yield* history.toArray
   const message = Messages.user(yield* Effect.forEach(listOf(input), (part) => kept(part, media)))
@@ -238,7 +238,7 @@ const begin = /*#__PURE__*/ Effect.fnUntraced(function* (talk: Talk, input: Inpu
 })
 
 /** Adds what the run said. Its first message is the user's, which is there unless the history was forgotten since. */
-const end = /*#__PURE__*/ Effect.fnUntraced(function* (
+const end = Effect.fnUntraced(function* (
   { built, history, media }: Talk,
   { messages, runId }: RunResult<unknown>
 ): Effect.fn.Return<void, StoreError> {

@@ -24,13 +24,7 @@ import type { RunState, Turn } from "./RunState.ts"
 import * as RunStates from "./RunState.ts"
 import { RunStore } from "./RunStore.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  StoreError
-}
+export { StoreError }
 
 // ---------------------------------------------------------------- models
 
@@ -98,7 +92,7 @@ export const makeMemory = (before: ReadonlyArray<Message> = []): Effect.Effect<S
  * @category constructors
  * @since 0.1.0
  */
-export const makeRunStore = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const makeRunStore = Effect.fnUntraced(function* (
   runIds: ReadonlyArray<string>
 ): Effect.fn.Return<Shape, never, RunStore> {
   const store = yield* RunStore
@@ -178,7 +172,7 @@ const unfinished = (call: Call, message: string) => Calls.failed(call, Calls.err
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<ChatHistory> = /*#__PURE__*/ Layer.effect(ChatHistory, makeMemory())
+export const layerMemory: Layer.Layer<ChatHistory> = Layer.effect(ChatHistory, makeMemory())
 
 /**
  * The conversation of runs in the store.

@@ -40,13 +40,7 @@ export type {
   Video
 } from "./internal/words/contentType.ts"
 export type { Json, JsonObject } from "./internal/base/json.ts"
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  BlockValidationError
-}
+export { BlockValidationError }
 
 /**
  * One part of a message.
@@ -76,7 +70,7 @@ export type Content =
  * @category schemas
  * @since 0.1.0
  */
-export const Content: Schema.Codec<Content, Json> = /*#__PURE__*/ Codec.schema(() => undefined)
+export const Content: Schema.Codec<Content, Json> = Codec.schema(() => undefined)
 
 /**
  * Exactly one source of a medium.

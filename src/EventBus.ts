@@ -26,23 +26,7 @@ import type { Message } from "./Message.ts"
 import type { RunEvent } from "./RunEvent.ts"
 import { isStreamed } from "./RunEvent.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  AgentIdConflict,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  AgentNotFoundError,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  HandlerError
-}
+export { AgentIdConflict, AgentNotFoundError, HandlerError }
 
 /**
  * What an agent does with a message. Its answer, if it gives one, goes back to the sender.
@@ -110,7 +94,7 @@ export const agentIdOf = (name: string, namespace = "default"): AgentId =>
  * @category constructors
  * @since 0.1.0
  */
-export const make: Effect.Effect<Shape, never, Scope.Scope> = /*#__PURE__*/ Effect.gen(function* () {
+export const make: Effect.Effect<Shape, never, Scope.Scope> = Effect.gen(function* () {
   const progress: Followers = new Map()
   const streams: Followers = new Map()
   // Nothing is published about other topics: who follows one hears the end.
@@ -184,7 +168,7 @@ export const make: Effect.Effect<Shape, never, Scope.Scope> = /*#__PURE__*/ Effe
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<EventBus> = /*#__PURE__*/ Layer.effect(EventBus, make)
+export const layerMemory: Layer.Layer<EventBus> = Layer.effect(EventBus, make)
 
 // ---------------------------------------------------------------- helpers
 

@@ -196,7 +196,7 @@ export const toStructuralTag = (options: Options): JsonObject => ({
  * @category forms
  * @since 0.1.0
  */
-export const gbnfOf: (reply: ReplyGrammar) => string = /*#__PURE__*/ kept((reply) => {
+export const gbnfOf: (reply: ReplyGrammar) => string = kept((reply) => {
   switch (reply._tag) {
     case "Blocks":
       return toGbnf(make(reply))
@@ -214,7 +214,7 @@ export const gbnfOf: (reply: ReplyGrammar) => string = /*#__PURE__*/ kept((reply
  * @category forms
  * @since 0.1.0
  */
-export const jsonSchemaOf: (reply: ReplyGrammar) => JsonObject | undefined = /*#__PURE__*/ kept((reply) => {
+export const jsonSchemaOf: (reply: ReplyGrammar) => JsonObject | undefined = kept((reply) => {
   switch (reply._tag) {
     case "Blocks":
       return toJsonSchema(reply)
@@ -231,7 +231,7 @@ export const jsonSchemaOf: (reply: ReplyGrammar) => JsonObject | undefined = /*#
  * @category forms
  * @since 0.1.0
  */
-export const structuralTagOf: (reply: ReplyGrammar) => JsonObject | undefined = /*#__PURE__*/ kept((reply) =>
+export const structuralTagOf: (reply: ReplyGrammar) => JsonObject | undefined = kept((reply) =>
   reply._tag === "Blocks" ? toStructuralTag(reply) : undefined
 )
 

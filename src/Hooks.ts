@@ -205,7 +205,7 @@ const isContents = (result: ReadonlyArray<Content> | CallError): result is Reado
  * @category references
  * @since 0.1.0
  */
-export const Hooks: Context.Reference<Hooks> = /*#__PURE__*/ Context.Reference<Hooks>("kernai/Hooks", {
+export const Hooks: Context.Reference<Hooks> = Context.Reference<Hooks>("kernai/Hooks", {
   defaultValue: () => ({})
 })
 

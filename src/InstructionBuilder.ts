@@ -86,12 +86,9 @@ export const standard: Builder = { build }
  * @category references
  * @since 0.1.0
  */
-export const InstructionBuilder: Context.Reference<Builder> = /*#__PURE__*/ Context.Reference<Builder>(
-  "kernai/InstructionBuilder",
-  {
-    defaultValue: () => standard
-  }
-)
+export const InstructionBuilder: Context.Reference<Builder> = Context.Reference<Builder>("kernai/InstructionBuilder", {
+  defaultValue: () => standard
+})
 
 /**
  * Puts another builder in place.

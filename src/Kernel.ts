@@ -51,55 +51,15 @@ import type { SkillRegistry } from "./SkillRegistry.ts"
 // ---------------------------------------------------------------- models
 
 export type {
-  /**
-   * @category models
-   * @since 0.1.0
-   */
   AnswerOptions,
-  /**
-   * @category models
-   * @since 0.1.0
-   */
   CommonOptions,
-  /**
-   * @category models
-   * @since 0.1.0
-   */
   ForkOptions,
-  /**
-   * @category models
-   * @since 0.1.0
-   */
   Input,
-  /**
-   * @category models
-   * @since 0.1.0
-   */
   Recording,
-  /**
-   * @category models
-   * @since 0.1.0
-   */
   Replay,
-  /**
-   * @category models
-   * @since 0.1.0
-   */
   ResumeOptions,
-  /**
-   * @category models
-   * @since 0.1.0
-   */
   RunOptions,
-  /**
-   * @category models
-   * @since 0.1.0
-   */
   SubmitOptions,
-  /**
-   * @category models
-   * @since 0.1.0
-   */
   Verdict
 } from "./internal/loop/runOptions.ts"
 
@@ -313,7 +273,7 @@ export const replay = <Output, S extends AnySkill<unknown>, R = never>(
  * @since 0.1.0
  */
 export const fork: (runId: string, options?: ForkOptions) => Effect.Effect<string, KernelError, RunStore.RunStore> =
-  /*#__PURE__*/ Effect.fnUntraced(function* (
+  Effect.fnUntraced(function* (
     runId: string,
     options: ForkOptions = {}
   ): Effect.fn.Return<string, KernelError, RunStore.RunStore> {
@@ -358,7 +318,7 @@ export const layer: Layer.Layer<
   Kernel,
   never,
   SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
-> = /*#__PURE__*/ Layer.effect(
+> = Layer.effect(
   Kernel,
   Effect.map(Effect.context<Parts>(), (built) => make(built))
 )
@@ -372,7 +332,7 @@ export const layer: Layer.Layer<
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<Kernel, never, SkillRegistry | Provider> = /*#__PURE__*/ Layer.effect(
+export const layerMemory: Layer.Layer<Kernel, never, SkillRegistry | Provider> = Layer.effect(
   Kernel,
   Effect.map(Effect.context<Parts | Provider>(), (built) => make(built))
 ).pipe(Layer.provide([ProtocolRegistry.layer(), MediaStore.layerMemory, RunStore.layerMemory]), Layer.orDie)

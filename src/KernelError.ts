@@ -45,7 +45,7 @@ export * from "./internal/base/errors/outsideErrors.ts"
  * @category models
  * @since 0.1.0
  */
-export const KernelError = /*#__PURE__*/ Schema.Union([
+export const KernelError = Schema.Union([
   Words.BlockValidationError,
   Words.BlockTypeConflict,
   Words.InvalidAddress,
@@ -134,7 +134,7 @@ const recoverable: ReadonlySet<KernelError["_tag"]> = new Set<KernelError["_tag"
  * @category guards
  * @since 0.1.0
  */
-export const isKernelError: (value: unknown) => value is KernelError = /*#__PURE__*/ Schema.is(KernelError)
+export const isKernelError: (value: unknown) => value is KernelError = Schema.is(KernelError)
 
 /**
  * Tells whether resuming or trying again can help (CP-16).

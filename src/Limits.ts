@@ -126,6 +126,6 @@ export const defaults: Limits = {
  * @category references
  * @since 0.1.0
  */
-export const Limits: Context.Reference<Limits> = /*#__PURE__*/ Context.Reference<Limits>("kernai/Limits", {
+export const Limits: Context.Reference<Limits> = Context.Reference<Limits>("kernai/Limits", {
   defaultValue: () => defaults
 })

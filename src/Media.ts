@@ -21,7 +21,7 @@ import * as Snapshot from "./internal/base/snapshot.ts"
  * @category schemas
  * @since 0.1.0
  */
-export const Kind = /*#__PURE__*/ Schema.Literals(["image", "audio", "video", "document"])
+export const Kind = Schema.Literals(["image", "audio", "video", "document"])
 /**
  * One of `image`, `audio`, `video`, `document`.
  *
@@ -184,7 +184,7 @@ const dataOf = (source: Source): Uint8Array => {
   }
 }
 
-const mimeTypes: ReadonlyMap<string, string> = /*#__PURE__*/ new Map([
+const mimeTypes: ReadonlyMap<string, string> = new Map([
   ["png", "image/png"],
   ["jpg", "image/jpeg"],
   ["jpeg", "image/jpeg"],

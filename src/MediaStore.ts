@@ -24,23 +24,7 @@ import * as Shelf from "./internal/store/mediaScope.ts"
 import { type LimitExceeded, MediaConflict, MediaNotFound, MediaUnreadable, type StoreError } from "./KernelError.ts"
 import * as Media from "./Media.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  MediaConflict,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  MediaNotFound,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  MediaUnreadable
-}
+export { MediaConflict, MediaNotFound, MediaUnreadable }
 
 /**
  * A medium that has its id.
@@ -108,7 +92,7 @@ export class MediaStore extends Context.Service<MediaStore, Shape>()("kernai/Med
  * @category schemas
  * @since 0.1.0
  */
-export const Reference: Schema.Codec<StoredMedia, string, MediaStore> = /*#__PURE__*/ (() =>
+export const Reference: Schema.Codec<StoredMedia, string, MediaStore> = (() =>
   Schema.String.annotate({ description: "The id of a medium in this conversation, such as media_0123456789ab" }).pipe(
     Schema.decodeTo(Schema.declare(isStored, { expected: "a stored medium" }), {
       decode: SchemaGetter.transformEffect((id: string) =>
@@ -148,7 +132,7 @@ export const layerMemoryWith = (options: { readonly root: string }): Layer.Layer
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<MediaStore> = /*#__PURE__*/ layerMemoryWith({ root: "." })
+export const layerMemory: Layer.Layer<MediaStore> = layerMemoryWith({ root: "." })
 
 // A declaration, not a constant: the schema above is made before the constants down here are.
 function isStored(value: unknown): value is StoredMedia {

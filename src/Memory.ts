@@ -30,13 +30,7 @@ import * as Messages from "./Message.ts"
 import type { PromptContext } from "./PromptPipeline.ts"
 import * as Skill from "./Skill.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  StoreError
-}
+export { StoreError }
 
 // ---------------------------------------------------------------- models
 
@@ -127,12 +121,9 @@ export type Embed = (text: string) => Effect.Effect<ReadonlyArray<number>, unkno
  * @category references
  * @since 0.1.0
  */
-export const Embedder: Context.Reference<Embed | undefined> = /*#__PURE__*/ Context.Reference<Embed | undefined>(
-  "kernai/Embedder",
-  {
-    defaultValue: () => undefined
-  }
-)
+export const Embedder: Context.Reference<Embed | undefined> = Context.Reference<Embed | undefined>("kernai/Embedder", {
+  defaultValue: () => undefined
+})
 
 // ---------------------------------------------------------------- constructors
 
@@ -150,7 +141,7 @@ interface Kept {
  * @category constructors
  * @since 0.1.0
  */
-export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.gen(function* () {
+export const makeMemory: Effect.Effect<Shape> = Effect.gen(function* () {
   const embed = yield* embedding
   const kept = new Map<string, Kept>()
   const keys = new Map<string, string>()
@@ -203,7 +194,7 @@ export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.gen(functio
  * @category constructors
  * @since 0.1.0
  */
-export const entryOf = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const entryOf = Effect.fnUntraced(function* (
   content: string,
   metadata: JsonObject
 ): Effect.fn.Return<MemoryEntry> {
@@ -237,19 +228,18 @@ export const admit = ({ content, metadata = {} }: NewMemory): Effect.Effect<void
  * @category combinators
  * @since 0.1.0
  */
-export const embedding: Effect.Effect<(text: string) => Effect.Effect<Float32Array | undefined>> =
-  /*#__PURE__*/ Effect.map(
-    Embedder,
-    (built) => (text) =>
-      Effect.flatMap(Embedder, (current) => {
-        const embed = current ?? built
-        if (embed === undefined) return Effect.undefined
-        return embed(text).pipe(
-          Effect.map(Ranking.unit),
-          Effect.catchCause((cause) => Effect.as(passedOver("a text was not embedded")(cause), undefined))
-        )
-      })
-  )
+export const embedding: Effect.Effect<(text: string) => Effect.Effect<Float32Array | undefined>> = Effect.map(
+  Embedder,
+  (built) => (text) =>
+    Effect.flatMap(Embedder, (current) => {
+      const embed = current ?? built
+      if (embed === undefined) return Effect.undefined
+      return embed(text).pipe(
+        Effect.map(Ranking.unit),
+        Effect.catchCause((cause) => Effect.as(passedOver("a text was not embedded")(cause), undefined))
+      )
+    })
+)
 
 // ---------------------------------------------------------------- layers
 
@@ -259,11 +249,11 @@ export const embedding: Effect.Effect<(text: string) => Effect.Effect<Float32Arr
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<Memory> = /*#__PURE__*/ Layer.effect(Memory, makeMemory)
+export const layerMemory: Layer.Layer<Memory> = Layer.effect(Memory, makeMemory)
 
 // ---------------------------------------------------------------- skills
 
-const MetadataInput = /*#__PURE__*/ Schema.optionalKey(
+const MetadataInput = Schema.optionalKey(
   Schema.Record(Schema.String, Schema.Json).annotate({ description: "Facts about it, to search by" })
 )
 

@@ -21,7 +21,7 @@ import { BlockValidationError } from "./KernelError.ts"
  * @category schemas
  * @since 0.1.0
  */
-export const Role = /*#__PURE__*/ Schema.Literals(["system", "user", "assistant", "tool"])
+export const Role = Schema.Literals(["system", "user", "assistant", "tool"])
 /**
  * One of `system`, `user`, `assistant`, `tool`.
  *
@@ -62,7 +62,7 @@ export interface Encoded {
  * @category schemas
  * @since 0.1.0
  */
-export const Message: Schema.Codec<Message, Encoded> = /*#__PURE__*/ (() => {
+export const Message: Schema.Codec<Message, Encoded> = (() => {
   const Contents = Schema.Array(Content.Content)
   const Parts = Schema.Union([Schema.String, Schema.Null, Contents]).pipe(
     Schema.decodeTo(Schema.toType(Contents), {

@@ -84,9 +84,10 @@ export interface Middleware {
  * @category references
  * @since 0.1.0
  */
-export const Middleware: Context.Reference<ReadonlyArray<Middleware>> = /*#__PURE__*/ Context.Reference<
-  ReadonlyArray<Middleware>
->("kernai/Middleware", { defaultValue: () => [] })
+export const Middleware: Context.Reference<ReadonlyArray<Middleware>> = Context.Reference<ReadonlyArray<Middleware>>(
+  "kernai/Middleware",
+  { defaultValue: () => [] }
+)
 
 /**
  * Adds middleware inside what is already there. Around tool calls, one that needs services is a `layerTool`; around

@@ -16,7 +16,7 @@ import type { Kind } from "./Media.ts"
  * @category schemas
  * @since 0.1.0
  */
-export const Capability = /*#__PURE__*/ Schema.Literals([
+export const Capability = Schema.Literals([
   "text",
   "vision",
   "audio_in",
@@ -76,7 +76,7 @@ export interface Model {
  * @category schemas
  * @since 0.1.0
  */
-export const Model: Schema.Codec<Model> = /*#__PURE__*/ (() => {
+export const Model: Schema.Codec<Model> = (() => {
   const Amount = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))
   return Schema.Struct({
     id: Schema.NonEmptyString,
@@ -291,14 +291,14 @@ export const llama31: Model = { id: "llama3.1", capabilities: ["text"], provider
  */
 export const llava: Model = { id: "llava", capabilities: ["text", "vision"], provider: "ollama" }
 
-const inputs: ReadonlyMap<Capability, Kind> = /*#__PURE__*/ new Map([
+const inputs: ReadonlyMap<Capability, Kind> = new Map([
   ["vision", "image"],
   ["audio_in", "audio"],
   ["video_in", "video"],
   ["document_in", "document"]
 ])
 
-const outputs: ReadonlyMap<Capability, Kind> = /*#__PURE__*/ new Map([
+const outputs: ReadonlyMap<Capability, Kind> = new Map([
   ["image_gen", "image"],
   ["audio_out", "audio"]
 ])

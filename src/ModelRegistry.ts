@@ -20,23 +20,7 @@ import type { Model } from "./Model.ts"
 import * as Models from "./Model.ts"
 import type { ProviderShape } from "./Provider.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  InvalidModel,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  ProviderUnavailable,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  UnsupportedProvider
-}
+export { InvalidModel, ProviderUnavailable, UnsupportedProvider }
 
 /**
  * What a model string stands for.

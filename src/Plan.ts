@@ -24,7 +24,7 @@ import * as Limits from "./Limits.ts"
  * @category errors
  * @since 0.1.0
  */
-export const Reason = /*#__PURE__*/ Schema.Literals([
+export const Reason = Schema.Literals([
   "not_a_hash",
   "too_large",
   "blank",
@@ -66,7 +66,7 @@ export class PlanRejected extends Schema.TaggedError<PlanRejected>()("PlanReject
  * @category models
  * @since 0.1.0
  */
-export const Status = /*#__PURE__*/ Schema.Literals(["pending", "running", "done"])
+export const Status = Schema.Literals(["pending", "running", "done"])
 
 /**
  * Where a task stands.
@@ -90,12 +90,12 @@ export interface Task extends Schema.Schema.Type<typeof Task> {}
  * @category models
  * @since 0.1.0
  */
-export const Task = /*#__PURE__*/ Schema.Struct({
+export const Task = Schema.Struct({
   id: Schema.String,
   input: Schema.String,
   /** What the model asked for; `isParallel` says what happens. */
   parallel: Schema.Boolean,
-  dependsOn: /*#__PURE__*/ Schema.Array(Schema.String),
+  dependsOn: Schema.Array(Schema.String),
   status: Status
 })
 
@@ -105,7 +105,7 @@ export const Task = /*#__PURE__*/ Schema.Struct({
  * @category models
  * @since 0.1.0
  */
-export const Strategy = /*#__PURE__*/ Schema.Literals(["parallel", "sequential", "mixed"])
+export const Strategy = Schema.Literals(["parallel", "sequential", "mixed"])
 
 /**
  * Whether tasks run together.
@@ -129,10 +129,10 @@ export interface Plan extends Schema.Schema.Type<typeof Plan> {}
  * @category models
  * @since 0.1.0
  */
-export const Plan = /*#__PURE__*/ Schema.Struct({
+export const Plan = Schema.Struct({
   goal: Schema.String,
   strategy: Strategy,
-  tasks: /*#__PURE__*/ Schema.Array(Task)
+  tasks: Schema.Array(Task)
 })
 
 /**

@@ -21,13 +21,7 @@ import { compile } from "./internal/policy/rules.ts"
 import { ConfigInvalid } from "./KernelError.ts"
 import type { Effects } from "./Skill.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  ConfigInvalid
-}
+export { ConfigInvalid }
 
 /**
  * What a policy says about one call.
@@ -159,11 +153,12 @@ export interface Rules {
  * @category references
  * @since 0.1.0
  */
-export const Policy: Context.Reference<PolicyShape | undefined> = /*#__PURE__*/ Context.Reference<
-  PolicyShape | undefined
->("kernai/Policy", {
-  defaultValue: () => undefined
-})
+export const Policy: Context.Reference<PolicyShape | undefined> = Context.Reference<PolicyShape | undefined>(
+  "kernai/Policy",
+  {
+    defaultValue: () => undefined
+  }
+)
 
 /**
  * Makes a policy of rules, 1,000 at most. A pattern that cannot be read, or
@@ -230,15 +225,15 @@ export const among = (...contexts: ReadonlyArray<Context.Context<never>>): Polic
  * @category getters
  * @since 0.1.0
  */
-export const current: Effect.Effect<PolicyShape | undefined> = /*#__PURE__*/ Effect.contextWith(
-  (context: Context.Context<never>) => Effect.succeed(among(context))
+export const current: Effect.Effect<PolicyShape | undefined> = Effect.contextWith((context: Context.Context<never>) =>
+  Effect.succeed(among(context))
 )
 
 const partsOf = ({ mapUnsafe }: Context.Context<never>): ReadonlyArray<PolicyShape> =>
   [...mapUnsafe].flatMap(([key, given]) => (key.startsWith(Policy.key) && given) || [])
 
 // Another copy of this module counts from somewhere else.
-let places = /*#__PURE__*/ Math.random()
+let places = Math.random()
 
 /**
  * Adds a policy to those that are there already, and to those beside it in the same list.

@@ -30,13 +30,7 @@ import type { RunState } from "./RunState.ts"
 import type { AnySkill } from "./Skill.ts"
 import type { Expense } from "./Usage.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  ContextWindowExceeded
-}
+export { ContextWindowExceeded }
 
 /**
  * What a prompt is made from.
@@ -244,9 +238,10 @@ export type TokenCount = (text: string) => Effect.Effect<number>
  * @category references
  * @since 0.1.0
  */
-export const TokenCounter: Context.Reference<TokenCount | undefined> = /*#__PURE__*/ Context.Reference<
-  TokenCount | undefined
->("kernai/TokenCounter", { defaultValue: () => undefined })
+export const TokenCounter: Context.Reference<TokenCount | undefined> = Context.Reference<TokenCount | undefined>(
+  "kernai/TokenCounter",
+  { defaultValue: () => undefined }
+)
 
 /**
  * Puts values in the place of `{{name}}`, all at once: what is put in is not
@@ -354,7 +349,7 @@ export function layer(options: Options<unknown> = {}): Layer.Layer<never, never,
   return Layer.effect(PromptPipeline, make(options))
 }
 
-const assemble = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
+const assemble = Effect.fnUntraced(function* <R>(
   options: Options<R>,
   context: PromptContext
 ): Effect.fn.Return<Prompt, KernelError, R> {
@@ -382,5 +377,7 @@ const assemble = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
  * @category references
  * @since 0.1.0
  */
-export const PromptPipeline: Context.Reference<PromptPipelineShape> =
-  /*#__PURE__*/ Context.Reference<PromptPipelineShape>("kernai/PromptPipeline", { defaultValue: () => simple })
+export const PromptPipeline: Context.Reference<PromptPipelineShape> = Context.Reference<PromptPipelineShape>(
+  "kernai/PromptPipeline",
+  { defaultValue: () => simple }
+)

@@ -15,13 +15,7 @@ import { misnamed } from "./internal/base/names.ts"
 import { DefinitionInvalid } from "./KernelError.ts"
 import type { CallScope, Effects } from "./Skill.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  DefinitionInvalid
-}
+export { DefinitionInvalid }
 
 /**
  * What a protocol's handler is given beside its block.

@@ -18,18 +18,7 @@ import { DefinitionInvalid, ToolNameConflict } from "./KernelError.ts"
 import type { AnyProtocol, Services } from "./Protocol.ts"
 import { problem } from "./Protocol.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  DefinitionInvalid,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  ToolNameConflict
-}
+export { DefinitionInvalid, ToolNameConflict }
 
 /**
  * What a registry does.

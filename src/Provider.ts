@@ -21,13 +21,7 @@ import type { Model } from "./Model.ts"
 import type { StreamPart } from "./StreamPart.ts"
 import type * as Stream from "effect/Stream"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  ProviderError
-}
+export { ProviderError }
 
 /**
  * A callable as a vendor's native tool format needs it.

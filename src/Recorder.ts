@@ -116,12 +116,9 @@ export interface Memory extends Sink, Queries {
  * @category references
  * @since 0.1.0
  */
-export const Recorder: Context.Reference<Sink | undefined> = /*#__PURE__*/ Context.Reference<Sink | undefined>(
-  "kernai/Recorder",
-  {
-    defaultValue: () => undefined
-  }
-)
+export const Recorder: Context.Reference<Sink | undefined> = Context.Reference<Sink | undefined>("kernai/Recorder", {
+  defaultValue: () => undefined
+})
 
 /**
  * What was recorded in this process: the other side of `layerMemory`.

@@ -45,7 +45,7 @@ export interface Options {
  * @category references
  * @since 0.1.0
  */
-export const Redaction: Context.Reference<Redactor | undefined> = /*#__PURE__*/ Context.Reference<Redactor | undefined>(
+export const Redaction: Context.Reference<Redactor | undefined> = Context.Reference<Redactor | undefined>(
   "kernai/Redaction",
   { defaultValue: () => undefined }
 )

@@ -99,9 +99,8 @@ export const make = (types?: Pick<BlockTypes["Service"], "decode">): RunCodec =>
  * @category constructors
  * @since 0.1.0
  */
-export const fromContext: Effect.Effect<RunCodec> = /*#__PURE__*/ Effect.map(
-  /*#__PURE__*/ Effect.serviceOption(BlockTypes),
-  (types) => make(Option.getOrUndefined(types))
+export const fromContext: Effect.Effect<RunCodec> = Effect.map(Effect.serviceOption(BlockTypes), (types) =>
+  make(Option.getOrUndefined(types))
 )
 
 /**

@@ -364,10 +364,6 @@ export const isCopied = (state: Pick<RunState, "forkedFrom">, revision: number):
 export const turnCount = (state: RunState): number => turnLog(state).length
 
 export {
-  /**
-   * @category getters
-   * @since 0.1.0
-   */
   answer,
   /**
    * A call of a run, as its result tells it (AC-21).

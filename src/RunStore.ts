@@ -25,33 +25,7 @@ import { notFirst, notOfOne, notTogether } from "./internal/store/journalRules.t
 import { MediaStore } from "./MediaStore.ts"
 import type { RunRecord, RunState, Status } from "./RunState.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  ConcurrentAppendError,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  RunBusy,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  RunExists,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  RunNotFound,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  StoreError
-}
+export { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError }
 
 /**
  * A worker's claim on a run (DR-6). Times are milliseconds since the epoch.
@@ -180,41 +154,9 @@ export interface Shape {
  */
 export class RunStore extends Context.Service<RunStore, Shape>()("kernai/RunStore") {}
 
-export {
-  /**
-   * @category getters
-   * @since 0.1.0
-   */
-  headOf,
-  /**
-   * @category combinators
-   * @since 0.1.0
-   */
-  inOrder,
-  /**
-   * @category guards
-   * @since 0.1.0
-   */
-  matches
-}
+export { headOf, inOrder, matches }
 
-export {
-  /**
-   * @category guards
-   * @since 0.1.0
-   */
-  notFirst,
-  /**
-   * @category guards
-   * @since 0.1.0
-   */
-  notOfOne,
-  /**
-   * @category guards
-   * @since 0.1.0
-   */
-  notTogether
-}
+export { notFirst, notOfOne, notTogether }
 
 /**
  * A call that was begun and has no result: where its process died, nobody knows whether it was made (DR-16).
@@ -259,7 +201,7 @@ export const inFlight = (
  * @category combinators
  * @since 0.1.0
  */
-export const prune = /*#__PURE__*/ Effect.fnUntraced(function* (options: {
+export const prune = Effect.fnUntraced(function* (options: {
   /** Milliseconds since the epoch. */
   readonly updatedBefore: number
   /** What counts as ended. Default: `completed`. */
@@ -291,7 +233,7 @@ export const prune = /*#__PURE__*/ Effect.fnUntraced(function* (options: {
 /**
  * The trees of root runs. Many a store looks through all its runs to find one tree, so all are gathered, page by page.
  */
-const treesOf = /*#__PURE__*/ Effect.fnUntraced(function* (
+const treesOf = Effect.fnUntraced(function* (
   store: Shape,
   roots: ReadonlyArray<RunHead>
 ): Effect.fn.Return<Map<string, Array<RunHead>>, StoreError> {
@@ -308,7 +250,7 @@ const treesOf = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /** The root runs that others were forked from which may go on: all but those that are over. */
-const originsOfOpen = /*#__PURE__*/ Effect.fnUntraced(function* (
+const originsOfOpen = Effect.fnUntraced(function* (
   store: Shape,
   over: ReadonlyMap<string, ReadonlyArray<RunHead>>
 ): Effect.fn.Return<ReadonlySet<string>, StoreError> {
@@ -343,7 +285,7 @@ const originsOfOpen = /*#__PURE__*/ Effect.fnUntraced(function* (
  * @category constructors
  * @since 0.1.0
  */
-export const makeMemory: Effect.Effect<Shape> = /*#__PURE__*/ Effect.sync(() => eachRevision(MemoryRuns.make().store))
+export const makeMemory: Effect.Effect<Shape> = Effect.sync(() => eachRevision(MemoryRuns.make().store))
 
 /**
  * A store that is given each revision by itself, whatever else it can.
@@ -362,7 +304,7 @@ export const eachRevision = (store: Shape): Shape => {
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<RunStore> = /*#__PURE__*/ Layer.effect(
+export const layerMemory: Layer.Layer<RunStore> = Layer.effect(
   RunStore,
   Effect.map(
     Effect.acquireRelease(Effect.sync(MemoryRuns.make), ({ end }) => Effect.sync(end)),

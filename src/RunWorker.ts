@@ -136,7 +136,7 @@ export {
  * @category running
  * @since 0.1.0
  */
-export const run = /*#__PURE__*/ Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
+export const run = Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>
 ): Effect.fn.Return<never, never, Kernel | RunStore | Services<A> | R> {
   const worker = yield* Worker.make<Services<A> | R>(options)
@@ -150,7 +150,7 @@ export const run = /*#__PURE__*/ Effect.fnUntraced(function* <A extends Runnable
  * @category running
  * @since 0.1.0
  */
-export const runOnce = /*#__PURE__*/ Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
+export const runOnce = Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>
 ): Effect.fn.Return<number, never, Kernel | RunStore | Services<A> | R> {
   const worker = yield* Worker.make<Services<A> | R>(options)

@@ -25,28 +25,7 @@ import { CredentialMissing, InvalidArguments, SkillResultInvalid, SkillSettingIn
 import type { Kind, Media } from "./Media.ts"
 import type { Capability } from "./Model.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  CredentialMissing,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  InvalidArguments,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  SkillResultInvalid,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  SkillSettingInvalid
-}
+export { CredentialMissing, InvalidArguments, SkillResultInvalid, SkillSettingInvalid }
 
 /**
  * What a call does to the world: nothing (`read`), the same however often it

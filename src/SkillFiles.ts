@@ -23,13 +23,7 @@ import type { AnySkill } from "./Skill.ts"
 import { isSkill } from "./Skill.ts"
 import { SkillRegistry } from "./SkillRegistry.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  SkillFilesInvalid
-}
+export { SkillFilesInvalid }
 
 /**
  * A code file: its name and what it exports.

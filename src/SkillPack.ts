@@ -31,33 +31,7 @@ import type { PromptContext } from "./PromptPipeline.ts"
 import * as Skill from "./Skill.ts"
 import { SkillRegistry } from "./SkillRegistry.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  FileTooLarge,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  InvalidSkillPath,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  SkillFileNotFound,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  SkillPackInvalid,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  SkillPackNotFound
-}
+export { FileTooLarge, InvalidSkillPath, SkillFileNotFound, SkillPackInvalid, SkillPackNotFound }
 
 // ---------------------------------------------------------------- models
 
@@ -315,12 +289,11 @@ export const skills: ReadonlyArray<Skill.AnySkill<SkillPackStore>> = [list, load
  * @category layers
  * @since 0.1.0
  */
-export const layerSkills: Layer.Layer<never, ToolNameConflict, SkillRegistry | SkillPackStore> =
-  /*#__PURE__*/ Layer.effectDiscard(
-    Effect.flatMap(SkillRegistry, (registry) =>
-      Effect.catchTag(registry.registerSource({ source: "skill-pack", skills }), "DefinitionInvalid", Effect.die)
-    )
+export const layerSkills: Layer.Layer<never, ToolNameConflict, SkillRegistry | SkillPackStore> = Layer.effectDiscard(
+  Effect.flatMap(SkillRegistry, (registry) =>
+    Effect.catchTag(registry.registerSource({ source: "skill-pack", skills }), "DefinitionInvalid", Effect.die)
   )
+)
 
 /**
  * Skills that exist only here: paths such as `name/SKILL.md`, and what is in them.

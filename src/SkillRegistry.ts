@@ -22,18 +22,7 @@ import { DefinitionInvalid, ToolNameConflict } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
 import type { AnySkill, CallScope, SkillTypes, Source } from "./Skill.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  DefinitionInvalid,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  ToolNameConflict
-}
+export { DefinitionInvalid, ToolNameConflict }
 
 /**
  * Skills that belong together: a server, a store, a folder.

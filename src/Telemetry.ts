@@ -174,7 +174,7 @@ export interface Options {
  * @category references
  * @since 0.1.0
  */
-export const Telemetry: Context.Reference<Shape | undefined> = /*#__PURE__*/ Context.Reference<Shape | undefined>(
+export const Telemetry: Context.Reference<Shape | undefined> = Context.Reference<Shape | undefined>(
   "kernai/Telemetry",
   { defaultValue: () => undefined }
 )

@@ -18,13 +18,7 @@ import { UsageInvalid } from "./KernelError.ts"
 import type { Price } from "./Model.ts"
 import type { ReportedUsage } from "./StreamPart.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  UsageInvalid
-}
+export { UsageInvalid }
 
 /**
  * Tokens of one or more model calls.
@@ -72,7 +66,7 @@ export interface Encoded {
  * @category schemas
  * @since 0.1.0
  */
-export const Usage: Schema.Codec<Usage, Encoded> = /*#__PURE__*/ (() => {
+export const Usage: Schema.Codec<Usage, Encoded> = (() => {
   const Count = Schema.Natural.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
   return Schema.Struct({ inputTokens: Count, cachedTokens: Count, outputTokens: Count, reasoningTokens: Count })
     .check(
@@ -163,7 +157,7 @@ export const add = (self: Usage, that: Usage): Usage => ({
  * @category combinators
  * @since 0.1.0
  */
-export const Reducer: Reducer_.Reducer<Usage> = /*#__PURE__*/ Reducer_.make(add, zero)
+export const Reducer: Reducer_.Reducer<Usage> = Reducer_.make(add, zero)
 
 /**
  * What the tokens cost in US dollars. Cached input without a price of its own costs what other input costs.

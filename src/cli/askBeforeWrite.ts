@@ -1,7 +1,5 @@
 /**
  * Whom the command line asks before a call runs.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

@@ -1,7 +1,5 @@
 /**
  * Looks around: Node.js, keys, optional packages.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -13,12 +11,7 @@ import { paint } from "./pen.ts"
 import { Screen } from "./screen.ts"
 import * as Text from "./terminalText.ts"
 
-/**
- * One thing that was looked at.
- *
- * @category models
- * @since 0.1.0
- */
+/** One thing that was looked at. */
 export interface Finding {
   readonly area: "system" | "provider" | "package"
   readonly name: string
@@ -26,12 +19,7 @@ export interface Finding {
   readonly about: string
 }
 
-/**
- * Prints what is found. Fails when kernai cannot work here.
- *
- * @category running
- * @since 0.1.0
- */
+/** Prints what is found. Fails when kernai cannot work here. */
 export const examine = Effect.fnUntraced(function* (asJson: boolean) {
   const screen = yield* Screen
   const findings = [
@@ -48,12 +36,7 @@ export const examine = Effect.fnUntraced(function* (asJson: boolean) {
 
 const oldest = [22, 19] as const
 
-/**
- * Judges a version of Node.js.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Judges a version of Node.js. */
 export const ofNode = (version: string): Finding => {
   const [major = 0, minor = 0] = version.split(".").map(Number)
   const isGood = major > oldest[0] || (major === oldest[0] && minor >= oldest[1])

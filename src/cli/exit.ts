@@ -1,7 +1,5 @@
 /**
  * How the command line ends: a code for scripts, a line for people.
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"
@@ -9,12 +7,7 @@ import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import type { Refusal } from "../internal/base/readFile.ts"
 
-/**
- * The exit codes.
- *
- * @category models
- * @since 0.1.0
- */
+/** The exit codes. */
 export const Codes = {
   /** The run has an answer. */
   done: 0,
@@ -27,21 +20,11 @@ export const Codes = {
   interrupted: 130
 } as const
 
-/**
- * The codes as help tells them.
- *
- * @category models
- * @since 0.1.0
- */
+/** The codes as help tells them. */
 export const help =
   "Exit codes: 0 answer, 1 the run failed, 2 nothing was run (usage, a missing key or file), 3 the run waits for a person, 130 interrupted."
 
-/**
- * A command ends here. The message is one line for whoever called it.
- *
- * @category errors
- * @since 0.1.0
- */
+/** A command ends here. The message is one line for whoever called it. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
   code: Schema.Int,
   reason: Schema.String,
@@ -53,29 +36,14 @@ export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandF
   }
 }
 
-/**
- * Nothing was run, and why.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Nothing was run, and why. */
 export const usage = (reason: string): CommandFailed => new CommandFailed({ code: Codes.usage, reason })
 
-/**
- * Nothing was run, for a file is not what it should be, or cannot be read.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Nothing was run, for a file is not what it should be, or cannot be read. */
 export const unread = (name: string, refusal: Refusal): CommandFailed =>
   usage(typeof refusal === "string" ? `${name} is ${refusal}` : `${name} cannot be read (${refusal.reason._tag})`)
 
-/**
- * The code of an end.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** The code of an end. */
 export const codeOf = (exit: Exit.Exit<unknown, unknown>): number => {
   if (Exit.isSuccess(exit)) return Codes.done
   if (Cause.hasInterruptsOnly(exit.cause)) return Codes.interrupted
@@ -89,9 +57,6 @@ export const codeOf = (exit: Exit.Exit<unknown, unknown>): number => {
  * Tells the end of a call that showed help, or what was wrong with its arguments.
  *
  * By its shape: whoever only wants to know need not load the parser.
- *
- * @category guards
- * @since 0.1.0
  */
 export const isHelp = (error: unknown): error is { readonly errors: ReadonlyArray<unknown> } =>
   typeof error === "object" &&

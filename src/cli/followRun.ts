@@ -3,8 +3,6 @@
  *
  * Every command that runs something ends here, so all of them look the same,
  * print the same JSON and end with the same codes.
- *
- * @since 0.1.0
  */
 
 import * as Clock from "effect/Clock"
@@ -23,18 +21,10 @@ import * as Text from "./terminalText.ts"
 
 /**
  * What is printed: progress and the answer, the answer alone, one JSON object at the end, or a JSON line for every event.
- *
- * @category models
- * @since 0.1.0
  */
 export type Form = "text" | "quiet" | "json" | "events"
 
-/**
- * How a run is told.
- *
- * @category models
- * @since 0.1.0
- */
+/** How a run is told. */
 export interface Options {
   readonly form: Form
   /** Undefined: as the screen has it. */
@@ -49,12 +39,7 @@ export interface Options {
   readonly check?: (result: RunResult<unknown>) => string | undefined
 }
 
-/**
- * Runs, tells, and gives the result.
- *
- * @category running
- * @since 0.1.0
- */
+/** Runs, tells, and gives the result. */
 export const follow = <R>(
   events: Stream.Stream<RunEvent, KernelError, R>,
   options: Options

@@ -1,7 +1,5 @@
 /**
  * Asks a real model: the same run as a replay, over the network.
- *
- * @since 0.1.0
  */
 
 import type { NodeServices } from "@effect/platform-node/NodeServices"
@@ -27,12 +25,7 @@ import { follow, type Options as FollowOptions } from "./followRun.ts"
 import { Screen } from "./screen.ts"
 import { excerpt } from "./terminalText.ts"
 
-/**
- * What is asked, and who.
- *
- * @category models
- * @since 0.1.0
- */
+/** What is asked, and who. */
 export interface Options extends Pick<FollowOptions, "form" | "colors"> {
   /** `<provider>/<model>`. */
   readonly model: string
@@ -49,12 +42,7 @@ export interface Options extends Pick<FollowOptions, "form" | "colors"> {
   readonly mcp?: string | undefined
 }
 
-/**
- * Runs an agent with a model of the network.
- *
- * @category running
- * @since 0.1.0
- */
+/** Runs an agent with a model of the network. */
 export const live = Effect.fnUntraced(function* (options: Options) {
   const { model, provider } = yield* resolve(options.model)
   const images = yield* Effect.forEach(options.images, (file) => readImage(options.root, file))
@@ -91,9 +79,6 @@ const kernelOf = Effect.fnUntraced(function* ({
 
 /**
  * The provider and the model of a model string. What a model can do is guessed where nothing is known (BP-182).
- *
- * @category constructors
- * @since 0.1.0
  */
 export const resolve = Effect.fnUntraced(function* (name: string) {
   const { model, provider } = yield* ModelRegistry.ModelRegistry.use((registry) => registry.resolve(name)).pipe(
@@ -132,12 +117,7 @@ const registryOf = Effect.fnUntraced(function* (name: string) {
   return (yield* Effect.promise(() => import("../provider/HttpModelRegistry.ts"))).layer
 })
 
-/**
- * A picture to send, from a file inside `root`.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A picture to send, from a file inside `root`. */
 export const readImage = Effect.fnUntraced(function* (root: string, file: string) {
   const readFile = yield* MediaFile.make(root)
   const bytes = yield* Effect.mapError(readFile(file), (reason) =>
@@ -148,12 +128,7 @@ export const readImage = Effect.fnUntraced(function* (root: string, file: string
   return Media.fromBytes(bytes, mimeType)
 })
 
-/**
- * Tells a person who sends pictures to a model that is not known to see them.
- *
- * @category running
- * @since 0.1.0
- */
+/** Tells a person who sends pictures to a model that is not known to see them. */
 export const tellBlind = (
   { form }: Pick<Options, "form">,
   name: string,
@@ -167,12 +142,7 @@ export const tellBlind = (
         )
       )
 
-/**
- * The registry of the skills that are offered.
- *
- * @category layers
- * @since 0.1.0
- */
+/** The registry of the skills that are offered. */
 export const skillsOf = (
   skills: Options["skills"]
 ): Layer.Layer<SkillRegistry.SkillRegistry, SkillFilesInvalid, FileSystem.FileSystem | Path.Path> => {

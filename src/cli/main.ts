@@ -1,7 +1,5 @@
 /**
  * The command line starts and ends here.
- *
- * @since 0.1.0
  */
 
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"

@@ -4,18 +4,11 @@
  * A line is shown when it is whole, and styled by what it begins with; inside
  * it, `code`, **strong** and *stressed* words stand out. A terminal without
  * colours gets the text as it came. Nothing of it reaches the terminal raw.
- *
- * @since 0.1.0
  */
 
 import * as Text from "./terminalText.ts"
 
-/**
- * A text that comes in pieces.
- *
- * @category models
- * @since 0.1.0
- */
+/** A text that comes in pieces. */
 export interface Markdown {
   /** Takes a piece; gives what can be shown now. */
   readonly push: (piece: string) => string
@@ -23,12 +16,7 @@ export interface Markdown {
   readonly end: () => string
 }
 
-/**
- * A renderer for one text after the other: `end` ends one, with the code that is open in it.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A renderer for one text after the other: `end` ends one, with the code that is open in it. */
 export const make = (colors: boolean): Markdown => {
   let held = ""
   let fenced = false

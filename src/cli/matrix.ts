@@ -4,8 +4,6 @@
  * A pair that crashes, hangs or leaves no report is an error of that pair and
  * nobody else's. On a terminal the table is drawn again with every result;
  * elsewhere each result is a line, and the table comes last.
- *
- * @since 0.1.0
  */
 
 import * as Clock from "effect/Clock"
@@ -25,12 +23,7 @@ import { Screen, type Shape } from "./screen.ts"
 import * as Text from "./terminalText.ts"
 import { tones } from "./scenarioTree.ts"
 
-/**
- * What is run.
- *
- * @category models
- * @since 0.1.0
- */
+/** What is run. */
 export interface Options {
   readonly paths: ReadonlyArray<string>
   readonly models: ReadonlyArray<string>
@@ -54,12 +47,7 @@ interface Cell {
   log: string | null
 }
 
-/**
- * Runs the matrix. Fails when a pair failed or crashed.
- *
- * @category running
- * @since 0.1.0
- */
+/** Runs the matrix. Fails when a pair failed or crashed. */
 export const runMatrix = Effect.fnUntraced(function* (options: Options) {
   const screen = yield* Screen
   const path = yield* Path.Path
@@ -154,12 +142,7 @@ const speak = (args: ReadonlyArray<string>) =>
     })
   )
 
-/**
- * The last of what a process says, at least so many characters of it: its reports are its last lines.
- *
- * @category running
- * @since 0.1.0
- */
+/** The last of what a process says, at least so many characters of it: its reports are its last lines. */
 export const tail = <E>(stream: Stream.Stream<Uint8Array, E>, length: number): Effect.Effect<string, E> =>
   Stream.runFold(
     Stream.decodeText(stream),
@@ -234,9 +217,6 @@ const drawer = (
 /**
  * Whether the table can be drawn in place. On a terminal too small for it the cursor does not find its start again, and
  * what changes is told line by line.
- *
- * @category guards
- * @since 0.1.0
  */
 export const fits = (
   screen: Pick<Shape, "colors" | "columns" | "rows">,

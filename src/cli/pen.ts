@@ -4,40 +4,23 @@
  * A pen knows the line that is still open and who may go on with it: two runs
  * at once never mix on a line. Foreign text goes through it and comes out on
  * one line, made visible, and cut where the terminal ends (S-19).
- *
- * @since 0.1.0
  */
 
 import type { RunScope } from "../RunEvent.ts"
 import * as Text from "./terminalText.ts"
 
-/**
- * What the terminal can show.
- *
- * @category models
- * @since 0.1.0
- */
+/** What the terminal can show. */
 export interface Options {
   readonly columns: number
   readonly colors: boolean
 }
 
-/**
- * Where the cursor is: on a line that is still being written, or at the start of one.
- *
- * @category models
- * @since 0.1.0
- */
+/** Where the cursor is: on a line that is still being written, or at the start of one. */
 export interface State {
   readonly open: Open | undefined
 }
 
-/**
- * A line that is still being written.
- *
- * @category models
- * @since 0.1.0
- */
+/** A line that is still being written. */
 export interface Open {
   /** Who may go on writing on the line. */
   readonly key: string
@@ -51,28 +34,13 @@ export interface Open {
   readonly isFull: boolean
 }
 
-/**
- * The start of a line.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The start of a line. */
 export const initial: State = { open: undefined }
 
-/**
- * The colours, by what they say.
- *
- * @category models
- * @since 0.1.0
- */
+/** The colours, by what they say. */
 export type Tone = "title" | "label" | "quiet" | "good" | "warning" | "bad"
 
-/**
- * A text in a colour, where there are colours.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** A text in a colour, where there are colours. */
 export const paint = (text: string, tone: Tone, options: Pick<Options, "colors">): string =>
   options.colors ? `\u001b[${codes[tone]}m${text}\u001b[0m` : text
 
@@ -87,12 +55,7 @@ const codes: { readonly [tone in Tone]: string } = {
 
 const narrowest = 40
 
-/**
- * Collects the text of one event. Colours take no room; everything else is counted.
- *
- * @category models
- * @since 0.1.0
- */
+/** Collects the text of one event. Colours take no room; everything else is counted. */
 export class Pen {
   readonly options: Options
   #open: Open | undefined

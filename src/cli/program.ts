@@ -2,8 +2,6 @@
  * A call of the command line, from its arguments to its last word.
  *
  * What a call needs is loaded when it is made.
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"
@@ -16,9 +14,6 @@ import * as Text from "./terminalText.ts"
  * What a call does, up to the words about why it did not work.
  *
  * Above all, `kernai run` alone has nothing to parse, and starts without the parser of arguments.
- *
- * @category running
- * @since 0.1.0
  */
 export const program = (args: ReadonlyArray<string>): Effect.Effect<unknown, unknown, Screen.Screen> =>
   Screen.Screen.use((screen) => {

@@ -4,32 +4,20 @@
  * A pure fold from events to text. A block is shown as it is written, on one
  * line and no wider than the terminal; nothing moves the cursor, so the same
  * text reads well in a log. Everything foreign is made visible (S-19).
- *
- * @since 0.1.0
  */
 
 import type { RunEvent } from "../RunEvent.ts"
 import { type Options, paint, Pen, type State } from "./pen.ts"
 import * as Text from "./terminalText.ts"
 
-/**
- * Moves on by one event: the new state, and the text to write.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Moves on by one event: the new state, and the text to write. */
 export const step = (state: State, event: RunEvent, options: Options): readonly [State, string] => {
   const pen = new Pen(state, options, event)
   draw(pen, event)
   return pen.done()
 }
 
-/**
- * Ends a line that is still open.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Ends a line that is still open. */
 export const end = (state: State): string => (state.open === undefined ? "" : "\n")
 
 // ---------------------------------------------------------------- events

@@ -4,8 +4,6 @@
  * The vendor's adapter encodes each request and decodes each recorded answer,
  * the kernel runs, the skills are executed. A conversation that is not the
  * recorded one, or another answer, fails the run and says where it parted.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -29,12 +27,7 @@ import { follow, type Options as FollowOptions } from "./followRun.ts"
 import type { Store } from "./storeFlag.ts"
 import { excerpt } from "./terminalText.ts"
 
-/**
- * How a recording is played.
- *
- * @category models
- * @since 0.1.0
- */
+/** How a recording is played. */
 export interface Options extends Pick<FollowOptions, "form" | "colors"> {
   readonly maxSteps?: number
   /** Default: the skills of the bundled conversations. */
@@ -43,12 +36,7 @@ export interface Options extends Pick<FollowOptions, "form" | "colors"> {
   readonly store?: Store
 }
 
-/**
- * Plays a recording to its end.
- *
- * @category running
- * @since 0.1.0
- */
+/** Plays a recording to its end. */
 export const replay = Effect.fnUntraced(function* (recording: Recordings.Recording, options: Options) {
   const { cassette, instructions, question } = recording
   const adapter = adapters.get(cassette.vendor)
@@ -82,12 +70,7 @@ const kernelOn = (store: Store | undefined) =>
     ? Kernel.layerMemory
     : Layer.provide(Kernel.layer, [Layer.orDie(ProtocolRegistry.layer()), MediaStore.layerMemory, store])
 
-/**
- * Plays the recording that comes with the package: `kernai run` and nothing else.
- *
- * @category running
- * @since 0.1.0
- */
+/** Plays the recording that comes with the package: `kernai run` and nothing else. */
 export const replayStandard = Effect.flatMap(Recordings.open(Recordings.standard, "."), (recording) =>
   replay(recording, { form: "text" })
 )

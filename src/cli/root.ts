@@ -3,8 +3,6 @@
  *
  * A command is a file in `commands` that says how it is called; what it does is
  * loaded when it is.
- *
- * @since 0.1.0
  */
 
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -29,12 +27,7 @@ const root = Command.make("kernai").pipe(
   Command.withSubcommands([run, chat, runs, worker, scenario, mcp, doctor])
 )
 
-/**
- * Calls the command that these arguments name.
- *
- * @category running
- * @since 0.1.0
- */
+/** Calls the command that these arguments name. */
 export const call = (args: ReadonlyArray<string>) =>
   Screen.Screen.use((screen) =>
     Effect.provide(Command.runWith(root, manifest())(args), CliOutput.layerPresenter(presenter(screen)))

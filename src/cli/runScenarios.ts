@@ -1,7 +1,5 @@
 /**
  * Runs scenario files one after the other, and shows what happened in each.
- *
- * @since 0.1.0
  */
 
 import * as Context from "effect/Context"
@@ -23,12 +21,7 @@ import { Screen } from "./screen.ts"
 import * as Text from "./terminalText.ts"
 import * as Tree from "./scenarioTree.ts"
 
-/**
- * What is run, and how it is told.
- *
- * @category models
- * @since 0.1.0
- */
+/** What is run, and how it is told. */
 export interface Options {
   /** Scenario files, and folders of them. */
   readonly paths: ReadonlyArray<string>
@@ -41,12 +34,7 @@ export interface Options {
   readonly colors: boolean | undefined
 }
 
-/**
- * Runs scenarios. Fails when one of them did, or when none could run.
- *
- * @category running
- * @since 0.1.0
- */
+/** Runs scenarios. Fails when one of them did, or when none could run. */
 export const runScenarios = Effect.fnUntraced(function* (options: Options) {
   const screen = yield* Screen
   const look = { columns: screen.columns, colors: options.colors ?? screen.colors }
@@ -77,12 +65,7 @@ const saved = (report: Scenario.Report, directory: string) =>
 
 // ---------------------------------------------------------------- files
 
-/**
- * The scenario files of these paths, folders read, in order of their names.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The scenario files of these paths, folders read, in order of their names. */
 export const filesOf = Effect.fnUntraced(function* (paths: ReadonlyArray<string>) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path

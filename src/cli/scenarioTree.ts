@@ -1,19 +1,12 @@
 /**
  * What happened in a scenario, as a tree with times.
- *
- * @since 0.1.0
  */
 
 import type * as Scenario from "../testing/Scenario.ts"
 import { type Options, paint, type Tone } from "./pen.ts"
 import * as Text from "./terminalText.ts"
 
-/**
- * The lines of a report: how it ended, and the tree below.
- *
- * @category formatting
- * @since 0.1.0
- */
+/** The lines of a report: how it ended, and the tree below. */
 export const lines = (report: Scenario.Report, look: Options): ReadonlyArray<string> => {
   const { failure, model, provider, scenario, status, steps, tasks, tree } = report
   const facts = [
@@ -32,12 +25,7 @@ export const lines = (report: Scenario.Report, look: Options): ReadonlyArray<str
   return [head, ...why, ...branches(tree.children, indent, look)]
 }
 
-/**
- * The colour of an end.
- *
- * @category formatting
- * @since 0.1.0
- */
+/** The colour of an end. */
 export const tones: { readonly [status in Scenario.Status | "error"]: Tone } = {
   ok: "good",
   fail: "bad",

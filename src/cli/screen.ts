@@ -5,20 +5,13 @@
  * is redirected and the error stream still is a terminal: then the file gets
  * the answer alone. Colours are for terminals, and for nobody when `NO_COLOR`
  * is set.
- *
- * @since 0.1.0
  */
 
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import { Codes } from "./exit.ts"
 
-/**
- * What a command writes with. Nothing is added to the texts.
- *
- * @category models
- * @since 0.1.0
- */
+/** What a command writes with. Nothing is added to the texts. */
 export interface Shape {
   /** The output: answers, and what machines read. */
   readonly out: (text: string) => void
@@ -33,20 +26,10 @@ export interface Shape {
   readonly colors: boolean
 }
 
-/**
- * The screen.
- *
- * @category services
- * @since 0.1.0
- */
+/** The screen. */
 export class Screen extends Context.Service<Screen, Shape>()("kernai/cli/Screen") {}
 
-/**
- * Whether to colour what goes to a stream.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Whether to colour what goes to a stream. */
 export const wantsColors = (
   isTerminal: boolean,
   environment: { readonly [name: string]: string | undefined }
@@ -57,19 +40,11 @@ export const wantsColors = (
  *
  * Whoever reads a pipe may have seen enough (`kernai run | head`). A terminal that is closed tells by a signal as well,
  * which ends what runs in order.
- *
- * @category guards
- * @since 0.1.0
  */
 export const isUnread = (code: string, isTerminal: boolean): boolean =>
   code === "EPIPE" || (code === "EIO" && isTerminal)
 
-/**
- * The streams of this process. What cannot be written because a disk is full ends it.
- *
- * @category layers
- * @since 0.1.0
- */
+/** The streams of this process. What cannot be written because a disk is full ends it. */
 export const layerProcess: Layer.Layer<Screen> = Layer.sync(Screen, () => {
   const { env, stderr, stdout } = process
   const beside = !stdout.isTTY && stderr.isTTY ? stderr : stdout

@@ -3,8 +3,6 @@
  *
  * A file of the user's may stand anywhere, a clone may not be built: whatever
  * `kernai` would mean there, a scenario has to be made by the code that runs it.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -28,12 +26,7 @@ const setUp = Effect.sync(() => {
   })
 })
 
-/**
- * Loads a module by its URL.
- *
- * @category running
- * @since 0.1.0
- */
+/** Loads a module by its URL. */
 export const load = (url: string): Effect.Effect<{ readonly [name: string]: unknown }, { readonly message: string }> =>
   Effect.andThen(
     setUp,

@@ -3,8 +3,6 @@
  *
  * Only the store that is meant is loaded. What is wrong with a store is one
  * line, which never repeats a URL: it may hold a password.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -21,28 +19,13 @@ import { excerpt } from "./terminalText.ts"
 /** The forms of `--store`, as a refusal tells them. */
 const forms = "sqlite:FILE, file:FOLDER or pg:URL"
 
-/**
- * A store of runs that tells in a line why it cannot be opened.
- *
- * @category models
- * @since 0.1.0
- */
+/** A store of runs that tells in a line why it cannot be opened. */
 export type Store = Layer.Layer<RunStore, CommandFailed>
 
-/**
- * A store of the media of runs, likewise.
- *
- * @category models
- * @since 0.1.0
- */
+/** A store of the media of runs, likewise. */
 export type Media = Layer.Layer<MediaStore, CommandFailed>
 
-/**
- * The store a text means where a plain path is the SQLite file of it.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The store a text means where a plain path is the SQLite file of it. */
 export const ofPath = (text: string): string => (/^[a-z]{2,}:/.test(text) ? text : `sqlite:${text}`)
 
 /**
@@ -50,9 +33,6 @@ export const ofPath = (text: string): string => (/^[a-z]{2,}:/.test(text) ? text
  *
  * Whoever reads wants one that is there: with `exists`, a file that is not is
  * an error, and none is made.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const open = Effect.fnUntraced(function* (
   text: string,
@@ -86,9 +66,6 @@ export const open = Effect.fnUntraced(function* (
  * The place in a store for the media of its runs: whoever takes a run up finds what was sent with it.
  *
  * For a store that was opened: what its text may be was seen to then.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const media = Effect.fnUntraced(function* (
   text: string

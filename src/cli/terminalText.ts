@@ -4,46 +4,24 @@
  * What a model, a skill or a file wrote can neither move the cursor, set a
  * colour, forge a line nor reverse the direction: such characters are shown as
  * escapes. Only line ends and tabs of a text that is printed as a text remain.
- *
- * @since 0.1.0
  */
 
 import { visible } from "../internal/base/visible.ts"
 
-/**
- * A text of several lines, each made visible. Ends with a line end.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** A text of several lines, each made visible. Ends with a line end. */
 export const paragraph = (text: string): string =>
   `${text
     .split(/\r?\n/)
     .map((line) => line.split("\t").map(visible).join("\t"))
     .join("\n")}\n`
 
-/**
- * A text on one line: every run of blanks, tabs and line ends is one blank, the rest made visible.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** A text on one line: every run of blanks, tabs and line ends is one blank, the rest made visible. */
 export const flat = (text: string): string => visible(text.replace(/(?:[ \t\n]|\r\n)+/g, " "))
 
-/**
- * How many columns of a terminal a text takes at most: letters of East Asia and emoji two.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** How many columns of a terminal a text takes at most: letters of East Asia and emoji two. */
 export const width = (text: string): number => Array.from(text, columnsOf).reduce((sum, columns) => sum + columns, 0)
 
-/**
- * The beginning of a text, in at most so many columns and not cut inside a character.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** The beginning of a text, in at most so many columns and not cut inside a character. */
 export const clip = (text: string, columns: number): string => {
   let end = 0
   let room = columns
@@ -55,12 +33,7 @@ export const clip = (text: string, columns: number): string => {
   return text.slice(0, end)
 }
 
-/**
- * A text on one line and no wider than so many columns; what is missing is shown as `…`.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** A text on one line and no wider than so many columns; what is missing is shown as `…`. */
 export const excerpt = (text: string, columns: number): string => {
   // Only the beginning is looked at, however long the text: blanks are all that could make it shorter.
   const start = text.slice(0, columns * 4 + 4)
@@ -68,20 +41,10 @@ export const excerpt = (text: string, columns: number): string => {
   return width(line) <= columns && start.length === text.length ? line : `${clip(line, columns - 1)}…`
 }
 
-/**
- * JSON text that decodes to the same and holds no character a terminal obeys.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** JSON text that decodes to the same and holds no character a terminal obeys. */
 export const json = (value: unknown): string => escaped(JSON.stringify(value) ?? "null")
 
-/**
- * JSON text with every character that a terminal obeys as an escape; it decodes to the same.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** JSON text with every character that a terminal obeys as an escape; it decodes to the same. */
 export const escaped = (text: string): string =>
   text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (char) =>
     Array.from(
@@ -90,12 +53,7 @@ export const escaped = (text: string): string =>
     ).join("")
   )
 
-/**
- * Milliseconds as people read them.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Milliseconds as people read them. */
 export const duration = (milliseconds: number): string => {
   if (milliseconds < 1) return "<1 ms"
   // As they are written: 999.6 ms are a second, and 59.96 s a minute.
@@ -105,20 +63,10 @@ export const duration = (milliseconds: number): string => {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-/**
- * A number of things: `1 turn`, `2 turns`.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** A number of things: `1 turn`, `2 turns`. */
 export const count = (number: number, word: string): string => `${number} ${word}${number === 1 ? "" : "s"}`
 
-/**
- * Tokens of a model call as people read them; null is not zero.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Tokens of a model call as people read them; null is not zero. */
 export const tokens = (usage: { readonly inputTokens: number; readonly outputTokens: number } | null): string =>
   usage === null ? "tokens not reported" : `${usage.inputTokens} tokens in, ${usage.outputTokens} out`
 

@@ -26,18 +26,7 @@ import type { AnySkill } from "../Skill.ts"
 import * as Schemas from "./internal/agentSchema.ts"
 import { readText } from "./internal/disk.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  AgentConfigInvalid,
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  ConfigInvalid
-}
+export { AgentConfigInvalid, ConfigInvalid }
 
 /** More than any agent needs. */
 const maxBytes = 256 * 1024

@@ -46,7 +46,7 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string, options: Options = {}) {
+export const make = Effect.fnUntraced(function* (directory: string, options: Options = {}) {
   const files = yield* FileSystem.FileSystem
   const top = `${directory}/Media`
   const folderOf = (rootRunId: string) => `${top}/Runs/${Name.make(rootRunId)}`

@@ -54,7 +54,7 @@ export const make = (
 ): Effect.Effect<RunStore.Shape, StoreError, FileSystem.FileSystem> =>
   Effect.map(open(directory, options), ({ store }) => store)
 
-const open = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string, options: Options = {}) {
+const open = Effect.fnUntraced(function* (directory: string, options: Options = {}) {
   const files = yield* FileSystem.FileSystem
   yield* Effect.catch(files.makeDirectory(directory, { recursive: true, mode: 0o700 }), failed("open"))
   const codec = yield* RunCodec.fromContext

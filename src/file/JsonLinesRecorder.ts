@@ -40,7 +40,7 @@ export interface Options extends Recorder.Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const make = Effect.fnUntraced(function* (
   path: string,
   options?: Options
 ): Effect.fn.Return<Recorder.Sink, PlatformError, FileSystem.FileSystem | Scope.Scope> {
@@ -70,7 +70,7 @@ export const layer = (path: string, options?: Options): Layer.Layer<never, Platf
 // ---------------------------------------------------------------- helpers
 
 /** A line that a crash cut off is ended first, so that it spoils no other. */
-const openAtEnd = /*#__PURE__*/ Effect.fnUntraced(function* (path: string) {
+const openAtEnd = Effect.fnUntraced(function* (path: string) {
   const files = yield* FileSystem.FileSystem
   const file = yield* inMadeFolder(files, path, files.open(path, { flag: "a+", mode: 0o600 }), { mode: 0o700 })
   const { size } = yield* file.stat

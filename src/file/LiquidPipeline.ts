@@ -15,13 +15,7 @@ import { TemplateError } from "../KernelError.ts"
 import * as Messages from "../Message.ts"
 import * as PromptPipeline from "../PromptPipeline.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  TemplateError
-}
+export { TemplateError }
 
 /**
  * What a template may do.
@@ -82,7 +76,7 @@ type Render = (text: string, values: { readonly [name: string]: unknown }) => Ef
 /** Templates that were parsed, by their text: an agent has one, that says the same each turn. */
 const maxParsed = 16
 
-const engine = /*#__PURE__*/ Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Render, TemplateError> {
+const engine = Effect.fnUntraced(function* (options: Options): Effect.fn.Return<Render, TemplateError> {
   const { Liquid, LiquidError } = yield* Effect.tryPromise({
     try: () => import("liquidjs"),
     catch: () => new TemplateError({ line: 0, detail: "the package 'liquidjs' is not installed" })

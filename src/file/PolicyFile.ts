@@ -20,13 +20,7 @@ import type { Outcome, PolicyShape, Rule, Rules } from "../Policy.ts"
 import * as Policy from "../Policy.ts"
 import { readText } from "./internal/disk.ts"
 
-export {
-  /**
-   * @category errors
-   * @since 0.1.0
-   */
-  ConfigInvalid
-}
+export { ConfigInvalid }
 
 /** More than any policy needs; the rules themselves are counted later. */
 const maxBytes = 256 * 1024
@@ -47,14 +41,12 @@ const maxBytes = 256 * 1024
  * @category constructors
  * @since 0.1.0
  */
-export const parse: (text: string) => Effect.Effect<Rules, ConfigInvalid> = /*#__PURE__*/ Effect.fnUntraced(
-  function* (text) {
-    const limits = yield* Limits
-    const document = Yaml.parse(text, { nodes: limits.yamlNodes, depth: limits.jsonDepth })
-    if (Result.isFailure(document)) return yield* invalid("", `the policy cannot be read: ${document.failure}`)
-    return yield* Effect.fromResult(decode(document.success))
-  }
-)
+export const parse: (text: string) => Effect.Effect<Rules, ConfigInvalid> = Effect.fnUntraced(function* (text) {
+  const limits = yield* Limits
+  const document = Yaml.parse(text, { nodes: limits.yamlNodes, depth: limits.jsonDepth })
+  if (Result.isFailure(document)) return yield* invalid("", `the policy cannot be read: ${document.failure}`)
+  return yield* Effect.fromResult(decode(document.success))
+})
 
 /**
  * Reads the policy of a file. Errors name it.

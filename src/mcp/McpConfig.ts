@@ -177,7 +177,7 @@ export const fromYaml = (text: string, options?: Options): Effect.Effect<McpConf
  * @category constructors
  * @since 0.1.0
  */
-export const fromValue = /*#__PURE__*/ Effect.fnUntraced(function* (value: unknown, options?: Options) {
+export const fromValue = Effect.fnUntraced(function* (value: unknown, options?: Options) {
   const limits = yield* Limits
   const document = PlainValue.plain(value, { nodes: limits.yamlNodes, depth: limits.jsonDepth })
   return yield* whole(yield* decode(yield* readable(document), options))
@@ -191,7 +191,7 @@ export const fromValue = /*#__PURE__*/ Effect.fnUntraced(function* (value: unkno
  * @category constructors
  * @since 0.1.0
  */
-export const inspectYaml = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const inspectYaml = Effect.fnUntraced(function* (
   text: string,
   options?: Options
 ): Effect.fn.Return<Decoded, ConfigInvalid> {
@@ -241,13 +241,13 @@ const readable = (document: Result.Result<PlainValue.Plain, string>) =>
   Effect.fromResult(Result.mapError(document, (problem) => invalid("", `MCP config cannot be read: ${problem}`)))
 
 /** All servers, or the first thing that is wrong. */
-const whole = /*#__PURE__*/ Effect.fnUntraced(function* (decoded: Decoded): Effect.fn.Return<McpConfig, ConfigInvalid> {
+const whole = Effect.fnUntraced(function* (decoded: Decoded): Effect.fn.Return<McpConfig, ConfigInvalid> {
   const servers = new Map<string, McpServer>()
   for (const [name, server] of decoded) servers.set(name, yield* Effect.fromResult(server))
   return { servers }
 })
 
-const decode = /*#__PURE__*/ Effect.fnUntraced(function* (document: PlainValue.Plain, options: Options | undefined) {
+const decode = Effect.fnUntraced(function* (document: PlainValue.Plain, options: Options | undefined) {
   const declared = isFields(document) ? document.get("servers") : undefined
   if (!isFields(declared) || declared.size === 0) {
     const other = isFields(document) && document.has("mcpServers") ? ", not under 'mcpServers:'" : ""
@@ -274,7 +274,7 @@ const decode = /*#__PURE__*/ Effect.fnUntraced(function* (document: PlainValue.P
   return servers
 })
 
-const decodeServer = /*#__PURE__*/ Effect.fnUntraced(function* (
+const decodeServer = Effect.fnUntraced(function* (
   name: string,
   read: Reader
 ): Effect.fn.Return<McpServer, ConfigInvalid> {
@@ -299,7 +299,7 @@ const decodeServer = /*#__PURE__*/ Effect.fnUntraced(function* (
   }
 })
 
-const decodeCommon = /*#__PURE__*/ Effect.fnUntraced(function* (name: string, read: Reader) {
+const decodeCommon = Effect.fnUntraced(function* (name: string, read: Reader) {
   const limits = yield* Limits
   const version = (yield* read.text("protocolVersion"))?.value ?? "2025-11-25"
   if (!isVersion(version)) {
@@ -318,7 +318,7 @@ const decodeCommon = /*#__PURE__*/ Effect.fnUntraced(function* (name: string, re
   return settings
 })
 
-const decodeStdio = /*#__PURE__*/ Effect.fnUntraced(function* (name: string, read: Reader, line: string | undefined) {
+const decodeStdio = Effect.fnUntraced(function* (name: string, read: Reader, line: string | undefined) {
   const missing = read.invalid("command", `stdio server '${name}' missing 'command'`)
   if (line === undefined) return yield* missing
   // With `args` the command is one word as it stands; without, it is a line to be split (BP-171).
@@ -347,7 +347,7 @@ const decodeStdio = /*#__PURE__*/ Effect.fnUntraced(function* (name: string, rea
   return server
 })
 
-const decodeHttp = /*#__PURE__*/ Effect.fnUntraced(function* (
+const decodeHttp = Effect.fnUntraced(function* (
   name: string,
   read: Reader,
   transport: "sse" | "streamable_http",

@@ -135,7 +135,7 @@ export interface McpConnection {
  * @category constructors
  * @since 0.1.0
  */
-export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const make = Effect.fnUntraced(function* (
   server: McpServer,
   options?: { readonly credentials?: Credentials | undefined }
 ): Effect.fn.Return<McpConnection, never, ChildProcessSpawner | HttpClient.HttpClient | Scope.Scope> {

@@ -45,7 +45,7 @@ export interface Finding {
  * @category running
  * @since 0.1.0
  */
-export const examine = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const examine = Effect.fnUntraced(function* (
   text: string,
   options?: McpConfig.Options
 ): Effect.fn.Return<
@@ -70,7 +70,7 @@ export const examine = /*#__PURE__*/ Effect.fnUntraced(function* (
  * @category running
  * @since 0.1.0
  */
-export const examineServer = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const examineServer = Effect.fnUntraced(function* (
   server: McpConfig.McpServer
 ): Effect.fn.Return<
   ReadonlyArray<Finding>,
@@ -84,7 +84,7 @@ export const examineServer = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /** Connects and asks for what there is. */
-const meet = /*#__PURE__*/ Effect.fnUntraced(function* (server: McpConfig.McpServer) {
+const meet = Effect.fnUntraced(function* (server: McpConfig.McpServer) {
   const kept = Option.getOrUndefined(yield* Effect.serviceOption(TokenStore))
   const oauth =
     server.transport === "stdio"
@@ -112,7 +112,7 @@ const meet = /*#__PURE__*/ Effect.fnUntraced(function* (server: McpConfig.McpSer
 }, Effect.scoped)
 
 /** A program that is not there, or a folder: the system calls both by the same name. */
-const findProgram = /*#__PURE__*/ Effect.fnUntraced(function* (server: McpConfig.StdioServer) {
+const findProgram = Effect.fnUntraced(function* (server: McpConfig.StdioServer) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const exists = (file: string) => Effect.orElseSucceed(fs.exists(file), () => false)

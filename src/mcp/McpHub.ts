@@ -193,7 +193,7 @@ export const layerConfig = (
  * @category constructors
  * @since 0.1.0
  */
-export const readConfig = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const readConfig = Effect.fnUntraced(function* (
   source: string | { readonly [key: string]: unknown },
   options?: McpConfig.Options
 ): Effect.fn.Return<McpConfig.McpConfig, ConfigInvalid, FileSystem.FileSystem> {
@@ -213,7 +213,7 @@ export const readConfig = /*#__PURE__*/ Effect.fnUntraced(function* (
   )
 })
 
-const make = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: Options = {}) {
+const make = Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: Options = {}) {
   const limits = yield* Limits
   const { protocol: isSpoken = true, show, skills: areSkills = true } = options
   const stations = yield* connectAll(config, show)
@@ -278,7 +278,7 @@ const make = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpCon
   })
 })
 
-const connectAll = /*#__PURE__*/ Effect.fnUntraced(function* (config: McpConfig.McpConfig, show: Options["show"]) {
+const connectAll = Effect.fnUntraced(function* (config: McpConfig.McpConfig, show: Options["show"]) {
   const pins = Option.getOrUndefined(yield* Effect.serviceOption(ToolPins)) ?? (yield* ownPins)
   const tokens = Option.getOrUndefined(yield* Effect.serviceOption(TokenStore)) ?? (yield* ownTokens)
   // Servers that do not want to end take their time together, not one after the other.
@@ -301,7 +301,7 @@ const ownPins = Effect.provide(ToolPins, pinsInMemory)
 const ownTokens = Effect.provide(TokenStore, tokensInMemory)
 
 /** The protocol block: a tool that fails is an error block, whoever says so (BP-179). */
-const registerProtocol = /*#__PURE__*/ Effect.fnUntraced(function* (
+const registerProtocol = Effect.fnUntraced(function* (
   stations: ReadonlyArray<Station>,
   limits: Limits,
   catalogFor: (scope: Protocol.ProtocolScope) => McpProtocol.Catalog,

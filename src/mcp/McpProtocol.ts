@@ -153,7 +153,7 @@ export const textOf = ({ content }: Render.Rendered): string => {
  * @category combinators
  * @since 0.1.0
  */
-export const answer = /*#__PURE__*/ Effect.fnUntraced(function* <R>(catalog: Catalog<R>, text: string) {
+export const answer = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, text: string) {
   const limits = yield* Limits
   const request = yield* Effect.fromResult(parse(text, limits.jsonDepth))
   const { params } = request
@@ -260,7 +260,7 @@ const required = ({ method, params }: Request, key: string): Effect.Effect<strin
 }
 
 // A model that writes the name of a tool where the method stands has understood everything but the envelope.
-const unknownMethod = /*#__PURE__*/ Effect.fnUntraced(function* <R>(catalog: Catalog<R>, { method, params }: Request) {
+const unknownMethod = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, { method, params }: Request) {
   const short = `unknown MCP method: ${method}`
   const tools = yield* Effect.orElseSucceed(catalog.tools(undefined), () => [])
   const tool = tools.find((tool) => tool.name === method)

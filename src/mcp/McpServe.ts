@@ -138,7 +138,7 @@ export const stdio = (options: Options = {}): Effect.Effect<void, never, SkillRe
  * @category running
  * @since 0.1.0
  */
-export const http = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const http = Effect.fnUntraced(function* (
   options: HttpOptions = {}
 ): Effect.fn.Return<Endpoint, ServeError | ConfigInvalid, SkillRegistry | Scope.Scope> {
   const limits = yield* Limits
@@ -203,7 +203,7 @@ export const layerHttp = (options?: HttpOptions): Layer.Layer<McpServe, ServeErr
 
 // ---------------------------------------------------------------- private
 
-const overStreams = /*#__PURE__*/ Effect.fnUntraced(function* (options: Options) {
+const overStreams = Effect.fnUntraced(function* (options: Options) {
   const limits = yield* Limits
   const streams = yield* Stdio
   const ended = yield* Deferred.make<void>()

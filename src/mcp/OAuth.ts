@@ -85,7 +85,7 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const make = Effect.fnUntraced(function* (
   server: HttpServer,
   options?: Options
 ): Effect.fn.Return<OAuth, never, HttpClient.HttpClient | TokenStore> {
@@ -271,7 +271,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
   }
 })
 
-const patience = /*#__PURE__*/ Duration.minutes(5)
+const patience = Duration.minutes(5)
 
 /** Nobody is asked by two connections at once: what is allowed for one is found in the store by the other. */
 const personOf = (store: TokenStore["Service"], url: string): Semaphore.Semaphore => {
@@ -311,4 +311,4 @@ const codeOf = (
   )
 }
 
-const crypto = /*#__PURE__*/ Layer.merge(SecureRandom.layerWebCrypto, Digest.layerWebCrypto)
+const crypto = Layer.merge(SecureRandom.layerWebCrypto, Digest.layerWebCrypto)

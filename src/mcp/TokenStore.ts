@@ -27,7 +27,7 @@ import { replaceFile } from "./internal/replaceFile.ts"
  * @category models
  * @since 0.1.0
  */
-export const Grant = /*#__PURE__*/ Schema.Struct({
+export const Grant = Schema.Struct({
   issuer: Schema.String,
   tokenEndpoint: Schema.String,
   /** What the tokens are for. */
@@ -75,7 +75,7 @@ export class TokenStore extends Context.Service<
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<TokenStore> = /*#__PURE__*/ Layer.sync(TokenStore, () => {
+export const layerMemory: Layer.Layer<TokenStore> = Layer.sync(TokenStore, () => {
   const grants = new Map<string, Grant>()
   return TokenStore.of({
     load: (url) => Effect.sync(() => Option.fromUndefinedOr(grants.get(url))),
@@ -130,6 +130,6 @@ export const layerFile = (folder: string): Layer.Layer<TokenStore, never, FileSy
     })
   ).pipe(Layer.provide([Digest.layerWebCrypto, SecureRandom.layerWebCrypto]))
 
-const Stored = /*#__PURE__*/ Schema.fromJsonString(Grant)
-const decode = /*#__PURE__*/ Schema.decodeUnknownEffect(Stored)
-const encode = /*#__PURE__*/ Schema.encodeEffect(Stored)
+const Stored = Schema.fromJsonString(Grant)
+const decode = Schema.decodeUnknownEffect(Stored)
+const encode = Schema.encodeEffect(Stored)

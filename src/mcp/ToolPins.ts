@@ -55,7 +55,7 @@ export class ToolPins extends Context.Service<
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<ToolPins> = /*#__PURE__*/ Layer.sync(ToolPins, () => {
+export const layerMemory: Layer.Layer<ToolPins> = Layer.sync(ToolPins, () => {
   const servers = new Map<string, Pins>()
   return ToolPins.of({
     load: (server) => Effect.sync(() => servers.get(server) ?? new Map()),
@@ -130,7 +130,7 @@ export const layerFile = (file: string): Layer.Layer<ToolPins, ConfigInvalid, Fi
 
 const joined = (known: Pins = new Map(), pins: Pins): Pins => new Map([...known, ...pins])
 
-const Stored = /*#__PURE__*/ Schema.fromJsonString(
+const Stored = Schema.fromJsonString(
   Schema.Struct({
     version: Schema.Literal(1),
     servers: Schema.Array(
@@ -138,5 +138,5 @@ const Stored = /*#__PURE__*/ Schema.fromJsonString(
     )
   })
 )
-const decode = /*#__PURE__*/ Schema.decodeUnknownEffect(Stored)
-const encode = /*#__PURE__*/ Schema.encodeEffect(Stored)
+const decode = Schema.decodeUnknownEffect(Stored)
+const encode = Schema.encodeEffect(Stored)

@@ -18,7 +18,7 @@ import { TokenCounter, type TokenCount } from "../PromptPipeline.ts"
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<never, never, Tokenizer.Tokenizer> = /*#__PURE__*/ Layer.effect(
+export const layer: Layer.Layer<never, never, Tokenizer.Tokenizer> = Layer.effect(
   TokenCounter,
   Effect.map(
     Tokenizer.Tokenizer,

@@ -77,12 +77,11 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
  * @category constructors
  * @since 0.1.0
  */
-export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> =
-  /*#__PURE__*/ fromEnvironment({
-    key: () => requireKey(name, ["ANTHROPIC_API_KEY"]),
-    address: "ANTHROPIC_BASE_URL",
-    make
-  })
+export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> = fromEnvironment({
+  key: () => requireKey(name, ["ANTHROPIC_API_KEY"]),
+  address: "ANTHROPIC_BASE_URL",
+  make
+})
 
 /**
  * The provider of the environment. Without a key the layer fails, naming the variable.
@@ -90,7 +89,7 @@ export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpC
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpClient> = /*#__PURE__*/ Layer.effect(
+export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpClient> = Layer.effect(
   Provider,
   fromConfig
 )
@@ -103,4 +102,4 @@ export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpCl
  */
 export const layerConfig: (
   options: Config.Wrap<Options>
-) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = /*#__PURE__*/ layerOf<Options>(make)
+) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = layerOf<Options>(make)

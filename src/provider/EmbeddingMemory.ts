@@ -18,7 +18,7 @@ import * as Memory from "../Memory.ts"
  * @category layers
  * @since 0.1.0
  */
-export const embedder: Layer.Layer<never, never, EmbeddingModel.EmbeddingModel> = /*#__PURE__*/ Layer.effect(
+export const embedder: Layer.Layer<never, never, EmbeddingModel.EmbeddingModel> = Layer.effect(
   Memory.Embedder,
   Effect.map(
     EmbeddingModel.EmbeddingModel,

@@ -186,11 +186,7 @@ const toResult = (part: Prompt.ToolResultPart): Content => {
 
 // ---------------------------------------------------------------- errors
 
-const toAiError = /*#__PURE__*/ Effect.fnUntraced(function* (
-  provider: ProviderShape,
-  error: ProviderError,
-  method: Method
-) {
+const toAiError = Effect.fnUntraced(function* (provider: ProviderShape, error: ProviderError, method: Method) {
   const now = yield* Clock.currentTimeMillis
   const description = error.message
   const wait = error.retryAt === undefined ? undefined : Duration.millis(Math.max(0, error.retryAt - now))

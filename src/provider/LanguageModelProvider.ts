@@ -217,7 +217,7 @@ const reader = (name: string) => (reply: Reply) => {
 
 // ---------------------------------------------------------------- errors
 
-const toFault = /*#__PURE__*/ Effect.fnUntraced(function* (error: AiError.AiError) {
+const toFault = Effect.fnUntraced(function* (error: AiError.AiError) {
   const fault: Fault = { reason: reasonOf(error.reason) }
   if (error.retryAfter === undefined) return fault
   return { ...fault, retryAt: (yield* Clock.currentTimeMillis) + Duration.toMillis(error.retryAfter) }

@@ -82,7 +82,7 @@ export const make = (options: Options = {}): Effect.Effect<ProviderShape, never,
  * @category constructors
  * @since 0.1.0
  */
-export const fromConfig: Effect.Effect<ProviderShape, never, HttpClient.HttpClient> = /*#__PURE__*/ fromEnvironment({
+export const fromConfig: Effect.Effect<ProviderShape, never, HttpClient.HttpClient> = fromEnvironment({
   key: () => findKey(["OLLAMA_API_KEY"]),
   address: "OLLAMA_BASE_URL",
   make
@@ -94,10 +94,7 @@ export const fromConfig: Effect.Effect<ProviderShape, never, HttpClient.HttpClie
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<Provider, never, HttpClient.HttpClient> = /*#__PURE__*/ Layer.effect(
-  Provider,
-  fromConfig
-)
+export const layer: Layer.Layer<Provider, never, HttpClient.HttpClient> = Layer.effect(Provider, fromConfig)
 
 /**
  * The provider with its settings anywhere in the configuration.
@@ -107,7 +104,7 @@ export const layer: Layer.Layer<Provider, never, HttpClient.HttpClient> = /*#__P
  */
 export const layerConfig: (
   options: Config.Wrap<Options>
-) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = /*#__PURE__*/ layerOf<Options>(make)
+) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = layerOf<Options>(make)
 
 const name = "ollama"
 

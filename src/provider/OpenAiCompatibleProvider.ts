@@ -226,8 +226,8 @@ export const fromConfig = (
  * @category constructors
  * @since 0.1.0
  */
-export const azureFromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> =
-  /*#__PURE__*/ Effect.gen(function* () {
+export const azureFromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> = Effect.gen(
+  function* () {
     const apiKey = yield* requireKey("azure", ["AZURE_API_KEY"])
     const resource = yield* findText("AZURE_RESOURCE_NAME")
     const given = yield* findText("AZURE_BASE_URL")
@@ -236,7 +236,8 @@ export const azureFromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, 
       return yield* new ProviderUnavailable({ provider: "azure", variable: "AZURE_RESOURCE_NAME" })
     }
     return yield* make({ name: "azure", apiKey, keyHeader: "api-key", baseUrl, reasoners: true })
-  })
+  }
+)
 
 /**
  * A server at a known address.
@@ -255,4 +256,4 @@ export const layer = (options: Options): Layer.Layer<Provider, never, HttpClient
  */
 export const layerConfig: (
   options: Config.Wrap<Options>
-) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = /*#__PURE__*/ layerOf<Options>(make)
+) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = layerOf<Options>(make)

@@ -371,7 +371,7 @@ const elsewhere = (
 })
 
 /** A name that means something; whether its provider can be used is asked when it is needed (DR-25). */
-const named = /*#__PURE__*/ Effect.fnUntraced(function* (name: string) {
+const named = Effect.fnUntraced(function* (name: string) {
   const registry = yield* ModelRegistry
   yield* Effect.catchTag(Effect.asVoid(registry.resolve(name)), "ProviderUnavailable", () => Effect.void)
   return (call: ModelCall) => Effect.map(registry.resolve(name), (found) => elsewhere(call, found))
@@ -397,7 +397,7 @@ const limited = (call: ModelCall, retryAt: number) =>
     retryAt: instant(retryAt)
   })
 
-const resting = /*#__PURE__*/ Effect.fnUntraced(function* (call: ModelCall, error: CircuitBreaker.CircuitBreakerError) {
+const resting = Effect.fnUntraced(function* (call: ModelCall, error: CircuitBreaker.CircuitBreakerError) {
   const { reason } = error
   const now = yield* Clock.currentTimeMillis
   return new ProviderError({

@@ -102,7 +102,7 @@ export const approval = <Tools extends Record<string, Tool.Any>>(
  * @category schemas
  * @since 0.1.0
  */
-export const Success = /*#__PURE__*/ Schema.Union([
+export const Success = Schema.Union([
   Schema.String,
   Schema.Struct({
     text: Schema.String,
@@ -122,7 +122,7 @@ export const Success = /*#__PURE__*/ Schema.Union([
  * @category schemas
  * @since 0.1.0
  */
-export const Failure = /*#__PURE__*/ Schema.Struct({ error: Schema.String, message: Schema.String })
+export const Failure = Schema.Struct({ error: Schema.String, message: Schema.String })
 
 /**
  * A skill as a tool.

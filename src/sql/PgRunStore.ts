@@ -50,7 +50,7 @@ export interface Options {
 export const layer = (options: Options): Layer.Layer<RunStore, StoreError> =>
   Layer.effect(RunStore, make(options)).pipe(Layer.provide(Reactivity.layer))
 
-const make = /*#__PURE__*/ Effect.fnUntraced(
+const make = Effect.fnUntraced(
   function* (options: Options) {
     const client = yield* Postgres.make(options, { listening: 1, usual: 10 })
     const listen = client.listen(Tables.channel)

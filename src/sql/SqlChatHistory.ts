@@ -39,7 +39,7 @@ interface Row {
  * @category constructors
  * @since 0.1.0
  */
-export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const make = Effect.fnUntraced(function* (
   conversation: string
 ): Effect.fn.Return<ChatHistory.Shape, StoreError, SqlClient.SqlClient> {
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()

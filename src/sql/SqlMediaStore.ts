@@ -46,7 +46,7 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const make = Effect.fnUntraced(function* (
   options: Options = {}
 ): Effect.fn.Return<Media.Shape, StoreError, SqlClient.SqlClient | Scope.Scope> {
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()
@@ -176,10 +176,7 @@ const shelf = (sql: SqlClient.SqlClient, key: string): Shelves.Shelf => {
   }
 }
 
-const read = /*#__PURE__*/ Effect.fnUntraced(function* ({
-  body,
-  data
-}: Row): Effect.fn.Return<StoredMedia, StoreError> {
+const read = Effect.fnUntraced(function* ({ body, data }: Row): Effect.fn.Return<StoredMedia, StoreError> {
   const record = yield* Record.decode(body)
   const { source } = record
   if (source.type === "bytes" && digestOf(data) !== source.digest) {

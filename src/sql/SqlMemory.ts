@@ -47,7 +47,7 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const make = Effect.fnUntraced(function* (
   options: Options = {}
 ): Effect.fn.Return<Memory.Shape, StoreError, SqlClient.SqlClient> {
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()
@@ -241,7 +241,7 @@ const floats = (bytes: Uint8Array): Float32Array | undefined =>
   // Bytes from a database may begin anywhere; numbers may not.
   bytes.length % 4 === 0 ? new Float32Array(new Uint8Array(bytes).buffer) : undefined
 
-const decode = /*#__PURE__*/ Schema.decodeUnknownResult(
+const decode = Schema.decodeUnknownResult(
   Schema.fromJsonString(
     Schema.Struct({
       id: Schema.String,

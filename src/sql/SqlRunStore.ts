@@ -65,10 +65,7 @@ export interface Options {
 export const make = (options?: Options): Effect.Effect<RunStore.Shape, StoreError, SqlClient.SqlClient | Scope.Scope> =>
   build(options)
 
-const build = /*#__PURE__*/ Effect.fnUntraced(function* (
-  options: Options = {},
-  attempt?: SqliteClient.SqliteClient["attempt"]
-) {
+const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: SqliteClient.SqliteClient["attempt"]) {
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()
   yield* Tables.prepare(sql)
   const codec = yield* RunCodec.fromContext

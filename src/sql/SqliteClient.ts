@@ -81,7 +81,7 @@ export interface SqliteClient extends Client.SqlClient {
  * @category constructors
  * @since 0.1.0
  */
-export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<SqliteClient, SqlError, Scope.Scope | Reactivity.Reactivity> {
   const { busyTimeout = "5 seconds", filename, synchronous = "full" } = options

@@ -29,7 +29,7 @@ import * as Files from "./internal/cassetteFile.ts"
 import * as Cuts from "./internal/chunks.ts"
 import * as Redaction from "./internal/anonymize.ts"
 
-const Headers = /*#__PURE__*/ Schema.Record(Schema.String, Schema.String)
+const Headers = Schema.Record(Schema.String, Schema.String)
 
 /**
  * One request and its answer. `frames` is the body cut where its events or lines end.
@@ -37,7 +37,7 @@ const Headers = /*#__PURE__*/ Schema.Record(Schema.String, Schema.String)
  * @category schemas
  * @since 0.1.0
  */
-export const Exchange = /*#__PURE__*/ Schema.Struct({
+export const Exchange = Schema.Struct({
   request: Schema.Struct({
     method: Schema.String,
     url: Schema.String,
@@ -69,7 +69,7 @@ export type Exchange = typeof Exchange.Type
  * @category schemas
  * @since 0.1.0
  */
-export const Cassette = /*#__PURE__*/ Schema.Struct({
+export const Cassette = Schema.Struct({
   source: Schema.optionalKey(Schema.Json),
   vendor: Schema.String,
   name: Schema.String,
@@ -116,7 +116,7 @@ const json = (text: string) =>
     Effect.fromResult(Content.json(value))
   )
 
-const decode = /*#__PURE__*/ Schema.decodeUnknownEffect(Cassette)
+const decode = Schema.decodeUnknownEffect(Cassette)
 
 /**
  * Reads a cassette from a plain file of at most `Limits.fetchedBytes`. One whose recording was stopped while an exchange
@@ -125,7 +125,7 @@ const decode = /*#__PURE__*/ Schema.decodeUnknownEffect(Cassette)
  * @category constructors
  * @since 0.1.0
  */
-export const fromFile = /*#__PURE__*/ Effect.fnUntraced(function* (file: string) {
+export const fromFile = Effect.fnUntraced(function* (file: string) {
   const files = yield* FileSystem.FileSystem
   const { fetchedBytes } = yield* Limits.Limits
   const text = yield* Effect.mapError(Read.text(files, file, fetchedBytes), (refusal) =>

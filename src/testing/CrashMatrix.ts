@@ -129,12 +129,7 @@ export interface Report {
  * @category running
  * @since 0.1.0
  */
-export const run = /*#__PURE__*/ Effect.fnUntraced(function* <
-  Output,
-  S extends AnySkill<unknown>,
-  R = never,
-  E = never
->(
+export const run = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R = never, E = never>(
   subject: Life.Subject<Output, S, R>,
   settings: Life.Settings<E> = {}
 ): Effect.fn.Return<Report, E | RunStore.StoreError> {

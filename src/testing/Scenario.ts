@@ -245,7 +245,7 @@ export const isScenario = (value: unknown): value is Scenario =>
  * @category running
  * @since 0.1.0
  */
-export const run = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const run = Effect.fnUntraced(function* (
   scenario: Scenario,
   options: RunOptions = {}
 ): Effect.fn.Return<Outcome.Report> {

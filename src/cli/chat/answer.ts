@@ -4,8 +4,6 @@
  * A run that waits for approvals, or that was cut off in the middle of a call,
  * goes on with what the person says. Nobody there to say it leaves the run as it
  * is: the next chat asks again.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -28,12 +26,7 @@ import { isEnd, Lines } from "./lines.ts"
 import * as Session from "./chatSession.ts"
 import * as Teller from "./teller.ts"
 
-/**
- * What holds for every message of a chat.
- *
- * @category models
- * @since 0.1.0
- */
+/** What holds for every message of a chat. */
 export interface Setting {
   readonly agent: Agent<unknown>
   readonly look: Look
@@ -41,22 +34,12 @@ export interface Setting {
   readonly always: Set<string>
 }
 
-/**
- * How it ended: with an answer, stopped by Ctrl-C, waiting for somebody, or not at all.
- *
- * @category models
- * @since 0.1.0
- */
+/** How it ended: with an answer, stopped by Ctrl-C, waiting for somebody, or not at all. */
 export type Ending = "answered" | "stopped" | "waiting" | "failed"
 
 type Needs = Kernel.Kernel | RunStore | SkillRegistry | Screen | Lines
 
-/**
- * Follows a run to its end.
- *
- * @category running
- * @since 0.1.0
- */
+/** Follows a run to its end. */
 export const follow = Effect.fnUntraced(function* (
   setting: Setting,
   runId: string,
@@ -98,12 +81,7 @@ export const follow = Effect.fnUntraced(function* (
   }
 })
 
-/**
- * The run as the store has it, taken up.
- *
- * @category running
- * @since 0.1.0
- */
+/** The run as the store has it, taken up. */
 export const takeUp = Effect.fnUntraced(function* (
   setting: Setting,
   runId: string

@@ -2,8 +2,6 @@
  * A conversation as runs in a store: message `n` of a session is the run `<session>-<n>`.
  *
  * Nothing else is kept. What a chat knows when it starts, it reads here.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -19,37 +17,17 @@ import type { Approval, RunState } from "../../RunState.ts"
 import * as RunStates from "../../RunState.ts"
 import { RunStore } from "../../RunStore.ts"
 
-/**
- * What the name of a session is, as whoever gave another is told.
- *
- * @category models
- * @since 0.1.0
- */
+/** What the name of a session is, as whoever gave another is told. */
 export const nameRule =
   "the name of a session is of letters, digits, '.', '_' and '-', 64 at most, and begins with a letter or a digit"
 
-/**
- * Tells whether a text can be the name of a session.
- *
- * @category guards
- * @since 0.1.0
- */
+/** Tells whether a text can be the name of a session. */
 export const isName = (name: string): boolean => /^[A-Za-z0-9][\w.-]{0,63}$/.test(name)
 
-/**
- * The run of a message, counted from 1.
- *
- * @category getters
- * @since 0.1.0
- */
+/** The run of a message, counted from 1. */
 export const runIdOf = (session: string, n: number): string => `${session}-${n}`
 
-/**
- * How many messages a session has.
- *
- * @category getters
- * @since 0.1.0
- */
+/** How many messages a session has. */
 export const size = Effect.fnUntraced(function* (session: string): Effect.fn.Return<number, StoreError, RunStore> {
   const store = yield* RunStore
   const isThere = (n: number) => Effect.map(store.head(runIdOf(session, n)), Option.isSome)
@@ -65,12 +43,7 @@ export const size = Effect.fnUntraced(function* (session: string): Effect.fn.Ret
   return last
 })
 
-/**
- * The run of the last message, if there is one.
- *
- * @category getters
- * @since 0.1.0
- */
+/** The run of the last message, if there is one. */
 export const last = Effect.fnUntraced(function* (
   session: string
 ): Effect.fn.Return<RunState | undefined, StoreError, RunStore> {
@@ -78,21 +51,11 @@ export const last = Effect.fnUntraced(function* (
   return n === 0 ? undefined : yield* load(runIdOf(session, n))
 })
 
-/**
- * What was said so far, as the history of the next message.
- *
- * @category getters
- * @since 0.1.0
- */
+/** What was said so far, as the history of the next message. */
 export const history = (session: string): Effect.Effect<ReadonlyArray<Message>, StoreError, RunStore> =>
   Effect.map(last(session), (state) => (state === undefined ? [] : ChatHistory.ofState(state)))
 
-/**
- * A message and what became of it.
- *
- * @category models
- * @since 0.1.0
- */
+/** A message and what became of it. */
 export interface Exchange {
   readonly asked: string
   /** Undefined while there is no answer. */
@@ -100,12 +63,7 @@ export interface Exchange {
   readonly status: string
 }
 
-/**
- * The last messages of a session with their answers, oldest first.
- *
- * @category getters
- * @since 0.1.0
- */
+/** The last messages of a session with their answers, oldest first. */
 export const exchanges = Effect.fnUntraced(function* (
   session: string,
   count: number
@@ -125,24 +83,14 @@ export const exchanges = Effect.fnUntraced(function* (
   return found
 })
 
-/**
- * The names of the sessions of a store, the newest first.
- *
- * @category getters
- * @since 0.1.0
- */
-export const names: Effect.Effect<ReadonlyArray<string>, StoreError, RunStore> = /*#__PURE__*/ Effect.gen(function* () {
+/** The names of the sessions of a store, the newest first. */
+export const names: Effect.Effect<ReadonlyArray<string>, StoreError, RunStore> = Effect.gen(function* () {
   const store = yield* RunStore
   const heads = yield* store.list({ roots: true, limit: 10_000 })
   return [...new Set(heads.flatMap(({ runId }) => /^(.+)-\d+$/.exec(runId)?.[1] ?? []))].filter(isName)
 })
 
-/**
- * A name that no session has: the same with a number.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A name that no session has: the same with a number. */
 export const freeName = Effect.fnUntraced(function* (session: string): Effect.fn.Return<string, StoreError, RunStore> {
   const store = yield* RunStore
   const base = session.replace(/\.\d+$/, "").slice(0, 56)
@@ -151,30 +99,15 @@ export const freeName = Effect.fnUntraced(function* (session: string): Effect.fn
   return `${base}.${number}`
 })
 
-/**
- * The questions of a run and of its tasks that nobody answered.
- *
- * @category getters
- * @since 0.1.0
- */
+/** The questions of a run and of its tasks that nobody answered. */
 export const questions = (runId: string): Effect.Effect<ReadonlyArray<Approval>, StoreError, RunStore> =>
   RunStore.use((store) => Offers.questions(store, runId)).pipe(Effect.catchTag("RunNotFound", () => Effect.succeed([])))
 
-/**
- * The calls of a run and of its tasks of which nobody knows whether they ran.
- *
- * @category getters
- * @since 0.1.0
- */
+/** The calls of a run and of its tasks of which nobody knows whether they ran. */
 export const inFlight = (runId: string): Effect.Effect<ReadonlyArray<Call>, StoreError, RunStore> =>
   RunStore.use((store) => Calls.inFlight(store, runId)).pipe(Effect.catchTag("RunNotFound", () => Effect.succeed([])))
 
-/**
- * The calls of a run and of its tasks that a person allowed, and that were not begun.
- *
- * @category getters
- * @since 0.1.0
- */
+/** The calls of a run and of its tasks that a person allowed, and that were not begun. */
 export const allowed = (state: RunState): Effect.Effect<ReadonlyArray<Call>, StoreError, RunStore> =>
   RunStore.use((store) => Offers.treeOf(store, state)).pipe(
     Effect.map((tree) =>

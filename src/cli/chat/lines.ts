@@ -5,8 +5,6 @@
  * keys, and Ctrl-C is told instead of ending the process. Elsewhere lines come
  * from the pipe, which is read as they are asked for, and nothing is written for
  * them. A line has a limit: what goes on and on is no message.
- *
- * @since 0.1.0
  */
 
 import * as Context from "effect/Context"
@@ -17,12 +15,7 @@ import { createInterface } from "node:readline"
 import type { Readable } from "node:stream"
 import { Codes, CommandFailed } from "../exit.ts"
 
-/**
- * The verbs of whoever types.
- *
- * @category models
- * @since 0.1.0
- */
+/** The verbs of whoever types. */
 export interface Shape {
   /** The next line; none when no more will come. One that is longer than a million characters fails. */
   readonly next: (prompt: string) => Effect.Effect<Option.Option<string>, CommandFailed>
@@ -37,29 +30,14 @@ export interface Shape {
   readonly isTerminal: boolean
 }
 
-/**
- * Whoever types.
- *
- * @category services
- * @since 0.1.0
- */
+/** Whoever types. */
 export class Lines extends Context.Service<Lines, Shape>()("kernai/cli/Lines") {}
 
-/**
- * Whether a line ends the chat, be it at the prompt or at a question.
- *
- * @category guards
- * @since 0.1.0
- */
+/** Whether a line ends the chat, be it at the prompt or at a question. */
 export const isEnd = (line: string): boolean => /^\/\s*(?:exit|quit)(?:\s|$)/.test(line.trim())
 
-/**
- * The input of this process.
- *
- * @category layers
- * @since 0.1.0
- */
-export const layerProcess: Layer.Layer<Lines> = /*#__PURE__*/ Layer.effect(
+/** The input of this process. */
+export const layerProcess: Layer.Layer<Lines> = Layer.effect(
   Lines,
   Effect.map(
     Effect.acquireRelease(
@@ -88,12 +66,7 @@ interface Open {
 const open = (): Open =>
   process.stdin.isTTY && process.stdout.isTTY ? ofTerminal(process.stdin, process.stdout) : ofPipe(process.stdin)
 
-/**
- * Lines of a pipe. No more of it is held than a line and the piece in which it ended.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Lines of a pipe. No more of it is held than a line and the piece in which it ended. */
 export const ofPipe = (input: Readable): Open => {
   let held = ""
   let searched = 0
@@ -149,12 +122,7 @@ export const ofPipe = (input: Readable): Open => {
   return { lines: { next, answer: next, interrupted: Effect.never, isTerminal: false }, close: () => input.destroy() }
 }
 
-/**
- * Lines of a terminal.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Lines of a terminal. */
 export const ofTerminal = (input: NodeJS.ReadableStream, output: NodeJS.WritableStream): Open => {
   const reader = createInterface({ input, output, terminal: true, historySize: 500 })
   const waiting: Array<string> = []

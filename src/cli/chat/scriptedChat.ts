@@ -3,8 +3,6 @@
  *
  * Which reply comes next is told by the conversation, so a chat that was
  * stopped goes on in another process where it was.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -34,12 +32,7 @@ const decode = Schema.decodeUnknownEffect(
 
 const largest = 4 * 1024 * 1024
 
-/**
- * The replies of a file: a JSON list of texts, or of `{ thinking, text, calls }`.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The replies of a file: a JSON list of texts, or of `{ thinking, text, calls }`. */
 export const provider = Effect.fnUntraced(function* (file: string) {
   const name = excerpt(file, 80)
   const fs = yield* FileSystem.FileSystem
@@ -50,12 +43,7 @@ export const provider = Effect.fnUntraced(function* (file: string) {
   return make(replies)
 })
 
-/**
- * A model that says the reply that is due: the number of its messages in the conversation tells which.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A model that says the reply that is due: the number of its messages in the conversation tells which. */
 export const make = (replies: ReadonlyArray<typeof Reply.Type>): ProviderShape =>
   MockProvider.named("scripted")
     .keepCalls(false)

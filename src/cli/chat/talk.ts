@@ -3,8 +3,6 @@
  *
  * A line is a message, or a command when it begins with a slash. The session a
  * message goes to may change with any line; it is kept nowhere but in the store.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -22,12 +20,7 @@ import * as Answer from "./answer.ts"
 import { isEnd, Lines } from "./lines.ts"
 import * as Session from "./chatSession.ts"
 
-/**
- * How it is talked.
- *
- * @category models
- * @since 0.1.0
- */
+/** How it is talked. */
 export interface Options {
   /** The session to begin with. */
   readonly session: string
@@ -40,9 +33,6 @@ export interface Options {
  * Talks with an agent until nobody has anything more to say.
  *
  * Without a terminal, a message that has no answer is the last one.
- *
- * @category running
- * @since 0.1.0
  */
 export const talk = Effect.fnUntraced(function* (agent: Agent<unknown>, options: Options) {
   const screen = yield* Screen

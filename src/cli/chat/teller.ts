@@ -3,8 +3,6 @@
  *
  * Steps and tokens are left out; whoever wants them uses `kernai run`. What a
  * slow terminal missed of the stream is made up for when the text is whole.
- *
- * @since 0.1.0
  */
 
 import type { RunEvent } from "../../RunEvent.ts"
@@ -14,24 +12,14 @@ import * as Render from "../renderRun.ts"
 import type { Shape as Screen } from "../screen.ts"
 import * as Text from "../terminalText.ts"
 
-/**
- * Who hears of the events of one run.
- *
- * @category models
- * @since 0.1.0
- */
+/** Who hears of the events of one run. */
 export interface Teller {
   readonly tell: (events: ReadonlyArray<RunEvent>) => void
   /** Ends the line that is open. */
   readonly end: () => void
 }
 
-/**
- * Tells a run on a screen.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Tells a run on a screen. */
 export const make = (screen: Screen, look: Look): Teller => {
   const markdown = Markdown.make(look.colors)
   let pen = initial

@@ -4,8 +4,6 @@
  * Every message is a run in a store. A chat that was stopped, or killed,
  * goes on where it was: questions that were open are asked again, calls that
  * were cut off are decided about, an answer that was due is given.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -28,12 +26,7 @@ import { type Options as LiveOptions, resolve, skillsOf } from "../live.ts"
 import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
 
-/**
- * Who talks, and where it is kept.
- *
- * @category models
- * @since 0.1.0
- */
+/** Who talks, and where it is kept. */
 export interface Options extends Pick<LiveOptions, "skills">, Talk.Options {
   /** The file of an agent to talk with, under what else is told here. */
   readonly agent?: string | undefined
@@ -46,12 +39,7 @@ export interface Options extends Pick<LiveOptions, "skills">, Talk.Options {
   readonly speaker: { readonly model: string } | { readonly script: string } | undefined
 }
 
-/**
- * Talks until nobody has anything more to say.
- *
- * @category running
- * @since 0.1.0
- */
+/** Talks until nobody has anything more to say. */
 export const chat = Effect.fnUntraced(function* (options: Options) {
   if (!Session.isName(options.session)) {
     return yield* usage(Session.nameRule)

@@ -1,7 +1,5 @@
 /**
  * `kernai chat`: a conversation that goes on where it was.
- *
- * @since 0.1.0
  */
 
 import * as Command from "effect/cli/Command"
@@ -60,12 +58,7 @@ const flags = {
 
 type Input = Command.Command.Config.Infer<typeof flags>
 
-/**
- * The command.
- *
- * @category commands
- * @since 0.1.0
- */
+/** The command. */
 export const chat = Command.make("chat", flags, (input) => start(input)).pipe(
   Command.withDescription(
     `Talk with a model. Every message is kept: a chat that was ended, or killed, goes on where it was. Calls that may change something are asked about first. Without a terminal, every line of the input is a message, and one that has no answer is the last. ${help}`

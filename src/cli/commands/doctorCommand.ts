@@ -2,20 +2,13 @@
  * `kernai doctor`: what is there, and what is missing.
  *
  * Keys are looked for, never shown.
- *
- * @since 0.1.0
  */
 
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
 
-/**
- * The command.
- *
- * @category commands
- * @since 0.1.0
- */
+/** The command. */
 export const doctor = Command.make(
   "doctor",
   {

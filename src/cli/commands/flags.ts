@@ -1,7 +1,5 @@
 /**
  * The flags that several commands have, and what they mean.
- *
- * @since 0.1.0
  */
 
 import * as Flag from "effect/cli/Flag"
@@ -12,23 +10,13 @@ import { type CommandFailed, usage } from "../exit.ts"
 import type { Form } from "../followRun.ts"
 import type { Actor } from "../runs/actor.ts"
 
-/**
- * Where runs are kept.
- *
- * @category flags
- * @since 0.1.0
- */
+/** Where runs are kept. */
 export const store = Flag.String("store").pipe(
   Flag.withMetavar("<store>"),
   Flag.withDescription("Where runs are kept, which has to be said: sqlite:FILE, file:FOLDER or pg:URL")
 )
 
-/**
- * Whose model speaks.
- *
- * @category flags
- * @since 0.1.0
- */
+/** Whose model speaks. */
 export const speaker = {
   model: Flag.String("model").pipe(
     Flag.withAlias("m"),
@@ -43,20 +31,10 @@ export const speaker = {
   )
 }
 
-/**
- * How often a model may be asked, unless told.
- *
- * @category flags
- * @since 0.1.0
- */
+/** How often a model may be asked, unless told. */
 export const usualSteps = 10
 
-/**
- * What an agent is, apart from its model: the same wherever one run is taken up.
- *
- * @category flags
- * @since 0.1.0
- */
+/** What an agent is, apart from its model: the same wherever one run is taken up. */
 export const agent = {
   system: Flag.String("system").pipe(Flag.withDescription("Instructions for the model"), Flag.optional),
   skillsFrom: Flag.String("skills-from").pipe(
@@ -83,20 +61,10 @@ export const agent = {
   )
 }
 
-/**
- * What help says of these flags where a stored run is taken up: the store knows an agent by its name alone.
- *
- * @category models
- * @since 0.1.0
- */
+/** What help says of these flags where a stored run is taken up: the store knows an agent by its name alone. */
 export const givenAgain = "What the run was given as --system, --skills-from, --max-steps and --dialect is given again"
 
-/**
- * How a run is told.
- *
- * @category flags
- * @since 0.1.0
- */
+/** How a run is told. */
 export const form = {
   quiet: Flag.Boolean("quiet").pipe(
     Flag.withAlias("q"),
@@ -114,20 +82,10 @@ export const form = {
   )
 }
 
-/**
- * Instructions for a model that was given none.
- *
- * @category models
- * @since 0.1.0
- */
+/** Instructions for a model that was given none. */
 export const instructions = "You are a helpful assistant. Use a skill where one helps, and answer briefly."
 
-/**
- * The one form that was asked for.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** The one form that was asked for. */
 export const formOf = ({
   events,
   json,
@@ -144,12 +102,7 @@ export const formOf = ({
     : Effect.succeed(asked[0] ?? "text")
 }
 
-/**
- * The speaker that was named.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** The speaker that was named. */
 export const speakerOf = ({
   model,
   script
@@ -165,12 +118,7 @@ export const speakerOf = ({
   )
 }
 
-/**
- * The skills that were asked for: the usual ones where nothing was said.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** The skills that were asked for: the usual ones where nothing was said. */
 export const skillsOf = (
   { skills, skillsFrom }: Pick<Command.Command.Config.Infer<typeof agent>, "skills" | "skillsFrom">,
   usual: "all" | "general" = "general"
@@ -181,12 +129,7 @@ export const skillsOf = (
       skills ? Effect.succeed({ directory }) : Effect.fail(usage("--no-skills and --skills-from exclude each other"))
   })
 
-/**
- * The agent that was told, with this speaker.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** The agent that was told, with this speaker. */
 export const actorOf = (
   input: Command.Command.Config.Infer<typeof agent>,
   speaker: Actor["speaker"]

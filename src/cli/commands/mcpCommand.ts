@@ -1,7 +1,5 @@
 /**
  * `kernai mcp`: the servers of a config, looked at, called, signed in to; and kernai as a server.
- *
- * @since 0.1.0
  */
 
 import * as Argument from "effect/cli/Argument"
@@ -136,12 +134,7 @@ const serve = Command.make(
   })
 ).pipe(Command.withDescription("Be an MCP server: offer skills, or an agent, to other programs"))
 
-/**
- * The command.
- *
- * @category commands
- * @since 0.1.0
- */
+/** The command. */
 export const mcp = Command.make("mcp").pipe(
   Command.withDescription("Work with MCP servers, or be one"),
   Command.withShortDescription("Work with MCP servers, or be one"),

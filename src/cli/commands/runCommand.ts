@@ -1,7 +1,5 @@
 /**
  * `kernai run`: a conversation from question to answer, recorded or live.
- *
- * @since 0.1.0
  */
 
 import * as Argument from "effect/cli/Argument"
@@ -63,12 +61,7 @@ const flags = {
 
 type Input = Command.Command.Config.Infer<typeof flags>
 
-/**
- * The command.
- *
- * @category commands
- * @since 0.1.0
- */
+/** The command. */
 export const run = Command.make("run", flags, (input) => start(input)).pipe(
   Command.withDescription(
     `Run a conversation. Without a model, a recorded one is played: no key is needed, and everything but the model's words is real. ${help}`

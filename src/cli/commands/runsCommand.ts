@@ -1,7 +1,5 @@
 /**
  * `kernai runs`: looks after stored runs.
- *
- * @since 0.1.0
  */
 
 import * as Argument from "effect/cli/Argument"
@@ -224,12 +222,7 @@ const replay = Command.make(
   Command.withShortDescription("Run a stored run again without a model, and tell where it differs")
 )
 
-/**
- * The command.
- *
- * @category commands
- * @since 0.1.0
- */
+/** The command. */
 export const runs = Command.make("runs").pipe(
   Command.withDescription("Runs that are kept: list and show them, answer their questions, and go on with them."),
   Command.withShortDescription("Look after stored runs"),

@@ -1,7 +1,5 @@
 /**
  * `kernai scenario`: whole conversations as files, run one by one or against many models.
- *
- * @since 0.1.0
  */
 
 import * as Argument from "effect/cli/Argument"
@@ -113,12 +111,7 @@ const matrix = Command.make(
   Command.withShortDescription("Run scenarios against several models")
 )
 
-/**
- * The command.
- *
- * @category commands
- * @since 0.1.0
- */
+/** The command. */
 export const scenario = Command.make("scenario").pipe(
   Command.withDescription("Whole conversations as files: instructions, skills, a question, and what must come of it."),
   Command.withShortDescription("Run conversations kept as files"),

@@ -1,7 +1,5 @@
 /**
  * `kernai worker`: takes up stored runs until it is told to stop.
- *
- * @since 0.1.0
  */
 
 import * as Command from "effect/cli/Command"
@@ -35,12 +33,7 @@ const flags = {
   )
 }
 
-/**
- * The command.
- *
- * @category commands
- * @since 0.1.0
- */
+/** The command. */
 export const worker = Command.make("worker", flags, (input) =>
   Effect.gen(function* () {
     if (input.concurrency < 1) return yield* usage("--concurrency is a number from 1")

@@ -3,31 +3,19 @@
  *
  * Whole numbers stay whole, and their quotient is rounded down; one decimal
  * makes the result a decimal, written with its point.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
-/**
- * What was written is no sum.
- *
- * @category errors
- * @since 0.1.0
- */
+/** What was written is no sum. */
 export class NoSum extends Schema.TaggedError<NoSum>()("NoSum", { reason: Schema.String }) {
   override get message() {
     return this.reason
   }
 }
 
-/**
- * Works a sum out and writes the result.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Works a sum out and writes the result. */
 export const calculate = (sum: string): Effect.Effect<string, NoSum> =>
   Effect.try({
     try: () => written(new Reader(sum).whole()),

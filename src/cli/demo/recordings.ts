@@ -1,7 +1,5 @@
 /**
  * The recorded conversations that come with the package.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -12,12 +10,7 @@ import * as ReplayProvider from "../../testing/ReplayProvider.ts"
 import { usage } from "../exit.ts"
 import { excerpt } from "../terminalText.ts"
 
-/**
- * What comes with the package; the one that is played unless another is named comes first.
- *
- * @category models
- * @since 0.1.0
- */
+/** What comes with the package; the one that is played unless another is named comes first. */
 export const bundled: ReadonlyArray<{ readonly name: string; readonly about: string }> = [
   {
     name: "anthropic_scenario_data_analysis",
@@ -28,20 +21,10 @@ export const bundled: ReadonlyArray<{ readonly name: string; readonly about: str
   { name: "ollama_scenario_weather", about: "asks for the weather, thinks, answers" }
 ]
 
-/**
- * The name of the one that is played unless another is named.
- *
- * @category models
- * @since 0.1.0
- */
+/** The name of the one that is played unless another is named. */
 export const standard = "anthropic_scenario_data_analysis"
 
-/**
- * A conversation, ready to be played.
- *
- * @category models
- * @since 0.1.0
- */
+/** A conversation, ready to be played. */
 export interface Recording {
   readonly name: string
   readonly cassette: Cassette.Cassette
@@ -51,12 +34,7 @@ export interface Recording {
   readonly answer: string | undefined
 }
 
-/**
- * Reads a recording: one of the package by its name, or a file inside `root` (S-4).
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Reads a recording: one of the package by its name, or a file inside `root` (S-4). */
 export const open = Effect.fnUntraced(function* (name: string, root: string) {
   const text = yield* Effect.mapError(textOf(name, root), (reason) =>
     usage(`${excerpt(name, 80)} cannot be replayed: ${reason}; 'kernai run --list' names what can`)
@@ -77,12 +55,7 @@ const textOf = (name: string, root: string): Effect.Effect<string, string> =>
         Effect.map(readFile(name), (bytes) => new TextDecoder().decode(bytes))
       )
 
-/**
- * Finds question, instructions and answer of a recording.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Finds question, instructions and answer of a recording. */
 export const read = Effect.fnUntraced(function* (cassette: Cassette.Cassette) {
   const body = cassette.interactions[0]?.request.body ?? null
   const question = ReplayProvider.turns(body).find((turn) => turn.role === "user")?.text

@@ -3,8 +3,6 @@
  *
  * What they give is what the conversations were recorded with: a small table of
  * users, sums, and yesterday's weather.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -13,12 +11,7 @@ import type { AnySkill } from "../../Skill.ts"
 import * as Skill from "../../Skill.ts"
 import { calculate } from "./calculator.ts"
 
-/**
- * The example users, whatever is asked for.
- *
- * @category skills
- * @since 0.1.0
- */
+/** The example users, whatever is asked for. */
 export const userDatabase = Skill.make("user_database", {
   description: "Fetch all users of the example database: id, name, email, status, plan, signup_date, as a JSON array",
   input: Schema.Struct({ query: Schema.String.annotate({ description: "fetch all" }) }),
@@ -27,12 +20,7 @@ export const userDatabase = Skill.make("user_database", {
   execute: () => Effect.succeed(JSON.stringify(users))
 })
 
-/**
- * Sums.
- *
- * @category skills
- * @since 0.1.0
- */
+/** Sums. */
 export const calculator = Skill.make("calculator", {
   description: "Work out a sum of numbers with + - * / and parentheses. Whole numbers divide to whole numbers",
   input: Schema.Struct({ expression: Schema.String }),
@@ -40,12 +28,7 @@ export const calculator = Skill.make("calculator", {
   execute: ({ expression }) => calculate(expression)
 })
 
-/**
- * The example weather of a city.
- *
- * @category skills
- * @since 0.1.0
- */
+/** The example weather of a city. */
 export const weather = Skill.make("weather", {
   description: "Get the example weather of a city, as JSON",
   input: Schema.Struct({ city: Schema.String }),
@@ -56,32 +39,17 @@ export const weather = Skill.make("weather", {
   }
 })
 
-/**
- * Nobody knows the weather there.
- *
- * @category errors
- * @since 0.1.0
- */
+/** Nobody knows the weather there. */
 export class NoWeather extends Schema.TaggedError<NoWeather>()("NoWeather", { city: Schema.String }) {
   override get message() {
     return `no weather is known for ${this.city}; ask for ${Array.from(cities.keys()).join(", ")}`
   }
 }
 
-/**
- * All of them.
- *
- * @category skills
- * @since 0.1.0
- */
+/** All of them. */
 export const all: ReadonlyArray<AnySkill> = [userDatabase, calculator, weather]
 
-/**
- * Those that are of use with any question.
- *
- * @category skills
- * @since 0.1.0
- */
+/** Those that are of use with any question. */
 export const general: ReadonlyArray<AnySkill> = [userDatabase, calculator]
 
 const user = (id: number, name: string, status: string, plan: string, signup_date: string) => ({

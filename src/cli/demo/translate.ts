@@ -1,19 +1,12 @@
 /**
  * A skill that knows a few words of French: what the scripted model of `--mcp` uses beside a server.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Skill from "../../Skill.ts"
 
-/**
- * Translates word by word.
- *
- * @category skills
- * @since 0.1.0
- */
+/** Translates word by word. */
 export const translate = Skill.make("translate", {
   description: "Translate a short French text into English, word by word",
   input: Schema.Struct({ text: Schema.String.annotate({ description: "French" }) }),
@@ -26,12 +19,7 @@ export const translate = Skill.make("translate", {
   }
 })
 
-/**
- * The dictionary is small.
- *
- * @category errors
- * @since 0.1.0
- */
+/** The dictionary is small. */
 export class UnknownWords extends Schema.TaggedError<UnknownWords>()("UnknownWords", {
   words: Schema.Array(Schema.String)
 }) {

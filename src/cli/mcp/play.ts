@@ -1,7 +1,5 @@
 /**
  * What `kernai run --mcp <file>` does without a model: a scripted one works with the servers.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -20,12 +18,7 @@ import { excerpt } from "../terminalText.ts"
 import * as Script from "./scriptedTools.ts"
 import * as Servers from "./servers.ts"
 
-/**
- * Plays the script with the servers of a file.
- *
- * @category running
- * @since 0.1.0
- */
+/** Plays the script with the servers of a file. */
 export const play = Effect.fnUntraced(function* (
   file: string,
   options: Pick<FollowOptions, "form" | "colors"> & { readonly maxSteps: number }
@@ -53,12 +46,7 @@ export const play = Effect.fnUntraced(function* (
   }).pipe(Effect.provide(kernel))
 })
 
-/**
- * What a kernel needs beside a provider: skills, those of the servers of a file too, and stores in memory.
- *
- * @category layers
- * @since 0.1.0
- */
+/** What a kernel needs beside a provider: skills, those of the servers of a file too, and stores in memory. */
 export const withServers = Effect.fnUntraced(function* <E extends { readonly message: string }, R>(
   file: string,
   skills: Layer.Layer<SkillRegistry.SkillRegistry, E, R>

@@ -4,8 +4,6 @@
  * It reads a file through the `mcp` block, has its first line translated by a
  * skill, and answers. What it says next depends on what it was told, so servers
  * and skills are as real as with any model.
- *
- * @since 0.1.0
  */
 
 import * as Block from "../../Block.ts"
@@ -14,28 +12,13 @@ import type { Message } from "../../Message.ts"
 import type { ProviderShape } from "../../Provider.ts"
 import * as MockProvider from "../../testing/MockProvider.ts"
 
-/**
- * What it is asked.
- *
- * @category models
- * @since 0.1.0
- */
+/** What it is asked. */
 export const question = "Read the file letter.txt and tell me its first line in English."
 
-/**
- * What it answers when everything works.
- *
- * @category models
- * @since 0.1.0
- */
+/** What it answers when everything works. */
 export const answer = 'The first line is "Bonjour, petit monde." In English: "Hello, little world."'
 
-/**
- * The scripted model.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The scripted model. */
 export const provider = (): ProviderShape => MockProvider.named("scripted").onCall((request) => next(request.messages))
 
 const next = (messages: ReadonlyArray<Message>): string => {

@@ -1,7 +1,5 @@
 /**
  * What `kernai mcp serve` does.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -18,12 +16,7 @@ import { type Options as LiveOptions, resolve, skillsOf } from "../live.ts"
 import { Screen } from "../screen.ts"
 import { excerpt } from "../terminalText.ts"
 
-/**
- * What is offered, and where.
- *
- * @category models
- * @since 0.1.0
- */
+/** What is offered, and where. */
 export interface Options {
   readonly skills: LiveOptions["skills"]
   /** Offers one agent with these skills instead of the skills. */
@@ -32,12 +25,7 @@ export interface Options {
   readonly http: { readonly host: string; readonly port: number; readonly hosts: ReadonlyArray<string> } | undefined
 }
 
-/**
- * Serves until the input ends, or the process does.
- *
- * @category running
- * @since 0.1.0
- */
+/** Serves until the input ends, or the process does. */
 export const serve = Effect.fnUntraced(function* (options: Options) {
   const screen = yield* Screen
   const skills = skillsOf(options.skills)

@@ -1,7 +1,5 @@
 /**
  * What `kernai mcp doctor` does.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -17,12 +15,7 @@ import { Screen } from "../screen.ts"
 import * as Text from "../terminalText.ts"
 import * as Servers from "./servers.ts"
 
-/**
- * Prints what is found about every server. Fails when something is wrong.
- *
- * @category running
- * @since 0.1.0
- */
+/** Prints what is found about every server. Fails when something is wrong. */
 export const examine = Effect.fnUntraced(function* (file: string, asJson: boolean) {
   const screen = yield* Screen
   const fs = yield* FileSystem.FileSystem

@@ -3,8 +3,6 @@
  *
  * Sign-ins and the pins of tools outlive the command: they are kept in the
  * user's folder for data, the pins apart for each config file.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -20,21 +18,11 @@ import * as ToolPins from "../../mcp/ToolPins.ts"
 import { usage } from "../exit.ts"
 import { excerpt } from "../terminalText.ts"
 
-/**
- * Reads a config file.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Reads a config file. */
 export const read = (file: string) =>
   Effect.mapError(McpHub.readConfig(file), (error) => usage(excerpt(error.message, 400)))
 
-/**
- * Reads one server of a config file.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Reads one server of a config file. */
 export const readOne = Effect.fnUntraced(function* (file: string, name: string) {
   const { servers } = yield* read(file)
   const server = servers.get(name)
@@ -47,21 +35,11 @@ export const readOne = Effect.fnUntraced(function* (file: string, name: string) 
   return config
 })
 
-/**
- * Connects the servers of a config that was read from a file.
- *
- * @category layers
- * @since 0.1.0
- */
+/** Connects the servers of a config that was read from a file. */
 export const layer = (file: string, config: McpConfig.McpConfig, options?: McpHub.Options) =>
   McpHub.layer(config, options).pipe(Layer.provide([kept(file), FetchHttpClient.layer]))
 
-/**
- * Where sign-ins and pins are kept.
- *
- * @category layers
- * @since 0.1.0
- */
+/** Where sign-ins and pins are kept. */
 export const kept = (file: string) =>
   Layer.unwrap(
     Effect.gen(function* () {

@@ -1,7 +1,5 @@
 /**
  * What `kernai mcp list`, `call`, `approve` and `sign-in` do.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -24,12 +22,7 @@ import { Screen } from "../screen.ts"
 import * as Text from "../terminalText.ts"
 import * as Servers from "./servers.ts"
 
-/**
- * Lists servers and their tools.
- *
- * @category running
- * @since 0.1.0
- */
+/** Lists servers and their tools. */
 export const list = Effect.fnUntraced(function* (file: string, server: Option.Option<string>, asJson: boolean) {
   const config = yield* Option.match(server, {
     onNone: () => Servers.read(file),
@@ -72,12 +65,7 @@ const about = (status: ReadonlyArray<ServerStatus>, name: string, state: string,
   return Text.flat(`${info?.name ?? ""} ${info?.version ?? ""}, revision ${info?.protocolVersion ?? ""}`)
 }
 
-/**
- * Calls one tool and prints what it answers. Who sits at a terminal may be asked to allow it.
- *
- * @category running
- * @since 0.1.0
- */
+/** Calls one tool and prints what it answers. Who sits at a terminal may be asked to allow it. */
 export const call = Effect.fnUntraced(function* (options: {
   readonly file: string
   readonly server: string
@@ -112,12 +100,7 @@ const inputOf = Effect.fnUntraced(function* (text: string): Effect.fn.Return<Jso
     : yield* usage(`the input of a tool is a JSON object, such as '{"path": "notes.txt"}'`)
 })
 
-/**
- * Accepts tools that are hidden until a person does.
- *
- * @category running
- * @since 0.1.0
- */
+/** Accepts tools that are hidden until a person does. */
 export const approve = Effect.fnUntraced(function* (file: string, server: string, tool: Option.Option<string>) {
   const config = yield* Servers.readOne(file, server)
   const screen = yield* Screen
@@ -138,12 +121,7 @@ export const approve = Effect.fnUntraced(function* (file: string, server: string
   }
 })
 
-/**
- * Signs in to a server: prints the address for the browser, and waits.
- *
- * @category running
- * @since 0.1.0
- */
+/** Signs in to a server: prints the address for the browser, and waits. */
 export const signIn = Effect.fnUntraced(function* (file: string, server: string) {
   const config = yield* Servers.readOne(file, server)
   const screen = yield* Screen

@@ -1,7 +1,5 @@
 /**
  * Moves stored runs on: answers their questions, takes them up, parts them, and plays them again.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -20,12 +18,7 @@ import * as Text from "../terminalText.ts"
 import * as Actor from "./actor.ts"
 import { unknown } from "./showRuns.ts"
 
-/**
- * Which run of which store.
- *
- * @category models
- * @since 0.1.0
- */
+/** Which run of which store. */
 export interface Target {
   readonly store: string
   readonly runId: string
@@ -33,12 +26,7 @@ export interface Target {
 
 // ---------------------------------------------------------------- answers
 
-/**
- * What a person decided.
- *
- * @category models
- * @since 0.1.0
- */
+/** What a person decided. */
 export interface Decision extends Target {
   /** The revision of the run that was looked at. */
   readonly revision: number | undefined
@@ -51,12 +39,7 @@ export interface Decision extends Target {
   readonly input?: string | undefined
 }
 
-/**
- * Records answers and runs nothing: a worker, or `runs resume`, goes on (DR-22).
- *
- * @category running
- * @since 0.1.0
- */
+/** Records answers and runs nothing: a worker, or `runs resume`, goes on (DR-22). */
 export const answer = Effect.fnUntraced(function* (decision: Decision) {
   const { approved, by, reason, revision, runId } = decision
   const screen = yield* Screen
@@ -103,12 +86,7 @@ const decodeInput = (text: string) =>
 
 // ---------------------------------------------------------------- resume
 
-/**
- * How a run is taken up.
- *
- * @category models
- * @since 0.1.0
- */
+/** How a run is taken up. */
 export interface Resuming extends Target, Pick<FollowOptions, "form" | "colors"> {
   readonly actor: Actor.Actor
   /** What becomes of calls of which nobody knows whether they ran. */
@@ -118,12 +96,7 @@ export interface Resuming extends Target, Pick<FollowOptions, "form" | "colors">
   readonly revision: number | undefined
 }
 
-/**
- * Takes a run up where it stands and follows it to its end.
- *
- * @category running
- * @since 0.1.0
- */
+/** Takes a run up where it stands and follows it to its end. */
 export const resume = Effect.fnUntraced(function* (options: Resuming) {
   const { inFlight, runId } = options
   const store = yield* Store.open(options.store, { exists: true })
@@ -147,12 +120,7 @@ export const resume = Effect.fnUntraced(function* (options: Resuming) {
 
 // ---------------------------------------------------------------- fork and replay
 
-/**
- * Makes a new run from a commit of another, and prints its id.
- *
- * @category running
- * @since 0.1.0
- */
+/** Makes a new run from a commit of another, and prints its id. */
 export const fork = Effect.fnUntraced(function* (options: Target & { readonly revision: number | undefined }) {
   const screen = yield* Screen
   const { revision, runId } = options
@@ -167,12 +135,7 @@ export const fork = Effect.fnUntraced(function* (options: Target & { readonly re
   screen.out(`${Text.flat(id)}\n`)
 })
 
-/**
- * Runs a stored run again without a model and without entering a skill (R-26).
- *
- * @category running
- * @since 0.1.0
- */
+/** Runs a stored run again without a model and without entering a skill (R-26). */
 export const replay = Effect.fnUntraced(function* (options: Target & { readonly actor: Omit<Actor.Actor, "speaker"> }) {
   const { runId } = options
   const screen = yield* Screen

@@ -3,8 +3,6 @@
  *
  * A run names its agent and nothing else of it. Every process that takes it up
  * is told the same on its command line.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -26,12 +24,7 @@ import { type Options as LiveOptions, resolve, skillsOf } from "../live.ts"
 import * as Store from "../storeFlag.ts"
 import { excerpt } from "../terminalText.ts"
 
-/**
- * An agent as the command line tells it.
- *
- * @category models
- * @since 0.1.0
- */
+/** An agent as the command line tells it. */
 export interface Actor extends Pick<LiveOptions, "instructions" | "maxSteps" | "dialect" | "skills"> {
   /** A model of the network, the file of a scripted one, or nobody: a replay asks none. */
   readonly speaker: { readonly model: string } | { readonly script: string } | { readonly nobody: string }
@@ -41,9 +34,6 @@ export interface Actor extends Pick<LiveOptions, "instructions" | "maxSteps" | "
 
 /**
  * The agent under a name, the model it speaks with, and all they need: the runs of a store, and their media.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const make = Effect.fnUntraced(function* (actor: Actor, store: Store.Store, text: string) {
   const { model, provider } = yield* speakerOf(actor.speaker)
@@ -74,9 +64,6 @@ export const make = Effect.fnUntraced(function* (actor: Actor, store: Store.Stor
 /**
  * The skill of a call that a person allowed, where it is not here: what was allowed is not spent on a call that cannot
  * run. None is missed where the agent is to go on without skills, or where the run went on since the revision.
- *
- * @category getters
- * @since 0.1.0
  */
 export const missing = Effect.fnUntraced(function* (
   { skills }: Pick<Actor, "skills">,
@@ -92,21 +79,11 @@ export const missing = Effect.fnUntraced(function* (
   return calls.find(isMissing)?.toolName ?? undefined
 })
 
-/**
- * Says that a skill is missing.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Says that a skill is missing. */
 export const notHere = (name: string): string =>
   `the skill '${excerpt(name, 80)}' that was allowed is not here: --skills-from names its folder, --no-skills goes on without it`
 
-/**
- * What went wrong, as the line a command ends with.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** What went wrong, as the line a command ends with. */
 export const failed = (error: KernelError | CommandFailed): CommandFailed =>
   error._tag === "CommandFailed"
     ? error

@@ -3,8 +3,6 @@
  *
  * Names, texts and arguments come from models and from files: each is made
  * visible before it is shown (S-19).
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -28,12 +26,7 @@ import { failed } from "./actor.ts"
 
 // ---------------------------------------------------------------- list
 
-/**
- * Lists runs that no other run began, the newest first.
- *
- * @category running
- * @since 0.1.0
- */
+/** Lists runs that no other run began, the newest first. */
 export const list = Effect.fnUntraced(function* (options: {
   readonly store: string
   readonly status: Status["type"] | undefined
@@ -70,12 +63,7 @@ export const list = Effect.fnUntraced(function* (options: {
 
 // ---------------------------------------------------------------- show
 
-/**
- * Shows what became of a run, and what it waits for.
- *
- * @category running
- * @since 0.1.0
- */
+/** Shows what became of a run, and what it waits for. */
 export const show = Effect.fnUntraced(function* (options: {
   readonly store: string
   readonly runId: string
@@ -154,12 +142,7 @@ const whole = (input: unknown): string => Text.paragraph(JSON.stringify(input, n
 
 // ---------------------------------------------------------------- export
 
-/**
- * Writes the records of a run and of all runs below it, a JSON line each: to a new file, or to the output.
- *
- * @category running
- * @since 0.1.0
- */
+/** Writes the records of a run and of all runs below it, a JSON line each: to a new file, or to the output. */
 export const exported = Effect.fnUntraced(function* (options: {
   readonly store: string
   readonly runId: string
@@ -185,12 +168,7 @@ export const exported = Effect.fnUntraced(function* (options: {
 
 // ---------------------------------------------------------------- helpers
 
-/**
- * There is no such run.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** There is no such run. */
 export const unknown = (runId: string) => Effect.fail(usage(`there is no run ${Text.excerpt(runId, 80)} in this store`))
 
 const instant = (at: number): string => {

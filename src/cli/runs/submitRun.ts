@@ -1,7 +1,5 @@
 /**
  * Begins a run in a store: here and now, or by whoever finds it there.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -13,12 +11,7 @@ import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
 import * as Actor from "./actor.ts"
 
-/**
- * What is asked, whom, and where it is kept.
- *
- * @category models
- * @since 0.1.0
- */
+/** What is asked, whom, and where it is kept. */
 export interface Options extends Pick<FollowOptions, "form" | "colors"> {
   readonly store: string
   readonly actor: Actor.Actor
@@ -30,12 +23,7 @@ export interface Options extends Pick<FollowOptions, "form" | "colors"> {
   readonly detach: boolean
 }
 
-/**
- * Stores a run under the agent `agent`, and follows it unless it is left to a worker.
- *
- * @category running
- * @since 0.1.0
- */
+/** Stores a run under the agent `agent`, and follows it unless it is left to a worker. */
 export const begin = Effect.fnUntraced(function* (options: Options) {
   const images = yield* Effect.forEach(options.images, (file) => readImage(options.root, file))
   const input = [options.question, ...images]

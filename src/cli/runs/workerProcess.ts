@@ -1,7 +1,5 @@
 /**
  * A worker as a process: says what became of each run, in a line.
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"
@@ -17,12 +15,7 @@ import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
 import * as Actor from "./actor.ts"
 
-/**
- * Who works, and on what.
- *
- * @category models
- * @since 0.1.0
- */
+/** Who works, and on what. */
 export interface Options {
   readonly store: string
   readonly actor: Actor.Actor
@@ -37,9 +30,6 @@ export interface Options {
  * Works until it is interrupted, or with `once` until nothing is left to do; then it drains (R-17).
  *
  * With `once` it ends as its runs did: when one failed, or else when one waits, it fails.
- *
- * @category running
- * @since 0.1.0
  */
 export const work = Effect.fnUntraced(function* (options: Options) {
   const screen = yield* Screen

@@ -1,7 +1,5 @@
 /**
  * The JSON Schema of an agent file, with a word about every key.
- *
- * @since 0.1.0
  */
 
 import * as Schema from "effect/Schema"

@@ -1,7 +1,5 @@
 /**
  * What every store on a disk needs of it.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -20,7 +18,7 @@ export const failed =
   }
 
 /** Reads a text file of at most so many bytes; `what` it is stands in the sentence of a failure. */
-export const readText = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const readText = Effect.fnUntraced(function* (
   path: string,
   what: string,
   maxBytes: number

@@ -5,8 +5,6 @@
  * is as it was holds what it held: a worker that looks for runs twice a second
  * reads no thousands each time. In one that changed, heads whose journal is as
  * it was are known still. What cannot be read is tried at every look.
- *
- * @since 0.1.0
  */
 
 import * as Clock from "effect/Clock"

@@ -4,8 +4,6 @@
  * What is written down of a state is a shortcut: where it does not fit its
  * journal, the journal alone counts. A record that is missing is told, never
  * passed over.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

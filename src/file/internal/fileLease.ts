@@ -1,7 +1,5 @@
 /**
  * Leases of runs in files: a log in which each line is who holds the run from then on (DR-6).
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -18,7 +16,7 @@ export const read = (files: FileSystem.FileSystem, path: string): Effect.Effect<
   Effect.map(last(logOf(files, path)), ({ lease }) => lease)
 
 /** Takes or renews the lease; gives another's that is still live instead. */
-export const acquire = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const acquire = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
   lease: Lease,
@@ -33,7 +31,7 @@ export const acquire = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /** Gives a lease back. */
-export const release = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const release = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
   workerId: string
@@ -46,17 +44,17 @@ export const release = /*#__PURE__*/ Effect.fnUntraced(function* (
   }
 })
 
-const Line = /*#__PURE__*/ Schema.fromJsonString(
+const Line = Schema.fromJsonString(
   Schema.Struct({
     n: Schema.Natural,
     lease: Schema.NullOr(Schema.Struct({ workerId: Schema.String, expiresAt: Schema.Finite }))
   })
 )
 
-const decode = /*#__PURE__*/ Schema.decodeUnknownResult(Line)
+const decode = Schema.decodeUnknownResult(Line)
 
 /** Appends a line; false when another was faster. What a newer version wrote is not for us to go on with. */
-const put = /*#__PURE__*/ Effect.fnUntraced(function* (log: Log.Log, line: typeof Line.Type) {
+const put = Effect.fnUntraced(function* (log: Log.Log, line: typeof Line.Type) {
   const appended = yield* log.append(line.n, JSON.stringify(line))
   if (appended._tag !== "Newer") return appended._tag === "Appended"
   const detail = `its lease is of the format ${appended.format}, which a newer version wrote`
@@ -66,7 +64,7 @@ const put = /*#__PURE__*/ Effect.fnUntraced(function* (log: Log.Log, line: typeo
 const logOf = (files: FileSystem.FileSystem, path: string): Log.Log =>
   Log.make(files, `${path}.lease`, { field: "n", format: 0, isSame: () => false })
 
-const last = /*#__PURE__*/ Effect.fnUntraced(function* (log: Log.Log) {
+const last = Effect.fnUntraced(function* (log: Log.Log) {
   // A run that is held for days has as many lines: what matters is the last.
   let place = yield* log.late
   log.skip(place)

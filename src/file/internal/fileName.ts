@@ -4,8 +4,6 @@
  * A name holds no separator, no dot and no capital, and is none of those a
  * system keeps for its devices, so it leads nowhere else and means one file on
  * any disk; a long one ends in its digest. Two ids never share a name (S-16).
- *
- * @since 0.1.0
  */
 
 import { createHash } from "node:crypto"

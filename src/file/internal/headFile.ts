@@ -3,8 +3,6 @@
  *
  * Both can be made again from the journal, so neither is synced, and one that
  * is damaged is taken as not there, as is a head that may not be read.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -27,7 +25,7 @@ export interface KeptHead {
 }
 
 /** Reads a head. */
-export const read = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const read = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string
 ): Effect.fn.Return<KeptHead | undefined> {
@@ -74,7 +72,7 @@ export interface Parts {
 }
 
 /** Reads the parts of a state. Those that cannot be read are removed: new ones are written from the beginning. */
-export const readParts = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const readParts = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
   codec: RunCodec.RunCodec
@@ -96,7 +94,7 @@ export const readParts = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /** Writes the part of a state behind a mark, with the place in the journal after it. */
-export const writePart = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const writePart = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
   state: RunState,
@@ -107,7 +105,7 @@ export const writePart = /*#__PURE__*/ Effect.fnUntraced(function* (
   yield* files.writeFileString(`${path}.parts`, `${place.offset} ${part}\n`, { flag: "a", mode: 0o600 })
 })
 
-const decode = /*#__PURE__*/ Schema.decodeUnknownResult(
+const decode = Schema.decodeUnknownResult(
   Schema.fromJsonString(
     Schema.Struct({
       format: Schema.Literal(RunCodec.format),

@@ -10,8 +10,6 @@
  *
  * Readers take each number once, in order, and pass over what is no whole
  * line: a cut end is ended by the next append.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -253,11 +251,7 @@ export const sizeOf = (files: FileSystem.FileSystem, path: string): Effect.Effec
   Effect.map(look(files, path), ({ size }) => size)
 
 /** Reads whole lines from an offset on: about a MiB of them, or one that is longer; and how much follows of a cut one. */
-const readWhole = /*#__PURE__*/ Effect.fnUntraced(function* (
-  files: FileSystem.FileSystem,
-  path: string,
-  offset: number
-) {
+const readWhole = Effect.fnUntraced(function* (files: FileSystem.FileSystem, path: string, offset: number) {
   const none = { whole: new Uint8Array(0), rest: 0 }
   const size = (yield* sizeOf(files, path)) - offset
   if (size <= 0) return none

@@ -3,8 +3,6 @@
  *
  * What has its default is left out, what is unknown is kept. A value an agent
  * cannot have is refused with its path.
- *
- * @since 0.1.0
  */
 
 import * as Result from "effect/Result"
@@ -102,11 +100,11 @@ const describeConfig = () => {
 }
 
 /** The config of an agent. Every key but `system_prompt` and `model` may be left out. */
-export const Config = /*#__PURE__*/ describeConfig()
+export const Config = describeConfig()
 
 type Fields = typeof Config.Type
 
-const decode = /*#__PURE__*/ Schema.decodeUnknownResult(Config)
+const decode = Schema.decodeUnknownResult(Config)
 
 // ---------------------------------------------------------------- reading
 

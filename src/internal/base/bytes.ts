@@ -3,8 +3,6 @@
  *
  * A byte array cannot be frozen, so it is copied when it is put in and again at
  * each read.
- *
- * @since 0.1.0
  */
 
 /** Puts bytes on an object as a field that gives a copy. */

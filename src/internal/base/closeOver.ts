@@ -1,7 +1,5 @@
 /**
  * Giving an effect the services of the place it was defined in.
- *
- * @since 0.1.0
  */
 
 import * as Context from "effect/Context"

@@ -1,7 +1,5 @@
 /**
  * Cutting texts, never inside a character.
- *
- * @since 0.1.0
  */
 
 /** The start of a text, in at most so many bytes of UTF-8; never half a character. */

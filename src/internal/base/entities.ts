@@ -1,7 +1,5 @@
 /**
  * Text between tags: nothing in it can be taken for one.
- *
- * @since 0.1.0
  */
 
 /** The text with the characters that mean something in markup written as entities. */

@@ -1,7 +1,5 @@
 /**
  * The system's code of an error, such as `ENOTFOUND` or `CERT_HAS_EXPIRED`.
- *
- * @since 0.1.0
  */
 
 import { isRecord } from "./untrusted.ts"

@@ -1,7 +1,5 @@
 /**
  * What a hook or middleware fails with, as the run tells it.
- *
- * @since 0.1.0
  */
 
 import { ExtensionFailed, type MiddlewareTermination } from "../../KernelError.ts"

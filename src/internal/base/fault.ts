@@ -1,7 +1,5 @@
 /**
  * Where a value from outside is wrong, and why: the innermost place, as a JSON pointer.
- *
- * @since 0.1.0
  */
 
 import * as JsonPointer from "effect/JsonPointer"

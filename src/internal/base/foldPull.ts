@@ -3,8 +3,6 @@
  *
  * What the fold found is told before the failure or the end that follows it.
  * Only a source that ended is flushed; a failing one ends the output where it is.
- *
- * @since 0.1.0
  */
 
 import * as Arr from "effect/Array"

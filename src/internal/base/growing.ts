@@ -5,8 +5,6 @@
  * newest appends in place, an older one copies first, so a version never
  * changes. A run has thousands of turns, and step 1,000 must cost what step 1
  * does.
- *
- * @since 0.1.0
  */
 
 /** One version of a growing list. */

@@ -1,7 +1,5 @@
 /**
  * Work of others that is given up when it takes too long.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

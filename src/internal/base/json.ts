@@ -1,7 +1,5 @@
 /**
  * JSON as a type, without the schema that checks it.
- *
- * @since 0.1.0
  */
 
 import type * as Schema from "effect/Schema"

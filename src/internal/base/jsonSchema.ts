@@ -4,8 +4,6 @@
  * Works on any JSON Schema, our own or a foreign server's, so nothing here
  * trusts a shape: what it does not understand is `any`. References are
  * followed a bounded number of times.
- *
- * @since 0.1.0
  */
 
 import { shorten } from "./cut.ts"

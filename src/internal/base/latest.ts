@@ -1,7 +1,5 @@
 /**
  * What something is now and becomes, for whoever keeps up with it.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

@@ -1,7 +1,5 @@
 /**
  * Writing a file whose folder may not be there yet.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

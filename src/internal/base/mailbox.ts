@@ -5,8 +5,6 @@
  * The consumer gets everything stored so far as one array. When more than
  * `limit` is stored, the oldest values that need not be kept are dropped; the
  * ones `keep` says yes to never are (R-23).
- *
- * @since 0.1.0
  */
 
 import type * as Arr from "effect/Array"

@@ -1,7 +1,5 @@
 /**
  * What skills and protocols may be called.
- *
- * @since 0.1.0
  */
 
 import { DefinitionInvalid } from "../../KernelError.ts"

@@ -1,7 +1,5 @@
 /**
  * Failures of others' code that change nothing: whoever watches over the log hears of them.
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"

@@ -1,7 +1,5 @@
 /**
  * Paths into a value, as people write them.
- *
- * @since 0.1.0
  */
 
 /** `tickets[1].priority` */

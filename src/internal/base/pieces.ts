@@ -3,8 +3,6 @@
  *
  * A string grown by `+=` costs several times its length in memory until it is
  * copied into one. Here small pieces are copied together a few at a time.
- *
- * @since 0.1.0
  */
 
 /** A text that grows. */

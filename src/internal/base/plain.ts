@@ -4,8 +4,6 @@
  * For telling, not for storing: nothing is refused, and what is no JSON becomes
  * a word in brackets. Bytes are never copied, a getter that throws harms nobody,
  * and the size is bounded.
- *
- * @since 0.1.0
  */
 
 import { defaults } from "../../Limits.ts"

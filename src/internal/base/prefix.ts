@@ -1,7 +1,5 @@
 /**
  * What two conversations have in common.
- *
- * @since 0.1.0
  */
 
 import type { Message } from "../../Message.ts"

@@ -1,7 +1,5 @@
 /**
  * Ids drawn from `Random`, so that tests repeat them.
- *
- * @since 0.1.0
  */
 
 import type * as Random from "effect/Random"

@@ -1,7 +1,5 @@
 /**
  * Reads whole files that came from outside: never more than so many bytes of them.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -13,7 +11,7 @@ import * as Stream from "effect/Stream"
 export type Refusal = string | PlatformError
 
 /** The bytes of a plain file of at most `maxBytes`. */
-export const bytes = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const bytes = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
   maxBytes: number

@@ -4,8 +4,6 @@
  * Secrets are Redacted values and never become text on purpose. This catches
  * those that come back by accident, in the message of somebody else's error:
  * bearer tokens and the key shapes of well-known vendors, in linear time.
- *
- * @since 0.1.0
  */
 
 // A loop that looks for its end at each step keeps no way back for each: a greedy one runs out of stack on some megabytes.

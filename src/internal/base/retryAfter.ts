@@ -1,7 +1,5 @@
 /**
  * Reads what a `retry-after` header asks for: a number of seconds, or a date (R-13, RFC 9110).
- *
- * @since 0.1.0
  */
 
 /** The number a header is, if it is one. */

@@ -1,7 +1,5 @@
 /**
  * Small questions a reader of long texts asks about characters and slices.
- *
- * @since 0.1.0
  */
 
 /** White space in tags, narrower than `\s` (BP-2). */

@@ -3,8 +3,6 @@
  *
  * Letters, digits and marks in lower case and one form. A script that writes no
  * spaces is taken character by character, so that a part of a sentence is found.
- *
- * @since 0.1.0
  */
 
 const word =

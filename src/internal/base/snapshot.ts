@@ -4,8 +4,6 @@
  * `take` copies a value and says where it stops being JSON; the copy shares
  * nothing with the original, is frozen at every depth and nests no deeper than
  * the limit, so it may be walked recursively. `freeze` is for JSON we own.
- *
- * @since 0.1.0
  */
 
 import * as Result from "effect/Result"

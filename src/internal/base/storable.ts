@@ -4,8 +4,6 @@
  * What passes here can be written as JSON text and read back equal; whatever
  * else a value may be (undefined, NaN, a Date, bytes, a cycle) is refused, and
  * so is what nests deeper than it could be read again.
- *
- * @since 0.1.0
  */
 
 import * as Schema from "effect/Schema"
@@ -59,13 +57,12 @@ export const stringify = (value: unknown): string => {
 }
 
 /** Any JSON. */
-export const Json: Schema.Codec<json.Json> = /*#__PURE__*/ Schema.declare(
-  (value): value is json.Json => grade(value) > 0,
-  { expected: "a JSON value" }
-)
+export const Json: Schema.Codec<json.Json> = Schema.declare((value): value is json.Json => grade(value) > 0, {
+  expected: "a JSON value"
+})
 
 /** A JSON object. */
-export const JsonObject: Schema.Codec<json.JsonObject> = /*#__PURE__*/ Schema.declare(
+export const JsonObject: Schema.Codec<json.JsonObject> = Schema.declare(
   (value): value is json.JsonObject => json.isJsonObject(value) && grade(value) > 0,
   { expected: "a JSON object" }
 )

@@ -3,8 +3,6 @@
  *
  * A token that comes alone passes every effect of its stream alone: what these
  * two leave out is paid for each of them.
- *
- * @since 0.1.0
  */
 
 import type * as Arr from "effect/Array"

@@ -1,7 +1,5 @@
 /**
  * Failures that pass: of a model call (R-13), and of a store (R-6).
- *
- * @since 0.1.0
  */
 
 import { type ProviderReason, StoreError } from "../../KernelError.ts"

@@ -4,8 +4,6 @@
  * Only own keys count, so a prototype is never anybody's data (S-10); text is
  * measured before anything is built from it; nothing here recurses further over
  * input than it is told.
- *
- * @since 0.1.0
  */
 
 import * as Result from "effect/Result"

@@ -3,8 +3,6 @@
  *
  * Nothing that moves the cursor, sets a colour, reverses the direction or hides
  * itself is left: such characters are shown as escapes.
- *
- * @since 0.1.0
  */
 
 /** Shows control and invisible characters as escapes. */

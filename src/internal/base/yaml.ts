@@ -5,8 +5,6 @@
  * them, so the walk here counts as it goes and stops at the limit. What comes
  * out is data: mappings, lists, strings, numbers, booleans and null, with no
  * tag, no key of a prototype, and nothing shared or cyclic.
- *
- * @since 0.1.0
  */
 
 import * as Yaml from "effect/encoding/Yaml"

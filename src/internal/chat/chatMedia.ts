@@ -2,8 +2,6 @@
  * The media of a conversation: whole in its history, and lent to each of its runs, which finds them by their ids (W-21).
  *
  * A kernel made elsewhere has a store nobody knows; without one what is said goes as it is.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -73,10 +71,7 @@ export const shelve = (
  * Gives them once more to a run that goes on: a store in memory let go of them when it stopped. Those of the last message
  * come first, which is the run's own unless another has overtaken it: it named them, whatever their size.
  */
-export const lend = /*#__PURE__*/ Effect.fnUntraced(function* (
-  messages: ReadonlyArray<Message>,
-  store: MediaStore | undefined
-) {
+export const lend = Effect.fnUntraced(function* (messages: ReadonlyArray<Message>, store: MediaStore | undefined) {
   const last = messages.findLast(({ role }) => role === "user")
   if (store !== undefined && last !== undefined) yield* shelved([last], store, (yield* Limits).mediaBytes, 0)
   yield* shelve(messages, store)

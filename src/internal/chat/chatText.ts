@@ -1,7 +1,5 @@
 /**
  * Messages as a store of conversations keeps them: JSON text that reads back equal (R-8).
- *
- * @since 0.1.0
  */
 
 import * as Result from "effect/Result"

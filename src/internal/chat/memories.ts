@@ -1,7 +1,5 @@
 /**
  * What every memory asks of what it is given.
- *
- * @since 0.1.0
  */
 
 import * as Equal from "effect/Equal"

@@ -3,8 +3,6 @@
  *
  * Words and meaning each give a score between 0 and 1. Where the query has been
  * embedded, a score is the mean of both; a text that has not been has no meaning.
- *
- * @since 0.1.0
  */
 
 /** The share of the asked-for words that a text has. */

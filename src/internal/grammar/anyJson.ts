@@ -1,7 +1,5 @@
 /**
  * Productions of the JSON that no schema describes: any value, any object, any key but some.
- *
- * @since 0.1.0
  */
 
 import * as Numbers from "./numberRules.ts"

@@ -4,8 +4,6 @@
  * Only what all of them read is written: names of letters, digits and dashes,
  * literals, sets of characters, groups and repetitions. Whatever is not plain
  * ASCII is written as a code, so no name or value can end its literal.
- *
- * @since 0.1.0
  */
 
 import type { Grammar, Node, Range } from "./productions.ts"

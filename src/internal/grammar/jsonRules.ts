@@ -6,8 +6,6 @@
  * and a second pattern beside the first. There the grammar is wider, and the
  * skill's own Schema has the last word. Schemas may be a foreign server's: they
  * are read within bounds, and what is too deep or too much is any JSON.
- *
- * @since 0.1.0
  */
 
 import { anyBut, anyObject, anyValue, blank, keyExcept, maxDepth } from "./anyJson.ts"

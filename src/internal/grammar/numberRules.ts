@@ -4,8 +4,6 @@
  * Numbers are written without exponent where a bound counts, and with at most
  * nine digits more behind the point than their bound: a model that writes more
  * has lost its way.
- *
- * @since 0.1.0
  */
 
 import { chars, choice, empty, never, type Node, optional, repeat, sequence, text } from "./productions.ts"

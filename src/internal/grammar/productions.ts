@@ -4,8 +4,6 @@
  * Characters are Unicode scalar values. A choice without members fits nothing;
  * what can never be completed is pruned, so that every rule that is left has a
  * shortest text.
- *
- * @since 0.1.0
  */
 
 /** Characters by their code points, both ends included. */

@@ -1,7 +1,5 @@
 /**
  * Draws texts from a grammar: every other one at random, the rest where no text has been, until all of it was drawn.
- *
- * @since 0.1.0
  */
 
 import type { Grammar, Node, Range } from "./productions.ts"

@@ -1,7 +1,5 @@
 /**
  * What a JSON Schema says, read for its grammar: several schemas as one, types, bounds and formats.
- *
- * @since 0.1.0
  */
 
 import type { Bounds } from "./numberRules.ts"

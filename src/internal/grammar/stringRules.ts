@@ -3,8 +3,6 @@
  *
  * A `<` is written as an escape wherever it could begin a tag, so no string can
  * open or close the block it stands in (BP-76).
- *
- * @since 0.1.0
  */
 
 import type { Node as Pattern, Range } from "../pattern/patternSyntax.ts"

@@ -1,7 +1,5 @@
 /**
  * Where hooks are asked, and what they may do to a run (DR-4, DR-8).
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -115,7 +113,7 @@ export const observePause = (run: Run, reason: string, metadata: Json): Effect.E
 }
 
 /** Ends the run: onRunCompleted may pause this, but not undo it (DR-10). */
-export const complete = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const complete = Effect.fnUntraced(function* (
   run: Run,
   source: RunSource,
   reason?: string | undefined,

@@ -2,8 +2,6 @@
  * The words of the kernel itself: /skills, /workflow, /tasks, /protocols (BP-70, BP-71).
  *
  * They ignore their content and every allow list.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

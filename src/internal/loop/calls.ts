@@ -5,8 +5,6 @@
  * commit before its code is entered to the commit of its result. Sequential and
  * parallel calls and the tasks of a workflow are the same three steps under
  * another order.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -42,7 +40,7 @@ export const startCalls = (run: Run): Effect.Effect<void, KernelError> =>
     ? commit(run, "phase", [{ type: "tool_calls_started" }])
     : openBatch(run)
 
-const openBatch = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+const openBatch = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
   const hook = run.hooks.onToolCallsStarted
   let calls = openTurn(run).pending
   let rewritten = false
@@ -196,7 +194,7 @@ const nextCall = (run: Run): Effect.Effect<void, KernelError> => {
 // ---------------------------------------------------------------- review
 
 /** Reviews one call: the person's answer, then the hook, then the policy again if the hook changed it. */
-const review = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Return<void, KernelError> {
+const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Return<void, KernelError> {
   const approval = run.state.approvals.findLast((approval) => approval.toolCallId === call.toolCallId)
   const answer = approval?.answer
   if (answer !== undefined && !answer.approved) return yield* started(run, call, refuse(call, answer.reason))

@@ -6,8 +6,6 @@
  * is heard, and when the run stops. There it goes to the store, all at once
  * where the store can, else one revision after the other, and is told. So no
  * other ever sees what is not stored.
- *
- * @since 0.1.0
  */
 
 import * as Arr from "effect/Array"

@@ -1,7 +1,5 @@
 /**
  * A run's deadline: one for all its lives, as every budget of it (DR-21, R-19).
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -34,7 +32,7 @@ export const isOverdue = (
  * How many milliseconds a run was at work until then: from its first commit after it was submitted or forked, without
  * what it was paused.
  */
-const workedFor = /*#__PURE__*/ Effect.fnUntraced(function* (
+const workedFor = Effect.fnUntraced(function* (
   store: RunStore.Shape,
   { revision, runId }: Pick<RunStore.RunHead, "revision" | "runId">,
   until: number

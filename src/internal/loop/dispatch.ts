@@ -5,8 +5,6 @@
  * timeouts and values that cannot be told are error results whose text the
  * model may read, while the cause goes to the log. Only middleware outside of
  * that can fail here.
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"
@@ -235,7 +233,7 @@ const keep = (
 
 // ---------------------------------------------------------------- protocols
 
-const speak = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, call: Call) {
+const speak = Effect.fnUntraced(function* (run: Run, call: Call) {
   const name = call.toolName ?? ""
   const protocol = run.protocols.find(name)
   if (Option.isNone(protocol)) {

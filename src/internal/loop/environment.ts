@@ -1,7 +1,5 @@
 /**
  * What a run stands on: gathered from the layer of its kernel and from the fiber that runs it.
- *
- * @since 0.1.0
  */
 
 import * as Clock from "effect/Clock"

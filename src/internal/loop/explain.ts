@@ -1,7 +1,5 @@
 /**
  * What went wrong in foreign code, in words the model may read.
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"

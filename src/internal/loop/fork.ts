@@ -6,8 +6,6 @@
  * made of the run's own become those of the new one: no call and no task of the
  * fork is taken for one of the original. Events keep their times; commits are as
  * new as the fork is, so that no worker takes it for a run that was left behind.
- *
- * @since 0.1.0
  */
 
 import * as Clock from "effect/Clock"
@@ -74,7 +72,7 @@ export const beginningOf = (store: RunStore.Shape, runId: string): Effect.Effect
   Effect.flatMap(Stream.runCollect(Stream.take(store.read(runId), 1)), (records) => foldFrom(undefined, records))
 
 /** The root runs a run was forked from, nearest first: their media are also its own. */
-export const originsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const originsOf = Effect.fnUntraced(function* (
   store: RunStore.Shape,
   state: RunState
 ): Effect.fn.Return<ReadonlyArray<string>, StoreError> {

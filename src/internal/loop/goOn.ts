@@ -1,7 +1,5 @@
 /**
  * Going on without an effect in between.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

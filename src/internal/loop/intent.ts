@@ -4,8 +4,6 @@
  * Pure: a reply and what the agent may do go in, an outcome, the calls to make
  * and the facts to tell come out. A plan beats calls, calls beat a final, a
  * final beats talk; what is passed over is told to the model, not lost.
- *
- * @since 0.1.0
  */
 
 import * as Result from "effect/Result"

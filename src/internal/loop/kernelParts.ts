@@ -1,7 +1,5 @@
 /**
  * What a kernel was built with, for the modules that build on it.
- *
- * @since 0.1.0
  */
 
 import type * as Context from "effect/Context"

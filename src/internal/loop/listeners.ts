@@ -1,7 +1,5 @@
 /**
  * Between a run and its host: what is said to the run while it runs, and what the run tells.
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"
@@ -53,10 +51,7 @@ export const steeringOf = (
  * Looks at each message, its media stored. One whose media cannot be stored stays where it is: those before it are
  * given, and when it is the next, the run fails with the reason.
  */
-const lookInto = /*#__PURE__*/ Effect.fnUntraced(function* (
-  queue: Queue.Dequeue<Input, unknown>,
-  media: MediaStore.Shape
-) {
+const lookInto = Effect.fnUntraced(function* (queue: Queue.Dequeue<Input, unknown>, media: MediaStore.Shape) {
   const messages: Array<Message> = []
   const inputs = MutableList.toArrayN(queue.messages, Queue.sizeUnsafe(queue))
   for (const input of inputs) {

@@ -3,8 +3,6 @@
  *
  * What is cut is kept as a text among the run's media, and the model is told
  * where, when it has the skill to read it. Cutting never splits a character.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -34,7 +32,7 @@ export const isLong = (content: ReadonlyArray<Content>, limit: number): boolean 
 }
 
 /** Cuts the texts at the limit and keeps the whole. */
-export const shorten = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, content: ReadonlyArray<Content>) {
+export const shorten = Effect.fnUntraced(function* (run: Run, content: ReadonlyArray<Content>) {
   const whole = encoder.encode(textOf(content))
   const stored = yield* Effect.option(run.media.put(Media.fromBytes(whole, "text/plain")))
   const reader = run.skills.find(name)

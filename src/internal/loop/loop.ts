@@ -1,7 +1,5 @@
 /**
  * The loop: where a run stands decides its next step, the first time and after every crash (DR-4, DR-15).
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"
@@ -32,7 +30,7 @@ export const drive = (run: Run): Effect.Effect<void, KernelError> => {
   return Effect.onInterrupt(ended, () => Effect.ignore(flush(run)))
 }
 
-const loop = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
   const { completing } = run.state
   // Its end was decided, and onRunCompleted was asked: all that is left is to come to it (DR-10).
   if (completing !== undefined && run.state.status.type === "running") {
@@ -107,7 +105,7 @@ const fail = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never, K
 const flushed = (run: Run, cause: Cause.Cause<KernelError>): Effect.Effect<never, KernelError> =>
   Effect.andThen(flush(run), Effect.failCause(cause))
 
-const failed = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {
+const failed = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {
   const hook = run.hooks.onRunFailed
   if (hook !== undefined) {
     // A store that fails here ends the run itself; only what the hook does wrong is passed over.

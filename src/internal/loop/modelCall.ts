@@ -4,8 +4,6 @@
  * Middleware may send a call elsewhere, so who answered is known only at the
  * end: what counts is the call that brought the last part. Every call that
  * failed on the way is told.
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"

@@ -3,8 +3,6 @@
  *
  * Listing and dispatch ask the same questions here, so what is hidden cannot be
  * called either (AC-18, S-15).
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

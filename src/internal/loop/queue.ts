@@ -1,7 +1,5 @@
 /**
  * Runs that wait for a worker: offered when they are submitted or answered (DR-22), without a kernel in between.
- *
- * @since 0.1.0
  */
 
 import * as Clock from "effect/Clock"
@@ -22,7 +20,7 @@ import { stored, storedAt, storedTasks } from "../store/stored.ts"
 import { unanswered } from "../state/turnFold.ts"
 
 /** Lets any worker take a run up at once: a lease that has ended tells it from one somebody runs without any. */
-export const offer = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const offer = Effect.fnUntraced(function* (
   store: RunStore.Shape,
   runId: string,
   workerId: string
@@ -61,7 +59,7 @@ export const withdraw = (
  * between two of them says the same again. A run that is on its way without a
  * lease stays as it is: only its tasks are told.
  */
-export const answer = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const answer = Effect.fnUntraced(function* (
   store: RunStore.Shape,
   runId: string,
   answers: ReadonlyArray<ApprovalAnswer>,

@@ -1,7 +1,5 @@
 /**
  * The skill that reads on in a result that was cut, and the words about it.
- *
- * @since 0.1.0
  */
 
 /** The name of the skill. */

@@ -4,8 +4,6 @@
  * Asking again is no fault as long as something comes of it: a circle is the
  * same calls with the same results, over and over, or the same useless reply
  * after each corrective. Only the newest turns are looked at.
- *
- * @since 0.1.0
  */
 
 import type { Call } from "../../Call.ts"

@@ -1,8 +1,6 @@
 /**
  * How a stored run is taken up where it stands (DR-15 to DR-19), and how a run has others as its tasks (BP-61, DR-26):
  * a task that was cut off is taken up as well.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -37,9 +35,6 @@ import * as Tree from "./sharedBudget.ts"
  *
  * @example
  * const replay = { [toolCallId]: { resolve: { output: [Content.text("sent")] } } }
- *
- * @category models
- * @since 0.1.0
  */
 export type Verdict = "retry" | "fail" | { readonly resolve: Pick<CallResult, "output"> | Pick<CallResult, "error"> }
 
@@ -74,7 +69,7 @@ export const resume = (
   return state.status.type === "completed" ? whole : traced(ground, state, whole)
 }
 
-const takeUp = /*#__PURE__*/ Effect.fnUntraced(function* (
+const takeUp = Effect.fnUntraced(function* (
   ground: Ground,
   state: RunState,
   how: Resume
@@ -156,7 +151,7 @@ const checkRewind = (state: RunState): Effect.Effect<void, RewindNotAllowed> => 
  * their skill declares. One without a verdict stops the resume, be it of a task
  * below this run; nothing is run (DR-16).
  */
-const verdictsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
+const verdictsOf = Effect.fnUntraced(function* (
   run: Run,
   replay: NonNullable<Resume["replay"]>,
   children: ReadonlyMap<string, RunState>
@@ -244,7 +239,7 @@ const again =
  * Goes on with a task as it is stored now: its questions may have been answered since its parent was taken up.
  * A pause its parent was not there to hear is heard now, as it would have been (DR-9).
  */
-const goOnWith = /*#__PURE__*/ Effect.fnUntraced(function* (
+const goOnWith = Effect.fnUntraced(function* (
   parent: Run,
   spawn: Ground["spawn"],
   call: Call,
@@ -273,7 +268,7 @@ const livesOf = (store: RunStore.Shape, { runId }: RunState): Effect.Effect<Read
  * What was said of the context to a run since the life in which its task stopped; the task's own pause when the run did
  * not pause since. Whoever said it may have been cut off before the task heard of it (DR-7).
  */
-const saidSince = /*#__PURE__*/ Effect.fnUntraced(function* (
+const saidSince = Effect.fnUntraced(function* (
   store: RunStore.Shape,
   { revision, runId, status, updatedAt }: RunState,
   lives: ReadonlyArray<RunRecord>

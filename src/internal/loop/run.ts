@@ -1,7 +1,5 @@
 /**
  * A run while it runs: its state, and what it stands on.
- *
- * @since 0.1.0
  */
 
 import type * as Clock from "effect/Clock"

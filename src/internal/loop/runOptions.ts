@@ -1,7 +1,5 @@
 /**
  * What a host may say of a run: what it begins with, and how it is run, resumed, forked and replayed.
- *
- * @since 0.1.0
  */
 
 import type * as Effect from "effect/Effect"
@@ -18,20 +16,10 @@ import type * as Replays from "../replay/replayRun.ts"
 import type * as Resume from "./resume.ts"
 import type { TaskReport } from "./run.ts"
 
-/**
- * What a run begins with: text, media, contents, or a list of them.
- *
- * @category models
- * @since 0.1.0
- */
+/** What a run begins with: text, media, contents, or a list of them. */
 export type Input = string | Media | Content | ReadonlyArray<string | Media | Content>
 
-/**
- * What holds for every run, new or resumed.
- *
- * @category models
- * @since 0.1.0
- */
+/** What holds for every run, new or resumed. */
 export interface CommonOptions {
   /** The model's provider for this run, before the agent's and the layer's (BP-31). */
   readonly provider?: ProviderShape | undefined
@@ -59,12 +47,7 @@ export interface CommonOptions {
   readonly onTaskComplete?: ((task: TaskReport) => Effect.Effect<void>) | undefined
 }
 
-/**
- * How a new run is begun.
- *
- * @category models
- * @since 0.1.0
- */
+/** How a new run is begun. */
 export interface RunOptions extends CommonOptions {
   readonly runId?: string | undefined
   /**
@@ -76,28 +59,13 @@ export interface RunOptions extends CommonOptions {
   readonly context?: JsonObject | undefined
 }
 
-/**
- * How a run is begun that is only stored. What is not stored is said by whoever takes it up.
- *
- * @category models
- * @since 0.1.0
- */
+/** How a run is begun that is only stored. What is not stored is said by whoever takes it up. */
 export interface SubmitOptions extends Pick<RunOptions, "runId" | "history" | "context" | "provider" | "workerId"> {}
 
-/**
- * How a stored run is taken up again (DR-15 to DR-19, DR-22).
- *
- * @category models
- * @since 0.1.0
- */
+/** How a stored run is taken up again (DR-15 to DR-19, DR-22). */
 export interface ResumeOptions extends CommonOptions, Resume.Resume, AtRevision {}
 
-/**
- * How answers are recorded (DR-22).
- *
- * @category models
- * @since 0.1.0
- */
+/** How answers are recorded (DR-22). */
 export interface AnswerOptions extends Pick<CommonOptions, "workerId">, AtRevision {}
 
 interface AtRevision {
@@ -108,20 +76,9 @@ interface AtRevision {
   readonly revision?: number | undefined
 }
 
-export type {
-  /**
-   * @category models
-   * @since 0.1.0
-   */
-  Verdict
-} from "./resume.ts"
+export type { Verdict } from "./resume.ts"
 
-/**
- * A recorded tree of runs: the id of its root, and its records when they are not in the store.
- *
- * @category models
- * @since 0.1.0
- */
+/** A recorded tree of runs: the id of its root, and its records when they are not in the store. */
 export type Recording =
   | string
   | {
@@ -133,18 +90,10 @@ export type Recording =
 
 /**
  * What a replay gave: the events in the order they were told, and where the run stands at the end of the recording.
- *
- * @category models
- * @since 0.1.0
  */
 export interface Replay extends Replays.Replayed {}
 
-/**
- * How a fork differs from the run it comes from.
- *
- * @category models
- * @since 0.1.0
- */
+/** How a fork differs from the run it comes from. */
 export interface ForkOptions {
   /**
    * The last commit both have in common, the first at least. Default, also where the run has no such commit: its last

@@ -5,8 +5,6 @@
  * reserved before a model is called: a call under way counts as large as the
  * largest one made at its depth so far. So the calls of a tree that run at once
  * are those that would also have been made one after the other (R-19).
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

@@ -3,8 +3,6 @@
  *
  * A run that is taken up, and a task of another run, end in the same loop (resume.ts);
  * they differ in where their state comes from.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -49,10 +47,7 @@ export const submit = (ground: Ground, birth: Birth): Effect.Effect<string, Kern
   )
 
 /** A new run: it is stored before its first model call. */
-export const born = /*#__PURE__*/ Effect.fnUntraced(function* (
-  ground: Ground,
-  birth: Birth
-): Effect.fn.Return<Run, KernelError> {
+export const born = Effect.fnUntraced(function* (ground: Ground, birth: Birth): Effect.fn.Return<Run, KernelError> {
   const { depth, history, parentRunId, rootRunId, runId, taskId } = birth
   const at = now(ground)
   const messages = [...history, Messages.user(birth.input)]

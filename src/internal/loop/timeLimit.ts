@@ -1,7 +1,5 @@
 /**
  * Foreign code within its time (R-15).
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

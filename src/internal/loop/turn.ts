@@ -5,8 +5,6 @@
  * phase has a hook that gates it, the hook is asked before the commit; where it
  * settles, after. A run that was stopped anywhere goes on at its phase, by the
  * same functions.
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"
@@ -70,7 +68,7 @@ const limitOf = (run: Run): number => Math.min(run.agent.maxSteps, run.agent.bud
 export const prepare = (run: Run): Effect.Effect<void, KernelError> =>
   settle(run, "onTurnStarted", run.hooks.onTurnStarted, {}, build)
 
-const build = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
+const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, KernelError> {
   const { agent } = run
   // What is foreign may take its time, and others look at what happened until then.
   if (isForeign(run)) yield* flush(run)
@@ -154,7 +152,7 @@ export const startModel = (run: Run): Effect.Effect<void, KernelError> =>
   )
 
 /** Asks again what was asked when the run was cut off; the attempt goes up (DR-24). */
-export const restartModel = /*#__PURE__*/ Effect.fnUntraced(function* (run: Run) {
+export const restartModel = Effect.fnUntraced(function* (run: Run) {
   yield* commit(run, "phase", [{ type: "model_restarted", attempt: openTurn(run).attempt + 1 }])
   const observer = run.hooks.onModelRestarted
   if (observer !== undefined) {

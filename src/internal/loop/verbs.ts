@@ -4,8 +4,6 @@
  * A run, a resume and a replay are the same: a ground is made of the agent, the
  * parts of the kernel and the running fiber, and something begins on it. Who
  * listens makes a stream of it.
- *
- * @since 0.1.0
  */
 
 import * as Context from "effect/Context"

@@ -6,8 +6,6 @@
  * child that waits for a person pauses it, an empty budget starts nothing new,
  * a lost store or owner stops all siblings at once. Their journals stay, so the
  * next life of the run goes on with them.
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"
@@ -50,7 +48,7 @@ export const runWorkflow = (run: Run, plan: Plan.Plan, launch: Launch): Effect.E
     : run.telemetry.workflow(tasks, { goal: plan.goal, tasks: plan.tasks.length })
 }
 
-const runTasks = /*#__PURE__*/ Effect.fnUntraced(function* (
+const runTasks = Effect.fnUntraced(function* (
   run: Run,
   plan: Plan.Plan,
   launch: Launch

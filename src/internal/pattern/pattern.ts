@@ -6,8 +6,6 @@
  * slow. An expression that would need a table out of bounds is refused when it
  * is read, never while it is used. It means what JavaScript's `RegExp` without
  * flags means by it.
- *
- * @since 0.1.0
  */
 
 import * as Result from "effect/Result"

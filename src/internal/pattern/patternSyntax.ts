@@ -5,8 +5,6 @@
  * What is read means what it means in an expression without flags. Lookaround,
  * backreferences and Unicode properties are refused, and so is what the
  * language itself refuses.
- *
- * @since 0.1.0
  */
 
 /** Characters by their UTF-16 codes, both ends included. */

@@ -3,8 +3,6 @@
  * written, and of those the skill will be run with (AC-19).
  *
  * A schema may trim a path or put in a default: a rule about either form holds.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

@@ -4,8 +4,6 @@
  * A policy is somebody else's code: one that fails, or gives what is no
  * decision, denies. So nothing it does can let a call through by accident, and
  * the log tells why nothing goes through.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

@@ -4,8 +4,6 @@
  * Deny comes before confirm, confirm before allow, and the first rule that fits
  * gives the reason. A list of arguments' values fits a rule that restricts when
  * one of its items does, and a rule that allows only when all of them do.
- *
- * @since 0.1.0
  */
 
 import * as Result from "effect/Result"

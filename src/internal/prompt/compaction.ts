@@ -8,8 +8,6 @@
  * where it still does not fit, what stands unanswered before the message the
  * run is about goes too. What comes out is smaller and fits, or nothing comes
  * out.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -50,7 +48,7 @@ const small = 100
 const summaryTokens = 1_000
 
 /** Shortens a conversation; fails when what must stay does not fit. */
-export const compact = /*#__PURE__*/ Effect.fnUntraced(function* <R = never>(
+export const compact = Effect.fnUntraced(function* <R = never>(
   messages: ReadonlyArray<Message>,
   settings: Settings<R>
 ): Effect.fn.Return<ReadonlyArray<Message>, ContextWindowExceeded, R> {

@@ -6,8 +6,6 @@
  * first messages were summed up, in which words, and by a digest which messages
  * they were, so that no summary is believed once they have changed. A run gets
  * the summary as metadata of the last message that it covers.
- *
- * @since 0.1.0
  */
 
 import * as Hash from "effect/Hash"

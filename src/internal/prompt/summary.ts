@@ -1,7 +1,5 @@
 /**
  * Asking a model what a conversation was about.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -29,7 +27,7 @@ const shown = 200_000
  * A few words about messages, by a model, asked through the middleware of the run; one that says more than a reply may
  * hold is not heard to its end.
  */
-export const summarize = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const summarize = Effect.fnUntraced(function* (
   provider: ProviderShape,
   model: Model,
   messages: ReadonlyArray<Message>,

@@ -4,8 +4,6 @@
  * Without a counter of its own a text has a token for every four of its UTF-8
  * bytes, rounded up. Each message costs four more, each medium what a picture
  * usually does. A message never changes, so it is counted once.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

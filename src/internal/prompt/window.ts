@@ -1,7 +1,5 @@
 /**
  * Keeping a prompt inside its window, and telling what of it may be cached (AC-9, AC-10).
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -20,7 +18,7 @@ const around = ({ counter, tools }: PromptContext, system: string | null): Effec
   Effect.map(Tokens.ofSystem(system, counter), (tokens) => tokens + Tokens.ofTools(tools))
 
 /** Fails when the prompt does not fit the agent's window. It gives nothing: the conversation stays as it stands. */
-export const fitted = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const fitted = Effect.fnUntraced(function* (
   context: PromptContext,
   system: string | null
 ): Effect.fn.Return<undefined, ContextWindowExceeded> {
@@ -36,7 +34,7 @@ export const fitted = /*#__PURE__*/ Effect.fnUntraced(function* (
  * The conversation, shortened when it fills its share of the window; nothing when it may stay as it is. A summary of it
  * that is known stands for the messages it is about, and only what was said since is summed up.
  */
-export const compacted = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
+export const compacted = Effect.fnUntraced(function* <R>(
   context: PromptContext,
   system: string | null,
   { keep = 2, summarize, target = 0.5, trigger = 0.9 }: Compaction<R>

@@ -2,8 +2,6 @@
  * The names of OpenTelemetry's conventions for generative AI, and of nothing else.
  *
  * They are still in development, and taken from `gen-ai-dev/1.42.0-dev`: when they move, this is the one file to change.
- *
- * @since 0.1.0
  */
 
 import * as Metric from "effect/Metric"
@@ -83,20 +81,20 @@ const doubling = (from: number, count: number): ReadonlyArray<number> =>
 
 /** Histograms, with the boundaries the conventions ask for. */
 export const metrics = {
-  tokens: /*#__PURE__*/ Metric.histogram("gen_ai.client.token.usage", {
+  tokens: Metric.histogram("gen_ai.client.token.usage", {
     description: "Number of input and output tokens used.",
-    boundaries: /*#__PURE__*/ Array.from({ length: 14 }, (_, power) => 4 ** power),
+    boundaries: Array.from({ length: 14 }, (_, power) => 4 ** power),
     attributes: { unit: "{token}" }
   }),
-  chat: /*#__PURE__*/ seconds("gen_ai.client.operation.duration", "Duration of a model call.", doubling(0.01, 14)),
-  firstChunk: /*#__PURE__*/ seconds(
+  chat: seconds("gen_ai.client.operation.duration", "Duration of a model call.", doubling(0.01, 14)),
+  firstChunk: seconds(
     "gen_ai.client.operation.time_to_first_chunk",
     "Time until the first part of a reply.",
     doubling(0.01, 14)
   ),
-  run: /*#__PURE__*/ seconds("gen_ai.invoke_agent.duration", "Duration of a run.", doubling(0.1, 13)),
-  tool: /*#__PURE__*/ seconds("gen_ai.execute_tool.duration", "Duration of a call.", doubling(0.01, 14)),
-  workflow: /*#__PURE__*/ seconds(
+  run: seconds("gen_ai.invoke_agent.duration", "Duration of a run.", doubling(0.1, 13)),
+  tool: seconds("gen_ai.execute_tool.duration", "Duration of a call.", doubling(0.01, 14)),
+  workflow: seconds(
     "gen_ai.workflow.duration",
     "Duration of a workflow.",
     [1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200]

@@ -2,8 +2,6 @@
  * Messages as OpenTelemetry's conventions write them, for spans that capture contents.
  *
  * Media are named, never carried; what a provider hid stays hidden (CP-9).
- *
- * @since 0.1.0
  */
 
 import * as Content from "../../Content.ts"

@@ -4,8 +4,6 @@
  * A line tells that something happened, to what and how long it took; prompts,
  * parameters and results stay out of it. Whatever a value holds, it stays one
  * value on one line (W-30).
- *
- * @since 0.1.0
  */
 
 import type { RunEvent } from "../../RunEvent.ts"

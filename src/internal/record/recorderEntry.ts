@@ -3,8 +3,6 @@
  *
  * The classic entries are those of the block protocol. The facts kernai adds
  * stand between them; phases are told without what other entries hold already.
- *
- * @since 0.1.0
  */
 
 import * as Content from "../../Content.ts"

@@ -4,8 +4,6 @@
  * Nothing here can change what the effect gives, fails with or is interrupted
  * by. Spans say what kind of failure ended them; its text is shown only where
  * it is known to be ours to show (S-7).
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"

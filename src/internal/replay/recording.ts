@@ -6,8 +6,6 @@
  * only calls that run at once may end in another order. They are asked to end in
  * the order of their tape: a hook that stops a run then finds the others where
  * it found them.
- *
- * @since 0.1.0
  */
 
 import type { CallResult } from "../../Call.ts"

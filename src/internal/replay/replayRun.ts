@@ -5,8 +5,6 @@
  * tape; models and calls give what they gave. Every process of the recording is
  * a process again, cut off where it was. Time is the recording's own. A fork is
  * played from where it parted from its original.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -61,7 +59,7 @@ export const providerOf = (records: ReadonlyArray<RunRecord>): string => {
 }
 
 /** The records of a run and of all runs below it, oldest run first. */
-export const recordsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const recordsOf = Effect.fnUntraced(function* (
   store: RunStore.Shape,
   runId: string
 ): Effect.fn.Return<ReadonlyArray<RunRecord>, RunNotFound | StoreError> {
@@ -78,7 +76,7 @@ export const recordsOf = /*#__PURE__*/ Effect.fnUntraced(function* (
  * Plays a recording to its end, or to the first event that differs. Where the
  * parts of a reply were recorded too, they come again one by one.
  */
-export const replay = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const replay = Effect.fnUntraced(function* (
   ground: Ground,
   root: string,
   records: ReadonlyArray<RunRecord>,
@@ -120,7 +118,7 @@ export const replay = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /** What a process of the recording began with. */
-const begun = /*#__PURE__*/ Effect.fnUntraced(function* (
+const begun = Effect.fnUntraced(function* (
   ground: Ground,
   tape: Tape,
   store: RunStore.Shape,
@@ -239,7 +237,7 @@ const remembering = (tape: Tape, pipeline: PromptPipelineShape): PromptPipelineS
   }
 })
 
-const decodeTooLong = /*#__PURE__*/ Schema.decodeUnknownOption(ContextWindowExceeded)
+const decodeTooLong = Schema.decodeUnknownOption(ContextWindowExceeded)
 
 const wire = ({ fields, tag }: ErrorInfo) => ({ _tag: tag, ...fields })
 
@@ -296,9 +294,9 @@ const texts = (fields: unknown): { readonly [key: string]: string } =>
   )
 
 /** What a model call can have failed with. */
-const ModelFailure = /*#__PURE__*/ Schema.Union([ProviderError, ExtensionFailed, MiddlewareTermination])
+const ModelFailure = Schema.Union([ProviderError, ExtensionFailed, MiddlewareTermination])
 
-const decodeFailure = /*#__PURE__*/ Schema.decodeUnknownOption(ModelFailure)
+const decodeFailure = Schema.decodeUnknownOption(ModelFailure)
 
 const failureOf = (error: ErrorInfo): typeof ModelFailure.Type =>
   Option.getOrElse(

@@ -6,8 +6,6 @@
  * runs again, not even its finalisers. A world moves its machines task by task,
  * and time only when none of them can move; what a machine asks of the outside
  * (a store, say) runs outside, so that a kill never cuts it in half.
- *
- * @since 0.1.0
  */
 
 import * as Clock from "effect/Clock"
@@ -211,7 +209,7 @@ export class World {
 export type Ending = "done" | "idle" | "endless"
 
 /** Moves a world until `done`, until nothing can move, or for so many steps. */
-export const drive = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const drive = Effect.fnUntraced(function* (
   world: World,
   done: () => boolean,
   steps = 200_000

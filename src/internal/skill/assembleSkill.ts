@@ -1,7 +1,5 @@
 /**
  * What `Skill.make` and `Skill.dynamic` share: a skill from its options, its input and its call.
- *
- * @since 0.1.0
  */
 
 import * as Blocks from "../../Block.ts"

@@ -3,8 +3,6 @@
  *
  * It is a mapping without anchors and aliases, and a scalar means the text it
  * was written as, so that version 1.0 stays `1.0`.
- *
- * @since 0.1.0
  */
 
 import * as Equal from "effect/Equal"

@@ -4,8 +4,6 @@
  * Only the first problem is told: where, what was expected, what came. A
  * reminder of the names and a usage example follow, and a hint when the
  * parameters came as text that was meant to be JSON (W-36).
- *
- * @since 0.1.0
  */
 
 import * as Result from "effect/Result"

@@ -4,8 +4,6 @@
  * Everything for the model (names, types, usage) is read from the JSON Schema,
  * so that own and foreign skills are described by one rule. Nothing of it is
  * computed before somebody asks; the decoder is built once.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

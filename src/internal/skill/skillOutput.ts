@@ -3,8 +3,6 @@
  *
  * Text stays text, media wait to be stored, an object becomes data, other JSON
  * its text. What is none of these is refused with its path.
- *
- * @since 0.1.0
  */
 
 import * as Result from "effect/Result"
@@ -147,7 +145,7 @@ const rich = (value: SkillResult): Result.Result<Output, Fault> => {
 export const isSkillResult = (value: unknown): value is SkillResult =>
   typeof value === "object" && value !== null && "~kernai/SkillResult" in value
 
-const isKind = /*#__PURE__*/ Schema.is(Kind)
+const isKind = Schema.is(Kind)
 
 /** JSON may have fields of the same names, and be what became of a medium: only a whole one can be stored. */
 const isMedium = (value: unknown): value is Media => {

@@ -3,8 +3,6 @@
  *
  * A name is looked up among the folders that are there and never joined to a
  * path; the path of a file is judged as text before anyone is asked for it.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -119,7 +117,7 @@ interface Inspected {
 }
 
 /** Looks at one folder; nothing when it holds no SKILL.md. */
-const inspect = /*#__PURE__*/ Effect.fnUntraced(function* (files: Files, folder: Folder) {
+const inspect = Effect.fnUntraced(function* (files: Files, folder: Folder) {
   const dir = folder.root === "" ? folder.name : `${folder.root}/${folder.name}`
   const bad = (code: Problem["code"], reason: string, refused?: InvalidSkillPath): Inspected => ({
     dir,
@@ -140,7 +138,7 @@ const inspect = /*#__PURE__*/ Effect.fnUntraced(function* (files: Files, folder:
 })
 
 /** The start of SKILL.md or skill.md as text, its last character whole. */
-const readManifest = /*#__PURE__*/ Effect.fnUntraced(function* (files: Files, folder: Folder, bytes: number) {
+const readManifest = Effect.fnUntraced(function* (files: Files, folder: Folder, bytes: number) {
   for (const name of ["SKILL.md", "skill.md"]) {
     const found = yield* files.read(folder, name, bytes)
     if (Option.isNone(found)) continue

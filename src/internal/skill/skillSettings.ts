@@ -4,8 +4,6 @@
  * A skill declares its keys, a resolver knows the values. Nothing is looked up
  * before a skill asks, each key at most once per execution, and a credential
  * is never out of its `Redacted`.
- *
- * @since 0.1.0
  */
 
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -105,13 +103,15 @@ const fromProvider = (skill: string, key: string): Effect.Effect<Redacted.Redact
   )
 
 /** Knows credentials: those of the environment unless another is provided (BP-93). */
-export const CredentialResolver: Context.Reference<CredentialResolver> =
-  /*#__PURE__*/ Context.Reference<CredentialResolver>("kernai/Skill/CredentialResolver", {
+export const CredentialResolver: Context.Reference<CredentialResolver> = Context.Reference<CredentialResolver>(
+  "kernai/Skill/CredentialResolver",
+  {
     defaultValue: () => ({ resolve: fromProvider })
-  })
+  }
+)
 
 /** Knows configuration: that of the environment unless another is provided (BP-93). */
-export const ConfigResolver: Context.Reference<ConfigResolver> = /*#__PURE__*/ Context.Reference<ConfigResolver>(
+export const ConfigResolver: Context.Reference<ConfigResolver> = Context.Reference<ConfigResolver>(
   "kernai/Skill/ConfigResolver",
   {
     defaultValue: () => ({
@@ -155,7 +155,7 @@ export const make = (skill: string, configs: Configs = {}, credentials: Credenti
   return configSpecs.size + credentialSpecs.size === 0 ? () => none : begin
 }
 
-const readConfig = /*#__PURE__*/ Effect.fnUntraced(function* (execution: Execution, key: string) {
+const readConfig = Effect.fnUntraced(function* (execution: Execution, key: string) {
   const { configs, configSpecs, skill } = execution
   const cached = configs.get(key)
   if (cached !== undefined) return cached
@@ -170,7 +170,7 @@ const readConfig = /*#__PURE__*/ Effect.fnUntraced(function* (execution: Executi
   return value
 })
 
-const readCredential = /*#__PURE__*/ Effect.fnUntraced(function* (execution: Execution, key: string) {
+const readCredential = Effect.fnUntraced(function* (execution: Execution, key: string) {
   const { credentials, credentialSpecs, skill } = execution
   const cached = credentials.get(key)
   if (cached !== undefined) return cached

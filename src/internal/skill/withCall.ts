@@ -1,7 +1,5 @@
 /**
  * A skill that is called in another way and is the same in all else.
- *
- * @since 0.1.0
  */
 
 import type { AnySkill, Source } from "../../Skill.ts"

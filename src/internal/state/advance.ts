@@ -3,8 +3,6 @@
  *
  * From outside `advance` is a pure function. Inside, the one copy it makes of
  * the state is filled in place: this runs a dozen times per turn.
- *
- * @since 0.1.0
  */
 
 import type { Message } from "../../Message.ts"

@@ -1,7 +1,5 @@
 /**
  * The events a run is stored as: each is part of a commit, and the state is folded from them (DR-4).
- *
- * @since 0.1.0
  */
 
 import type { DialectName } from "../../Agent.ts"
@@ -22,12 +20,7 @@ import type { FinishReason } from "../../StreamPart.ts"
 import type { Expense, Usage } from "../../Usage.ts"
 import type { Json, JsonObject } from "../base/json.ts"
 
-/**
- * Where an event happened. `step` counts from 0, `at` is milliseconds of the Clock.
- *
- * @category models
- * @since 0.1.0
- */
+/** Where an event happened. `step` counts from 0, `at` is milliseconds of the Clock. */
 export interface RunScope {
   readonly runId: string
   readonly rootRunId: string
@@ -43,12 +36,7 @@ interface Phase<Type extends string> extends RunScope {
   readonly revision: number
 }
 
-/**
- * A run began: who runs, and what it was asked.
- *
- * @category phases
- * @since 0.1.0
- */
+/** A run began: who runs, and what it was asked. */
 export interface RunStarted extends Phase<"run_started"> {
   readonly agent: string
   readonly parentRunId: string | undefined
@@ -60,24 +48,14 @@ export interface RunStarted extends Phase<"run_started"> {
   readonly context: JsonObject
 }
 
-/**
- * A turn was opened.
- *
- * @category phases
- * @since 0.1.0
- */
+/** A turn was opened. */
 export interface TurnStarted extends Phase<"turn_started"> {
   readonly turnId: string
   /** What was said to the run since its last turn, now part of the conversation. */
   readonly steering?: ReadonlyArray<Message>
 }
 
-/**
- * The prompt of the turn is made, told as what is new in it.
- *
- * @category phases
- * @since 0.1.0
- */
+/** The prompt of the turn is made, told as what is new in it. */
 export interface TurnPrepared extends Phase<"turn_prepared"> {
   readonly model: string
   readonly dialect: DialectName
@@ -89,32 +67,17 @@ export interface TurnPrepared extends Phase<"turn_prepared"> {
   readonly spent?: Expense
 }
 
-/**
- * The model is about to be asked.
- *
- * @category phases
- * @since 0.1.0
- */
+/** The model is about to be asked. */
 export interface ModelStarted extends Phase<"model_started"> {
   readonly attempt: number
 }
 
-/**
- * The model is about to be asked again: the run was cut off while it was (DR-24).
- *
- * @category phases
- * @since 0.1.0
- */
+/** The model is about to be asked again: the run was cut off while it was (DR-24). */
 export interface ModelRestarted extends Phase<"model_restarted"> {
   readonly attempt: number
 }
 
-/**
- * The reply is there, with what it means for the run.
- *
- * @category phases
- * @since 0.1.0
- */
+/** The reply is there, with what it means for the run. */
 export interface ModelCompleted extends Phase<"model_completed"> {
   readonly message: Message
   /** Who answered, as `provider/model`: a fallback is visible here. */
@@ -130,9 +93,6 @@ export interface ModelCompleted extends Phase<"model_completed"> {
 /**
  * The calls of the reply are open, with the questions they wait for (DR-22). A call that a policy denied is among these,
  * with its `answer`: nobody is asked about it.
- *
- * @category phases
- * @since 0.1.0
  */
 export interface ToolCallsStarted extends Phase<"tool_calls_started"> {
   /** The batch a hook put in place of the model's, if it did. */
@@ -140,23 +100,13 @@ export interface ToolCallsStarted extends Phase<"tool_calls_started"> {
   readonly approvals?: ReadonlyArray<Approval>
 }
 
-/**
- * A call was reviewed: it will run as it is, as `change` says, or not at all (DR-11).
- *
- * @category phases
- * @since 0.1.0
- */
+/** A call was reviewed: it will run as it is, as `change` says, or not at all (DR-11). */
 export interface ToolCallStarted extends Phase<"tool_call_started"> {
   readonly toolCallId: string
   readonly change?: ToolResponseChange
 }
 
-/**
- * A call has its result.
- *
- * @category phases
- * @since 0.1.0
- */
+/** A call has its result. */
 export interface ToolCallCompleted extends Phase<"tool_call_completed"> {
   readonly toolCallId: string
   readonly result: CallResult
@@ -164,41 +114,21 @@ export interface ToolCallCompleted extends Phase<"tool_call_completed"> {
   readonly spent?: Expense & { readonly turns: number }
 }
 
-/**
- * Every call of the reply has its result.
- *
- * @category phases
- * @since 0.1.0
- */
+/** Every call of the reply has its result. */
 export interface ToolCallsCompleted extends Phase<"tool_calls_completed"> {}
 
-/**
- * The turn is part of the conversation.
- *
- * @category phases
- * @since 0.1.0
- */
+/** The turn is part of the conversation. */
 export interface TurnCompleted extends Phase<"turn_completed"> {
   readonly turnId: string
 }
 
-/**
- * The run waits, for a person or for its host (DR-9).
- *
- * @category phases
- * @since 0.1.0
- */
+/** The run waits, for a person or for its host (DR-9). */
 export interface Paused extends Phase<"paused"> {
   readonly reason: string
   readonly metadata: Json
 }
 
-/**
- * The run ended: with an answer, at its limit, or by its host (DR-10, DR-20).
- *
- * @category phases
- * @since 0.1.0
- */
+/** The run ended: with an answer, at its limit, or by its host (DR-10, DR-20). */
 export interface RunCompleted<out Output = unknown> extends Phase<"run_completed"> {
   readonly source: RunSource
   readonly reason?: string
@@ -207,22 +137,12 @@ export interface RunCompleted<out Output = unknown> extends Phase<"run_completed
   readonly result?: RunResult<Output>
 }
 
-/**
- * The run failed. It can be resumed from where it stood (DR-18).
- *
- * @category phases
- * @since 0.1.0
- */
+/** The run failed. It can be resumed from where it stood (DR-18). */
 export interface RunFailed extends Phase<"run_failed"> {
   readonly error: ErrorInfo
 }
 
-/**
- * The events a run's state is folded from.
- *
- * @category phases
- * @since 0.1.0
- */
+/** The events a run's state is folded from. */
 export type PhaseEvent<Output = unknown> =
   | RunStarted
   | TurnStarted

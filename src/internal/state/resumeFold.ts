@@ -1,7 +1,5 @@
 /**
  * How a resume moves a state: what the caller says about questions, calls in flight and the open turn (DR-16 to DR-19).
- *
- * @since 0.1.0
  */
 
 import type { Delta } from "../../RunState.ts"

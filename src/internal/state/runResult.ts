@@ -1,7 +1,5 @@
 /**
  * What a run gives in the end: its answer, and what can be told of the way there (AC-21).
- *
- * @since 0.1.0
  */
 
 import * as Calls from "../../Call.ts"
@@ -15,9 +13,6 @@ import type { Json } from "../base/json.ts"
 
 /**
  * What a finished run gives (AC-21). Computed from its state, so a resumed run gives what an undisturbed one does.
- *
- * @category models
- * @since 0.1.0
  */
 export interface RunResult<out Output = string> {
   readonly runId: string
@@ -42,12 +37,7 @@ export interface RunResult<out Output = string> {
   readonly toolCallsMade: ReadonlyArray<CallMade>
 }
 
-/**
- * A call of a run, as its result tells it (AC-21).
- *
- * @category models
- * @since 0.1.0
- */
+/** A call of a run, as its result tells it (AC-21). */
 export interface CallMade {
   readonly toolCallId: string
   readonly name: string | null
@@ -60,32 +50,17 @@ export interface CallMade {
   readonly replayed: boolean
 }
 
-/**
- * What a turn adds to the conversation: what was said to it, the answer, then results or a corrective.
- *
- * @category getters
- * @since 0.1.0
- */
+/** What a turn adds to the conversation: what was said to it, the answer, then results or a corrective. */
 export const messagesOf = (turn: Turn): ReadonlyArray<Message> =>
   turn.steering === undefined ? added(turn) : turn.steering.concat(added(turn))
 
-/**
- * The answer a completed run ended with: the text of its last turn's final block or prose.
- *
- * @category getters
- * @since 0.1.0
- */
+/** The answer a completed run ended with: the text of its last turn's final block or prose. */
 export const answer = (state: RunState): string | undefined => {
   const outcome = turnLog(state).last()?.outcome
   return outcome?.type === "final" || outcome?.type === "prose" ? outcome.text : undefined
 }
 
-/**
- * The result of a completed run, given its decoded output (AC-21).
- *
- * @category getters
- * @since 0.1.0
- */
+/** The result of a completed run, given its decoded output (AC-21). */
 export const result = <Output>(state: RunState, output: Output): RunResult<Output> => {
   const turns = () => (state.currentTurn === undefined ? state.turns : state.turns.concat(state.currentTurn))
   const last = state.currentTurn ?? turnLog(state).last()

@@ -3,8 +3,6 @@
  *
  * Inside the kernel a copy is filled in place before anybody sees it; outside
  * it is a plain value, open to be spread, or frozen at every depth.
- *
- * @since 0.1.0
  */
 
 import type { Message } from "../../Message.ts"

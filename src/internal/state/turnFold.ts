@@ -1,7 +1,5 @@
 /**
  * What happens to one turn, from when it opens until it is part of the conversation.
- *
- * @since 0.1.0
  */
 
 import type { Call } from "../../Call.ts"

@@ -4,8 +4,6 @@
  * Readers sleep until somebody says that a run went on, or until it is time to
  * look again. Whoever is woken between a look and the sleep does not sleep, so
  * nothing is missed and nothing comes twice.
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"

@@ -1,7 +1,5 @@
 /**
  * The calls of a stored run that were begun and have no result.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

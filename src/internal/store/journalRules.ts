@@ -4,8 +4,6 @@
  * A journal has no gap and is of one run: its first record is revision 1, each
  * later one follows the one before it. No store takes what another would not
  * (DR-6), and what was stored folds, or is corrupt.
- *
- * @since 0.1.0
  */
 
 import type * as Arr from "effect/Array"
@@ -15,12 +13,7 @@ import { ConcurrentAppendError, StoreError } from "../../KernelError.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
 
-/**
- * Why a record cannot be the first of a run, if it cannot.
- *
- * @category guards
- * @since 0.1.0
- */
+/** Why a record cannot be the first of a run, if it cannot. */
 export const notFirst = ({ revision }: RunRecord): StoreError | undefined =>
   revision === 1
     ? undefined
@@ -32,21 +25,13 @@ export const notFirst = ({ revision }: RunRecord): StoreError | undefined =>
 
 /**
  * Why records cannot be stored at once, if they cannot: they are of one run, follow one another, and lead to a state each.
- *
- * @category guards
- * @since 0.1.0
  */
 export const notTogether = (
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
   states: ReadonlyArray<RunState>
 ): ConcurrentAppendError | StoreError | undefined => notOfOne(records, states) ?? gapIn(records)
 
-/**
- * Why records are not those of one run with a state each, if they are not.
- *
- * @category guards
- * @since 0.1.0
- */
+/** Why records are not those of one run with a state each, if they are not. */
 export const notOfOne = (
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
   states: ReadonlyArray<RunState>

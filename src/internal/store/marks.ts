@@ -5,8 +5,6 @@
  * always between two turns. Each turn is in one part, so parts together weigh
  * no more than the journal does, however long the run (DR-5); what a resume
  * has to fold is bounded.
- *
- * @since 0.1.0
  */
 
 import type { RunState } from "../../RunState.ts"

@@ -1,7 +1,5 @@
 /**
  * A stored medium as a durable store writes it: what it is as JSON text, its bytes apart.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -14,13 +12,13 @@ import * as Storable from "../base/storable.ts"
 /** The newest form this version knows. */
 const format = 1
 
-const Source = /*#__PURE__*/ Schema.Union([
+const Source = Schema.Union([
   Schema.Struct({ type: Schema.Literal("bytes"), digest: Schema.String, size: Schema.Natural }),
   Schema.Struct({ type: Schema.Literal("path"), path: Schema.String }),
   Schema.Struct({ type: Schema.Literal("url"), url: Schema.String })
 ])
 
-const Record = /*#__PURE__*/ Schema.Struct({
+const Record = Schema.Struct({
   format: Schema.Int,
   id: Schema.String,
   kind: Media.Kind,
@@ -102,4 +100,4 @@ const sourceOf = (source: Media.Source, digest: string): typeof Source.Type => {
   }
 }
 
-const decodeRecord = /*#__PURE__*/ Schema.decodeUnknownEffect(Schema.fromJsonString(Record))
+const decodeRecord = Schema.decodeUnknownEffect(Schema.fromJsonString(Record))

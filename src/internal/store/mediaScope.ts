@@ -3,8 +3,6 @@
  *
  * A shelf only finds and adds; ids, limits, references and files are the same
  * for all kinds of shelves and are seen to here.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -43,7 +41,7 @@ export interface Shelves {
 }
 
 /** A store on these shelves, which reads the files of paths inside `root`. */
-export const store = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const store = Effect.fnUntraced(function* (
   shelves: Shelves,
   root: string
 ): Effect.fn.Return<Shape, never, Scope.Scope> {
@@ -164,7 +162,7 @@ interface Place {
 
 // A run has a store of its own: what it does is written once, and not made again for each.
 
-const find = /*#__PURE__*/ Effect.fnUntraced(function* ({ others, own }: Place, id: string) {
+const find = Effect.fnUntraced(function* ({ others, own }: Place, id: string) {
   for (const shelf of [own, ...others]) {
     const media = yield* shelf.find(id)
     if (media !== undefined) return media
@@ -181,7 +179,7 @@ const add = (place: Place, media: StoredMedia, limit: number) =>
     there === undefined ? place.own.add(media, limit) : Effect.succeed(there)
   )
 
-const put = /*#__PURE__*/ Effect.fnUntraced(function* (place: Place, media: Media.Media) {
+const put = Effect.fnUntraced(function* (place: Place, media: Media.Media) {
   const limits = yield* Limits.Limits
   if (Storable.grade(media.metadata) === 0) {
     return yield* new StoreError({ operation: "put media", reason: "invalid", detail: "the metadata is no JSON" })
@@ -193,7 +191,7 @@ const put = /*#__PURE__*/ Effect.fnUntraced(function* (place: Place, media: Medi
   return isSame(there, media) ? there : yield* new MediaConflict({ id })
 })
 
-const bytes = /*#__PURE__*/ Effect.fnUntraced(function* (place: Place, id: string) {
+const bytes = Effect.fnUntraced(function* (place: Place, id: string) {
   const { source } = yield* need(place, id)
   switch (source._tag) {
     case "Bytes":

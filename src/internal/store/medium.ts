@@ -1,7 +1,5 @@
 /**
  * Media in messages: as content of their kind, from another source, and in the store of a run (CP-11).
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

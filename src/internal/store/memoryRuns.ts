@@ -1,7 +1,5 @@
 /**
  * Runs kept in this process: a map of journals, and who follows them.
- *
- * @since 0.1.0
  */
 
 import type * as Arr from "effect/Array"

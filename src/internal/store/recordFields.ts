@@ -1,7 +1,5 @@
 /**
  * The stored form of what records and states are made of, as far as it holds no contents.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

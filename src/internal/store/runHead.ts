@@ -1,19 +1,12 @@
 /**
  * The head of a run: what a list tells of it, which ones a filter asks for, and in which order.
- *
- * @since 0.1.0
  */
 
 import type { Lease, RunFilter, RunHead } from "../../RunStore.ts"
 import type { RunState } from "../../RunState.ts"
 import { turnCount } from "../../RunState.ts"
 
-/**
- * The head of a state.
- *
- * @category getters
- * @since 0.1.0
- */
+/** The head of a state. */
 export const headOf = (state: RunState, lease?: Lease | undefined): RunHead => ({
   runId: state.runId,
   rootRunId: state.rootRunId,
@@ -27,12 +20,7 @@ export const headOf = (state: RunState, lease?: Lease | undefined): RunHead => (
   lease
 })
 
-/**
- * Tells whether a head passes a filter, apart from its `search`.
- *
- * @category guards
- * @since 0.1.0
- */
+/** Tells whether a head passes a filter, apart from its `search`. */
 export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.status === undefined || filter.status.includes(head.status.type)) &&
   (filter.agent === undefined || filter.agent === head.agent) &&
@@ -46,12 +34,7 @@ export const matches = (head: RunHead, filter: RunFilter): boolean =>
 export const atMost = ({ limit = Infinity }: RunFilter): number =>
   limit >= 1 ? Math.min(Math.floor(limit), Number.MAX_SAFE_INTEGER) : 0
 
-/**
- * The order a filter asks for, as a comparison.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** The order a filter asks for, as a comparison. */
 export const inOrder =
   ({ order }: RunFilter) =>
   (a: Pick<RunHead, "createdAt" | "runId">, b: Pick<RunHead, "createdAt" | "runId">): number =>

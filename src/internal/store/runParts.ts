@@ -4,8 +4,6 @@
  * A part holds the turns that ended since, everything that is neither turns
  * nor conversation, and how the conversation changed. Messages are told by the
  * turn they come from where they can be, so no part repeats what a part holds.
- *
- * @since 0.1.0
  */
 
 import type { Content } from "../../Content.ts"

@@ -6,8 +6,6 @@
  * not compile. Fields are
  * camelCase; contents and usage keep their own wire form (CP-17). What the host
  * or the model wrote is kept as it is.
- *
- * @since 0.1.0
  */
 
 import * as Schema from "effect/Schema"

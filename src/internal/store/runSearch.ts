@@ -1,7 +1,5 @@
 /**
  * Finding runs by words: what was asked and what was answered (not all that was said on the way).
- *
- * @since 0.1.0
  */
 
 import type { RunState } from "../../RunState.ts"

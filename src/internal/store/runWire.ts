@@ -4,8 +4,6 @@
  * The way back is `runSchema.ts`. Writing is on the path of every commit, so
  * it copies only what has a wire form of its own (contents, usage) and takes
  * the rest as it is; `Storable.grade` looks at the whole afterwards.
- *
- * @since 0.1.0
  */
 
 import type { CallResult } from "../../Call.ts"

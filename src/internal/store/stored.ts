@@ -1,7 +1,5 @@
 /**
  * The state of a run as it is in the store.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -45,7 +43,7 @@ export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<CallRe
  *
  * One that is only pending may have a run, too: a process took it up again, and died before it launched it.
  */
-export const storedTasks = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const storedTasks = Effect.fnUntraced(function* (
   store: RunStore.Shape,
   { currentTurn, rootRunId, status }: RunState
 ): Effect.fn.Return<ReadonlyMap<string, RunState>, StoreError> {

@@ -4,8 +4,6 @@
  * It looks for the next `<` and nothing else. Outside a block that is where an
  * opening tag may start, inside a block where the closing tag may, or one level
  * more. What it holds back is the start of such a tag, or half a surrogate pair.
- *
- * @since 0.1.0
  */
 
 import type { Part } from "../../Block.ts"

@@ -1,7 +1,5 @@
 /**
  * Ids of calls: those of tasks, those a run has used, and those of native calls in what a model said.
- *
- * @since 0.1.0
  */
 
 import type { Content } from "../../Content.ts"

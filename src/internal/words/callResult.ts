@@ -1,7 +1,5 @@
 /**
  * What every result of a call begins with.
- *
- * @since 0.1.0
  */
 
 import type { Call, CallResult } from "../../Call.ts"

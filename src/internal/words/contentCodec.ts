@@ -3,8 +3,6 @@
  *
  * A fault names the innermost place that is wrong. What is not known is kept:
  * unknown types verbatim, unknown fields under their own names.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

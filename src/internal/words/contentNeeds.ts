@@ -3,8 +3,6 @@
  *
  * Others call their values `data` or `error` too, and freeze them. The whole of
  * what a type says is the codec's matter; this only keeps apart what is none.
- *
- * @since 0.1.0
  */
 
 import type { Content } from "../../Content.ts"
@@ -29,11 +27,11 @@ const texts =
 // The bytes come last: reading them copies them.
 const hasSource: Fits = (value) => texts("url")(value) || texts("fileId")(value) || value["data"] instanceof Uint8Array
 
-const needs: ReadonlyMap<string, Fits> = /*#__PURE__*/ new Map<Content["type"], Fits>([
-  ["text", /*#__PURE__*/ texts("text")],
-  ["code", /*#__PURE__*/ texts("code")],
+const needs: ReadonlyMap<string, Fits> = new Map<Content["type"], Fits>([
+  ["text", texts("text")],
+  ["code", texts("code")],
   ["data", ({ data }) => isJsonObject(data)],
-  ["error", /*#__PURE__*/ texts("errorType", "message")],
+  ["error", texts("errorType", "message")],
   ["image", hasSource],
   ["audio", hasSource],
   ["video", hasSource],
@@ -43,8 +41,8 @@ const needs: ReadonlyMap<string, Fits> = /*#__PURE__*/ new Map<Content["type"], 
     "tool_result",
     ({ callId, content }) => typeof callId === "string" && Array.isArray(content) && content.every(isWhole)
   ],
-  ["thinking", /*#__PURE__*/ texts("content")],
-  ["ui_resource", /*#__PURE__*/ texts("uri", "renderMode", "text")],
+  ["thinking", texts("content")],
+  ["ui_resource", texts("uri", "renderMode", "text")],
   ["custom", ({ raw, wireType }) => typeof wireType === "string" && isJsonObject(raw)],
   ["unknown", ({ raw, wireType }) => typeof wireType === "string" && isJsonObject(raw)]
 ])

@@ -3,8 +3,6 @@
  *
  * A struct with rest per type: named fields are checked, others are let through
  * (CP-3). The table is built when the first content is read.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -108,7 +106,7 @@ const withDefault = <S extends Schema.Constraint>(schema: S, value: S["Encoded"]
   Schema.withDecodingDefaultKey<S>(Effect.succeed(value))(schema)
 
 // What is read here is JSON already: the codec takes a snapshot first.
-const JsonObjectShape = /*#__PURE__*/ Schema.declare(isJsonObject, { expected: "an object" })
+const JsonObjectShape = Schema.declare(isJsonObject, { expected: "an object" })
 
 // Base64 that would be written back as it was read: padded, without line breaks, unused bits zero.
 const isCanonical = (text: string): boolean =>
@@ -117,7 +115,7 @@ const isCanonical = (text: string): boolean =>
     ? "AQgw".includes(text.charAt(text.length - 3))
     : !text.endsWith("=") || "AEIMQUYcgkosw048".includes(text.charAt(text.length - 2)))
 
-const Bytes = /*#__PURE__*/ (() =>
+const Bytes = (() =>
   Schema.String.check(Schema.makeFilter(isCanonical, { expected: "canonical Base64" })).pipe(
     Schema.decodeTo(Schema.Uint8Array, { decode: SchemaGetter.decodeBase64(), encode: SchemaGetter.encodeBase64() })
   ))()
@@ -131,7 +129,7 @@ const someSource: Rule = (value) => (sources(value) > 0 ? undefined : "expected 
 
 // ---------------------------------------------------------------- names
 
-const wireNames: ReadonlyMap<string, string> = /*#__PURE__*/ new Map([
+const wireNames: ReadonlyMap<string, string> = new Map([
   ["schemaId", "schema_id"],
   ["errorType", "error_type"],
   ["fileId", "file_id"],
@@ -144,8 +142,6 @@ const wireNames: ReadonlyMap<string, string> = /*#__PURE__*/ new Map([
   ["mimeType", "mime_type"]
 ])
 
-const fieldNames: ReadonlyMap<string, string> = /*#__PURE__*/ new Map(
-  /*#__PURE__*/ Array.from(wireNames, ([field, wire]) => [wire, field])
-)
+const fieldNames: ReadonlyMap<string, string> = new Map(Array.from(wireNames, ([field, wire]) => [wire, field]))
 
 const isOurs = (name: string): boolean => wireNames.has(name.startsWith("~") ? name.replace(/^~+/, "") : name)

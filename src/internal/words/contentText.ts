@@ -3,8 +3,6 @@
  *
  * The text form is for readers, never for a parser: whoever puts it into a
  * prompt escapes it (BP-76).
- *
- * @since 0.1.0
  */
 
 import type { Content } from "../../Content.ts"

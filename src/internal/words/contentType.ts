@@ -4,54 +4,32 @@
  * These are the TypeScript shapes; `Content.ts` makes, reads and writes them. Fields a
  * newer peer added are kept on the object and written back (CP-3), but the types do not
  * show them, so a `switch` on `type` stays complete. Use `Content.extras` to see them.
- *
- * @since 0.1.0
  */
 
 import type { Content } from "../../Content.ts"
 import type { Json, JsonObject } from "../base/json.ts"
 
-/**
- * Plain text.
- *
- * @category models
- * @since 0.1.0
- */
+/** Plain text. */
 export interface Text {
   readonly type: "text"
   readonly text: string
 }
 
-/**
- * Source code.
- *
- * @category models
- * @since 0.1.0
- */
+/** Source code. */
 export interface Code {
   readonly type: "code"
   readonly code: string
   readonly language?: string
 }
 
-/**
- * A JSON object, with the name of its schema if it has one.
- *
- * @category models
- * @since 0.1.0
- */
+/** A JSON object, with the name of its schema if it has one. */
 export interface Data {
   readonly type: "data"
   readonly data: JsonObject
   readonly schemaId?: string
 }
 
-/**
- * What went wrong, told to the model or the user.
- *
- * @category models
- * @since 0.1.0
- */
+/** What went wrong, told to the model or the user. */
 export interface ErrorContent {
   readonly type: "error"
   readonly errorType: string
@@ -60,12 +38,7 @@ export interface ErrorContent {
   readonly details?: JsonObject
 }
 
-/**
- * Where a medium comes from. Reading `data` gives a copy each time (CP-4).
- *
- * @category models
- * @since 0.1.0
- */
+/** Where a medium comes from. Reading `data` gives a copy each time (CP-4). */
 export interface MediaFields {
   readonly url?: string
   readonly data?: Uint8Array
@@ -74,62 +47,32 @@ export interface MediaFields {
   readonly mediaType?: string
 }
 
-/**
- * A picture, with exactly one source.
- *
- * @category models
- * @since 0.1.0
- */
+/** A picture, with exactly one source. */
 export interface Image extends MediaFields {
   readonly type: "image"
 }
 
-/**
- * A sound, with at least one source.
- *
- * @category models
- * @since 0.1.0
- */
+/** A sound, with at least one source. */
 export interface Audio extends MediaFields {
   readonly type: "audio"
   readonly transcript?: string
 }
 
-/**
- * A film, with at least one source.
- *
- * @category models
- * @since 0.1.0
- */
+/** A film, with at least one source. */
 export interface Video extends MediaFields {
   readonly type: "video"
 }
 
-/**
- * A file, with exactly one source.
- *
- * @category models
- * @since 0.1.0
- */
+/** A file, with exactly one source. */
 export interface Document extends MediaFields {
   readonly type: "document"
   readonly filename?: string
 }
 
-/**
- * The four parts that carry a medium.
- *
- * @category models
- * @since 0.1.0
- */
+/** The four parts that carry a medium. */
 export type MediaContent = Image | Audio | Video | Document
 
-/**
- * A call the model makes. `arguments` is the model's own data, never renamed (CP-17).
- *
- * @category models
- * @since 0.1.0
- */
+/** A call the model makes. `arguments` is the model's own data, never renamed (CP-17). */
 export interface ToolUse {
   readonly type: "tool_use"
   readonly callId: string
@@ -137,12 +80,7 @@ export interface ToolUse {
   readonly arguments: JsonObject
 }
 
-/**
- * What a call gave.
- *
- * @category models
- * @since 0.1.0
- */
+/** What a call gave. */
 export interface ToolResult {
   readonly type: "tool_result"
   readonly callId: string
@@ -150,12 +88,7 @@ export interface ToolResult {
   readonly isError: boolean
 }
 
-/**
- * What the model thought (CP-9). `origin` and `signature` are the provider's own, kept for replay to it.
- *
- * @category models
- * @since 0.1.0
- */
+/** What the model thought (CP-9). `origin` and `signature` are the provider's own, kept for replay to it. */
 export interface Thinking {
   readonly type: "thinking"
   readonly content: string
@@ -165,12 +98,7 @@ export interface Thinking {
   readonly signature?: Json
 }
 
-/**
- * An interactive page (CP-5). Model and text form see only `text`.
- *
- * @category models
- * @since 0.1.0
- */
+/** An interactive page (CP-5). Model and text form see only `text`. */
 export interface UiResource {
   readonly type: "ui_resource"
   /** `ui://` and a name. */
@@ -182,12 +110,7 @@ export interface UiResource {
   readonly mimeType?: string
 }
 
-/**
- * A part of a type registered in `BlockTypes` (CP-8): kept verbatim, and read by its schema.
- *
- * @category models
- * @since 0.1.0
- */
+/** A part of a type registered in `BlockTypes` (CP-8): kept verbatim, and read by its schema. */
 export interface Custom {
   readonly type: "custom"
   readonly wireType: string
@@ -196,12 +119,7 @@ export interface Custom {
   readonly value: unknown
 }
 
-/**
- * A part of a type nobody registered, kept verbatim (CP-7).
- *
- * @category models
- * @since 0.1.0
- */
+/** A part of a type nobody registered, kept verbatim (CP-7). */
 export interface Unknown {
   readonly type: "unknown"
   readonly wireType: string

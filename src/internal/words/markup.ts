@@ -5,8 +5,6 @@
  * for one format, by scanning from mark to mark, and takes what it finds out of
  * the text; JSON inside is parsed strictly and once (R-11). What cannot be read
  * stays text.
- *
- * @since 0.1.0
  */
 
 import * as Result from "effect/Result"

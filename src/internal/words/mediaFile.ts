@@ -3,8 +3,6 @@
  *
  * A path is judged as text first, then as the real file it leads to: it must be
  * a plain file inside the media folder. Nothing is opened before that.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -18,7 +16,7 @@ import * as Read from "../base/readFile.ts"
 export type ReadFile = (path: string) => Effect.Effect<Uint8Array, string>
 
 /** Reads files inside `root` when a file system is at hand. */
-export const make: (root: string) => Effect.Effect<ReadFile> = /*#__PURE__*/ Effect.fnUntraced(function* (root) {
+export const make: (root: string) => Effect.Effect<ReadFile> = Effect.fnUntraced(function* (root) {
   const fs = yield* Effect.serviceOption(FileSystem.FileSystem)
   const path = yield* Effect.serviceOption(Path.Path)
   return Option.isSome(fs) && Option.isSome(path)

@@ -4,8 +4,6 @@
  * `begin` tries at a `<`, `advance` goes on with the next piece. Both answer
  * with the index behind the tag, or REFUSED, or UNDECIDED when the piece ended
  * first. No character is looked at twice.
- *
- * @since 0.1.0
  */
 
 import { isSpace } from "../base/scan.ts"

@@ -5,8 +5,6 @@
  * told, but for a text in the middle of being written. Every character is
  * looked at once; a value is made only when enough has come since the last one,
  * so the whole costs a small multiple of the text (R-11, R-21).
- *
- * @since 0.1.0
  */
 
 import type { Json } from "../base/json.ts"

@@ -5,8 +5,6 @@
  * a graph of any size is a handful of arrays. `waves` says when a task runs
  * (BP-57), `stuck` what never can. Every walk is a loop over a queue, never a
  * recursion, so a chain of any length costs no more than a flat list (W-11).
- *
- * @since 0.1.0
  */
 
 /** What the graph needs to know of a task. */

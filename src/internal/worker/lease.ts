@@ -1,7 +1,5 @@
 /**
  * The lease of a worker on a run: renewed until it is lost, and let go of when the work is over (DR-6).
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"
@@ -34,11 +32,7 @@ export interface Held {
 }
 
 /** Renews a lease until it is lost: another has it, or it has ended. */
-export const renew = /*#__PURE__*/ Effect.fnUntraced(function* (
-  { leaseMs, store, workerId }: Holder,
-  runId: string,
-  lease: Held
-) {
+export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: Holder, runId: string, lease: Held) {
   while (!lease.lost) {
     yield* Effect.sleep(Math.min(leaseMs / 3, yield* leftOf(lease)))
     const now = yield* Clock.currentTimeMillis
@@ -86,7 +80,7 @@ export const isTaken = (cause: Cause.Cause<KernelError>): boolean =>
   cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error._tag !== "StoreError")
 
 /** Waits for the last renewal, which nothing may stop: it would hold again what was given back. The lease may end first. */
-const lastRenewal = /*#__PURE__*/ Effect.fnUntraced(function* (lease: Held) {
+const lastRenewal = Effect.fnUntraced(function* (lease: Held) {
   if (lease.renewal === undefined) return
   yield* inTime(Fiber.await(lease.renewal), yield* leftOf(lease), () => Effect.void)
 })

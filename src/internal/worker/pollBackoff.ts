@@ -1,7 +1,5 @@
 /**
  * When a run that crashed or failed may be taken up again, and how often.
- *
- * @since 0.1.0
  */
 
 import * as Duration from "effect/Duration"
@@ -20,7 +18,7 @@ import { passing } from "../base/transient.ts"
  * Attempts are counted in the journal, so that all workers count alike: the
  * resumes since the run last came on, or a task of it.
  */
-export const patience = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const patience = Effect.fnUntraced(function* (
   store: RunStore["Service"],
   retry: Schedule.Schedule<unknown>,
   head: RunHead
@@ -52,7 +50,7 @@ export const patience = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /** When one of these runs last came on. */
-const lastProgress = /*#__PURE__*/ Effect.fnUntraced(function* (
+const lastProgress = Effect.fnUntraced(function* (
   store: RunStore["Service"],
   heads: ReadonlyArray<RunHead>
 ): Effect.fn.Return<number, StoreError> {

@@ -4,8 +4,6 @@
  * A look reads one page, the oldest first, and the next but one goes on from
  * there; the one in between reads the newest. So thousands that nothing can be
  * done with neither cost much nor hide one that comes on.
- *
- * @since 0.1.0
  */
 
 import * as Clock from "effect/Clock"

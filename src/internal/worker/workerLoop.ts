@@ -1,7 +1,5 @@
 /**
  * A worker at work: it considers runs, claims those it can take up, and works on each until it has to give it back.
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"
@@ -60,7 +58,7 @@ interface Desk<R> extends Holder {
 }
 
 /** A worker that has nothing under way yet. */
-export const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
+export const make = Effect.fnUntraced(function* <R>(
   options: Options<R>
 ): Effect.fn.Return<Worker, never, Kernel | RunStore | R> {
   const desk = yield* deskOf(options)
@@ -91,7 +89,7 @@ export const make = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
   return { look, lookAtAll: Effect.andThen(running.all, failed.all), settled, drain }
 })
 
-const deskOf = /*#__PURE__*/ Effect.fnUntraced(function* <R>(
+const deskOf = Effect.fnUntraced(function* <R>(
   options: Options<R>
 ): Effect.fn.Return<Desk<R>, never, Kernel | RunStore | R> {
   const { cleanUpMs, commitMs } = yield* Limits
@@ -126,7 +124,7 @@ const noAnswer = (limit: number): Effect.Effect<never, StoreError> =>
 // ---------------------------------------------------------------- one run
 
 /** Claims a run that can be taken up now. */
-const consider = /*#__PURE__*/ Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, now: number) {
+const consider = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, now: number) {
   const { active, agents, options, orphanMs, refused, retry, store, tried } = desk
   const agent = agents.get(head.agent)
   if (agent === undefined || active.has(head.runId) || tried.get(head.runId) === head.revision) return
@@ -148,7 +146,7 @@ const isAtWork = (store: RunStore["Service"], head: RunHead, since: number): Eff
     : Effect.map(tasksOf(store, head), (tasks) => tasks.some((task) => task.updatedAt > since))
 
 /** Holds the run and works on it, unless another was first. Whoever looks waits for what the store says, and no longer. */
-const claim = /*#__PURE__*/ Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, agent: Runnable<R>) {
+const claim = Effect.fnUntraced(function* <R>(desk: Desk<R>, head: RunHead, agent: Runnable<R>) {
   const { runId } = head
   const now = yield* Clock.currentTimeMillis
   const lease: Held = { expiresAt: now + desk.leaseMs, lost: false }

@@ -4,8 +4,6 @@
  * A web page the user looks at can send requests here too: by an address of
  * its own that leads here, or from its own origin. Both say so in their
  * headers, so they are refused before anything of the body is read.
- *
- * @since 0.1.0
  */
 
 /** Who may ask. */

@@ -1,7 +1,5 @@
 /**
  * What to do about what is wrong with a server.
- *
- * @since 0.1.0
  */
 
 import type { ConfigInvalid, McpError } from "../../KernelError.ts"

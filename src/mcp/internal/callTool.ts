@@ -4,8 +4,6 @@
  * A page for the user becomes a `ui_resource`, which no model reads (CP-5). Of
  * an answer that is too long the model gets the beginning, and the whole is
  * kept among the run's media.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -35,7 +33,7 @@ export const effectsOf = ({ server }: Station, { tool }: StationTool): Effects =
 }
 
 /** Calls a tool, if it is still the one that was accepted. */
-export const callTool = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const callTool = Effect.fnUntraced(function* (
   station: Station,
   tool: StationTool,
   input: { readonly [key: string]: unknown }
@@ -69,10 +67,7 @@ export interface Page {
 }
 
 /** Reads a page. */
-export const readPage = /*#__PURE__*/ Effect.fnUntraced(function* (
-  station: Station,
-  uri: string
-): Effect.fn.Return<Page, McpError> {
+export const readPage = Effect.fnUntraced(function* (station: Station, uri: string): Effect.fn.Return<Page, McpError> {
   const { contents } = yield* station.connection.readResource(uri)
   const [page] = contents
   const mimeType = page?.mimeType ?? ""
@@ -118,7 +113,7 @@ const errorText = ({ content }: Render.Rendered): string => {
 }
 
 /** Names who made a page, because only that server is asked for it; and keeps the whole of what is too long. */
-const fit = /*#__PURE__*/ Effect.fnUntraced(function* (station: Station, answer: Render.Rendered) {
+const fit = Effect.fnUntraced(function* (station: Station, answer: Render.Rendered) {
   const limits = yield* Limits
   const content = lined(
     answer.content.map((part) =>
@@ -156,7 +151,7 @@ const lined = (content: ReadonlyArray<Content.Content>): ReadonlyArray<Content.C
 const isCarried = (part: Content.Content): boolean => Content.isMedia(part) || part.type === "ui_resource"
 
 /** Keeps a text among the media of the run, if there is one and it has room. */
-const keep = /*#__PURE__*/ Effect.fnUntraced(function* (bytes: Uint8Array) {
+const keep = Effect.fnUntraced(function* (bytes: Uint8Array) {
   const store = yield* Effect.serviceOption(MediaStore)
   if (Option.isNone(store)) return undefined
   const stored = yield* Effect.result(store.value.put(Media.fromBytes(bytes, "text/plain")))

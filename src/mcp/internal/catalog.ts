@@ -3,8 +3,6 @@
  *
  * A list over all servers leaves out those that are away; one server asked by
  * name says why it cannot answer.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

@@ -1,13 +1,11 @@
 /**
  * What a server says when it refuses a token: where to sign in, and what for.
- *
- * @since 0.1.0
  */
 
 import * as Context from "effect/Context"
 
 /** Whether somebody is there for whom a person may be asked to allow more. */
-export const Attended: Context.Reference<boolean> = /*#__PURE__*/ Context.Reference<boolean>("kernai/mcp/Attended", {
+export const Attended: Context.Reference<boolean> = Context.Reference<boolean>("kernai/mcp/Attended", {
   defaultValue: () => true
 })
 

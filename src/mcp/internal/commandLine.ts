@@ -1,8 +1,6 @@
 /**
  * Splits a command line into words the way a POSIX shell would, and stops there:
  * no variable, no operator, no pattern means anything, so every word is an argument (S-1).
- *
- * @since 0.1.0
  */
 
 /** The words of a command line, or undefined when a quote is never closed. */

@@ -4,8 +4,6 @@
  * A definition is pinned whole, so that no word of it can change unseen. What a
  * model and a person read of it is bounded and shows what would hide (S-8);
  * names and values inside a schema stay as they are, because calls need them.
- *
- * @since 0.1.0
  */
 
 import type * as McpSchema from "effect/ai/McpSchema"

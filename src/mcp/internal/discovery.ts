@@ -5,8 +5,6 @@
  * says where to sign in. Addresses are https, or http on loopback for a server
  * that is itself on loopback, and every document must name what it was asked
  * about, so no server can pass itself off as another.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -46,7 +44,7 @@ export const needsSignIn = (server: { readonly name: string }, detail: string) =
   new McpError({ server: server.name, reason: "needs_sign_in", detail })
 
 /** Sends a request and reads a bounded JSON answer. */
-export const fetchJson = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const fetchJson = Effect.fnUntraced(function* (
   server: string,
   client: HttpClient.HttpClient,
   request: HttpClientRequest.HttpClientRequest
@@ -77,7 +75,7 @@ export const fetchJson = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /** Follows the documents from an MCP server to where one signs in. */
-export const discover = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const discover = Effect.fnUntraced(function* (
   server: { readonly name: string; readonly url: string },
   client: HttpClient.HttpClient,
   challenges: ReadonlyArray<string>
@@ -161,13 +159,13 @@ export const discover = /*#__PURE__*/ Effect.fnUntraced(function* (
 
 const maxBytes = 1024 * 1024
 
-const Resource = /*#__PURE__*/ Schema.Struct({
+const Resource = Schema.Struct({
   resource: Schema.String,
   authorization_servers: Schema.NonEmptyArray(Schema.String),
   scopes_supported: Schema.optionalKey(Schema.Array(Schema.String))
 })
 
-const Metadata = /*#__PURE__*/ Schema.Struct({
+const Metadata = Schema.Struct({
   issuer: Schema.String,
   authorization_endpoint: Schema.String,
   token_endpoint: Schema.String,

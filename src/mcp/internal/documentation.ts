@@ -1,7 +1,5 @@
 /**
  * What a model is told of the `mcp` block.
- *
- * @since 0.1.0
  */
 
 import * as Block from "../../Block.ts"

@@ -3,8 +3,6 @@
  *
  * Variables are replaced here, in texts that are already parsed: what a
  * variable holds stays one text (S-2).
- *
- * @since 0.1.0
  */
 
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -45,9 +43,7 @@ export const expand = (text: string, values: ReadonlyMap<string, string>): strin
 const variable = /\$\{([A-Z0-9_]+)\}/g
 
 /** Looks names up as they are met; one that is not set, or set to nothing, is an error (W-16). */
-export const expander = /*#__PURE__*/ Effect.fnUntraced(function* (
-  env: { readonly [name: string]: string | undefined } | undefined
-) {
+export const expander = Effect.fnUntraced(function* (env: { readonly [name: string]: string | undefined } | undefined) {
   const provider = yield* ConfigProvider.ConfigProvider
   const lookup = (name: string): Effect.Effect<string | undefined> =>
     env === undefined
@@ -174,7 +170,7 @@ export class Reader {
 
 const nothing: Effect.Effect<undefined> = Effect.as(Effect.void, undefined)
 
-const decodeDuration = /*#__PURE__*/ Schema.decodeUnknownOption(Schema.DurationFromString)
+const decodeDuration = Schema.decodeUnknownOption(Schema.DurationFromString)
 
 const isScalar = (value: Plain): value is string | number | boolean =>
   typeof value === "string" || typeof value === "number" || typeof value === "boolean"

@@ -6,8 +6,6 @@
  * offered: the transport here offers what we choose and tells the client that
  * it was accepted. All revisions that have a handshake are read with the
  * newest one's schemas, which take everything the older ones say.
- *
- * @since 0.1.0
  */
 
 import type * as McpClient from "effect/ai/McpClient"

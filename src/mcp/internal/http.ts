@@ -4,8 +4,6 @@
  * Headers of the config and the access token are put in as a request leaves,
  * so no error, span or log ever holds them; redirects are not followed, so they
  * reach no other origin; requests carry no trace.
- *
- * @since 0.1.0
  */
 
 import type { McpClientError } from "effect/ai/McpClientError"

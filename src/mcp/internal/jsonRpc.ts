@@ -6,8 +6,6 @@
  * except `ping`. A request that was refused before anything was sent fails as
  * an expired session, so that a caller knows it may be sent again; one that was
  * cut off fails as a transport error, and nobody knows what became of it.
- *
- * @since 0.1.0
  */
 
 import type * as McpClient from "effect/ai/McpClient"
@@ -163,7 +161,7 @@ export const decodeMessage = (value: unknown): Option.Option<McpSchema.JsonRpcMe
   return decode(message)
 }
 
-const decode = /*#__PURE__*/ Schema.decodeUnknownOption(McpSchema.JsonRpcMessage)
+const decode = Schema.decodeUnknownOption(McpSchema.JsonRpcMessage)
 
 /** Asks for an answer. */
 export const isRequest = (message: McpSchema.JsonRpcMessage): message is McpSchema.JsonRpcRequest =>
@@ -179,7 +177,7 @@ const cancelled = (requestId: McpSchema.RequestId): McpSchema.JsonRpcNotificatio
   params: { requestId }
 })
 
-const encode = /*#__PURE__*/ Effect.fnUntraced(function* (message: McpSchema.JsonRpcMessage, limit: number) {
+const encode = Effect.fnUntraced(function* (message: McpSchema.JsonRpcMessage, limit: number) {
   const text = yield* Effect.try({
     try: () => JSON.stringify(message),
     catch: () => broken("the request is no JSON")

@@ -2,8 +2,6 @@
  * The two-endpoint transport of the first revision: one stream of events from
  * the server, and an address, given by its first event, that messages are
  * posted to. That address must be on the server's own origin.
- *
- * @since 0.1.0
  */
 
 import { HttpError, type McpClientError, McpClientError as Failure, TimeoutError } from "effect/ai/McpClientError"
@@ -19,7 +17,7 @@ import * as Exchange from "./jsonRpc.ts"
 import * as Http from "./http.ts"
 
 /** Connects to a server for the time of the scope. */
-export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const open = Effect.fnUntraced(function* (
   server: HttpServer,
   client: HttpClient.HttpClient,
   listener: Exchange.Listener
@@ -62,7 +60,7 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
   return line
 })
 
-const execute = /*#__PURE__*/ Effect.fnUntraced(function* (
+const execute = Effect.fnUntraced(function* (
   client: HttpClient.HttpClient,
   request: HttpClientRequest.HttpClientRequest
 ): Effect.fn.Return<HttpClientResponse, McpClientError, Scope.Scope> {

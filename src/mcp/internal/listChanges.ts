@@ -1,8 +1,6 @@
 /**
  * Keeping up with a server: its list is read again when it changed, and a
  * server that is away is tried again, less and less often.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -10,10 +8,7 @@ import type { McpError } from "../../KernelError.ts"
 import type { Station } from "./mcpServer.ts"
 
 /** Follows a server until it is interrupted. */
-export const follow = /*#__PURE__*/ Effect.fnUntraced(function* (
-  station: Station,
-  refresh: Effect.Effect<void, McpError>
-) {
+export const follow = Effect.fnUntraced(function* (station: Station, refresh: Effect.Effect<void, McpError>) {
   let pause = shortest
   for (;;) {
     const { problem } = station

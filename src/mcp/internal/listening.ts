@@ -1,8 +1,6 @@
 /**
  * An HTTP server of Node for the time of a scope, which leaves nothing behind: neither a port that listens, nor a
  * connection of somebody who asked nothing.
- *
- * @since 0.1.0
  */
 
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"

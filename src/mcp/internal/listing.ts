@@ -3,8 +3,6 @@
  *
  * effect's client follows pages and counts them; here their bytes are counted
  * too, and the list it does not know, of resource templates, is read.
- *
- * @since 0.1.0
  */
 
 import type * as McpClient from "effect/ai/McpClient"
@@ -99,6 +97,6 @@ export const resourceTemplates = (
 const maxPages = 100
 const maxItems = 10_000
 
-const decodeTemplates = /*#__PURE__*/ Schema.decodeUnknownOption(McpSchema.ListResourceTemplatesResult)
+const decodeTemplates = Schema.decodeUnknownOption(McpSchema.ListResourceTemplatesResult)
 
 const tooMuch = (description: string) => new McpClientError({ reason: new LimitError({ description }) })

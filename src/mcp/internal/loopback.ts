@@ -4,8 +4,6 @@
  * It answers one address on one port, to requests that name exactly that host
  * and carry the state of this sign-in; anything else is refused and changes
  * nothing (S-13).
- *
- * @since 0.1.0
  */
 
 import * as Deferred from "effect/Deferred"
@@ -24,7 +22,7 @@ export interface Loopback {
 }
 
 /** Opens the page for the time of the scope. Port 0 takes any free one. */
-export const listen = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const listen = Effect.fnUntraced(function* (
   port: number,
   state: string
 ): Effect.fn.Return<Loopback, ServeError, Scope.Scope> {

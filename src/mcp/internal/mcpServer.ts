@@ -5,8 +5,6 @@
  * accepted, that repeats a name, or that is new when there is no room for more
  * pins, is hidden and cannot be called (S-8). No pin is ever dropped: what a
  * tool was when it was accepted is known however often its server renames it.
- *
- * @since 0.1.0
  */
 
 import type * as McpSchema from "effect/ai/McpSchema"

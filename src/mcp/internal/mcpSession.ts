@@ -5,8 +5,6 @@
  * Revisions are offered one by one (`Handshake.offers`), each over a fresh
  * transport, until the server takes one. An address whose transport was guessed
  * is tried with the older HTTP transport when it knows nothing of the newer one.
- *
- * @since 0.1.0
  */
 
 import * as McpClient from "effect/ai/McpClient"
@@ -54,7 +52,7 @@ export interface Options {
 }
 
 /** Connects. The session ends with the scope. */
-export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const open = Effect.fnUntraced(function* (
   server: McpServer,
   options: Options
 ): Effect.fn.Return<Session, McpClientError, ChildProcessSpawner | Scope.Scope> {
@@ -74,11 +72,7 @@ export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
 
 const nothingToOffer = new McpClientError({ reason: new UnsupportedError({ description: "no revision to offer" }) })
 
-const connect = /*#__PURE__*/ Effect.fnUntraced(function* (
-  server: McpServer,
-  offer: ProtocolVersion,
-  options: Options
-) {
+const connect = Effect.fnUntraced(function* (server: McpServer, offer: ProtocolVersion, options: Options) {
   const scope = yield* Scope.fork(yield* Effect.scope)
   return yield* attempt(server, Handshake.make(offer), options).pipe(
     Scope.provide(scope),
@@ -86,11 +80,7 @@ const connect = /*#__PURE__*/ Effect.fnUntraced(function* (
   )
 })
 
-const attempt = /*#__PURE__*/ Effect.fnUntraced(function* (
-  server: McpServer,
-  handshake: Handshake.Handshake,
-  options: Options
-) {
+const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Handshake.Handshake, options: Options) {
   const { isOpen, listen, probe, transport } = yield* openTransport(server, handshake, options)
   const limits = yield* Limits
   const agreeing = Listing.bounded(Handshake.over(transport, handshake), limits.fetchedBytes)
@@ -112,7 +102,7 @@ const attempt = /*#__PURE__*/ Effect.fnUntraced(function* (
   return session
 })
 
-const openTransport = /*#__PURE__*/ Effect.fnUntraced(function* (
+const openTransport = Effect.fnUntraced(function* (
   server: McpServer,
   handshake: Handshake.Handshake,
   { httpClient, listener }: Options

@@ -1,7 +1,5 @@
 /**
  * Names that others chose, in a sentence: however many there are, and however long.
- *
- * @since 0.1.0
  */
 
 import { shorten } from "../../internal/base/cut.ts"

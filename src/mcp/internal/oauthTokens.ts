@@ -1,7 +1,5 @@
 /**
  * What is asked of an authorization server: to know us, and to give tokens.
- *
- * @since 0.1.0
  */
 
 import * as Clock from "effect/Clock"
@@ -23,7 +21,7 @@ import { clientInfo } from "./handshake.ts"
 export type Client = Pick<Grant, "issuer" | "tokenEndpoint" | "resource" | "clientId" | "clientSecret" | "clientAuth">
 
 /** The client of the config, or one registered for this sign-in. */
-export const register = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const register = Effect.fnUntraced(function* (
   server: HttpServer,
   client: HttpClient.HttpClient,
   found: AuthorizationServer,
@@ -102,7 +100,7 @@ export const ask = (
 }
 
 /** The tokens of an answer, if it holds any that kernai can use. */
-export const read = /*#__PURE__*/ Effect.fnUntraced(function* (answer: Answer) {
+export const read = Effect.fnUntraced(function* (answer: Answer) {
   const decoded = answer.status === 200 ? decodeTokens(answer.body) : Option.none()
   if (Option.isNone(decoded)) return undefined
   const { access_token, expires_in, refresh_token, scope, token_type } = decoded.value
@@ -124,7 +122,7 @@ export const errorOf = ({ body }: Answer): string => {
   return typeof code === "string" && /^[\w-]{1,64}$/.test(code) ? ` (${code})` : ""
 }
 
-const decodeTokens = /*#__PURE__*/ Schema.decodeUnknownOption(
+const decodeTokens = Schema.decodeUnknownOption(
   Schema.Struct({
     access_token: Schema.NonEmptyString,
     token_type: Schema.String,
@@ -134,7 +132,7 @@ const decodeTokens = /*#__PURE__*/ Schema.decodeUnknownOption(
   })
 )
 
-const decodeRegistration = /*#__PURE__*/ Schema.decodeUnknownOption(
+const decodeRegistration = Schema.decodeUnknownOption(
   Schema.Struct({
     client_id: Schema.NonEmptyString,
     client_secret: Schema.optionalKey(Schema.String),

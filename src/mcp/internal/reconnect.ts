@@ -4,8 +4,6 @@
  * Whoever uses a session holds it open: a session that others still use is
  * retired, not closed, so that the failure of one request never decides the
  * fate of another.
- *
- * @since 0.1.0
  */
 
 import { isMcpClientError, type McpClientError } from "effect/ai/McpClientError"

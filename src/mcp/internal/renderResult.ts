@@ -4,8 +4,6 @@
  * Text stays text, pictures and sounds become media, structured content becomes
  * data, and an answer that says it is an error becomes one. What kernai does not
  * know is named, never guessed.
- *
- * @since 0.1.0
  */
 
 import * as Base64 from "effect/encoding/Base64"

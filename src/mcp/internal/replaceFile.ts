@@ -1,7 +1,5 @@
 /**
  * Writing a file that only its owner can read, whole or not at all.
- *
- * @since 0.1.0
  */
 
 import * as SecureRandom from "effect/crypto/SecureRandom"
@@ -10,7 +8,7 @@ import * as Hex from "effect/encoding/Hex"
 import * as FileSystem from "effect/FileSystem"
 
 /** Puts a text in the place of a file, through a draft beside it. */
-export const replaceFile = /*#__PURE__*/ Effect.fnUntraced(function* (file: string, text: string) {
+export const replaceFile = Effect.fnUntraced(function* (file: string, text: string) {
   const fs = yield* FileSystem.FileSystem
   const random = yield* SecureRandom.SecureRandom
   const draft = `${file}.${Hex.encode(yield* random.randomBytes(8))}`

@@ -5,8 +5,6 @@
  * Only the server's own words and sentences of ours are told. Causes stay
  * here: they hold requests, and requests hold keys (S-7). The words are masked
  * where they repeat a secret of the config.
- *
- * @since 0.1.0
  */
 
 import type { McpClientError } from "effect/ai/McpClientError"

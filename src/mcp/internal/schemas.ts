@@ -1,8 +1,6 @@
 /**
  * Tools whose schemas point outside themselves are not offered: kernai fetches
  * nothing to understand a tool (S-18).
- *
- * @since 0.1.0
  */
 
 import type * as McpSchema from "effect/ai/McpSchema"
@@ -11,10 +9,7 @@ import { isRecord } from "../../internal/base/untrusted.ts"
 import { some } from "./nameList.ts"
 
 /** The tools that explain themselves; the others are named in the log. */
-export const usableTools = /*#__PURE__*/ Effect.fnUntraced(function* (
-  server: string,
-  tools: ReadonlyArray<McpSchema.Tool>
-) {
+export const usableTools = Effect.fnUntraced(function* (server: string, tools: ReadonlyArray<McpSchema.Tool>) {
   const usable = new Set(
     tools.filter((tool) => isSelfContained(tool.inputSchema) && isSelfContained(tool.outputSchema))
   )

@@ -3,8 +3,6 @@
  *
  * A call is decided by the policy, bounded in time and told in safe words, as
  * it would be in a run; nobody is there to confirm anything.
- *
- * @since 0.1.0
  */
 
 import * as McpSchema from "effect/ai/McpSchema"
@@ -49,7 +47,7 @@ export interface Tools {
 }
 
 /** Makes tools of the skills in context. */
-export const make: Effect.Effect<Tools, never, SkillRegistry> = /*#__PURE__*/ Effect.gen(function* () {
+export const make: Effect.Effect<Tools, never, SkillRegistry> = Effect.gen(function* () {
   const registry = yield* SkillRegistry
   const policy = yield* Policy.current
   let offered: "all" | ReadonlySet<string> = new Set()
@@ -117,7 +115,7 @@ const toolOf = (skill: AnySkill, inputSchema: McpSchema.ToolJson) =>
     }
   })
 
-const decodeSchema = /*#__PURE__*/ Schema.decodeUnknownResult(McpSchema.ToolJson)
+const decodeSchema = Schema.decodeUnknownResult(McpSchema.ToolJson)
 
 const scopeOf = (callId: string): Policy.PolicyScope => ({
   runId: callId,
@@ -128,11 +126,7 @@ const scopeOf = (callId: string): Policy.PolicyScope => ({
 })
 
 /** Calls a skill as it is registered now. */
-const call = /*#__PURE__*/ Effect.fnUntraced(function* (
-  registry: SkillRegistry["Service"],
-  name: string,
-  input: JsonObject
-) {
+const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], name: string, input: JsonObject) {
   const found = registry.find(name)
   if (Option.isNone(found)) return failed(new ToolNotFound({ name }).message)
   const skill = found.value
@@ -196,7 +190,7 @@ const decide = (
 
 const failed = (text: string) => new McpSchema.CallToolResult({ isError: true, content: [{ type: "text", text }] })
 
-const blockOf = /*#__PURE__*/ Effect.fnUntraced(function* (media: Media, part: Content.Content) {
+const blockOf = Effect.fnUntraced(function* (media: Media, part: Content.Content) {
   if (!Content.isMedia(part)) return textBlock(Content.toText(part))
   const bytes = yield* Effect.option(media.bytes(part.fileId ?? ""))
   if (Option.isNone(bytes)) return textBlock(Content.placeholder(part))

@@ -4,8 +4,6 @@
  * The server below keeps each until its client ends it, and most clients go
  * without a word. So the one that was used longest ago ends: who comes back to
  * it is told that it is gone, and begins another.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

@@ -4,8 +4,6 @@
  * Who comes while it is done waits for what comes of it, a failure too; who
  * comes later has it done again. Where the one who does it is given up, one of
  * those who wait does it.
- *
- * @since 0.1.0
  */
 
 import * as Deferred from "effect/Deferred"

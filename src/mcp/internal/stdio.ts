@@ -5,8 +5,6 @@
  * closed, then the group is asked to end, then killed: after
  * `Limits.cleanUpMs` neither it nor a grandchild is left (R-15). It sees the
  * variables it was given, and PATH, HOME and LANG (S-1).
- *
- * @since 0.1.0
  */
 
 import type { McpClientError } from "effect/ai/McpClientError"
@@ -27,7 +25,7 @@ import type { StdioServer } from "../McpConfig.ts"
 import * as Exchange from "./jsonRpc.ts"
 
 /** Starts a server for the time of the scope. */
-export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const open = Effect.fnUntraced(function* (
   server: StdioServer,
   listener: Exchange.Listener
 ): Effect.fn.Return<Exchange.Exchange, McpClientError, ChildProcessSpawner | Scope.Scope> {
@@ -129,7 +127,7 @@ const command = (server: StdioServer, forceKillAfter: number) => {
   })
 }
 
-const receive = /*#__PURE__*/ Effect.fnUntraced(function* (line: Exchange.Exchange, splitter: Splitter, chunk: string) {
+const receive = Effect.fnUntraced(function* (line: Exchange.Exchange, splitter: Splitter, chunk: string) {
   for (const text of splitter.push(chunk)) yield* line.receive(text)
   if (splitter.isOverfull) return yield* Exchange.tooLarge(splitter.limit)
 })

@@ -1,8 +1,6 @@
 /**
  * The one-endpoint transport: effect's, and beside it the stream on which a
  * server tells that its lists changed.
- *
- * @since 0.1.0
  */
 
 import * as McpClient from "effect/ai/McpClient"
@@ -30,7 +28,7 @@ export interface StreamableHttp {
 }
 
 /** Prepares the transport for the time of the scope. */
-export const open = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const open = Effect.fnUntraced(function* (
   server: HttpServer,
   base: HttpClient.HttpClient,
   listener: Exchange.Listener,
@@ -160,7 +158,7 @@ interface Noted {
 }
 
 /** The answer to the request that is under way. */
-const Answer = /*#__PURE__*/ Context.Reference<Noted>("kernai/mcp/Answer", { defaultValue: () => ({}) })
+const Answer = Context.Reference<Noted>("kernai/mcp/Answer", { defaultValue: () => ({}) })
 
 // A server that refuses a revision by its header is offered the next one, as if it had declined.
 const withVersion = (request: HttpClientRequest.HttpClientRequest, handshake: Handshake.Handshake) =>

@@ -3,8 +3,6 @@
  *
  * A name that is too long, or that somebody has already, ends in a hash of what
  * it stands for, so the same tool has the same name again in every process.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -20,10 +18,7 @@ export interface Remote {
  * Names tools in order; undefined when no name is left for one. `isTaken` tells what others
  * have, and a name given here is taken too.
  */
-export const assign = /*#__PURE__*/ Effect.fnUntraced(function* (
-  tools: ReadonlyArray<Remote>,
-  isTaken: (name: string) => boolean
-) {
+export const assign = Effect.fnUntraced(function* (tools: ReadonlyArray<Remote>, isTaken: (name: string) => boolean) {
   const given = new Set<string>()
   const isFree = (name: string) => name.length <= longest && !given.has(name) && !isTaken(name)
   const names: Array<string | undefined> = []

@@ -1,7 +1,5 @@
 /**
  * A tool of a server as a skill.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

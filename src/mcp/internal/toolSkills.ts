@@ -1,7 +1,5 @@
 /**
  * The tools of all servers as skills: named, registered together, and told in the status of their servers (AC-13).
- *
- * @since 0.1.0
  */
 
 import type * as McpSchema from "effect/ai/McpSchema"
@@ -28,7 +26,7 @@ export interface ToolSkills {
 }
 
 /** The skills of these servers, for the time of a scope; none where `areSkills` is false. */
-export const make = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const make = Effect.fnUntraced(function* (
   stations: ReadonlyArray<Station>,
   areSkills: boolean
 ): Effect.fn.Return<ToolSkills, never, Scope.Scope | SkillRegistry> {
@@ -92,7 +90,7 @@ interface Named {
 const keyOf = (server: string, tool: string): string => JSON.stringify([server, tool])
 
 /** Gives every tool a name and keeps those that were given; a tool that is gone gives its name back. */
-const nameAll = /*#__PURE__*/ Effect.fnUntraced(function* (
+const nameAll = Effect.fnUntraced(function* (
   names: Map<string, string>,
   tools: ReadonlyArray<Names.Remote>,
   registry: SkillRegistry["Service"]

@@ -1,7 +1,5 @@
 /**
  * Replies as effect/ai wants them: with an end, no larger than a reply may be, and every text and thought of them framed.
- *
- * @since 0.1.0
  */
 
 import * as Arr from "effect/Array"
@@ -93,7 +91,7 @@ type Said = Extract<StreamPart, { readonly type: `${"text" | "reasoning"}-${stri
 type Parts = Arr.NonEmptyReadonlyArray<StreamPart>
 
 /** All parts of a reply, which is no larger than a reply may be, whoever the provider is. */
-export const collected = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const collected = Effect.fnUntraced(function* (
   parts: Stream.Stream<StreamPart, AiError.AiError>,
   provider: ProviderShape
 ) {

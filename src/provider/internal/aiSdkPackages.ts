@@ -4,8 +4,6 @@
  * A package is never needed before one of its models is asked for. What it
  * needs is read from the configuration here, so that its absence is told with
  * the names of the package and the variable, and not by a stranger's error.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -105,7 +103,7 @@ const recipes: ReadonlyMap<string, Recipe> = new Map<string, Recipe>([
 export const keys: ReadonlyArray<string> = [...recipes.keys()]
 
 /** Loads the package of a key and sets it up. */
-export const load = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const load = Effect.fnUntraced(function* (
   key: string
 ): Effect.fn.Return<(modelId: string) => AiSdkModel, ProviderUnavailable> {
   const recipe = recipes.get(key)
@@ -149,7 +147,7 @@ const missingOf = ({ needs }: Recipe, settings: ReadonlyMap<string, string>): st
   return lacking(nearest)[0]
 }
 
-const textOf = /*#__PURE__*/ Effect.fnUntraced(function* (variables: ReadonlyArray<string>) {
+const textOf = Effect.fnUntraced(function* (variables: ReadonlyArray<string>) {
   for (const variable of variables) {
     const found = yield* findText(variable)
     if (found !== undefined) return found

@@ -4,8 +4,6 @@
  * The versions differ in how a file is held and how a result shows one; the
  * rest is alike. What a model cannot read by its address becomes a text in its
  * place, since nothing is fetched here.
- *
- * @since 0.1.0
  */
 
 import type { Json, JsonObject } from "../../internal/base/json.ts"

@@ -1,7 +1,5 @@
 /**
  * Reads replies and errors of the Messages API (BP-108 to BP-110).
- *
- * @since 0.1.0
  */
 
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"

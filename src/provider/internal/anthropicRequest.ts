@@ -3,8 +3,6 @@
  *
  * What a model takes is told by its id: newer Claude models think adaptively
  * and take no sampling options.
- *
- * @since 0.1.0
  */
 
 import type { Json, JsonObject } from "../../internal/base/json.ts"

@@ -1,7 +1,5 @@
 /**
  * Makes a model call again while nothing of its reply was delivered (R-13).
- *
- * @since 0.1.0
  */
 
 import * as Arr from "effect/Array"
@@ -20,7 +18,7 @@ import { type Fault, isPassing, toError } from "./providerFault.ts"
 import { isSubstance } from "./replyParts.ts"
 
 /** Begins a reply, again as long as that may help; `begin` succeeds when something was said. */
-export const patiently = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const patiently = Effect.fnUntraced(function* (
   provider: string,
   secrets: ReadonlyArray<string>,
   begin: Effect.Effect<Stream.Stream<StreamPart, Fault>, Fault, Scope.Scope>
@@ -48,7 +46,7 @@ export const patiently = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /** Starts a reply: succeeds when its first part that says something is there, and gives the whole of it. */
-export const open = /*#__PURE__*/ Effect.fnUntraced(function* <E>(
+export const open = Effect.fnUntraced(function* <E>(
   stream: Stream.Stream<StreamPart, E>
 ): Effect.fn.Return<Stream.Stream<StreamPart, E>, E, Scope.Scope> {
   type Parts = Arr.NonEmptyReadonlyArray<StreamPart>

@@ -3,8 +3,6 @@
  *
  * The long part of a request is its messages, which are kept as JSON text
  * already; only the few fields around them are written anew for each call.
- *
- * @since 0.1.0
  */
 
 import { isJsonObject, type Json, type JsonObject } from "../../internal/base/json.ts"

@@ -4,8 +4,6 @@
  * Servers differ in small ways that are all understood here: content as text or
  * as parts, fragments of calls with or without index and id, arguments as text
  * or as an object, thinking under two names, usage in a chunk of its own.
- *
- * @since 0.1.0
  */
 
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"

@@ -2,8 +2,6 @@
  * Requests in the Chat Completions format, spoken by OpenAI and by most others.
  *
  * Servers differ in small ways: each has a dialect that says how it wants them.
- *
- * @since 0.1.0
  */
 
 import * as Grammar from "../../Grammar.ts"

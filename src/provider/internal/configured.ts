@@ -3,8 +3,6 @@
  *
  * A missing key is `ProviderUnavailable` when the layer is built, naming the
  * variable, so that nothing starts that cannot speak to its model.
- *
- * @since 0.1.0
  */
 
 import * as Config from "effect/Config"
@@ -49,7 +47,7 @@ export const requireKey = (
   )
 
 /** The first of `variables` that is set to anything. */
-export const findKey = /*#__PURE__*/ Effect.fnUntraced(function* (variables: ReadonlyArray<string>) {
+export const findKey = Effect.fnUntraced(function* (variables: ReadonlyArray<string>) {
   for (const variable of variables) {
     const found = yield* Effect.option(Config.Redacted(variable))
     if (Option.isSome(found) && Redacted.value(found.value).trim() !== "") return found.value
@@ -58,7 +56,7 @@ export const findKey = /*#__PURE__*/ Effect.fnUntraced(function* (variables: Rea
 })
 
 /** The text of a variable, if it is set to anything. */
-export const findText = /*#__PURE__*/ Effect.fnUntraced(function* (variable: string) {
+export const findText = Effect.fnUntraced(function* (variable: string) {
   const found = yield* Effect.option(Config.String(variable))
   return Option.isSome(found) && found.value.trim() !== "" ? found.value.trim() : undefined
 })

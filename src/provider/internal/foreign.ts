@@ -5,8 +5,6 @@
  * unique, parameters are read once and strictly, everything is bounded. What
  * such a model wants back with its thinking or its calls is kept whole, under
  * the name of the bridge.
- *
- * @since 0.1.0
  */
 
 import * as Arr from "effect/Array"

@@ -5,8 +5,6 @@
  * it is shows in its first character, so a vendor that answers a streamed call
  * with a whole document is understood too. Work is linear and bounded: one
  * event or line by `Limits.frameBytes`, a document by `Limits.fetchedBytes`.
- *
- * @since 0.1.0
  */
 
 import * as Sse from "effect/encoding/Sse"

@@ -4,8 +4,6 @@
  * Google signs a native call and wants the signature back with it. A call of
  * ours holds no signature, so it travels as a wordless piece of thinking that
  * names its call.
- *
- * @since 0.1.0
  */
 
 import * as Redacted from "effect/Redacted"

@@ -5,8 +5,6 @@
  * All parts of one network read are delivered as one array. The request ends
  * with the stream: interrupting the consumer aborts it. Redirects are never
  * followed, since the body and the key would follow too (S-14).
- *
- * @since 0.1.0
  */
 
 import * as Arr from "effect/Array"
@@ -65,7 +63,7 @@ export const stream =
     Stream.unwrap(call(client, vendor, request))
 
 /** Asks for a document, once: the list of models, for instance. */
-export const document = /*#__PURE__*/ Effect.fnUntraced(
+export const document = Effect.fnUntraced(
   function* (client: HttpClient.HttpClient, service: Service, url: string) {
     const limits = yield* Limits
     const get = HttpClientRequest.get(url, { headers: { accept: "application/json", ...service.headers() } })
@@ -85,11 +83,7 @@ export const document = /*#__PURE__*/ Effect.fnUntraced(
     )
 )
 
-const call = /*#__PURE__*/ Effect.fnUntraced(function* (
-  client: HttpClient.HttpClient,
-  vendor: Vendor,
-  request: Request
-) {
+const call = Effect.fnUntraced(function* (client: HttpClient.HttpClient, vendor: Vendor, request: Request) {
   const limits = yield* Limits
   const secrets = vendor.secrets.map((secret) => Redacted.value(secret))
   const body = yield* vendor.body(request)
@@ -100,7 +94,7 @@ const call = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /** Makes one attempt: succeeds when the first part that says something is there. */
-const begin = /*#__PURE__*/ Effect.fnUntraced(function* (
+const begin = Effect.fnUntraced(function* (
   client: HttpClient.HttpClient,
   vendor: Vendor,
   post: HttpClientRequest.HttpClientRequest,
@@ -127,7 +121,7 @@ const begin = /*#__PURE__*/ Effect.fnUntraced(function* (
   )
 })
 
-const failedReply = /*#__PURE__*/ Stream.succeed(StreamParts.finish("error"))
+const failedReply = Stream.succeed(StreamParts.finish("error"))
 
 const slowMs = 300_000
 
@@ -182,7 +176,7 @@ const direct = (context: Context.Context<never>): Context.Context<never> =>
   }).pipe(Context.add(HttpClient.TracerPropagationEnabled, false))
 
 /** The parts of a reply, one array for each read of the network that brings any. */
-const read = /*#__PURE__*/ Effect.fnUntraced(function* (
+const read = Effect.fnUntraced(function* (
   vendor: Vendor,
   response: HttpClientResponse.HttpClientResponse,
   limits: Limits
@@ -297,7 +291,7 @@ const decode = (utf8: Utf8, chunk?: Uint8Array): string | undefined => {
 }
 
 /** Fails with what an answer other than 200 means. */
-const refused = /*#__PURE__*/ Effect.fnUntraced(function* (
+const refused = Effect.fnUntraced(function* (
   vendor: Service,
   response: HttpClientResponse.HttpClientResponse,
   limits: Limits

@@ -6,8 +6,6 @@
  * cannot take become a text in their place (BP-105), and thinking is kept only for the
  * provider and model that thought it (CP-9). Each message is encoded once per
  * adapter and model and kept as long as the message lives.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -240,7 +238,7 @@ const sought = (
   )
 
 /** The contents with the media named by id in their place, as far as they are there. */
-const look = /*#__PURE__*/ Effect.fnUntraced(function* (
+const look = Effect.fnUntraced(function* (
   content: ReadonlyArray<Content>,
   lookup: MediaLookup
 ): Effect.fn.Return<Found, StoreError> {
@@ -262,7 +260,7 @@ const look = /*#__PURE__*/ Effect.fnUntraced(function* (
   return { content: found, isComplete }
 })
 
-const medium = /*#__PURE__*/ Effect.fnUntraced(function* (part: MediaContent, id: string, lookup: MediaLookup) {
+const medium = Effect.fnUntraced(function* (part: MediaContent, id: string, lookup: MediaLookup) {
   const stored = yield* lookup.get(id)
   if (Option.isNone(stored)) return Option.none<Content>()
   const { kind, mimeType, source } = stored.value

@@ -1,7 +1,5 @@
 /**
  * The models a service offers, as it lists them.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

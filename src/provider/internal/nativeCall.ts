@@ -1,7 +1,5 @@
 /**
  * A native call whose parameters come in pieces.
- *
- * @since 0.1.0
  */
 
 import * as Equal from "effect/Equal"

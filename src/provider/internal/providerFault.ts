@@ -4,8 +4,6 @@
  * A vendor's sentence may repeat a key or a prompt, so none is ever passed on:
  * the reason is one of ours, and of the vendor's own words only a short error
  * code survives (S-7, W-14).
- *
- * @since 0.1.0
  */
 
 import { passing } from "../../internal/base/transient.ts"

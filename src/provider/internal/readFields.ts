@@ -3,8 +3,6 @@
  *
  * A field of another type than expected counts as absent, so a decoder is a
  * list of plain questions and no hostile value travels further.
- *
- * @since 0.1.0
  */
 
 /** A JSON object of unknown fields. */

@@ -4,8 +4,6 @@
  * A decoder only reports what it reads; the reply opens and closes text and
  * thinking, joins the fragments of native calls, gives every call its own id
  * (R-24) and counts what was said against the reply limit.
- *
- * @since 0.1.0
  */
 
 import { isDeeper } from "../../internal/base/untrusted.ts"

@@ -1,7 +1,5 @@
 /**
  * Usage as replies report it.
- *
- * @since 0.1.0
  */
 
 import type { ReportedUsage } from "../../StreamPart.ts"

@@ -1,7 +1,5 @@
 /**
  * When a model call that failed is made again, and after how long (R-13).
- *
- * @since 0.1.0
  */
 
 import * as Clock from "effect/Clock"
@@ -18,12 +16,7 @@ import type { RetryOptions } from "../Resilience.ts"
 /** How a reply may fail. */
 export type Failure = Stream.Error<ModelStream>
 
-/**
- * Tells whether the same call may succeed a little later (R-13).
- *
- * @category guards
- * @since 0.1.0
- */
+/** Tells whether the same call may succeed a little later. */
 export const isPassing = (error: ProviderError): boolean => passing.has(error.reason)
 
 /** Opens a reply again as long as that may help; what stops a run on purpose is never repeated. */
@@ -47,10 +40,10 @@ export const again = (
     )
   })
 
-const pauses = /*#__PURE__*/ Schedule.exponential("500 millis").pipe(Schedule.jittered)
+const pauses = Schedule.exponential("500 millis").pipe(Schedule.jittered)
 
 /** Waits as long as the vendor asked for; says no when that is too long. */
-const patience = /*#__PURE__*/ Effect.fnUntraced(function* (error: ProviderError) {
+const patience = Effect.fnUntraced(function* (error: ProviderError) {
   if (error.retryAt === undefined) return true
   const limits = yield* Limits
   const wait = error.retryAt - (yield* Clock.currentTimeMillis)

@@ -1,7 +1,5 @@
 /**
  * Appending to journals: records that follow each other, all of them or none.
- *
- * @since 0.1.0
  */
 
 import type * as Arr from "effect/Array"

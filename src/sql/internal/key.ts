@@ -4,8 +4,6 @@
  * Databases drop or refuse U+0000 and lone surrogates, and an index takes only
  * so much. Almost every id is its own key; the others are escaped, and long
  * ones end in their digest. Two ids never share a key (S-16).
- *
- * @since 0.1.0
  */
 
 import { Buffer } from "node:buffer"

@@ -1,7 +1,5 @@
 /**
  * The tables of a memory, and what differs between databases.
- *
- * @since 0.1.0
  */
 
 import type * as Effect from "effect/Effect"

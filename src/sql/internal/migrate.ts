@@ -1,7 +1,5 @@
 /**
  * Making the tables of one store.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

@@ -1,7 +1,5 @@
 /**
  * Stores on a client that is theirs alone.
- *
- * @since 0.1.0
  */
 
 import type * as Context from "effect/Context"

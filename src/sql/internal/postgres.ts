@@ -4,8 +4,6 @@
  * A connection that is cut off in silence stays open, and nothing that is asked
  * on it is ever answered, nor can it be given back. So each statement has its
  * time: then it fails, as one whose connection is lost, and its connection goes.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -41,7 +39,7 @@ export interface Client extends SqlClient.SqlClient {
 }
 
 /** Connects with as many connections as were asked for, or the usual number; so many of them only listen. */
-export const make = /*#__PURE__*/ Effect.fnUntraced(
+export const make = Effect.fnUntraced(
   function* (
     options: Options,
     connections: { readonly listening: number; readonly usual: number }

@@ -6,8 +6,6 @@
  * page of one tree; only when a run pauses, ends, fails or goes on does its row in
  * `kernai_runs` change, in the same transaction (DR-5). An entry is taken once, and
  * only when the one before it is there (DR-6).
- *
- * @since 0.1.0
  */
 
 import type * as Effect from "effect/Effect"

@@ -1,7 +1,5 @@
 /**
  * Whether a database is still in the files it was opened in.
- *
- * @since 0.1.0
  */
 
 import { statSync } from "node:fs"

@@ -1,7 +1,5 @@
 /**
  * What goes wrong in a database, as what goes wrong in a store.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

@@ -1,7 +1,5 @@
 /**
  * Heads and leases in the table of runs.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -109,7 +107,7 @@ interface Place {
 }
 
 /** What of a head never changes, as text: keys may be shortened. */
-const Facts = /*#__PURE__*/ Schema.fromJsonString(
+const Facts = Schema.fromJsonString(
   Schema.Struct({
     runId: Schema.String,
     rootRunId: Schema.String,
@@ -123,7 +121,7 @@ const Facts = /*#__PURE__*/ Schema.fromJsonString(
 export const facts = ({ agent, createdAt, parentRunId, rootRunId, runId }: RunHead): string =>
   JSON.stringify({ runId, rootRunId, parentRunId: parentRunId ?? null, agent, createdAt })
 
-const readRow = /*#__PURE__*/ Schema.decodeUnknownResult(
+const readRow = Schema.decodeUnknownResult(
   Schema.Struct({
     facts: Facts,
     revision: Schema.Int,

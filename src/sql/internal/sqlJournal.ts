@@ -1,7 +1,5 @@
 /**
  * Reading journals from tables.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

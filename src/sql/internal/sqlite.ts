@@ -1,7 +1,5 @@
 /**
  * Values and errors of SQLite, as effect/sql and Node have them.
- *
- * @since 0.1.0
  */
 
 import { classifySqliteError, SqlError, SqlSyntaxError } from "effect/sql/SqlError"

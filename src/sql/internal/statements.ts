@@ -1,7 +1,5 @@
 /**
  * The statements of a SQLite database, kept prepared, and how their rows are read.
- *
- * @since 0.1.0
  */
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"

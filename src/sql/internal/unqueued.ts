@@ -1,7 +1,5 @@
 /**
  * A statement that is run at once, in front of all that wait for the connection.
- *
- * @since 0.1.0
  */
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"

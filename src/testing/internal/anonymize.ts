@@ -1,7 +1,5 @@
 /**
  * Turns live traffic into an exchange that names nobody.
- *
- * @since 0.1.0
  */
 
 import type * as HttpClientRequest from "effect/http/HttpClientRequest"

@@ -3,8 +3,6 @@
  *
  * It is JSON that people read. An exchange is put in the place of its end, with
  * the end behind it: nothing that was written before is written again.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

@@ -1,7 +1,5 @@
 /**
  * Cuts a body into the pieces a network might have delivered.
- *
- * @since 0.1.0
  */
 
 /** Where to cut. */

@@ -1,7 +1,5 @@
 /**
  * The life of one run in a crash matrix: one process after the other until it is over, the first ones cut off as told.
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"
@@ -126,7 +124,7 @@ export const everyOther = (): Order => {
 }
 
 /** Lives a run to its end. `before` is the undisturbed life it is compared with. */
-export const live = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R, E>(
+export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R, E>(
   subject: Subject<Output, S, R>,
   settings: Settings<E>,
   before: Life | undefined,
@@ -210,7 +208,7 @@ export const live = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends
 }, Effect.scoped)
 
 /** What an interrupted process must not leave: fibers, with all they wait for, and skills that were entered and never left (R-15). */
-const leftBy = /*#__PURE__*/ Effect.fnUntraced(function* (
+const leftBy = Effect.fnUntraced(function* (
   machine: Machine,
   facts: ReadonlyArray<Fact>
 ): Effect.fn.Return<ReadonlyArray<Verdict.Finding>> {
@@ -226,7 +224,7 @@ const leftBy = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /** Lets a world do what is due at once. */
-const settled = /*#__PURE__*/ Effect.fnUntraced(function* (world: World): Effect.fn.Return<void> {
+const settled = Effect.fnUntraced(function* (world: World): Effect.fn.Return<void> {
   const now = world.now
   yield* drive(world, () => world.now > now, 10_000)
 })
@@ -237,7 +235,7 @@ const opened = <E>(place: Layer.Layer<RunStore.RunStore, E>) =>
   Effect.map(Layer.build(place), (context) => Context.get(context, RunStore.RunStore))
 
 /** Everything a store has. */
-export const keep = /*#__PURE__*/ Effect.fnUntraced(function* (store: RunStore.Shape) {
+export const keep = Effect.fnUntraced(function* (store: RunStore.Shape) {
   const heads = yield* store.list()
   const kept = yield* Effect.forEach(heads, ({ runId }) =>
     Effect.map(
@@ -331,7 +329,7 @@ const outside = (machine: Machine, store: MediaStore.Shape): MediaStore.Shape =>
   }
 }
 
-const defaults = /*#__PURE__*/ Layer.mergeAll(ProtocolRegistry.layer(), MediaStore.layerMemory)
+const defaults = Layer.mergeAll(ProtocolRegistry.layer(), MediaStore.layerMemory)
 
 const endOf = (process: Process | undefined): string => {
   const exit = process?.exit()

@@ -1,7 +1,5 @@
 /**
  * The one who takes up what a crash left: what is answered to questions, and what is said about calls in flight.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -25,7 +23,7 @@ interface Decision {
 }
 
 /** What the one who takes a run up knows and says: answers to questions, verdicts on calls in flight. */
-export const decide = /*#__PURE__*/ Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R>(
+export const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<unknown>, R>(
   subject: Subject<Output, S, R>,
   store: RunStore.Shape,
   state: RunState,

@@ -3,8 +3,6 @@
  *
  * The tree is read from the recording run by run, so a task's turns never mix
  * with those of the root that have the same number (W-41).
- *
- * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"

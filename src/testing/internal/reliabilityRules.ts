@@ -1,7 +1,5 @@
 /**
  * What the rules of reliability say about the life of a run: R-1 to R-7, judged from facts and journals alone.
- *
- * @since 0.1.0
  */
 
 import type { CallResult } from "../../Call.ts"

@@ -1,7 +1,5 @@
 /**
  * Journals without a kernel: records as a run would commit them, and the states they lead to.
- *
- * @since 0.1.0
  */
 
 import type { Call } from "../../Call.ts"

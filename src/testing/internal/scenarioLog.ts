@@ -4,8 +4,6 @@
  * Names never collide: a second run in the same second gets a number (W-41).
  * The list is written by one process at a time, whole or not at all; a broken
  * one starts anew, and one of more than `Limits.fetchedBytes` takes no more.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -21,7 +19,7 @@ import { type Report, toJson } from "./outcome.ts"
 type Files = FileSystem.FileSystem | Path.Path
 
 /** Keeps a report in a folder, and gives the path of its file. */
-export const save = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const save = Effect.fnUntraced(function* (
   report: Report,
   directory: string
 ): Effect.fn.Return<string, PlatformError, Files> {
@@ -34,7 +32,7 @@ export const save = /*#__PURE__*/ Effect.fnUntraced(function* (
 })
 
 /** Writes a file under a name nobody has: `name.json`, else `name_2.json` and so on. The folder is made when it is not there. */
-export const create = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const create = Effect.fnUntraced(function* (
   directory: string,
   name: string,
   text: string
@@ -62,7 +60,7 @@ const plain = (name: string): string => name.replace(/[^A-Za-z0-9-]/g, "_").slic
 export const stamp = (at: number): string =>
   new Date(at).toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "_")
 
-const append = /*#__PURE__*/ Effect.fnUntraced(function* (directory: string, summary: JsonObject) {
+const append = Effect.fnUntraced(function* (directory: string, summary: JsonObject) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const file = path.join(directory, "manifest.json")
@@ -105,7 +103,7 @@ const patience = 10_000
 const pause = 20
 
 /** A folder that only one process can make. One whose owner died is taken over. */
-const lock = /*#__PURE__*/ Effect.fnUntraced(function* (
+const lock = Effect.fnUntraced(function* (
   directory: string
 ): Effect.fn.Return<void, PlatformError, FileSystem.FileSystem> {
   const fs = yield* FileSystem.FileSystem

@@ -5,8 +5,6 @@
  * task from its input, the turn from the answers already in it. So parallel
  * tasks, restarts and resumes get the replies that are theirs. All it keeps is
  * how much it counted of the same messages before.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

@@ -1,7 +1,5 @@
 /**
  * A check of two stores in one place, as two processes have them.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

@@ -1,7 +1,5 @@
 /**
  * One process of a run as the crash matrix sees it: what it stores, asks and starts, and where it is cut off.
- *
- * @since 0.1.0
  */
 
 import type * as Arr from "effect/Array"

@@ -3,18 +3,11 @@
  *
  * What a model can mend reaches it as the text of an error block; registering
  * fails for the host.
- *
- * @since 0.1.0
  */
 
 import * as Schema from "effect/Schema"
 
-/**
- * A callable's name is taken (AC-12). Nothing was registered.
- *
- * @category errors
- * @since 0.1.0
- */
+/** A callable's name is taken (AC-12). Nothing was registered. */
 export class ToolNameConflict extends Schema.TaggedError<ToolNameConflict>()("ToolNameConflict", {
   name: Schema.String,
   existing: Schema.String,
@@ -25,24 +18,14 @@ export class ToolNameConflict extends Schema.TaggedError<ToolNameConflict>()("To
   }
 }
 
-/**
- * No callable of this name (AC-14). The model is told so in the result of its call, and the run goes on.
- *
- * @category errors
- * @since 0.1.0
- */
+/** No callable of this name (AC-14). The model is told so in the result of its call, and the run goes on. */
 export class ToolNotFound extends Schema.TaggedError<ToolNotFound>()("ToolNotFound", { name: Schema.String }) {
   override get message() {
     return `Skill '${this.name}' not found`
   }
 }
 
-/**
- * A protocol, a skill or a content type that cannot be registered (BP-81, AC-12, CP-8).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A protocol, a skill or a content type that cannot be registered (BP-81, AC-12, CP-8). */
 export class DefinitionInvalid extends Schema.TaggedError<DefinitionInvalid>()("DefinitionInvalid", {
   name: Schema.String,
   reason: Schema.String
@@ -52,12 +35,7 @@ export class DefinitionInvalid extends Schema.TaggedError<DefinitionInvalid>()("
   }
 }
 
-/**
- * A credential a skill requires is not set (BP-92).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A credential a skill requires is not set (BP-92). */
 export class CredentialMissing extends Schema.TaggedError<CredentialMissing>()("CredentialMissing", {
   skill: Schema.String,
   key: Schema.String,
@@ -68,12 +46,7 @@ export class CredentialMissing extends Schema.TaggedError<CredentialMissing>()("
   }
 }
 
-/**
- * Arguments that do not fit a skill's input (AC-14). The text is for the model.
- *
- * @category errors
- * @since 0.1.0
- */
+/** Arguments that do not fit a skill's input (AC-14). The text is for the model. */
 export class InvalidArguments extends Schema.TaggedError<InvalidArguments>()("InvalidArguments", {
   skill: Schema.String,
   path: Schema.String,
@@ -84,12 +57,7 @@ export class InvalidArguments extends Schema.TaggedError<InvalidArguments>()("In
   }
 }
 
-/**
- * A setting a skill asked for is not declared, or its value does not fit (BP-92).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A setting a skill asked for is not declared, or its value does not fit (BP-92). */
 export class SkillSettingInvalid extends Schema.TaggedError<SkillSettingInvalid>()("SkillSettingInvalid", {
   skill: Schema.String,
   key: Schema.String,
@@ -104,9 +72,6 @@ export class SkillSettingInvalid extends Schema.TaggedError<SkillSettingInvalid>
  * A skill returned something that is no JSON, text or media (R-22).
  *
  * `path` is a JSON pointer from the returned value to the innermost fault.
- *
- * @category errors
- * @since 0.1.0
  */
 export class SkillResultInvalid extends Schema.TaggedError<SkillResultInvalid>()("SkillResultInvalid", {
   path: Schema.String,

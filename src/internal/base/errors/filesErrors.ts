@@ -1,17 +1,10 @@
 /**
  * Skills, packs, templates and settings that people keep in files, and that cannot be used as they stand.
- *
- * @since 0.1.0
  */
 
 import * as Schema from "effect/Schema"
 
-/**
- * Code files that could not be loaded. The skills of before stay registered.
- *
- * @category errors
- * @since 0.1.0
- */
+/** Code files that could not be loaded. The skills of before stay registered. */
 export class SkillFilesInvalid extends Schema.TaggedError<SkillFilesInvalid>()("SkillFilesInvalid", {
   problems: Schema.Array(Schema.Struct({ file: Schema.String, reason: Schema.String }))
 }) {
@@ -20,12 +13,7 @@ export class SkillFilesInvalid extends Schema.TaggedError<SkillFilesInvalid>()("
   }
 }
 
-/**
- * A skill pack that breaks the format, in a strict store (AC-16).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A skill pack that breaks the format, in a strict store (AC-16). */
 export class SkillPackInvalid extends Schema.TaggedError<SkillPackInvalid>()("SkillPackInvalid", {
   name: Schema.String,
   problems: Schema.Array(Schema.String)
@@ -35,12 +23,7 @@ export class SkillPackInvalid extends Schema.TaggedError<SkillPackInvalid>()("Sk
   }
 }
 
-/**
- * No skill pack of this name (AC-16).
- *
- * @category errors
- * @since 0.1.0
- */
+/** No skill pack of this name (AC-16). */
 export class SkillPackNotFound extends Schema.TaggedError<SkillPackNotFound>()("SkillPackNotFound", {
   name: Schema.String
 }) {
@@ -49,12 +32,7 @@ export class SkillPackNotFound extends Schema.TaggedError<SkillPackNotFound>()("
   }
 }
 
-/**
- * No such file in the skill pack (AC-16).
- *
- * @category errors
- * @since 0.1.0
- */
+/** No such file in the skill pack (AC-16). */
 export class SkillFileNotFound extends Schema.TaggedError<SkillFileNotFound>()("SkillFileNotFound", {
   name: Schema.String,
   path: Schema.String
@@ -64,12 +42,7 @@ export class SkillFileNotFound extends Schema.TaggedError<SkillFileNotFound>()("
   }
 }
 
-/**
- * A file over the limit (AC-16).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A file over the limit (AC-16). */
 export class FileTooLarge extends Schema.TaggedError<FileTooLarge>()("FileTooLarge", {
   path: Schema.String,
   bytes: Schema.Finite,
@@ -80,12 +53,7 @@ export class FileTooLarge extends Schema.TaggedError<FileTooLarge>()("FileTooLar
   }
 }
 
-/**
- * A path that leaves the skill pack or is no plain file (AC-17). Nothing was opened.
- *
- * @category errors
- * @since 0.1.0
- */
+/** A path that leaves the skill pack or is no plain file (AC-17). Nothing was opened. */
 export class InvalidSkillPath extends Schema.TaggedError<InvalidSkillPath>()("InvalidSkillPath", {
   path: Schema.String,
   reason: Schema.String
@@ -95,12 +63,7 @@ export class InvalidSkillPath extends Schema.TaggedError<InvalidSkillPath>()("In
   }
 }
 
-/**
- * A prompt template that does not parse or render (AC-11).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A prompt template that does not parse or render (AC-11). */
 export class TemplateError extends Schema.TaggedError<TemplateError>()("TemplateError", {
   line: Schema.Int,
   detail: Schema.String
@@ -110,12 +73,7 @@ export class TemplateError extends Schema.TaggedError<TemplateError>()("Template
   }
 }
 
-/**
- * A configuration that cannot be used (BP-171).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A configuration that cannot be used (BP-171). */
 export class ConfigInvalid extends Schema.TaggedError<ConfigInvalid>()("ConfigInvalid", {
   path: Schema.String,
   reason: Schema.String

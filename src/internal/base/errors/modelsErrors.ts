@@ -2,30 +2,18 @@
  * A model's name that leads to no model (DR-25).
  *
  * Raised before any call: whoever chose the name gave one that cannot be used here.
- *
- * @since 0.1.0
  */
 
 import * as Schema from "effect/Schema"
 
-/**
- * A model string without a provider or a model (DR-25).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A model string without a provider or a model (DR-25). */
 export class InvalidModel extends Schema.TaggedError<InvalidModel>()("InvalidModel", { input: Schema.String }) {
   override get message() {
     return `'${this.input}' is not a model: expected <provider>/<model>`
   }
 }
 
-/**
- * A provider key nobody registered (DR-25).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A provider key nobody registered (DR-25). */
 export class UnsupportedProvider extends Schema.TaggedError<UnsupportedProvider>()("UnsupportedProvider", {
   provider: Schema.String,
   supported: Schema.Array(Schema.String)
@@ -35,12 +23,7 @@ export class UnsupportedProvider extends Schema.TaggedError<UnsupportedProvider>
   }
 }
 
-/**
- * A known provider whose adapter, package or key is missing (DR-25).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A known provider whose adapter, package or key is missing (DR-25). */
 export class ProviderUnavailable extends Schema.TaggedError<ProviderUnavailable>()("ProviderUnavailable", {
   provider: Schema.String,
   /** The npm package that would bring it, if any. */

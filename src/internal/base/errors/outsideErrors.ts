@@ -1,17 +1,10 @@
 /**
  * Others a run has to do with: servers that cannot be used, workers that lost a run, agents nobody can write to.
- *
- * @since 0.1.0
  */
 
 import * as Schema from "effect/Schema"
 
-/**
- * An MCP server cannot be reached, understood or used.
- *
- * @category errors
- * @since 0.1.0
- */
+/** An MCP server cannot be reached, understood or used. */
 export class McpError extends Schema.TaggedError<McpError>()("McpError", {
   server: Schema.String,
   reason: Schema.Literals([
@@ -36,12 +29,7 @@ export class McpError extends Schema.TaggedError<McpError>()("McpError", {
   }
 }
 
-/**
- * The worker died or lost its lease; the run goes on elsewhere from its last commit.
- *
- * @category errors
- * @since 0.1.0
- */
+/** The worker died or lost its lease; the run goes on elsewhere from its last commit. */
 export class AgentCrashError extends Schema.TaggedError<AgentCrashError>()("AgentCrashError", {
   runId: Schema.String,
   agentId: Schema.String
@@ -51,12 +39,7 @@ export class AgentCrashError extends Schema.TaggedError<AgentCrashError>()("Agen
   }
 }
 
-/**
- * A message to an agent nobody registered (CP-16).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A message to an agent nobody registered (CP-16). */
 export class AgentNotFoundError extends Schema.TaggedError<AgentNotFoundError>()("AgentNotFoundError", {
   agentId: Schema.String
 }) {
@@ -65,12 +48,7 @@ export class AgentNotFoundError extends Schema.TaggedError<AgentNotFoundError>()
   }
 }
 
-/**
- * An agent's message handler failed, died or was interrupted (CP-16).
- *
- * @category errors
- * @since 0.1.0
- */
+/** An agent's message handler failed, died or was interrupted (CP-16). */
 export class HandlerError extends Schema.TaggedError<HandlerError>()("HandlerError", {
   agentId: Schema.String,
   detail: Schema.String
@@ -80,12 +58,7 @@ export class HandlerError extends Schema.TaggedError<HandlerError>()("HandlerErr
   }
 }
 
-/**
- * An agent's address is taken. It is free again when the scope that registered it closes.
- *
- * @category errors
- * @since 0.1.0
- */
+/** An agent's address is taken. It is free again when the scope that registered it closes. */
 export class AgentIdConflict extends Schema.TaggedError<AgentIdConflict>()("AgentIdConflict", {
   agentId: Schema.String
 }) {

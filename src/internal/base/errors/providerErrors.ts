@@ -3,8 +3,6 @@
  *
  * `ProviderError` is one error for every vendor, with the reason as a word; its
  * texts never hold a key or what a vendor's body said.
- *
- * @since 0.1.0
  */
 
 import * as Schema from "effect/Schema"
@@ -14,11 +12,8 @@ import * as Schema from "effect/Schema"
  *
  * `rate_limited`, `overloaded`, `server_error`, `disconnected`, `timeout` and `incomplete` may pass;
  * the rest needs a change of request, key or model.
- *
- * @category errors
- * @since 0.1.0
  */
-export const ProviderReason = /*#__PURE__*/ Schema.Literals([
+export const ProviderReason = Schema.Literals([
   "not_configured",
   "authentication",
   "permission",
@@ -39,20 +34,10 @@ export const ProviderReason = /*#__PURE__*/ Schema.Literals([
   "limit_exceeded",
   "unknown"
 ])
-/**
- * One of the reasons for which a model call fails.
- *
- * @category errors
- * @since 0.1.0
- */
+/** One of the reasons for which a model call fails. */
 export type ProviderReason = typeof ProviderReason.Type
 
-/**
- * A model call failed (BP-44, AC-3). The texts never hold a key or a vendor's body.
- *
- * @category errors
- * @since 0.1.0
- */
+/** A model call failed (BP-44, AC-3). The texts never hold a key or a vendor's body. */
 export class ProviderError extends Schema.TaggedError<ProviderError>()("ProviderError", {
   provider: Schema.String,
   reason: ProviderReason,
@@ -71,9 +56,6 @@ export class ProviderError extends Schema.TaggedError<ProviderError>()("Provider
 /**
  * The prompt does not fit the window (AC-9): `limit` is what the agent's `reservedOutputTokens` leave of it. No call was
  * made.
- *
- * @category errors
- * @since 0.1.0
  */
 export class ContextWindowExceeded extends Schema.TaggedError<ContextWindowExceeded>()("ContextWindowExceeded", {
   estimated: Schema.Int,

@@ -2,18 +2,11 @@
  * Why a run ended without an answer, waits, or cannot go on as it was asked to.
  *
  * `KernelError.isRecoverable` tells for which of them resuming can help.
- *
- * @since 0.1.0
  */
 
 import * as Schema from "effect/Schema"
 
-/**
- * The turn limit was reached without an answer (BP-40).
- *
- * @category errors
- * @since 0.1.0
- */
+/** The turn limit was reached without an answer (BP-40). */
 export class MaxStepsReached extends Schema.TaggedError<MaxStepsReached>()("MaxStepsReached", {
   limit: Schema.Int,
   runId: Schema.String
@@ -23,12 +16,7 @@ export class MaxStepsReached extends Schema.TaggedError<MaxStepsReached>()("MaxS
   }
 }
 
-/**
- * The model answered with nothing too often in a row (R-14).
- *
- * @category errors
- * @since 0.1.0
- */
+/** The model answered with nothing too often in a row (R-14). */
 export class EmptyReplies extends Schema.TaggedError<EmptyReplies>()("EmptyReplies", {
   runId: Schema.String,
   count: Schema.Int
@@ -38,12 +26,7 @@ export class EmptyReplies extends Schema.TaggedError<EmptyReplies>()("EmptyRepli
   }
 }
 
-/**
- * The model kept doing the same thing after it was told to stop.
- *
- * @category errors
- * @since 0.1.0
- */
+/** The model kept doing the same thing after it was told to stop. */
 export class LoopDetected extends Schema.TaggedError<LoopDetected>()("LoopDetected", {
   runId: Schema.String,
   repeats: Schema.Int
@@ -59,9 +42,6 @@ export class LoopDetected extends Schema.TaggedError<LoopDetected>()("LoopDetect
  * A run that has ended stays as it is, one that has not fails; both can be
  * resumed with an agent whose schema the answer fits. While a run goes on, an
  * answer that does not fit goes back to the model instead.
- *
- * @category errors
- * @since 0.1.0
  */
 export class OutputInvalid extends Schema.TaggedError<OutputInvalid>()("OutputInvalid", {
   runId: Schema.String,
@@ -72,12 +52,7 @@ export class OutputInvalid extends Schema.TaggedError<OutputInvalid>()("OutputIn
   }
 }
 
-/**
- * A token or cost limit was reached (CP-15). The run can go on with a larger budget.
- *
- * @category errors
- * @since 0.1.0
- */
+/** A token or cost limit was reached (CP-15). The run can go on with a larger budget. */
 export class BudgetExhaustedError extends Schema.TaggedError<BudgetExhaustedError>()("BudgetExhaustedError", {
   dimension: Schema.Literals(["tokens", "cost"]),
   used: Schema.Finite,
@@ -88,12 +63,7 @@ export class BudgetExhaustedError extends Schema.TaggedError<BudgetExhaustedErro
   }
 }
 
-/**
- * The tree of runs is as large or as deep as it may be (CP-15).
- *
- * @category errors
- * @since 0.1.0
- */
+/** The tree of runs is as large or as deep as it may be (CP-15). */
 export class SpawnDenied extends Schema.TaggedError<SpawnDenied>()("SpawnDenied", {
   parentRun: Schema.String,
   limit: Schema.Int
@@ -103,12 +73,7 @@ export class SpawnDenied extends Schema.TaggedError<SpawnDenied>()("SpawnDenied"
   }
 }
 
-/**
- * Middleware ended the run on purpose (CP-16). Never retried.
- *
- * @category errors
- * @since 0.1.0
- */
+/** Middleware ended the run on purpose (CP-16). Never retried. */
 export class MiddlewareTermination extends Schema.TaggedError<MiddlewareTermination>()("MiddlewareTermination", {
   reason: Schema.String
 }) {
@@ -117,12 +82,7 @@ export class MiddlewareTermination extends Schema.TaggedError<MiddlewareTerminat
   }
 }
 
-/**
- * A hook or middleware of the host failed (DR-8, DR-14).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A hook or middleware of the host failed (DR-8, DR-14). */
 export class ExtensionFailed extends Schema.TaggedError<ExtensionFailed>()("ExtensionFailed", {
   /** The hook's name, or `callModel` or `callTool`. */
   extension: Schema.String,
@@ -133,12 +93,7 @@ export class ExtensionFailed extends Schema.TaggedError<ExtensionFailed>()("Exte
   }
 }
 
-/**
- * The run was cancelled, or its deadline passed (DR-21).
- *
- * @category errors
- * @since 0.1.0
- */
+/** The run was cancelled, or its deadline passed (DR-21). */
 export class CancellationError extends Schema.TaggedError<CancellationError>()("CancellationError", {
   reason: Schema.Literals(["cancelled", "deadline"])
 }) {
@@ -150,9 +105,6 @@ export class CancellationError extends Schema.TaggedError<CancellationError>()("
 /**
  * The run waits: for a decision about a call (DR-22), given with `Kernel.answer` or `Kernel.resume`, or for whoever
  * resumes it (DR-9).
- *
- * @category errors
- * @since 0.1.0
  */
 export class RunPaused extends Schema.TaggedError<RunPaused>()("RunPaused", {
   runId: Schema.String,
@@ -164,12 +116,7 @@ export class RunPaused extends Schema.TaggedError<RunPaused>()("RunPaused", {
   }
 }
 
-/**
- * A run was finished by its host without an answer of the model (DR-10).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A run was finished by its host without an answer of the model (DR-10). */
 export class RunFinished extends Schema.TaggedError<RunFinished>()("RunFinished", {
   runId: Schema.String,
   reason: Schema.String
@@ -179,12 +126,7 @@ export class RunFinished extends Schema.TaggedError<RunFinished>()("RunFinished"
   }
 }
 
-/**
- * A deadlock among hand-built tasks (BP-59).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A deadlock among hand-built tasks (BP-59). */
 export class DeadlockError extends Schema.TaggedError<DeadlockError>()("DeadlockError", {
   tasks: Schema.Array(Schema.String)
 }) {
@@ -196,9 +138,6 @@ export class DeadlockError extends Schema.TaggedError<DeadlockError>()("Deadlock
 /**
  * Calls were in flight when the run stopped and nobody said what became of them (DR-16). `resume` says it with `replay`,
  * by these ids; `RunStore.inFlight` tells which skills they are of, and with which input.
- *
- * @category errors
- * @since 0.1.0
  */
 export class InFlightToolCalls extends Schema.TaggedError<InFlightToolCalls>()("InFlightToolCalls", {
   runId: Schema.String,
@@ -209,12 +148,7 @@ export class InFlightToolCalls extends Schema.TaggedError<InFlightToolCalls>()("
   }
 }
 
-/**
- * The run is past the point where its prompt could be prepared again (DR-19).
- *
- * @category errors
- * @since 0.1.0
- */
+/** The run is past the point where its prompt could be prepared again (DR-19). */
 export class RewindNotAllowed extends Schema.TaggedError<RewindNotAllowed>()("RewindNotAllowed", {
   runId: Schema.String,
   phase: Schema.String
@@ -224,12 +158,7 @@ export class RewindNotAllowed extends Schema.TaggedError<RewindNotAllowed>()("Re
   }
 }
 
-/**
- * An answer to a question nobody asked (DR-22, R-25). `Kernel.questions` tells what is asked.
- *
- * @category errors
- * @since 0.1.0
- */
+/** An answer to a question nobody asked (DR-22, R-25). `Kernel.questions` tells what is asked. */
 export class ApprovalNotFound extends Schema.TaggedError<ApprovalNotFound>()("ApprovalNotFound", {
   runId: Schema.String,
   toolCallId: Schema.String
@@ -239,12 +168,7 @@ export class ApprovalNotFound extends Schema.TaggedError<ApprovalNotFound>()("Ap
   }
 }
 
-/**
- * A replayed run took another turn than the recorded one (R-26).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A replayed run took another turn than the recorded one (R-26). */
 export class ReplayDiverged extends Schema.TaggedError<ReplayDiverged>()("ReplayDiverged", {
   runId: Schema.String,
   /** Index of the first event that differs. */

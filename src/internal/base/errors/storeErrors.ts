@@ -1,17 +1,10 @@
 /**
  * Why a store of runs did not do what it was asked to.
- *
- * @since 0.1.0
  */
 
 import * as Schema from "effect/Schema"
 
-/**
- * Another worker committed first (DR-6). Reload, decide again, then try again.
- *
- * @category errors
- * @since 0.1.0
- */
+/** Another worker committed first (DR-6). Reload, decide again, then try again. */
 export class ConcurrentAppendError extends Schema.TaggedError<ConcurrentAppendError>()("ConcurrentAppendError", {
   runId: Schema.String,
   expectedSeq: Schema.Int,
@@ -22,12 +15,7 @@ export class ConcurrentAppendError extends Schema.TaggedError<ConcurrentAppendEr
   }
 }
 
-/**
- * Another worker holds the run's lease (DR-6).
- *
- * @category errors
- * @since 0.1.0
- */
+/** Another worker holds the run's lease (DR-6). */
 export class RunBusy extends Schema.TaggedError<RunBusy>()("RunBusy", {
   runId: Schema.String,
   workerId: Schema.String,
@@ -39,36 +27,21 @@ export class RunBusy extends Schema.TaggedError<RunBusy>()("RunBusy", {
   }
 }
 
-/**
- * No run of this id.
- *
- * @category errors
- * @since 0.1.0
- */
+/** No run of this id. */
 export class RunNotFound extends Schema.TaggedError<RunNotFound>()("RunNotFound", { runId: Schema.String }) {
   override get message() {
     return `no run '${this.runId}'`
   }
 }
 
-/**
- * A run of this id exists already.
- *
- * @category errors
- * @since 0.1.0
- */
+/** A run of this id exists already. */
 export class RunExists extends Schema.TaggedError<RunExists>()("RunExists", { runId: Schema.String }) {
   override get message() {
     return `run '${this.runId}' exists already`
   }
 }
 
-/**
- * The store could not do what was asked. Nothing is known to be lost: resume the run.
- *
- * @category errors
- * @since 0.1.0
- */
+/** The store could not do what was asked. Nothing is known to be lost: resume the run. */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   operation: Schema.String,
   /** `corrupt`: what is stored cannot be read. `format`: a newer version wrote it. `invalid`: what was given cannot be stored. */

@@ -2,8 +2,6 @@
  * Data that does not say what its word means, or says more than it may.
  *
  * `path` points at the innermost fault, so that whoever wrote the data can mend it.
- *
- * @since 0.1.0
  */
 
 import * as Schema from "effect/Schema"
@@ -12,9 +10,6 @@ import * as Schema from "effect/Schema"
  * A content payload that does not have the shape its type asks for (CP-2).
  *
  * `path` is a JSON pointer from the block to the innermost fault.
- *
- * @category errors
- * @since 0.1.0
  */
 export class BlockValidationError extends Schema.TaggedError<BlockValidationError>()("BlockValidationError", {
   path: Schema.String,
@@ -25,12 +20,7 @@ export class BlockValidationError extends Schema.TaggedError<BlockValidationErro
   }
 }
 
-/**
- * A content type is built in, or registered with another schema (CP-8).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A content type is built in, or registered with another schema (CP-8). */
 export class BlockTypeConflict extends Schema.TaggedError<BlockTypeConflict>()("BlockTypeConflict", {
   type: Schema.String
 }) {
@@ -39,12 +29,7 @@ export class BlockTypeConflict extends Schema.TaggedError<BlockTypeConflict>()("
   }
 }
 
-/**
- * Text that is no address (CP-12).
- *
- * @category errors
- * @since 0.1.0
- */
+/** Text that is no address (CP-12). */
 export class InvalidAddress extends Schema.TaggedError<InvalidAddress>()("InvalidAddress", {
   input: Schema.String
 }) {
@@ -53,12 +38,7 @@ export class InvalidAddress extends Schema.TaggedError<InvalidAddress>()("Invali
   }
 }
 
-/**
- * Token counts that contradict each other (CP-14).
- *
- * @category errors
- * @since 0.1.0
- */
+/** Token counts that contradict each other (CP-14). */
 export class UsageInvalid extends Schema.TaggedError<UsageInvalid>()("UsageInvalid", {
   path: Schema.String,
   reason: Schema.String
@@ -68,12 +48,7 @@ export class UsageInvalid extends Schema.TaggedError<UsageInvalid>()("UsageInval
   }
 }
 
-/**
- * Something from outside is larger than its limit allows.
- *
- * @category errors
- * @since 0.1.0
- */
+/** Something from outside is larger than its limit allows. */
 export class LimitExceeded extends Schema.TaggedError<LimitExceeded>()("LimitExceeded", {
   limit: Schema.String,
   value: Schema.Finite
@@ -83,12 +58,7 @@ export class LimitExceeded extends Schema.TaggedError<LimitExceeded>()("LimitExc
   }
 }
 
-/**
- * A value an agent cannot have (AC-22).
- *
- * @category errors
- * @since 0.1.0
- */
+/** A value an agent cannot have (AC-22). */
 export class AgentConfigInvalid extends Schema.TaggedError<AgentConfigInvalid>()("AgentConfigInvalid", {
   path: Schema.String,
   reason: Schema.String

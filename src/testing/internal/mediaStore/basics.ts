@@ -1,7 +1,5 @@
 /**
  * Checks: ids, conflicts, limits, references, and who sees whose media, in memory as on a disk.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

@@ -1,7 +1,5 @@
 /**
  * Checks of durable stores: what one process put, another has; until it is released.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

@@ -1,7 +1,5 @@
 /**
  * What the checks of a media store share.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

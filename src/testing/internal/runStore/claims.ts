@@ -1,7 +1,5 @@
 /**
  * Checks: for each revision there is one commit, and for each run one owner (DR-6, R-5, R-6).
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

@@ -2,8 +2,6 @@
  * Checks: records taken at once are all there or none, as if they had come one by one (R-1, R-5, R-6).
  *
  * A store that takes each record by itself passes: it has no group to break.
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

@@ -1,7 +1,5 @@
 /**
  * Checks: runs can be found, and followed, without reading their journals.
- *
- * @since 0.1.0
  */
 
 import * as Clock from "effect/Clock"

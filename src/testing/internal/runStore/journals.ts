@@ -1,7 +1,5 @@
 /**
  * Checks: what was committed is there, and comes back as it was (DR-5, R-1).
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"

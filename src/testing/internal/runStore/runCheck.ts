@@ -1,7 +1,5 @@
 /**
  * What the checks of a run store share.
- *
- * @since 0.1.0
  */
 
 import * as Arr from "effect/Array"
@@ -42,7 +40,7 @@ export const putAll = (
 }
 
 /** Loads a run and goes on with it, as a worker that resumes does. */
-export const resume = /*#__PURE__*/ Effect.fnUntraced(function* (
+export const resume = Effect.fnUntraced(function* (
   store: RunStore.Shape,
   runId: string,
   commits: ReadonlyArray<Commit>

@@ -1,7 +1,5 @@
 /**
  * Checks: what one store accepts all accept, and reads back equal (R-8); what JSON cannot hold none accepts (R-22).
- *
- * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
