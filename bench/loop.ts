@@ -95,7 +95,7 @@ const aiSdk = async (steps: number) => {
             { type: "text-delta", id: "0", delta: "done" },
             { type: "text-end", id: "0" }
           ]
-        : [{ type: "tool-call", toolCallId: `c${call}`, toolName: "noop", input: '{"x":"1"}' }]
+        : [{ type: "tool-call", callId: `c${call}`, toolName: "noop", input: '{"x":"1"}' }]
       const finishReason = { unified: last ? "stop" : "tool-calls", raw: undefined }
       const all = [{ type: "stream-start", warnings: [] }, ...parts, { type: "finish", finishReason, usage }]
       return {

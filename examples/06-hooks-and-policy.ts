@@ -32,7 +32,7 @@ const Payment = Schema.Struct({ euros: Schema.Finite })
 const PolicyLive = Policy.layer(
   Effect.fnUntraced(function* (call) {
     if (call.effects === "read") return Policy.allowed
-    const { euros } = yield* Schema.decodeUnknownEffect(Payment)(call.arguments)
+    const { euros } = yield* Schema.decodeUnknownEffect(Payment)(call.input)
     return euros > 100 ? Policy.denied("more than 100 euros") : Policy.confirm("money leaves the house")
   })
 )
@@ -40,7 +40,7 @@ const PolicyLive = Policy.layer(
 // Whoever is logged in is the customer, whatever the model wrote.
 const HooksLive = Hooks.layer({
   onToolCallStarted: ({ call, context }) =>
-    Effect.succeed(call.toolName === "orders" ? Hooks.rewrite({ customer: context["user"] ?? "nobody" }) : {}),
+    Effect.succeed(call.name === "orders" ? Hooks.rewrite({ customer: context["user"] ?? "nobody" }) : {}),
   onTurnCompleted: ({ state }) => Console.log(`turn ${state.turns.length} is done`)
 })
 
@@ -69,11 +69,11 @@ const program = Effect.gen(function* () {
 
   // Hours later, in another process perhaps: the answer is for this call with these arguments, once.
   const open = yield* Kernel.questions("ticket-1")
-  for (const { input, reason, toolName } of open) {
-    yield* Console.log(`may ${toolName} run with ${JSON.stringify(input)}? ${reason}`)
+  for (const { input, reason, name } of open) {
+    yield* Console.log(`may ${name} run with ${JSON.stringify(input)}? ${reason}`)
   }
-  const approvals = open.map(({ toolCallId }) => ({ toolCallId, approved: true, by: "Grace" }))
-  const result = yield* Kernel.resume(agent, "ticket-1", { approvals })
+  const approvals = open.map(({ callId }) => ({ callId, approved: true, by: "Grace" }))
+  const result = yield* Kernel.resume(agent, "ticket-1", { answers: approvals })
   for (const { error, input, name } of result.toolCallsMade) {
     yield* Console.log(`${name} ${JSON.stringify(input)}: ${error ?? "done"}`)
   }

@@ -36,9 +36,9 @@ export type CallKind = "skill" | "protocol" | "builtin" | "task"
  * @since 0.1.0
  */
 export interface Call {
-  readonly toolCallId: string
+  readonly callId: string
   /** As written, stripped; null when a command block has no name (BP-62). */
-  readonly toolName: string | null
+  readonly name: string | null
   readonly input: Json
   readonly kind: CallKind
   readonly review: "unreviewed" | "accepted"
@@ -69,8 +69,8 @@ export interface CallError {
  * @since 0.1.0
  */
 export interface CallResult {
-  readonly toolCallId: string
-  readonly toolName: string | null
+  readonly callId: string
+  readonly name: string | null
   readonly kind: CallKind
   readonly input: Json
   readonly output?: ReadonlyArray<Content>
@@ -130,7 +130,7 @@ export const inOrder = (
 ): ReadonlyArray<CallResult> => {
   if (results.length < 2) return results
   const rank = new Map(order.map((id, index) => [id, index]))
-  const rankOf = (result: CallResult) => rank.get(result.toolCallId) ?? order.length
+  const rankOf = (result: CallResult) => rank.get(result.callId) ?? order.length
   return results.toSorted((a, b) => rankOf(a) - rankOf(b))
 }
 
@@ -216,15 +216,15 @@ const textOfParts = (parts: ReadonlyArray<Content>): string => {
 export const mediaOf = (output: ReadonlyArray<Content>): ReadonlyArray<Content> =>
   output.filter(Contents.isMedia).flatMap((part) => [Contents.text(mediaTag(part)), part])
 
-const blockMessage = ({ error, kind, output = [], toolName }: CallResult): Message => {
-  if (error !== undefined) return told(frame("error", toolName, Blocks.escape(error.message)))
+const blockMessage = ({ error, kind, output = [], name }: CallResult): Message => {
+  if (error !== undefined) return told(frame("error", name, Blocks.escape(error.message)))
   const text = textOfParts(output)
   // What explains shows whole blocks on purpose; half a block would close this one, or keep it open (BP-76).
   const body =
-    kind === "builtin" && toolName !== "/tasks"
+    kind === "builtin" && name !== "/tasks"
       ? text.replace(/<block[ >](?:(?!<\/?block)[^])*?<\/block>|<(?=\/?block)/g, (it) => (it[1] ? it : "&lt;"))
       : Blocks.escape(text)
-  return told(frame("result", toolName, body), output)
+  return told(frame("result", name, body), output)
 }
 
 const told = (text: string, output: ReadonlyArray<Content> = []): Message => ({
@@ -242,10 +242,10 @@ const mediaTag = (part: MediaContent): string =>
 const named = (part: Content): ReadonlyArray<Content> =>
   Contents.isMedia(part) ? [Contents.text(`[${part.type}:${part.fileId ?? ""}]`), part] : [part]
 
-const toolMessage = ({ error, message, output = [], toolCallId }: CallResult): Message => ({
+const toolMessage = ({ error, message, output = [], callId }: CallResult): Message => ({
   role: "tool",
   content: [
-    Contents.toolResult(toolCallId, error?.message ?? message?.content ?? output.flatMap(named), {
+    Contents.toolResult(callId, error?.message ?? message?.content ?? output.flatMap(named), {
       isError: error !== undefined
     })
   ]
@@ -253,7 +253,7 @@ const toolMessage = ({ error, message, output = [], toolCallId }: CallResult): M
 
 /** Written pair by pair: an object would reorder ids such as `10` and `2` (BP-58). */
 const tasksMessage = (tasks: ReadonlyArray<CallResult>): Message => {
-  const pairs = tasks.map((task) => `${JSON.stringify(task.toolName ?? "")}:${JSON.stringify(textOf(task))}`)
+  const pairs = tasks.map((task) => `${JSON.stringify(task.name ?? "")}:${JSON.stringify(textOf(task))}`)
   return told(
     frame("result", "tasks", Blocks.escape(`{${pairs.join(",")}}`)),
     tasks.flatMap(({ output = [] }) => output)

@@ -184,8 +184,8 @@ export const reference = (media: {
  * @category constructors
  * @since 0.1.0
  */
-export const toolUse = (callId: string, toolName: string, args: JsonObject = {}): Type.ToolUse =>
-  Snapshot.freeze<Type.ToolUse>({ type: "tool_use", callId, toolName, arguments: args })
+export const toolUse = (callId: string, name: string, args: JsonObject = {}): Type.ToolUse =>
+  Snapshot.freeze<Type.ToolUse>({ type: "tool_use", callId, name, input: args })
 
 /**
  * What a call gave. A string becomes one text part.

@@ -43,7 +43,7 @@ import * as MediaStore from "./MediaStore.ts"
 import * as ProtocolRegistry from "./ProtocolRegistry.ts"
 import type { Provider } from "./Provider.ts"
 import type { RunEvent } from "./RunEvent.ts"
-import type { Approval, ApprovalAnswer, RunRecord, RunResult } from "./RunState.ts"
+import type { Question, Answer, RunRecord, RunResult } from "./RunState.ts"
 import * as RunStore from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 import type { SkillRegistry } from "./SkillRegistry.ts"
@@ -60,7 +60,7 @@ export type {
   ResumeOptions,
   RunOptions,
   SubmitOptions,
-  Verdict
+  Recovery
 } from "./internal/loop/runOptions.ts"
 
 /**
@@ -177,14 +177,14 @@ export const submit = <Output, S extends AnySkill<unknown>, R = never>(
  *
  * @example
  * const open = yield* Kernel.questions(runId)
- * yield* Kernel.answer(runId, open.map(({ toolCallId }) => ({ toolCallId, approved: true, by: "Ada" })))
+ * yield* Kernel.answer(runId, open.map(({ callId }) => ({ callId, approved: true, by: "Ada" })))
  *
  * @category running
  * @since 0.1.0
  */
 export const questions = (
   runId: string
-): Effect.Effect<ReadonlyArray<Approval>, RunNotFound | StoreError, RunStore.RunStore> =>
+): Effect.Effect<ReadonlyArray<Question>, RunNotFound | StoreError, RunStore.RunStore> =>
   RunStore.RunStore.use((store) => Offers.questions(store, runId))
 
 /**
@@ -203,7 +203,7 @@ export const questions = (
  */
 export const answer = (
   runId: string,
-  answers: ReadonlyArray<ApprovalAnswer>,
+  answers: ReadonlyArray<Answer>,
   options: AnswerOptions = {}
 ): Effect.Effect<
   void,

@@ -80,10 +80,10 @@ export interface PolicyScope {
  * @since 0.1.0
  */
 export interface PolicyCall extends PolicyScope {
-  readonly toolCallId: string
+  readonly callId: string
   readonly name: string
   readonly kind: CallKind
-  readonly arguments: Json
+  readonly input: Json
   /** What the skill or protocol says of its own effects; `write` when unknown. */
   readonly effects: Effects
 }

@@ -21,6 +21,8 @@ import type { BlockValidationError, Content } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import * as Codec from "./internal/words/contentCodec.ts"
 import * as Fault from "./internal/base/fault.ts"
+import { isJsonObject, type Json, type JsonObject } from "./internal/base/json.ts"
+import * as Legacy from "./internal/store/legacyRecords.ts"
 import * as Parts from "./internal/store/runParts.ts"
 import * as RunSchema from "./internal/store/runSchema.ts"
 import * as Wire from "./internal/store/runWire.ts"
@@ -35,7 +37,7 @@ import type { RunRecord, RunState, Status } from "./RunState.ts"
  * @category models
  * @since 0.1.0
  */
-export const format = 1
+export const format = 2
 
 export type {
   /**
@@ -77,12 +79,12 @@ export const make = (types?: Pick<BlockTypes["Service"], "decode">): RunCodec =>
   const { readPart, readRecord } = types === undefined ? plain() : build(types.decode)
 
   const decodeRecord = (text: string): Result.Result<RunRecord, StoreError> =>
-    Result.map(Result.flatMap(parse(text), reading(readRecord)), fromWire)
+    Result.map(Result.flatMap(parse(text, Legacy.upgradeRecord), reading(readRecord)), fromWire)
 
   const decodeState = (parts: ReadonlyArray<string>): Result.Result<RunState, StoreError> => {
     const whole = Parts.join()
     for (const text of parts) {
-      const part = Result.flatMap(parse(text), reading(readPart))
+      const part = Result.flatMap(parse(text, Legacy.upgradePart), reading(readPart))
       if (Result.isFailure(part)) return Result.fail(part.failure)
       if (!whole.add(part.success)) return corrupt("the parts of a state do not fit together")
     }
@@ -172,7 +174,9 @@ export const encodeStatus = (status: Status): Result.Result<string, StoreError> 
  */
 export const decodeStatus = (text: string): Result.Result<Status, StoreError> =>
   Result.flatMap(
-    text.startsWith("{") ? json(text) : Result.succeed({ type: "running", phase: text }),
+    text.startsWith("{")
+      ? Result.map(json(text), Legacy.upgradeStatus)
+      : Result.succeed({ type: "running", phase: text }),
     reading(plain().readStatus)
   )
 
@@ -236,12 +240,15 @@ const plain = () =>
 
 type Reader<A> = (input: unknown) => Result.Result<A, Schema.SchemaError>
 
-const json = (text: string): Result.Result<unknown, StoreError> =>
-  Result.try({ try: () => JSON.parse(text), catch: () => fault("corrupt", "read", "a text is not JSON") })
+const json = (text: string): Result.Result<Json, StoreError> =>
+  Result.try({ try: (): Json => JSON.parse(text), catch: () => fault("corrupt", "read", "a text is not JSON") })
 
-const parse = (text: string): Result.Result<unknown, StoreError> =>
-  Result.flatMap(json(text), (value) => {
-    const found = typeof value === "object" && value !== null && "format" in value ? value.format : undefined
+/** Reads JSON of this format or of an older one, which is rewritten. */
+const parse = (text: string, upgrade: (value: JsonObject) => JsonObject): Result.Result<Json, StoreError> =>
+  Result.flatMap(json(text), (value): Result.Result<Json, StoreError> => {
+    if (!isJsonObject(value)) return Result.succeed(value)
+    const found = value["format"]
+    if (found === 1) return Result.succeed(upgrade(value))
     return typeof found === "number" && found > format
       ? Result.fail(fault("format", "read", `format ${found} is newer than ${format}, the newest this version reads`))
       : Result.succeed(value)

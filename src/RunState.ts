@@ -138,7 +138,7 @@ export type Outcome =
  * @category models
  * @since 0.1.0
  */
-export type ToolResponseChange =
+export type CallChange =
   | { readonly type: "rewrite"; readonly call: Call }
   | { readonly type: "skip"; readonly result: CallResult }
 
@@ -148,12 +148,12 @@ export type ToolResponseChange =
  * @category models
  * @since 0.1.0
  */
-export interface Approval {
-  readonly toolCallId: string
-  readonly toolName: string
+export interface Question {
+  readonly callId: string
+  readonly name: string
   readonly input: Json
   readonly reason: string
-  readonly answer?: ApprovalAnswer
+  readonly answer?: Answer
 }
 
 /**
@@ -162,8 +162,8 @@ export interface Approval {
  * @category models
  * @since 0.1.0
  */
-export interface ApprovalAnswer {
-  readonly toolCallId: string
+export interface Answer {
+  readonly callId: string
   readonly approved: boolean
   readonly reason?: string
   readonly by?: string
@@ -203,7 +203,7 @@ export interface Turn {
   /** Ids of the batch, in source order. */
   readonly order: ReadonlyArray<string>
   /** Ids of calls that were cut off and run again, or given a result, by a resume (DR-17). */
-  readonly replayed?: ReadonlyArray<string>
+  readonly recovered?: ReadonlyArray<string>
 }
 
 /**
@@ -257,7 +257,7 @@ export interface RunState {
   /** Revision of the last phase event, and of the last one whose settle hook is known to have run (DR-8). */
   readonly phaseRevision: number
   readonly settledRevision: number
-  readonly approvals: ReadonlyArray<Approval>
+  readonly questions: ReadonlyArray<Question>
   /** The end that onRunCompleted paused (DR-10). */
   readonly completing: { readonly source: RunSource; readonly reason?: string; readonly metadata?: Json } | undefined
   /** The stop a hook asked for while other calls were under way, until it is made (DR-9, DR-10). */
@@ -291,9 +291,9 @@ export interface Delta {
   /**
    * What a person decided: from `Kernel.answer` only the answers for this run, maybe none; from a resume all of them.
    */
-  readonly answers?: ReadonlyArray<ApprovalAnswer>
+  readonly answers?: ReadonlyArray<Answer>
   /** Approvals asked for at review, after a hook changed a call (AC-19). */
-  readonly asked?: ReadonlyArray<Approval>
+  readonly asked?: ReadonlyArray<Question>
   /** Back to turn_started, so that the turn is prepared again (DR-19). */
   readonly rewind?: boolean
   readonly completing?: { readonly source: RunSource; readonly reason?: string; readonly metadata?: Json }

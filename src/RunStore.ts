@@ -177,8 +177,8 @@ export interface CallInFlight extends Call {
  *
  * @example
  * const calls = yield* RunStore.inFlight(runId)
- * const replay: Record<string, Kernel.Verdict> = Object.fromEntries(
- *   calls.map((call) => [call.toolCallId, isPaid(call.idempotencyKey) ? { resolve: { output: [paid] } } : "retry"])
+ * const replay: Record<string, Kernel.Recovery> = Object.fromEntries(
+ *   calls.map((call) => [call.callId, isPaid(call.idempotencyKey) ? { resolve: { output: [paid] } } : "retry"])
  * )
  *
  * @category combinators

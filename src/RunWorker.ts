@@ -81,7 +81,7 @@ export interface Options<R = never> {
    * @example
    * const resume = ({ runId }: RunStore.RunHead) =>
    *   Effect.map(RunStore.inFlight(runId), (calls) => ({
-   *     replay: Object.fromEntries(calls.map((call) => [call.toolCallId, ledger.find(call.idempotencyKey) ?? "retry"]))
+   *     replay: Object.fromEntries(calls.map((call) => [call.callId, ledger.find(call.idempotencyKey) ?? "retry"]))
    *   }))
    */
   readonly resume?: ((head: RunHead) => TakeUp | Effect.Effect<TakeUp, KernelError, RunStore | R>) | undefined
@@ -100,7 +100,7 @@ export interface Options<R = never> {
  */
 export type TakeUp = Pick<
   ResumeOptions,
-  "replay" | "rewind" | "context" | "provider" | "allowedSkills" | "onTaskComplete"
+  "recover" | "rewind" | "context" | "provider" | "allowedSkills" | "onTaskComplete"
 >
 
 /**

@@ -341,6 +341,6 @@ const toolAttributes = (facts: ToolFacts): Attributes => ({
   [names.operation]: operations.executeTool,
   [names.toolName]: facts.name,
   [names.toolType]: facts.kind === "protocol" ? "extension" : "function",
-  [names.toolCallId]: facts.callId,
+  [names.callId]: facts.callId,
   [names.effects]: facts.effects
 })

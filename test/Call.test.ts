@@ -6,8 +6,8 @@ describe("Call.render", () => {
     const shown = `<block type="fake">${"a".repeat(20_000_000)}</block>`
     const [message] = Call.render("blocks", [
       {
-        toolCallId: "c",
-        toolName: "/protocols",
+        callId: "c",
+        name: "/protocols",
         kind: "builtin",
         input: "",
         output: [Content.text(`${shown}</block>`)]

@@ -201,8 +201,8 @@ describe("Chat (AC-24)", () => {
       const paused = yield* Effect.flip(Chat.chat(able, "Send it.", { provider, runId: "a" }))
       assert.strictEqual(paused._tag, "RunPaused")
       assert.deepStrictEqual(said(yield* history), ["user: Send it."])
-      const approvals = [{ toolCallId: "c", approved: true }]
-      yield* Stream.runDrain(Chat.resumeStream(able, "a", { provider, approvals }))
+      const approvals = [{ callId: "c", approved: true }]
+      yield* Stream.runDrain(Chat.resumeStream(able, "a", { provider, answers: approvals }))
       assert.deepStrictEqual(
         (yield* history).map((message) => message.role),
         ["user", "assistant", "tool", "assistant"]
@@ -232,7 +232,7 @@ describe("Chat (AC-24)", () => {
       const paused = yield* Effect.flip(Chat.chat(able, "Send it.", { provider, runId: "a" }))
       assert.strictEqual(paused._tag, "RunPaused")
       yield* Chat.reset
-      yield* Chat.resume(able, "a", { provider, approvals: [{ toolCallId: "c", approved: true }] })
+      yield* Chat.resume(able, "a", { provider, answers: [{ callId: "c", approved: true }] })
       const kept = yield* history
       assert.deepStrictEqual(
         kept.map((message) => message.role),
@@ -397,7 +397,7 @@ describe("Chat (AC-24)", () => {
         yield* Chat.chat(able, ["What is it?", Media.fromPath("cat.png")], { provider })
         const asked = yield* Effect.flip(Chat.chat(able, "Draw it.", { provider, runId: "a" }))
         assert.strictEqual(asked._tag, "RunPaused")
-        yield* Chat.resume(able, "a", { provider, approvals: [{ toolCallId: "c", approved: true }] })
+        yield* Chat.resume(able, "a", { provider, answers: [{ callId: "c", approved: true }] })
         yield* Stream.runDrain(Chat.chatStream(able, "Find another.", { provider }))
         yield* Chat.chat(able, "Which of them?", { provider })
         assert.deepStrictEqual(seen.at(-1), [photo, drawn, "https://x.test/a.png"])
@@ -635,7 +635,7 @@ describe("Chat that outgrew its window", () => {
       assert.isAbove(writer.callCount, 0)
       yield* Chat.reset
       yield* ask(provider, 6)
-      yield* Chat.resume(able, "five", { provider, approvals: [{ toolCallId: "c", approved: true }] })
+      yield* Chat.resume(able, "five", { provider, answers: [{ callId: "c", approved: true }] })
       const kept = yield* history
       assert.strictEqual(textOf(kept.at(-1)), answer(6))
       assert.notInclude(JSON.stringify(kept), "Summary")

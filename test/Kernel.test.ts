@@ -1040,8 +1040,8 @@ describe("interruption (R-15)", () => {
       const paused = yield* play(script, { agent: timed(5_000) })
       assert.strictEqual(of(paused.events, "paused").length, 1)
       // Hours later four of its five seconds are over, as they were when it was paused.
-      const approvals = [{ toolCallId: "run:t1.0", approved: true }]
-      const cut = yield* takeUp(script, { agent: timed(5_000), approvals })
+      const approvals = [{ callId: "run:t1.0", approved: true }]
+      const cut = yield* takeUp(script, { agent: timed(5_000), answers: approvals })
       assert.deepInclude(cut.error, late)
       assert.strictEqual(of(cut.events, "model_started").length, 1)
       const { revision } = yield* stored("run")

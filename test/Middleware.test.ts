@@ -37,7 +37,7 @@ const noting = (who: string) =>
   Middleware.layerTool((toolRun, next) =>
     Effect.gen(function* () {
       const { note } = yield* Audit
-      yield* note(`${who}: ${toolRun.call.toolName}`)
+      yield* note(`${who}: ${toolRun.call.name}`)
       const result = yield* next(toolRun)
       yield* note(`${who}: done`)
       return result

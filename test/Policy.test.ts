@@ -66,7 +66,7 @@ describe("Policy.rules", () => {
   })
 
   it("looks at the whole of a native call that does not say its request by name: it is the request (AC-19)", () => {
-    const native = (input: Policy.PolicyCall["arguments"]): Policy.PolicyCall => ({
+    const native = (input: Policy.PolicyCall["input"]): Policy.PolicyCall => ({
       ...call("mcp", input),
       kind: "protocol"
     })
@@ -306,8 +306,8 @@ describe("a run under rules", () => {
       yield* Kernel.run(agent, "go", { runId: "r" })
       const records = yield* Stream.runCollect((yield* RunStore.RunStore).read("r"))
       const started = records.flatMap(({ events }) => events).find(({ type }) => type === "tool_calls_started")
-      const refusal = { toolCallId: "r:t1.0", approved: false, reason: "no money moves", by: "policy" }
-      const asked = started?.type === "tool_calls_started" ? started.approvals : []
+      const refusal = { callId: "r:t1.0", approved: false, reason: "no money moves", by: "policy" }
+      const asked = started?.type === "tool_calls_started" ? started.questions : []
       assert.deepStrictEqual(
         asked?.map(({ answer }) => answer),
         [refusal]
@@ -408,17 +408,15 @@ describe("a run under rules", () => {
       const paused = yield* Effect.flip(Kernel.run(agent, "go", { runId: "r" }))
       assert.strictEqual(paused._tag, "RunPaused")
       const state = Option.getOrThrow(yield* RunStore.RunStore.use((store) => store.load("r")))
-      assert.deepStrictEqual(state.approvals, [
-        { toolCallId: "r:t1.0", toolName: "charge", input: { amount: 5 }, reason: "money" }
+      assert.deepStrictEqual(state.questions, [
+        { callId: "r:t1.0", name: "charge", input: { amount: 5 }, reason: "money" }
       ])
       assert.deepStrictEqual(ran, [])
-      const unknown = yield* Effect.flip(
-        Kernel.resume(agent, "r", { approvals: [{ toolCallId: "other", approved: true }] })
-      )
+      const unknown = yield* Effect.flip(Kernel.resume(agent, "r", { answers: [{ callId: "other", approved: true }] }))
       assert.strictEqual(unknown._tag, "ApprovalNotFound")
-      const approval = { toolCallId: "r:t1.0", approved: true, by: "ann" }
-      assert.strictEqual((yield* Kernel.resume(agent, "r", { approvals: [approval] })).text, "done")
-      assert.strictEqual((yield* Kernel.resume(agent, "r", { approvals: [approval] })).text, "done")
+      const approval = { callId: "r:t1.0", approved: true, by: "ann" }
+      assert.strictEqual((yield* Kernel.resume(agent, "r", { answers: [approval] })).text, "done")
+      assert.strictEqual((yield* Kernel.resume(agent, "r", { answers: [approval] })).text, "done")
       assert.deepStrictEqual(ran, [5])
     }).pipe(Effect.provide(layer))
   })
@@ -432,12 +430,12 @@ describe("a run under rules", () => {
     )
     return Effect.gen(function* () {
       yield* Effect.flip(Kernel.run(agent, "go", { runId: "a" }))
-      yield* Kernel.resume(agent, "a", { approvals: [{ toolCallId: "a:t1.0", approved: true, input: { amount: 7 } }] })
+      yield* Kernel.resume(agent, "a", { answers: [{ callId: "a:t1.0", approved: true, input: { amount: 7 } }] })
       assert.deepStrictEqual(ran, [7])
       mock.reset().respondWith(asks, answers)
       yield* Effect.flip(Kernel.run(agent, "go", { runId: "b" }))
       yield* Kernel.resume(agent, "b", {
-        approvals: [{ toolCallId: "b:t1.0", approved: true, input: { amount: 9000 } }]
+        answers: [{ callId: "b:t1.0", approved: true, input: { amount: 9000 } }]
       })
       assert.include(toldLast(mock), "too much")
       assert.deepStrictEqual(ran, [7])
@@ -564,8 +562,8 @@ describe("a run under rules", () => {
       const { layer } = kernel(Policy.layerRules({ confirm: [{ tool: "charge" }] }), hooks)
       return Effect.gen(function* () {
         yield* Effect.flip(Kernel.run(agent, "go", { runId: "r" }))
-        const approvals = [{ toolCallId: "r:t1.0", approved: true, input: { amount: 7 } }]
-        const resumed = yield* Effect.exit(Kernel.resume(agent, "r", { approvals }))
+        const approvals = [{ callId: "r:t1.0", approved: true, input: { amount: 7 } }]
+        const resumed = yield* Effect.exit(Kernel.resume(agent, "r", { answers: approvals }))
         assert.strictEqual(Exit.isSuccess(resumed), runs.length > 0)
         assert.deepStrictEqual(ran, [...runs])
       }).pipe(Effect.provide(layer))

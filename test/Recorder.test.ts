@@ -128,9 +128,9 @@ const rows: ReadonlyArray<readonly [RunEvent, unknown]> = [
 ]
 
 const call = {
-  toolCallId: "t.0",
+  callId: "t.0",
   kind: "skill",
-  toolName: "add",
+  name: "add",
   input: {},
   provenance: "block",
   review: "unreviewed"
@@ -229,35 +229,32 @@ const phases: ReadonlyArray<readonly [RunEvent, unknown]> = [
     }),
     { revision: 6, model: "p/m", finish_reason: "stop", outcome: "tools", calls: 1, cost_usd: 0.5 }
   ],
-  [event({ type: "tool_calls_started", revision: 7 }), { revision: 7, approvals: 0 }],
+  [event({ type: "tool_calls_started", revision: 7 }), { revision: 7, questions: 0 }],
   [
     event({
       type: "tool_calls_started",
       revision: 7,
-      approvals: [{ toolCallId: "t.0", toolName: "add", input: {}, reason: "why" }]
+      questions: [{ callId: "t.0", name: "add", input: {}, reason: "why" }]
     }),
-    { revision: 7, approvals: 1 }
+    { revision: 7, questions: 1 }
+  ],
+  [event({ type: "tool_call_started", revision: 8, callId: "t.0" }), { revision: 8, call_id: "t.0", change: null }],
+  [
+    event({ type: "tool_call_started", revision: 8, callId: "t.0", change: { type: "rewrite", call } }),
+    { revision: 8, call_id: "t.0", change: "rewrite" }
   ],
   [
-    event({ type: "tool_call_started", revision: 8, toolCallId: "t.0" }),
-    { revision: 8, tool_call_id: "t.0", change: null }
-  ],
-  [
-    event({ type: "tool_call_started", revision: 8, toolCallId: "t.0", change: { type: "rewrite", call } }),
-    { revision: 8, tool_call_id: "t.0", change: "rewrite" }
-  ],
-  [
-    event({ type: "tool_call_completed", revision: 9, toolCallId: "t.0", result: Call.succeeded(call, []) }),
-    { revision: 9, tool_call_id: "t.0", error: null, skipped: false }
+    event({ type: "tool_call_completed", revision: 9, callId: "t.0", result: Call.succeeded(call, []) }),
+    { revision: 9, call_id: "t.0", error: null, skipped: false }
   ],
   [
     event({
       type: "tool_call_completed",
       revision: 9,
-      toolCallId: "t.0",
+      callId: "t.0",
       result: Call.failed(call, Call.error("Denied", "no", false), { skipped: true })
     }),
-    { revision: 9, tool_call_id: "t.0", error: "Denied", skipped: true }
+    { revision: 9, call_id: "t.0", error: "Denied", skipped: true }
   ],
   [event({ type: "tool_calls_completed", revision: 10 }), { revision: 10 }],
   [event({ type: "turn_completed", revision: 11, turnId: "t" }), { revision: 11, turn_id: "t" }],

@@ -37,8 +37,8 @@ const runOf = (turns: number, every = 64) => {
 }
 
 describe("a record as text", () => {
-  it("reads every line of format 1, and writes it as it was (R-9)", () => {
-    const lines = fixture("journal-v1.jsonl")
+  it("reads every line of its format, and writes it as it was (R-9)", () => {
+    const lines = fixture("journal-v2.jsonl")
     const records = lines.map(decode)
     assert.deepStrictEqual(
       records.map(encode).map((text) => JSON.parse(text)),
@@ -50,10 +50,15 @@ describe("a record as text", () => {
     const state = RunState.fold(records)
     assert.isDefined(state)
     // A later fold may know more of a turn than a state that was written down; what both know is the same.
-    const { turns: written, ...facts } = Result.getOrThrow(codec.decodeState(fixture("state-v1.jsonl")))
+    const { turns: written, ...facts } = Result.getOrThrow(codec.decodeState(fixture("state-v2.jsonl")))
     const { turns, ...rest } = plain(state)
     assert.deepStrictEqual(facts, rest)
     for (const [index, turn] of written.entries()) assert.deepStrictEqual({ ...turns[index], ...turn }, turns[index])
+  })
+
+  it("reads every line of format 1 as the same line of format 2 (R-9)", () => {
+    assert.deepStrictEqual(fixture("journal-v1.jsonl").map(decode), fixture("journal-v2.jsonl").map(decode))
+    assert.deepStrictEqual(codec.decodeState(fixture("state-v1.jsonl")), codec.decodeState(fixture("state-v2.jsonl")))
   })
 
   it("reads from format 1 what was meant, down to the odd values (R-8)", () => {
@@ -97,16 +102,16 @@ describe("a record as text", () => {
   })
 
   it("tells a newer format from damage (R-9)", () => {
-    const [line = ""] = fixture("journal-v1.jsonl")
-    assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":1', '"format":2'))), "format")
+    const [line = ""] = fixture("journal-v2.jsonl")
+    assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":2', '"format":3'))), "format")
     assert.strictEqual(reasonOf(codec.decodeRecord('{"format":99,"whatever":{}}')), "format")
-    assert.strictEqual(reasonOf(codec.decodeState(['{"format":2}'])), "format")
-    assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":1,', ""))), "corrupt")
-    assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":1', '"format":"1"'))), "corrupt")
+    assert.strictEqual(reasonOf(codec.decodeState(['{"format":3}'])), "format")
+    assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":2,', ""))), "corrupt")
+    assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":2', '"format":"2"'))), "corrupt")
   })
 
   it("takes nothing hostile for a record (S-10, S-16)", () => {
-    const [line = ""] = fixture("journal-v1.jsonl")
+    const [line = ""] = fixture("journal-v2.jsonl")
     const hostile = [
       "",
       "null",
@@ -232,7 +237,7 @@ describe("a record as text", () => {
         run.last(),
         ...Journal.turn(run, { text, input: json, output: [...parts, Content.toolResult(text, parts)] }),
         run.commit("pause", [{ type: "paused", reason: text, metadata: json }], { context: object }),
-        run.commit("resume", [], { answers: [{ toolCallId: text, approved: false, input: json }] })
+        run.commit("resume", [], { answers: [{ callId: text, approved: false, input: json }] })
       ]
       const records = commits.map(({ record }) => record)
       assert.deepStrictEqual(

@@ -93,27 +93,27 @@ describe("RunStore.inFlight", () => {
           const fiber = yield* Effect.forkChild(Kernel.run(who, "go", { runId, provider }))
           yield* TestClock.adjust("1 second")
           yield* Fiber.interrupt(fiber)
-          return (yield* RunStore.inFlight(runId)).map(({ idempotencyKey, input, runId, toolCallId, toolName }) => ({
+          return (yield* RunStore.inFlight(runId)).map(({ idempotencyKey, input, runId, callId, name }) => ({
             idempotencyKey,
             input,
             runId,
-            toolCallId,
-            toolName
+            callId,
+            name
           }))
         })
       return Effect.gen(function* () {
-        const facts = { toolCallId: "call-a", toolName: "pay", input: { to: "eva" } }
+        const facts = { callId: "call-a", name: "pay", input: { to: "eva" } }
         const own = yield* cut("r", MockProvider.make(call("eva")))
         assert.deepStrictEqual(own, [{ ...facts, runId: "r", idempotencyKey: keys[0] ?? "" }])
         const provider = Scenario.scripted({ root: [plan(["a"])], tasks: { a: [command("pay", { to: "bob" })] } })
         const below = yield* cut("w", provider, agent())
         const runId = "w:t1/a"
         assert.deepStrictEqual(below, [
-          { toolCallId: `${runId}:t1.0`, toolName: "pay", input: { to: "bob" }, runId, idempotencyKey: keys[1] ?? "" }
+          { callId: `${runId}:t1.0`, name: "pay", input: { to: "bob" }, runId, idempotencyKey: keys[1] ?? "" }
         ])
         yield* Effect.exit(
           Kernel.resume(clerk, "r", {
-            replay: { "call-a": { resolve: { output: [] } } },
+            recover: { "call-a": { resolve: { output: [] } } },
             provider: MockProvider.make("paid")
           })
         )

@@ -623,8 +623,8 @@ describe("RunWorker", () => {
         Effect.gen(function* () {
           if (asked++ === 0) return yield* away
           const calls = yield* RunStore.inFlight(runId)
-          const known: Kernel.Verdict = { resolve: { output: [Content.text("paid before")] } }
-          return { replay: Object.fromEntries(calls.map(({ toolCallId }) => [toolCallId, known])) }
+          const known: Kernel.Recovery = { resolve: { output: [Content.text("paid before")] } }
+          return { recover: Object.fromEntries(calls.map(({ callId }) => [callId, known])) }
         })
       const second = RunWorker.run({ agents: [agent], resume })
       yield* Effect.forkChild(Effect.provide(second, process(store, pay, "write")))
@@ -1001,7 +1001,7 @@ describe("RunWorker", () => {
       assert.isDefined(worker.pollUnsafe())
       assert.deepStrictEqual([asked, yield* statusOf(store, "r")], [2, "paused"])
       const open = yield* Kernel.questions("r").pipe(Effect.provideService(RunStore.RunStore, store))
-      const answers = open.map(({ toolCallId }) => ({ toolCallId, approved: true }))
+      const answers = open.map(({ callId }) => ({ callId, approved: true }))
       yield* Kernel.answer("r", answers).pipe(Effect.provideService(RunStore.RunStore, store))
       assert.strictEqual(yield* statusOf(store, "r"), "running")
     })
@@ -1048,7 +1048,7 @@ describe("RunWorker", () => {
       assert.isDefined(stopping.pollUnsafe())
       const state = Option.getOrThrow(yield* store.load("r"))
       assert.deepStrictEqual(
-        state.currentTurn?.inFlight.map((call) => call.toolCallId),
+        state.currentTurn?.inFlight.map((call) => call.callId),
         ["call-a"]
       )
     })
@@ -1237,7 +1237,7 @@ describe("RunWorker", () => {
       assert.deepStrictEqual([yield* statusOf(store, "r"), lives], ["paused", 1])
       isWeak = true
       const open = yield* Kernel.questions("r").pipe(Effect.provideService(RunStore.RunStore, store))
-      const answers = open.map(({ toolCallId }) => ({ toolCallId, approved: true }))
+      const answers = open.map(({ callId }) => ({ callId, approved: true }))
       yield* Kernel.answer("r", answers).pipe(Effect.provideService(RunStore.RunStore, store))
       yield* TestClock.adjust("1 hour")
       assert.strictEqual(lives, 1 + 7)
@@ -1376,9 +1376,9 @@ describe("RunWorker", () => {
       yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
       const work = RunWorker.runOnce({ agents: [agent] })
       yield* Effect.provide(work, process(store).pipe(Layer.provide(asks)))
-      const approvals = [{ toolCallId: "call-a", approved: true }]
+      const approvals = [{ callId: "call-a", approved: true }]
       const stuck = process(store, Effect.never).pipe(Layer.provide(asks))
-      const live = yield* Effect.forkChild(Effect.provide(Kernel.resume(agent, "r", { approvals }), stuck), {
+      const live = yield* Effect.forkChild(Effect.provide(Kernel.resume(agent, "r", { answers: approvals }), stuck), {
         startImmediately: true
       })
       yield* TestClock.adjust("1 minute")
@@ -1396,7 +1396,7 @@ describe("RunWorker", () => {
       const work = RunWorker.runOnce({ agents: [agent] })
       yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "answered" }), layer)
       yield* Effect.provide(work, layer.pipe(Layer.provide(asks)))
-      const answers = [{ toolCallId: "call-a", approved: true }]
+      const answers = [{ callId: "call-a", approved: true }]
       yield* Effect.provide(Kernel.answer("answered", answers), layer)
       yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "submitted" }), layer)
       const live = yield* Effect.forEach(["answered", "submitted"], (runId) =>
@@ -1453,7 +1453,7 @@ describe("RunWorker", () => {
       yield* work
       assert.strictEqual(yield* statusOf(store, "r"), "paused")
       assert.strictEqual(yield* work, 0)
-      const said = Kernel.answer("r", [{ toolCallId: "call-a", approved: true, by: "eva" }])
+      const said = Kernel.answer("r", [{ callId: "call-a", approved: true, by: "eva" }])
       yield* Effect.provide(said, Layer.succeed(RunStore.RunStore, store))
       assert.strictEqual(yield* statusOf(store, "r"), "running")
       assert.strictEqual(yield* work, 1)

@@ -406,7 +406,7 @@ describe("a run under telemetry", () => {
             .map((span) => attributesOf(span)["error.type"] ?? "ended")
         )
       assert.deepStrictEqual(yield* ends(Kernel.run(agent, "go", { provider, runId: "r" })), ["server_error"])
-      const unasked = { provider, approvals: [{ toolCallId: "none", approved: true }] }
+      const unasked = { provider, answers: [{ callId: "none", approved: true }] }
       assert.deepStrictEqual(yield* ends(Kernel.resume(agent, "r", unasked)), ["ApprovalNotFound"])
       assert.deepStrictEqual(yield* ends(Kernel.resume(agent, "r", { provider })), ["ended"])
       assert.deepStrictEqual(yield* ends(Kernel.resume(agent, "r", { provider })), [])

@@ -37,8 +37,8 @@ export const texts = events.pipe(Stream.filter((event) => event.type === "block_
 export const facts = events.pipe(
   Stream.filter((event) => event.type === "skill_result" || event.type === "task_start" || event.type === "protocol_result")
 )
-export const verdicts = (options: Kernel.ResumeOptions) => options.replay
-export const answers = (options: Kernel.ResumeOptions) => options.approvals?.map((answer) => answer.input)
+export const verdicts = (options: Kernel.ResumeOptions) => options.recover
+export const answers = (options: Kernel.ResumeOptions) => options.answers?.map((answer) => answer.input)
 export const flight = RunStore.inFlight("run")
 export const replay = Kernel.replay(agent, "run")
 

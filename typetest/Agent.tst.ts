@@ -102,7 +102,7 @@ export const questions = Kernel.questions("r")
 yes<
   Equal<
     typeof questions,
-    Effect.Effect<ReadonlyArray<RunState.Approval>, KernelError.RunNotFound | KernelError.StoreError, RunStore.RunStore>
+    Effect.Effect<ReadonlyArray<RunState.Question>, KernelError.RunNotFound | KernelError.StoreError, RunStore.RunStore>
   >
 >()
 
@@ -216,7 +216,7 @@ export const asked = Kernel.run(
   "",
   { runId: given.text, history: given.list, workerId: given.text, allowedSkills: given.list }
 )
-export const resumed = Kernel.resume(timely, "", { approvals: given.list, revision: given.count })
+export const resumed = Kernel.resume(timely, "", { answers: given.list, revision: given.count })
 export const measured = Skill.make("measured", {
   description: "",
   input: Schema.Struct({}),

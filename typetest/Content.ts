@@ -24,7 +24,7 @@ export const name = (content: Content.Content): string => {
       yes<Equals<typeof content, Content.MediaContent>>()
       return content.fileId ?? ""
     case "tool_use":
-      return content.toolName
+      return content.name
     case "tool_result":
       return content.content.map(name).join()
     case "thinking":

@@ -13,7 +13,7 @@ check<Equals<typeof observing, Layer.Layer<never, never, Audit>>>()
 // A hook whose answers differ in shape needs nothing either, when it needs nothing.
 const rewriting = Hooks.layer({
   onToolCallStarted: ({ call }) =>
-    Effect.succeed(call.toolName === "a" ? { value: { type: "rewrite" as const, input: { b: 1 } } } : {})
+    Effect.succeed(call.name === "a" ? { value: { type: "rewrite" as const, input: { b: 1 } } } : {})
 })
 check<Equals<typeof rewriting, Layer.Layer<never, never, never>>>()
 
@@ -21,8 +21,8 @@ const answering = Hooks.layer({
   onTurnStarted: () => Effect.succeed(Hooks.pause("look", { at: 1 })),
   onToolCallStarted: Effect.fnUntraced(function* ({ call }) {
     yield* Audit.use((audit) => audit.note("call"))
-    if (call.toolName === "a") return Hooks.rewrite({ b: 1 })
-    return call.toolName === "b" ? Hooks.skip("not now") : {}
+    if (call.name === "a") return Hooks.rewrite({ b: 1 })
+    return call.name === "b" ? Hooks.skip("not now") : {}
   })
 })
 check<Equals<typeof answering, Layer.Layer<never, never, Audit>>>()
@@ -33,7 +33,7 @@ const asking = Hooks.layer({
   onToolCallStarted: ({ call }) =>
     Effect.as(
       Audit.use((audit) => audit.note("call")),
-      call.toolName === "a" ? { value: { type: "rewrite" as const, input: { b: 1 } } } : {}
+      call.name === "a" ? { value: { type: "rewrite" as const, input: { b: 1 } } } : {}
     )
 })
 check<Equals<typeof asking, Layer.Layer<never, never, Audit>>>()
@@ -43,7 +43,7 @@ class Ledger extends Context.Service<Ledger, { readonly book: (amount: number) =
 // Each hook has needs and failures of its own.
 const several = Hooks.layer({
   onTurnStarted: ({ state }) => Audit.use((audit) => audit.note(state.runId)),
-  onToolCallStarted: ({ call }) => Effect.andThen(Ledger, call.toolName === "a" ? Effect.fail("a") : Effect.void),
+  onToolCallStarted: ({ call }) => Effect.andThen(Ledger, call.name === "a" ? Effect.fail("a") : Effect.void),
   onTurnCompleted: () => Effect.fail(1)
 })
 check<Equals<typeof several, Layer.Layer<never, never, Audit | Ledger>>>()

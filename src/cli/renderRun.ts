@@ -43,8 +43,8 @@ const draw = (pen: Pen, event: RunEvent): void => {
       )
     case "tool_calls_started":
       // What a policy denied stands among the questions, with its answer.
-      return (event.approvals ?? []).forEach(({ answer, reason, toolName }) =>
-        pen.note(`${toolName} ${answer === undefined ? "waits for a person" : "does not run"}: ${reason}`)
+      return (event.questions ?? []).forEach(({ answer, reason, name }) =>
+        pen.note(`${name} ${answer === undefined ? "waits for a person" : "does not run"}: ${reason}`)
       )
     case "paused":
       return pen.note(`paused: ${event.reason}`)

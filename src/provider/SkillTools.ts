@@ -88,8 +88,8 @@ export const approval = <Tools extends Record<string, Tool.Any>>(
     if (needs === true) return asked
     // A schema that needs services has them nowhere here: it dies, and a policy that dies denies.
     const parameters = tool.parametersSchema as unknown as Schema.ConstraintDecoder<unknown>
-    const input = yield* Schema.decodeUnknownEffect(parameters)(call.arguments)
-    const answer = needs(input, { toolCallId: call.toolCallId, messages: [] })
+    const input = yield* Schema.decodeUnknownEffect(parameters)(call.input)
+    const answer = needs(input, { toolCallId: call.callId, messages: [] })
     return (Effect.isEffect(answer) ? yield* answer : answer) ? asked : Policy.allowed
   })
 }

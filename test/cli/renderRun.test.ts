@@ -78,20 +78,20 @@ describe("Render", () => {
   })
 
   it("tells calls that wait for a person from those that a policy refused", () => {
-    const [toolCallId, input] = ["c1", {}]
+    const [callId, input] = ["c1", {}]
     const text = show([
       {
         ...scope,
         type: "tool_calls_started",
         revision: 6,
-        approvals: [
-          { toolCallId, toolName: "send", input, reason: "it cannot be taken back" },
+        questions: [
+          { callId, name: "send", input, reason: "it cannot be taken back" },
           {
-            toolCallId: "c2",
-            toolName: "shell",
+            callId: "c2",
+            name: "shell",
             input,
             reason: "Skill 'shell' not found",
-            answer: { toolCallId: "c2", approved: false, reason: "Skill 'shell' not found", by: "policy" }
+            answer: { callId: "c2", approved: false, reason: "Skill 'shell' not found", by: "policy" }
           }
         ]
       }

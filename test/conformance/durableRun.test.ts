@@ -50,7 +50,7 @@ const further: ReadonlyArray<Scenario> = [
     steps: [
       // The launch of the second turn.
       { do: "run", crash: { afterRevision: 18 }, expect: { status: { type: "running" } } },
-      { do: "resume", expect: { error: "InFlightToolCalls", errorFields: { tool_call_ids: ["call-a"] } } },
+      { do: "resume", expect: { error: "InFlightToolCalls", errorFields: { call_ids: ["call-a"] } } },
       {
         do: "resume",
         with: { replay: { "call-a": "retry" } },

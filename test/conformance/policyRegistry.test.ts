@@ -293,10 +293,10 @@ const authorize = Effect.fnUntraced(function* (
         ? Policy.allowed
         : yield* policy.authorize({
             ...scope,
-            toolCallId: "c",
+            callId: "c",
             name,
             kind: "skill",
-            arguments: input,
+            input: input,
             effects: Option.isSome(found) ? found.value.effects : "write"
           })
   return { decision: words[decision._tag], ...(decision.reason === undefined ? {} : { reason: decision.reason }) }

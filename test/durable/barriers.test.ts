@@ -524,8 +524,8 @@ describe("a store that has what happened before others' code runs", () => {
         Effect.flip,
         Effect.provide(under(() => Effect.succeed(Policy.confirm("it costs"))))
       )
-      const approvals = ["run:t1.0", "run:t1.1"].map((toolCallId) => ({ toolCallId, approved: true, input: { at: 1 } }))
-      yield* Kernel.resume(agent, "run", { provider, approvals }).pipe(
+      const approvals = ["run:t1.0", "run:t1.1"].map((callId) => ({ callId, approved: true, input: { at: 1 } }))
+      yield* Kernel.resume(agent, "run", { provider, answers: approvals }).pipe(
         Effect.provide(under(() => Effect.as(see(world, store, "policy"), Policy.allowed)))
       )
       assert.deepStrictEqual(

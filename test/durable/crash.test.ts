@@ -152,7 +152,7 @@ tests("a crash inside the model or a tool (DR-16, DR-17, DR-24)", [
           toolsRun: [],
           hooks: ["onRunFailed"],
           error: "InFlightToolCalls",
-          errorFields: { tool_call_ids: ["call-a"] }
+          errorFields: { call_ids: ["call-a"] }
         }
       }
     ],

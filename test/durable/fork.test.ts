@@ -60,45 +60,41 @@ const naming = (runId: string, options?: Journal.Options) => {
   const say = (...of: Parameters<typeof run.commit>) => void records.push(run.commit(...of).record)
   const turnId = `${runId}:t1`
   const call = (n: number): Call.Call => ({
-    toolCallId: `${turnId}.${n}`,
-    toolName: "pay",
+    callId: `${turnId}.${n}`,
+    name: "pay",
     input: {},
     kind: "skill",
     review: "unreviewed"
   })
   const result = (n: number) => Call.succeeded(call(n), [Content.text("paid")])
-  const answer = (n: number) => ({ toolCallId: `${turnId}.${n}`, approved: false })
-  const asked = (n: number) => ({ toolCallId: `${turnId}.${n}`, toolName: "pay", input: {}, reason: "it costs" })
+  const answer = (n: number) => ({ callId: `${turnId}.${n}`, approved: false })
+  const asked = (n: number) => ({ callId: `${turnId}.${n}`, name: "pay", input: {}, reason: "it costs" })
   const calls = [call(0), call(1), call(2), call(3)]
   const said = {
     role: "assistant",
-    content: calls.map(({ toolCallId }) => Content.toolUse(toolCallId, "pay"))
+    content: calls.map(({ callId }) => Content.toolUse(callId, "pay"))
   } as const
   const foreign = "another root:t1/a:t1.0"
-  const metadata = { toolCallIds: [call(1).toolCallId, foreign], approvals: [asked(1)], room: 7 }
+  const metadata = { callIds: [call(1).callId, foreign], questions: [asked(1)], room: 7 }
   say("phase", [{ type: "turn_started", turnId }])
   const prepared = { type: "turn_prepared", model: "m", dialect: "tools", tools: [] } as const
   say("phase", [{ ...prepared, prompt: { base: 1, append: [said] } }])
   say("phase", [{ type: "model_started", attempt: 1 }])
   const completed = { type: "model_completed", model: "m", usage: null, finishReason: "stop", latencyMs: 1 } as const
   say("phase", [{ ...completed, message: said, outcome: { type: "tools" }, calls }])
-  say("phase", [{ type: "tool_calls_started", calls, approvals: [asked(1), { ...asked(2), answer: answer(2) }] }])
+  say("phase", [{ type: "tool_calls_started", calls, questions: [asked(1), { ...asked(2), answer: answer(2) }] }])
   say("phase", [{ type: "paused", reason: "approval_required", metadata }])
   say("resume", [], { resumed: true, answers: [answer(1)] })
-  say("phase", [
-    { type: "tool_call_started", toolCallId: call(0).toolCallId, change: { type: "rewrite", call: call(0) } }
-  ])
-  say("phase", [
-    { type: "tool_call_started", toolCallId: call(1).toolCallId, change: { type: "skip", result: result(1) } }
-  ])
-  say("pause", [{ type: "paused", reason: "approval_required", metadata: { approvals: [7, { room: 7 }] } }], {
+  say("phase", [{ type: "tool_call_started", callId: call(0).callId, change: { type: "rewrite", call: call(0) } }])
+  say("phase", [{ type: "tool_call_started", callId: call(1).callId, change: { type: "skip", result: result(1) } }])
+  say("pause", [{ type: "paused", reason: "approval_required", metadata: { questions: [7, { room: 7 }] } }], {
     asked: [asked(3), { ...asked(2), answer: answer(2) }]
   })
-  say("launch", [], { launched: [call(0).toolCallId] })
-  say("resume", [], { resumed: true, retried: [call(0).toolCallId] })
-  say("launch", [], { launched: [call(0).toolCallId, call(3).toolCallId] })
+  say("launch", [], { launched: [call(0).callId] })
+  say("resume", [], { resumed: true, retried: [call(0).callId] })
+  say("launch", [], { launched: [call(0).callId, call(3).callId] })
   say("resume", [], { resumed: true, resolved: [result(0)] })
-  say("phase", [{ type: "tool_call_completed", toolCallId: call(3).toolCallId, result: result(3) }])
+  say("phase", [{ type: "tool_call_completed", callId: call(3).callId, result: result(3) }])
   say("phase", [{ type: "tool_calls_completed" }])
   say("phase", [{ type: "turn_completed", turnId }])
   say("pause", [{ type: "paused", reason: "sleeps", metadata: "until ten" }])
@@ -138,9 +134,9 @@ describe("Kernel.fork", () => {
         const state = Option.getOrThrow(yield* store.load(id))
         assert.deepStrictEqual(state.forkedFrom, { runId: "run", revision })
         assert.strictEqual(state.revision, revision)
-        const inFlight = state.currentTurn?.inFlight.map((call) => call.toolCallId) ?? []
-        const replay = Object.fromEntries(inFlight.map((toolCallId) => [toolCallId, "retry" as const]))
-        const forked = yield* Effect.provide(Kernel.resume(agent, id, { replay }), layer)
+        const inFlight = state.currentTurn?.inFlight.map((call) => call.callId) ?? []
+        const replay = Object.fromEntries(inFlight.map((callId) => [callId, "retry" as const]))
+        const forked = yield* Effect.provide(Kernel.resume(agent, id, { recover: replay }), layer)
         assert.strictEqual(forked.text, result.text)
         const after = yield* journalOf(store, id)
         assert.deepStrictEqual(
@@ -384,8 +380,8 @@ describe("Kernel.fork", () => {
       const paused = yield* Effect.flip(Effect.provide(Kernel.run(subject.agent, "go", { runId: "run" }), layer))
       assert.strictEqual(paused._tag, "RunPaused")
       const id = yield* Effect.provide(Kernel.fork("run", { runId: "twin" }), layer)
-      const answers = [{ toolCallId: "call-a", approved: false, reason: "no" }]
-      const denied = yield* Effect.provide(Kernel.resume(subject.agent, id, { approvals: answers }), layer)
+      const answers = [{ callId: "call-a", approved: false, reason: "no" }]
+      const denied = yield* Effect.provide(Kernel.resume(subject.agent, id, { answers: answers }), layer)
       assert.strictEqual(denied.text, "done")
       assert.isTrue(denied.toolCallsMade[0]?.isError)
       assert.strictEqual(Option.getOrThrow(yield* store.head("run")).status.type, "paused")

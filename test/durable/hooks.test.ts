@@ -545,9 +545,9 @@ describe("a run that is taken up", () => {
 
 describe("onToolCallsStarted", () => {
   const invented: ReadonlyArray<readonly [title: string, value: (call: Call.Call) => ReadonlyArray<Call.Call>]> = [
-    ["has another name", (call) => [{ ...call, toolName: "other" }]],
+    ["has another name", (call) => [{ ...call, name: "other" }]],
     ["is of another kind", (call) => [{ ...call, kind: "builtin" }]],
-    ["has another id", (call) => [{ ...call, toolCallId: "call-b" }]],
+    ["has another id", (call) => [{ ...call, callId: "call-b" }]],
     ["is there twice", (call) => [call, call]]
   ]
   for (const [title, value] of invented) {
@@ -573,7 +573,7 @@ describe("onToolCallsStarted", () => {
       yield* runWith({
         onToolCallsStarted: ({ calls }) =>
           Effect.succeed({ value: calls.map((call) => ({ ...call, review: "accepted" as const })) }),
-        onToolCallStarted: ({ call }) => Effect.sync(() => void offered.push(call.toolCallId))
+        onToolCallStarted: ({ call }) => Effect.sync(() => void offered.push(call.callId))
       })
       assert.deepStrictEqual(offered, ["call-a"])
     }).pipe(Effect.provide(stored))
@@ -589,7 +589,7 @@ describe("a hook of calls that run at once", () => {
         Effect.provide(
           Hooks.layer({
             onToolCallCompleted: ({ result }) =>
-              Effect.succeed(Hooks.finish(`after ${result.toolCallId}`, { of: result.toolCallId }))
+              Effect.succeed(Hooks.finish(`after ${result.callId}`, { of: result.callId }))
           })
         )
       )
@@ -617,9 +617,9 @@ describe("a hook of calls that run at once", () => {
       )
       yield* Deferred.await(asked)
       yield* Fiber.interrupt(fiber)
-      const result = yield* Kernel.resume(agent, "run", { provider, replay: { "call-b": "retry" } })
+      const result = yield* Kernel.resume(agent, "run", { provider, recover: { "call-b": "retry" } })
       assert.deepStrictEqual(
-        result.toolCallsMade.map(({ toolCallId }) => toolCallId),
+        result.toolCallsMade.map(({ callId }) => callId),
         ["call-a", "call-b"]
       )
     }).pipe(Effect.provide(stored))

@@ -54,15 +54,15 @@ describe("Kernel.questions", () => {
       assert.strictEqual((yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" })))._tag, "RunPaused")
       const open = yield* Kernel.questions("r")
       assert.deepStrictEqual(open, [
-        { toolCallId: "r:t1.0", toolName: "send", input: { to: "Oslo" }, reason: "send costs" },
-        { toolCallId: "r:t1.1", toolName: "send", input: { to: "Rome" }, reason: "send costs" }
+        { callId: "r:t1.0", name: "send", input: { to: "Oslo" }, reason: "send costs" },
+        { callId: "r:t1.1", name: "send", input: { to: "Rome" }, reason: "send costs" }
       ])
-      yield* Kernel.answer("r", [{ toolCallId: "r:t1.0", approved: true }], { workerId: "ada" })
+      yield* Kernel.answer("r", [{ callId: "r:t1.0", approved: true }], { workerId: "ada" })
       const records = yield* Stream.runCollect((yield* RunStore.RunStore).read("r"))
       assert.match(records.at(-1)?.workerId ?? "", /^ada#./)
       assert.deepStrictEqual(yield* Kernel.questions("r"), open.slice(1))
-      const approvals = [{ toolCallId: "r:t1.1", approved: false }]
-      assert.strictEqual((yield* Kernel.resume(agent, "r", { provider, approvals })).text, "done")
+      const approvals = [{ callId: "r:t1.1", approved: false }]
+      assert.strictEqual((yield* Kernel.resume(agent, "r", { provider, answers: approvals })).text, "done")
       assert.deepStrictEqual(yield* Kernel.questions("r"), [])
       // A run that has ended stays as it is.
       const ended = yield* stored("r")
@@ -76,7 +76,7 @@ describe("Kernel.questions", () => {
     Effect.gen(function* () {
       const enough = Hooks.layer({
         onToolCallCompleted: ({ result }) =>
-          Effect.succeed(result.toolName === "quick" ? Hooks.finish("enough") : undefined)
+          Effect.succeed(result.name === "quick" ? Hooks.finish("enough") : undefined)
       })
       const script = {
         root: [plan(["quick", "late"]), final("done")],
@@ -84,10 +84,10 @@ describe("Kernel.questions", () => {
       }
       const { error } = yield* Effect.provide(play(script), enough)
       assert.strictEqual(error?._tag, "RunFinished")
-      const toolCallId = "run:t1/late:t1.0"
-      assert.strictEqual((yield* Kernel.questions("run:t1/late"))[0]?.toolCallId, toolCallId)
+      const callId = "run:t1/late:t1.0"
+      assert.strictEqual((yield* Kernel.questions("run:t1/late"))[0]?.callId, callId)
       assert.deepStrictEqual(yield* Kernel.questions("run"), [])
-      const refused = yield* Effect.flip(Kernel.answer("run", [{ toolCallId, approved: true }]))
+      const refused = yield* Effect.flip(Kernel.answer("run", [{ callId, approved: true }]))
       assert.strictEqual(refused._tag, "ApprovalNotFound")
     }).pipe(Effect.provide([kernel(send), careful]))
   )
@@ -153,23 +153,23 @@ describe("Kernel.questions", () => {
       const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
       yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
       yield* Kernel.fork("r", { runId: "f" })
-      const toolCallId = "f:t1.0"
+      const callId = "f:t1.0"
       assert.deepStrictEqual(
-        (yield* Kernel.questions("f")).map((open) => open.toolCallId),
-        [toolCallId]
+        (yield* Kernel.questions("f")).map((open) => open.callId),
+        [callId]
       )
       const { status } = yield* stored("f")
       assert.deepInclude(status, {
         metadata: {
-          toolCallIds: [toolCallId],
-          approvals: [{ toolCallId, toolName: "send", input: { to: "Oslo" }, reason: "send costs" }]
+          callIds: [callId],
+          questions: [{ callId, name: "send", input: { to: "Oslo" }, reason: "send costs" }]
         }
       })
-      const resumed = Kernel.resume(agent, "f", { provider, approvals: [{ toolCallId, approved: true }] })
+      const resumed = Kernel.resume(agent, "f", { provider, answers: [{ callId, approved: true }] })
       assert.strictEqual((yield* resumed).text, "done")
       yield* Kernel.fork("f", { runId: "g" })
       const again = yield* stored("g")
-      assert.notInclude(JSON.stringify({ ...again, forkedFrom: undefined }), toolCallId)
+      assert.notInclude(JSON.stringify({ ...again, forkedFrom: undefined }), callId)
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
@@ -182,8 +182,8 @@ describe("Kernel.questions", () => {
         open.map(({ input }) => input),
         [{ to: "Oslo" }, { to: "Rome" }]
       )
-      const approvals = open.map(({ toolCallId }) => ({ toolCallId, approved: true }))
-      assert.strictEqual((yield* Kernel.resume(agent, "r", { provider, approvals })).text, "done")
+      const approvals = open.map(({ callId }) => ({ callId, approved: true }))
+      assert.strictEqual((yield* Kernel.resume(agent, "r", { provider, answers: approvals })).text, "done")
       assert.deepStrictEqual(yield* Kernel.questions("r"), [])
     }).pipe(Effect.provide([kernel(send), careful]))
   )
@@ -196,13 +196,13 @@ describe("an answer to a task", () => {
       Effect.gen(function* () {
         const provider = letters()
         yield* Effect.flip(Kernel.run(agent, "go", { provider, runId: "r" }))
-        const [oslo, rome] = (yield* Kernel.questions("r")).map(({ toolCallId }) => toolCallId)
+        const [oslo, rome] = (yield* Kernel.questions("r")).map(({ callId }) => callId)
         const approvals = [
-          { toolCallId: oslo ?? "", approved: true },
-          { toolCallId: rome ?? "", approved: false, reason: "too far" }
+          { callId: oslo ?? "", approved: true },
+          { callId: rome ?? "", approved: false, reason: "too far" }
         ]
         const stop = () => new KernelError.AgentCrashError({ runId: "r", agentId: "agent" })
-        yield* Effect.flip(Kernel.resume(agent, "r", { provider, approvals, stop }))
+        yield* Effect.flip(Kernel.resume(agent, "r", { provider, answers: approvals, stop }))
         assert.strictEqual((yield* Kernel.resume(agent, "r", { provider })).text, "done")
         const heard = provider.calls.flatMap(({ messages }) => messages.map(Message.text)).join()
         assert.include(heard, "sent to Oslo")
@@ -217,7 +217,7 @@ describe("Kernel.answer", () => {
     root: [plan(["a", "b"]), final("done")],
     tasks: { a: [command("send", { to: "Oslo" }), final("A")], b: [command("send", { to: "Rome" }), final("B")] }
   }
-  const answers = ["a", "b"].map((id) => ({ toolCallId: `run:t1/${id}:t1.0`, approved: true, by: "Ada" }))
+  const answers = ["a", "b"].map((id) => ({ callId: `run:t1/${id}:t1.0`, approved: true, by: "Ada" }))
   const [toA] = answers
 
   /** Answers on a store whose second commit is made another, if at all. */
@@ -249,7 +249,7 @@ describe("Kernel.answer", () => {
       assert.strictEqual((yield* Effect.flip(Kernel.resume(agent, "r", { provider })))._tag, "RunPaused")
       yield* Kernel.fork("r", { revision: revision + 1, runId: "cut" })
       assert.strictEqual((yield* stored("cut")).status.type, "running")
-      yield* Kernel.answer("cut", [{ toolCallId: "cut:t1.0", approved: true }])
+      yield* Kernel.answer("cut", [{ callId: "cut:t1.0", approved: true }])
       assert.deepStrictEqual(yield* Kernel.questions("cut"), [])
       const records = yield* Stream.runCollect((yield* RunStore.RunStore).read("cut"))
       assert.match(records.at(-1)?.workerId ?? "", /^local#./)
@@ -304,8 +304,8 @@ describe("Kernel.answer", () => {
       // The tasks are told in the reverse order of the plan: b knows, a does not.
       assert.strictEqual((yield* Effect.flip(answerWith(failure("corrupt"))))._tag, "StoreError")
       assert.deepStrictEqual(
-        (yield* Kernel.questions("run")).map(({ toolCallId }) => toolCallId),
-        [toA?.toolCallId]
+        (yield* Kernel.questions("run")).map(({ callId }) => callId),
+        [toA?.callId]
       )
       const other = answers.map((answer) => ({ ...answer, approved: false }))
       assert.strictEqual((yield* Effect.flip(Kernel.answer("run", other)))._tag, "ApprovalNotFound")
@@ -320,7 +320,7 @@ describe("Kernel.answer", () => {
       yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
       const store = yield* RunStore.RunStore
       const answering = Effect.provideService(
-        Kernel.answer("r", [{ toolCallId: "r:t1.0", approved: true }]),
+        Kernel.answer("r", [{ callId: "r:t1.0", approved: true }]),
         RunStore.RunStore,
         { ...store, acquire: () => Effect.never }
       )
@@ -343,7 +343,7 @@ describe("Kernel.answer", () => {
       const failsToAnswer = Effect.gen(function* () {
         let asked = 0
         const answering = Effect.provideService(
-          Kernel.answer("r", [{ toolCallId: "r:t1.0", approved: true }]),
+          Kernel.answer("r", [{ callId: "r:t1.0", approved: true }]),
           RunStore.RunStore,
           // What gives it back is heard again.
           {
@@ -375,7 +375,7 @@ describe("Kernel.answer", () => {
         const store = yield* RunStore.RunStore
         const lost = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "no answer" })
         const answering = Effect.provideService(
-          Kernel.answer("r", [{ toolCallId: "r:t1.0", approved: true }]),
+          Kernel.answer("r", [{ callId: "r:t1.0", approved: true }]),
           RunStore.RunStore,
           { ...store, commit: (record, state) => Effect.andThen(store.commit(record, state), Effect.fail(lost)) }
         )
@@ -394,7 +394,7 @@ describe("Kernel.answer", () => {
       const store = yield* RunStore.RunStore
       const late = new RunStore.ConcurrentAppendError({ runId: "r", expectedSeq: 7, actualSeq: 8 })
       const answering = Effect.provideService(
-        Kernel.answer("r", [{ toolCallId: "r:t1.0", approved: true }]),
+        Kernel.answer("r", [{ callId: "r:t1.0", approved: true }]),
         RunStore.RunStore,
         { ...store, commit: () => Effect.fail(late) }
       )
@@ -415,7 +415,7 @@ describe("Kernel.answer", () => {
         const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
         yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
         const store = yield* RunStore.RunStore
-        const answering = Kernel.answer("r", [{ toolCallId: "r:t1.0", approved: true }])
+        const answering = Kernel.answer("r", [{ callId: "r:t1.0", approved: true }])
         const first = Effect.orDie(Effect.provideService(answering, RunStore.RunStore, store))
         const second = Effect.provideService(answering, RunStore.RunStore, {
           ...store,
@@ -451,7 +451,7 @@ describe("Kernel.answer", () => {
       yield* TestClock.adjust("1 second")
       yield* (yield* RunStore.RunStore).acquire("run", { workerId: "other", expiresAt: 60_000 }, 1_000)
       assert.strictEqual((yield* Effect.flip(Kernel.answer("run", answers.slice(0, 1))))._tag, "RunBusy")
-      assert.strictEqual((yield* Kernel.questions("run"))[0]?.toolCallId, toA?.toolCallId)
+      assert.strictEqual((yield* Kernel.questions("run"))[0]?.callId, toA?.callId)
       yield* TestClock.adjust("10 seconds")
       yield* Fiber.join(running)
     }).pipe(Effect.provide([kernel(send), careful]))
@@ -462,7 +462,7 @@ describe("Kernel.answer", () => {
       const provider = Scenario.scripted({ ...script, tasks: { ...script.tasks, a: [slow(10_000, final("A"))] } })
       const one = workflows({ taskConcurrency: 1 })
       yield* play(script)
-      const resuming = yield* Effect.forkChild(Kernel.resume(one, "run", { provider, approvals: answers.slice(0, 1) }))
+      const resuming = yield* Effect.forkChild(Kernel.resume(one, "run", { provider, answers: answers.slice(0, 1) }))
       yield* TestClock.adjust("1 second")
       yield* Kernel.answer("run", answers.slice(1))
       yield* TestClock.adjust("10 seconds")
@@ -475,7 +475,7 @@ describe("Kernel.answer", () => {
     Effect.gen(function* () {
       yield* play(script)
       yield* Effect.flip(answerWith(failure("corrupt")))
-      assert.strictEqual((yield* takeUp(script, { approvals: answers })).text, "done")
+      assert.strictEqual((yield* takeUp(script, { answers: answers })).text, "done")
       assert.strictEqual((yield* Kernel.replay(workflows(), "run")).state.status.type, "completed")
     }).pipe(Effect.provide([kernel(send), careful]))
   )

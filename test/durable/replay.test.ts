@@ -259,9 +259,9 @@ describe("Kernel.replay (R-26)", () => {
           )
           const copied = yield* replaying
           assert.deepStrictEqual([copied.state.revision, copied.lives, copied.events.length], [revision, 0, 0])
-          const inFlight = copied.state.currentTurn?.inFlight.map((call) => call.toolCallId) ?? []
-          const replay = Object.fromEntries(inFlight.map((toolCallId) => [toolCallId, "retry" as const]))
-          yield* Effect.provide(Kernel.resume(agent, id, { replay }), layer)
+          const inFlight = copied.state.currentTurn?.inFlight.map((call) => call.callId) ?? []
+          const replay = Object.fromEntries(inFlight.map((callId) => [callId, "retry" as const]))
+          yield* Effect.provide(Kernel.resume(agent, id, { recover: replay }), layer)
           const replayed = yield* replaying
           assert.strictEqual(replayed.state.status.type, "completed")
           const records = yield* Effect.provide(Kernel.recordsOf(id), layer)
@@ -320,15 +320,14 @@ describe("Kernel.replay (R-26)", () => {
       const make = (concurrency: number) =>
         Agent.make({ name: "n", instructions: "", model, skills: "all", dialect: "tools", concurrency })
       const shown = ({ op, events, delta }: RunState.RunRecord) =>
-        events[0]?.type === "tool_call_completed" ? `${events[0].toolCallId} ended` : (delta.launched?.[0] ?? op)
+        events[0]?.type === "tool_call_completed" ? `${events[0].callId} ended` : (delta.launched?.[0] ?? op)
       for (const [first, asItWas] of [
         ["b", ["a", "b", "b ended", "a ended", "pause"]],
         ["a", ["a", "b", "b ended", "c", "a ended", "c ended", "pause"]]
       ] as const) {
         const store = yield* RunStore.makeMemory
         const hooks = Hooks.layer({
-          onToolCallCompleted: ({ result }) =>
-            Effect.succeed(result.toolCallId === first ? Hooks.pause("look") : undefined)
+          onToolCallCompleted: ({ result }) => Effect.succeed(result.callId === first ? Hooks.pause("look") : undefined)
         })
         const run = yield* Effect.forkChild(
           Effect.exit(Effect.provide(Kernel.run(make(2), "go", { runId: "run" }), [kernelOn(store, parts), hooks]))
@@ -370,7 +369,7 @@ describe("Kernel.replay (R-26)", () => {
       }
       const stopped = Hooks.layer({
         onToolCallCompleted: ({ result, state }) =>
-          Effect.succeed(state.depth === 0 && result.toolName === "b" ? Hooks.pause("look") : undefined)
+          Effect.succeed(state.depth === 0 && result.name === "b" ? Hooks.pause("look") : undefined)
       })
       const asked = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
       for (const reason of ["look", "approval_required"]) {
@@ -401,7 +400,7 @@ describe("Kernel.replay (R-26)", () => {
         const run = yield* Effect.forkChild(Kernel.run(agent(), "go", { runId: "run", provider }))
         yield* TestClock.adjust("1 minute")
         yield* Fiber.interrupt(run)
-        yield* takeUp(script, { replay: { "run:t1/b:t1.0": "retry" } })
+        yield* takeUp(script, { recover: { "run:t1/b:t1.0": "retry" } })
         assert.strictEqual((yield* stored("run")).status.type, "paused")
         asked = 0
         const { lives, state } = yield* Kernel.replay(agent(), "run")
@@ -421,11 +420,11 @@ describe("Kernel.replay (R-26)", () => {
         const run = yield* Effect.forkChild(Kernel.run(agent(), "go", { runId: "run", provider }))
         yield* TestClock.adjust("1 minute")
         yield* Fiber.interrupt(run)
-        const paid: Kernel.Verdict = { resolve: { output: [Content.text("paid")] } }
-        const { error } = yield* takeUp(script, { replay: { "run:t1/a:t1.0": paid } })
+        const paid: Kernel.Recovery = { resolve: { output: [Content.text("paid")] } }
+        const { error } = yield* takeUp(script, { recover: { "run:t1/a:t1.0": paid } })
         assert.instanceOf(error, KernelError.InFlightToolCalls)
-        assert.deepStrictEqual(error.toolCallIds, ["run:t1/b:t1.0"])
-        yield* takeUp(script, { replay: { "run:t1/a:t1.0": paid, "run:t1/b:t1.0": paid } })
+        assert.deepStrictEqual(error.callIds, ["run:t1/b:t1.0"])
+        yield* takeUp(script, { recover: { "run:t1/a:t1.0": paid, "run:t1/b:t1.0": paid } })
         const { lives, state } = yield* Kernel.replay(agent(), "run")
         assert.deepStrictEqual([lives, state.status.type], [3, "completed"])
       }).pipe(Effect.provide(kernel(paying)))

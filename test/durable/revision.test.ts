@@ -21,7 +21,7 @@ describe("Kernel.resume at a revision", () => {
       const store = yield* RunStore.RunStore
       const revision = Effect.map(store.head("r"), (head) => Option.getOrThrow(head).revision)
       const shown = yield* revision
-      const approvals = [{ toolCallId: "r:t1.0", approved: true }]
+      const approvals = [{ callId: "r:t1.0", approved: true }]
       for (const other of [shown - 1, shown + 1, 0]) {
         const options = { provider, approvals, revision: other }
         const error = yield* Effect.flip(Kernel.resume(agent, "r", options))
@@ -30,7 +30,7 @@ describe("Kernel.resume at a revision", () => {
         assert.strictEqual(told._tag, "ConcurrentAppendError")
       }
       assert.strictEqual(yield* revision, shown)
-      const result = yield* Kernel.resume(agent, "r", { provider, approvals, revision: shown })
+      const result = yield* Kernel.resume(agent, "r", { provider, answers: approvals, revision: shown })
       assert.strictEqual(result.text, "done")
       // Who looked before that is told so, though nothing is left to do.
       const late = yield* Effect.flip(Kernel.resume(agent, "r", { provider, revision: shown }))
@@ -50,8 +50,8 @@ describe("Kernel.answer at a revision", () => {
       const store = yield* RunStore.RunStore
       const head = Effect.map(store.head("r"), Option.getOrThrow)
       const shown = yield* head
-      const [one, two] = ["r:t1.0", "r:t1.1"].map((toolCallId) => [{ toolCallId, approved: true }])
-      for (const answers of [one, [], [{ toolCallId: "none", approved: true }]]) {
+      const [one, two] = ["r:t1.0", "r:t1.1"].map((callId) => [{ callId, approved: true }])
+      for (const answers of [one, [], [{ callId: "none", approved: true }]]) {
         const error = yield* Effect.flip(Kernel.answer("r", answers ?? [], { revision: shown.revision - 1 }))
         assert.strictEqual(error._tag, "ConcurrentAppendError")
         assert.strictEqual(error.message, `run 'r' is at revision ${shown.revision}, expected ${shown.revision - 1}`)

@@ -107,11 +107,11 @@ describe("an agent with MCP servers", () => {
           assert.strictEqual(question?.reason, "'mcp_bank__pay' has to be confirmed")
           shop.change(withPay)
           yield* has("pay")
-          const approvals = [{ toolCallId: question?.toolCallId ?? "", approved: true }]
-          yield* Effect.flip(Kernel.resume(agent, "r", { approvals }))
+          const approvals = [{ callId: question?.callId ?? "", approved: true }]
+          yield* Effect.flip(Kernel.resume(agent, "r", { answers: approvals }))
           assert.strictEqual(told(mock)[0], `<block type="error" name="mcp">tool 'pay' is not available</block>`)
           const [again] = yield* Kernel.questions("r")
-          yield* Kernel.resume(agent, "r", { approvals: [{ toolCallId: again?.toolCallId ?? "", approved: true }] })
+          yield* Kernel.resume(agent, "r", { answers: [{ callId: again?.callId ?? "", approved: true }] })
           assert.strictEqual(told(mock)[1], `<block type="result" name="mcp">paid</block>`)
         }).pipe(Effect.provide(judged(mock, { shop: shop.settings, bank: bank.settings }, rules)))
         assert.deepStrictEqual([shop.calls().length, bank.calls().length], [0, 1])
@@ -412,7 +412,7 @@ describe("an agent with MCP servers", () => {
 
     it.live("what a policy lets its skills do, and no more (AC-19)", () =>
       Effect.gen(function* () {
-        const policy = Policy.layer(({ arguments: input, kind, name }) =>
+        const policy = Policy.layer(({ input: input, kind, name }) =>
           Effect.succeed(
             name === "mcp_s__wipe" && kind === "skill" && JSON.stringify(input) === "{}"
               ? Policy.denied("no wiping")
@@ -436,8 +436,8 @@ describe("an agent with MCP servers", () => {
           const paused = yield* Effect.flip(Kernel.run(agent, "go", { runId: "r" }))
           assert.strictEqual(paused._tag, "RunPaused")
           assert.deepStrictEqual(server.calls(), [])
-          const approvals = ["r:t1.0", "r:t1.1"].map((toolCallId, index) => ({ toolCallId, approved: index === 0 }))
-          const { text } = yield* Kernel.resume(agent, "r", { approvals })
+          const approvals = ["r:t1.0", "r:t1.1"].map((callId, index) => ({ callId, approved: index === 0 }))
+          const { text } = yield* Kernel.resume(agent, "r", { answers: approvals })
           assert.strictEqual(text, "done")
           assert.deepStrictEqual(
             server.calls().map((line) => JSON.parse(line).name),

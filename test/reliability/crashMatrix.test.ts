@@ -61,7 +61,7 @@ describe("a task that asks a person (R-7, DR-22)", () => {
   it.live("hears of a context that came with its answer, also from whoever takes its run up next (DR-9)", () =>
     Effect.gen(function* () {
       const answer: CrashMatrix.Subject["answer"] = (_, questions) => ({
-        approvals: questions.map(({ toolCallId }) => ({ toolCallId, approved: true })),
+        answers: questions.map(({ callId }) => ({ callId, approved: true })),
         context: { sure: true }
       })
       const report = count(yield* CrashMatrix.run({ ...tasks, layer, answer }, { ways: ["after"] }))
@@ -82,7 +82,7 @@ describe("a task that asks a person (R-7, DR-22)", () => {
       const asked = new Set<string>()
       const answer: CrashMatrix.Subject["answer"] = (_, questions) => {
         for (const { input } of questions) asked.add(JSON.stringify(input))
-        return { approvals: questions.map(({ toolCallId }) => ({ toolCallId, approved: false })) }
+        return { answers: questions.map(({ callId }) => ({ callId, approved: false })) }
       }
       const report = yield* CrashMatrix.run({ ...tasks, layer, answer }, { ways: [] })
       assert.deepStrictEqual(report.violations, [])
@@ -98,7 +98,7 @@ it.live(
       const tasks = subject("workflow")
       const asks = Hooks.layer({
         onToolCallStarted: ({ call, context }) =>
-          Effect.succeed(call.toolName === "pay" && context["sure"] !== true ? Hooks.pause("sure?") : undefined)
+          Effect.succeed(call.name === "pay" && context["sure"] !== true ? Hooks.pause("sure?") : undefined)
       })
       const answer = () => ({ context: { sure: true } })
       const layer = Layer.merge(tasks.layer, asks)

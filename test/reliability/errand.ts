@@ -145,7 +145,7 @@ export const kernel = (site: Site) =>
           resume: (agent, runId, options) =>
             Effect.flatMap(
               site.isSilent === true ? Effect.succeed({}) : verdicts(site, store, witness, runId),
-              (replay) => kernel.resume(agent, runId, { ...options, workerId: site.machine, replay })
+              (replay) => kernel.resume(agent, runId, { ...options, workerId: site.machine, recover: replay })
             )
         }))
       )
@@ -166,7 +166,7 @@ export const plain = Kernel.layer.pipe(
 
 /** What a person who can see every ledger says about calls in flight. */
 const verdicts = Effect.fnUntraced(function* (site: Site, store: RunStore.Shape, witness: Witness, runId: string) {
-  const replay: { [toolCallId: string]: Kernel.Verdict } = {}
+  const replay: { [callId: string]: Kernel.Recovery } = {}
   const state = yield* store.load(runId)
   if (Option.isNone(state)) return replay
   const open = yield* inFlight(store, state.value)
@@ -186,7 +186,7 @@ const verdicts = Effect.fnUntraced(function* (site: Site, store: RunStore.Shape,
     } else {
       // It is done, or whoever launched it will do it.
       replay[place.callId] = {
-        resolve: { output: [{ type: "text", text: outputOf(call.toolName ?? "", call.input) }] }
+        resolve: { output: [{ type: "text", text: outputOf(call.name ?? "", call.input) }] }
       }
     }
   }

@@ -251,7 +251,7 @@ const boot = (site: Site, name: string) => {
       drain: "2 seconds",
       retry: Schedule.spaced("1 second"),
       retries: ({ status }) => status.type === "failed" && status.error.tag !== "BudgetExhaustedError",
-      resume: ({ runId }) => ({ replay: verdicts(site, runId) }),
+      resume: ({ runId }) => ({ recover: verdicts(site, runId) }),
       onRun: ({ runId }) => Effect.sync(() => void site.left.set(`${machine.name} ${runId}`, site.facts.length))
     })
     return yield* Effect.provideContext(work, Context.merge(ground, kernel))
@@ -260,7 +260,7 @@ const boot = (site: Site, name: string) => {
 }
 
 /** What a person who can see everything says about calls in flight: nothing while their process may still come back. */
-const verdicts = ({ facts, left, witness, world }: Site, root: string): { readonly [id: string]: Kernel.Verdict } => {
+const verdicts = ({ facts, left, witness, world }: Site, root: string): { readonly [id: string]: Kernel.Recovery } => {
   const open = new Map<
     string,
     { readonly owner: string; readonly at: number; readonly runId: string; readonly step: number }
@@ -278,11 +278,11 @@ const verdicts = ({ facts, left, witness, world }: Site, root: string): { readon
     if (!isKnown) continue
     for (const event of events) {
       steps.set(runId, event.step)
-      if (event.type === "tool_call_completed") open.delete(event.toolCallId)
+      if (event.type === "tool_call_completed") open.delete(event.callId)
     }
-    for (const { toolCallId } of delta.resolved ?? []) open.delete(toolCallId)
+    for (const { callId } of delta.resolved ?? []) open.delete(callId)
   }
-  const replay: { [id: string]: Kernel.Verdict } = {}
+  const replay: { [id: string]: Kernel.Recovery } = {}
   for (const [callId, { at, owner, runId, step }] of open) {
     // A task is a run of its own: it is taken up again in any case.
     if (facts.some((fact) => fact.type === "stored" && fact.record.runId === callId)) continue

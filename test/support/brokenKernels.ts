@@ -89,8 +89,8 @@ export const thatRetriesInFlight = Layer.effect(
     resume: (agent, runId, options) =>
       Effect.flatMap(Effect.orDie(store.load(runId)), (state) => {
         const inFlight = Option.isSome(state) ? (state.value.currentTurn?.inFlight ?? []) : []
-        const replay = Object.fromEntries(inFlight.map((call) => [call.toolCallId, "retry" as const]))
-        return kernel.resume(agent, runId, { ...options, replay: { ...options?.replay, ...replay } })
+        const replay = Object.fromEntries(inFlight.map((call) => [call.callId, "retry" as const]))
+        return kernel.resume(agent, runId, { ...options, recover: { ...options?.recover, ...replay } })
       })
   }))
 ).pipe(Layer.provide(Kernel.layer))
@@ -134,9 +134,9 @@ export const thatForgetsResponses = over((store) =>
   inTurn(store, (turn) => ({
     ...turn,
     pending: turn.completed
-      .map(({ input, kind, toolCallId, toolName }): Call.Call => ({
-        toolCallId,
-        toolName,
+      .map(({ input, kind, callId, name }): Call.Call => ({
+        callId,
+        name,
         input,
         kind,
         review: "accepted"
@@ -146,7 +146,7 @@ export const thatForgetsResponses = over((store) =>
   }))
 )
 
-const unanswered = (approval: RunState.Approval): RunState.Approval => {
+const unanswered = (approval: RunState.Question): RunState.Question => {
   const { answer: _, ...asked } = approval
   return asked
 }
@@ -166,7 +166,7 @@ export const thatForgetsAnswers = over((store) => {
         Option.map((state) =>
           state.depth === 0 || told.has(runId)
             ? state
-            : { ...at(state, state.revision), approvals: state.approvals.map(unanswered) }
+            : { ...at(state, state.revision), questions: state.questions.map(unanswered) }
         )
       )
   }

@@ -107,7 +107,7 @@ export const subjects = (): ReadonlyArray<CrashMatrix.Subject> => [
       hooks({
         onToolCallCompleted: ({ result }) =>
           Effect.succeed(
-            result.toolCallId === "call-b"
+            result.callId === "call-b"
               ? { context: { enough: true }, control: { type: "finish", reason: "enough" } }
               : undefined
           )
@@ -127,7 +127,7 @@ export const subjects = (): ReadonlyArray<CrashMatrix.Subject> => [
           Effect.succeed(context["seen"] === true ? undefined : { control: { type: "pause", reason: "look" } }),
         onToolCallStarted: ({ call, context }) =>
           Effect.succeed(
-            call.toolCallId === "call-b" && context["sure"] !== true
+            call.callId === "call-b" && context["sure"] !== true
               ? { control: { type: "pause", reason: "sure?" } }
               : undefined
           )

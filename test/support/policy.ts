@@ -5,7 +5,7 @@ import type { Policy } from "kernai"
 
 export const call = (
   name: string,
-  input: Policy.PolicyCall["arguments"] = {},
+  input: Policy.PolicyCall["input"] = {},
   effects: Policy.PolicyCall["effects"] = "write"
 ): Policy.PolicyCall => ({
   runId: "r",
@@ -13,9 +13,9 @@ export const call = (
   agent: "a",
   depth: 0,
   context: {},
-  toolCallId: "c",
+  callId: "c",
   name,
   kind: "skill",
-  arguments: input,
+  input: input,
   effects
 })

@@ -73,7 +73,7 @@ describe("a vendor that repeats the ids of its calls", () => {
           ])
           const state = Option.getOrThrow(yield* RunStore.RunStore.use((store) => store.load("r")))
           assert.deepStrictEqual(
-            RunState.result(state, "").toolCallsMade.map(({ input, toolCallId, turn }) => [turn, toolCallId, input]),
+            RunState.result(state, "").toolCallsMade.map(({ input, callId, turn }) => [turn, callId, input]),
             [
               [1, "toolu_1", { to: "Ada" }],
               [1, "toolu_2", { to: "Bob" }],
@@ -172,18 +172,18 @@ describe("a vendor that repeats the ids of its calls", () => {
         const call = (to: string) => ({ calls: [{ id, name: "pay", params: { to } }] })
         const mock = MockProvider.make(call("Ada"), call("Bob"), call("Cyd"), { text: "done" })
         const approvals = Effect.map(Kernel.questions("r"), (questions) =>
-          questions.map(({ toolCallId }) => ({ toolCallId, approved: true }))
+          questions.map(({ callId }) => ({ callId, approved: true }))
         )
         yield* Effect.gen(function* () {
           yield* Effect.flip(Kernel.run(agent, "go", { provider: mock, runId: "r" }))
           const early = yield* approvals
-          yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, approvals: early }))
-          const again = yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, approvals: early }))
+          yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, answers: early }))
+          const again = yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, answers: early }))
           assert.strictEqual(again._tag, "ApprovalNotFound")
-          yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, approvals: yield* approvals }))
-          const late = yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, approvals: early }))
+          yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, answers: yield* approvals }))
+          const late = yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, answers: early }))
           assert.strictEqual(late._tag, "ApprovalNotFound")
-          const { text } = yield* Kernel.resume(agent, "r", { provider: mock, approvals: yield* approvals })
+          const { text } = yield* Kernel.resume(agent, "r", { provider: mock, answers: yield* approvals })
           assert.strictEqual(text, "done")
           assert.deepStrictEqual(
             entered.map(([, to]) => to),

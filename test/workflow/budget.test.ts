@@ -262,7 +262,7 @@ describe("the budget of a tree", () => {
       yield* play(script, { agent: { budget: { deadlineMs: 1_000 } } })
       const limited = (maxTokens: number) => ({ agent: { budget: { maxTokens } } })
       const given = { "run:t1/a": { resolve: { output: [{ type: "text" as const, text: "known" }] } } }
-      const second = yield* takeUp(script, { replay: given, ...limited(515) })
+      const second = yield* takeUp(script, { recover: given, ...limited(515) })
       assert.deepInclude(second.error, { _tag: "BudgetExhaustedError", used: 520, limit: 515 })
       const state = yield* stored("run")
       assert.strictEqual(Usage.total(state.usage), 520)

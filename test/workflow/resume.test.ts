@@ -203,14 +203,14 @@ describe("a workflow cut off half-way", () => {
     return Effect.gen(function* () {
       yield* cutOff
       const refused = yield* takeUp(script)
-      assert.deepInclude(refused.error, { _tag: "InFlightToolCalls", toolCallIds: ["run:t1/work:t1.0"] })
+      assert.deepInclude(refused.error, { _tag: "InFlightToolCalls", callIds: ["run:t1/work:t1.0"] })
       assert.deepStrictEqual(
         refused.events.map((event) => event.type),
         ["run_failed"]
       )
       assert.strictEqual(entered.length, 1)
       const told1 = yield* takeUp(script, {
-        replay: { "run:t1/work:t1.0": { resolve: { output: [{ type: "text", text: "it had worked" }] } } }
+        recover: { "run:t1/work:t1.0": { resolve: { output: [{ type: "text", text: "it had worked" }] } } }
       })
       assert.strictEqual(told1.text, "ok")
       assert.strictEqual(entered.length, 1)
@@ -220,7 +220,7 @@ describe("a workflow cut off half-way", () => {
 
   /** A process that takes the run up and dies before it launches anything. */
   const dyingBeforeLaunch = takeUp(script, {
-    replay: { "run:t1/work:t1.0": "retry" },
+    recover: { "run:t1/work:t1.0": "retry" },
     stop: () => new KernelError.AgentCrashError({ runId: "run", agentId: "agent" })
   })
 
@@ -266,12 +266,12 @@ describe("a workflow cut off half-way", () => {
       yield* cutOff
       yield* dyingBeforeLaunch
       const refused = yield* takeUp(script)
-      assert.deepInclude(refused.error, { _tag: "InFlightToolCalls", toolCallIds: ["run:t1/work:t1.0"] })
+      assert.deepInclude(refused.error, { _tag: "InFlightToolCalls", callIds: ["run:t1/work:t1.0"] })
       assert.deepStrictEqual(
         refused.events.map((event) => event.type),
         ["run_failed"]
       )
-      const { text } = yield* takeUp(script, { replay: { "run:t1/work:t1.0": "retry" } })
+      const { text } = yield* takeUp(script, { recover: { "run:t1/work:t1.0": "retry" } })
       assert.strictEqual(text, "ok")
       assert.strictEqual(entered.length, 2)
     }).pipe(Effect.provide(kernel(skill)))
@@ -281,7 +281,7 @@ describe("a workflow cut off half-way", () => {
     const { entered, skill } = worker("write")
     return Effect.gen(function* () {
       yield* cutOff
-      const { text } = yield* takeUp(script, { replay: { "run:t1/work:t1.0": "retry" } })
+      const { text } = yield* takeUp(script, { recover: { "run:t1/work:t1.0": "retry" } })
       assert.strictEqual(text, "ok")
       assert.deepStrictEqual(entered, ["run:t1/work:t1.0", "run:t1/work:t1.0"])
     }).pipe(Effect.provide(kernel(skill)))
@@ -292,7 +292,7 @@ describe("a workflow cut off half-way", () => {
     return Effect.gen(function* () {
       yield* cutOff
       const { events, text } = yield* takeUp(script, {
-        replay: { "run:t1/work": { resolve: { output: [{ type: "text", text: "given" }] } } }
+        recover: { "run:t1/work": { resolve: { output: [{ type: "text", text: "given" }] } } }
       })
       assert.strictEqual(text, "ok")
       assert.include(told(events), '"work":"given"')

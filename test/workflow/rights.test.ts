@@ -119,7 +119,7 @@ describe("a task that needs a person", () => {
           { depth: 0, reason: "approval_required", taskId: undefined }
         ]
       )
-      assert.deepInclude(paused.at(-1)?.metadata, { toolCallIds: ["run:t1/a:t1.0", "run:t1/b:t1.0"] })
+      assert.deepInclude(paused.at(-1)?.metadata, { callIds: ["run:t1/a:t1.0", "run:t1/b:t1.0"] })
       assert.deepStrictEqual(entered, ["run:t1/c:t1.0"])
       assert.deepStrictEqual(
         of(events, "task_start").map((event) => event.id),
@@ -140,11 +140,11 @@ describe("a task that needs a person", () => {
         of(events, "paused").map(({ taskId }) => taskId),
         ["b", "a", undefined]
       )
-      const toolCallIds = ["run:t1/a:t1.0", "run:t1/b:t1.0"]
-      assert.deepInclude(of(events, "paused").at(-1)?.metadata, { toolCallIds })
+      const callIds = ["run:t1/a:t1.0", "run:t1/b:t1.0"]
+      assert.deepInclude(of(events, "paused").at(-1)?.metadata, { callIds })
       assert.deepStrictEqual(
-        (yield* Kernel.questions("run")).map(({ toolCallId }) => toolCallId),
-        toolCallIds
+        (yield* Kernel.questions("run")).map(({ callId }) => callId),
+        callIds
       )
     }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))
   })
@@ -153,11 +153,11 @@ describe("a task that needs a person", () => {
     const { entered, skills } = pair()
     return Effect.gen(function* () {
       yield* play(script)
-      const second = yield* takeUp(script, { approvals: [{ toolCallId: "run:t1/a:t1.0", approved: true }] })
+      const second = yield* takeUp(script, { answers: [{ callId: "run:t1/a:t1.0", approved: true }] })
       assert.deepStrictEqual(entered, ["run:t1/c:t1.0", "run:t1/a:t1.0"])
-      assert.deepInclude(of(second.events, "paused").at(-1)?.metadata, { toolCallIds: ["run:t1/b:t1.0"] })
+      assert.deepInclude(of(second.events, "paused").at(-1)?.metadata, { callIds: ["run:t1/b:t1.0"] })
       const third = yield* takeUp(script, {
-        approvals: [{ toolCallId: "run:t1/b:t1.0", approved: false, reason: "too late" }]
+        answers: [{ callId: "run:t1/b:t1.0", approved: false, reason: "too late" }]
       })
       assert.strictEqual(third.text, "ok")
       assert.strictEqual(entered.length, 2)
@@ -170,9 +170,9 @@ describe("a task that needs a person", () => {
     const { entered, skills } = pair()
     return Effect.gen(function* () {
       yield* play(script)
-      const approvals = ["a", "b"].map((id) => ({ toolCallId: `run:t1/${id}:t1.0`, approved: true, by: "Ada" }))
+      const approvals = ["a", "b"].map((id) => ({ callId: `run:t1/${id}:t1.0`, approved: true, by: "Ada" }))
       const died = yield* takeUp(script, {
-        approvals,
+        answers: approvals,
         stop: () => new KernelError.AgentCrashError({ runId: "run", agentId: "agent" })
       })
       assert.strictEqual(died.error?._tag, "AgentCrashError")
@@ -193,12 +193,12 @@ describe("a task that needs a person", () => {
     return Effect.gen(function* () {
       const one = { ...script, root: [plan(["a"]), final("ok")] }
       yield* play(one)
-      const approvals = [{ toolCallId: "run:t1/a:t1.0", approved: true }]
+      const approvals = [{ callId: "run:t1/a:t1.0", approved: true }]
       // What was approved is changed by the hook, so it is asked about once more.
-      assert.strictEqual(of((yield* takeUp(one, { approvals })).events, "paused").length, 2)
+      assert.strictEqual(of((yield* takeUp(one, { answers: approvals })).events, "paused").length, 2)
       assert.strictEqual(of((yield* takeUp(one)).events, "paused").length, 2)
       assert.deepStrictEqual(entered, [])
-      const last = yield* takeUp(one, { approvals })
+      const last = yield* takeUp(one, { answers: approvals })
       assert.strictEqual(last.text, "ok")
       assert.include(told(last.events, "run:t1/a"), "secret changed")
       assert.deepStrictEqual(entered, ["run:t1/a:t1.0"])
@@ -224,7 +224,7 @@ describe("a task that needs a person", () => {
     const { entered, skills } = pair()
     return Effect.gen(function* () {
       yield* play(script)
-      const { error } = yield* takeUp(script, { approvals: [{ toolCallId: "run:t1/c:t1.0", approved: true }] })
+      const { error } = yield* takeUp(script, { answers: [{ callId: "run:t1/c:t1.0", approved: true }] })
       assert.strictEqual(error?._tag, "ApprovalNotFound")
       assert.strictEqual(entered.length, 1)
     }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))

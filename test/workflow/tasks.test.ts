@@ -262,10 +262,9 @@ describe("the tasks of a workflow", () => {
       const tasks = ["gone", { id: "after", depends_on: ["gone"] }, "other"]
       const script = { root: [plan(tasks), final("ok")], tasks: answering(["after", "other"], 100) }
       const hooks: Hooks.Hooks = {
-        onToolCallsStarted: ({ calls }) =>
-          Effect.succeed({ value: calls.filter(({ toolName }) => toolName !== "gone") }),
+        onToolCallsStarted: ({ calls }) => Effect.succeed({ value: calls.filter(({ name }) => name !== "gone") }),
         onToolCallStarted: ({ call }) => {
-          const input = call.toolName === "other" ? { input: "now\n\ndo other" } : { note: "no words of a task" }
+          const input = call.name === "other" ? { input: "now\n\ndo other" } : { note: "no words of a task" }
           return Effect.succeed(Hooks.rewrite(input))
         }
       }

@@ -15,7 +15,7 @@ import * as Calls from "../../Call.ts"
 import * as Kernel from "../../Kernel.ts"
 import type { KernelError, StoreError } from "../../KernelError.ts"
 import type { RunEvent } from "../../RunEvent.ts"
-import type { ApprovalAnswer } from "../../RunState.ts"
+import type { Answer } from "../../RunState.ts"
 import type { RunStore } from "../../RunStore.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import type { CommandFailed } from "../exit.ts"
@@ -64,7 +64,7 @@ export const follow = Effect.fnUntraced(function* (
         }
         const replay = yield* askVerdicts(runId, setting)
         if (replay === undefined) return "waiting"
-        events = Kernel.resumeStream(setting.agent, runId, { replay })
+        events = Kernel.resumeStream(setting.agent, runId, { recover: replay })
         break
       }
       case "Paused": {
@@ -74,7 +74,7 @@ export const follow = Effect.fnUntraced(function* (
           say(`it waits: ${Text.excerpt(ended.reason, 400)}; /retry goes on`)
           return "waiting"
         }
-        events = Kernel.resumeStream(setting.agent, runId, { approvals })
+        events = Kernel.resumeStream(setting.agent, runId, { answers: approvals })
         break
       }
     }
@@ -91,7 +91,7 @@ export const takeUp = Effect.fnUntraced(function* (
   const approvals = yield* askApprovals(runId, setting)
   return approvals === undefined
     ? "waiting"
-    : yield* follow(setting, runId, Kernel.resumeStream(setting.agent, runId, { approvals }))
+    : yield* follow(setting, runId, Kernel.resumeStream(setting.agent, runId, { answers: approvals }))
 })
 
 // ---------------------------------------------------------------- listening
@@ -132,24 +132,24 @@ const listen = (
 const askApprovals = Effect.fnUntraced(function* (
   runId: string,
   { always, look }: Setting
-): Effect.fn.Return<ReadonlyArray<ApprovalAnswer> | undefined, StoreError | CommandFailed, RunStore | Screen | Lines> {
+): Effect.fn.Return<ReadonlyArray<Answer> | undefined, StoreError | CommandFailed, RunStore | Screen | Lines> {
   const screen = yield* Screen
-  const answers: Array<ApprovalAnswer> = []
-  for (const { input, reason, toolCallId, toolName } of yield* Session.questions(runId)) {
-    if (always.has(toolName)) {
-      answers.push({ toolCallId, approved: true, by: "the person in the chat" })
+  const answers: Array<Answer> = []
+  for (const { input, reason, callId, name } of yield* Session.questions(runId)) {
+    if (always.has(name)) {
+      answers.push({ callId, approved: true, by: "the person in the chat" })
       continue
     }
-    screen.progress(asked(`${Text.flat(toolName)} wants to run: ${Text.excerpt(reason, 200)}`, input, look))
+    screen.progress(asked(`${Text.flat(name)} wants to run: ${Text.excerpt(reason, 200)}`, input, look))
     const answer = yield* choose("allow it? [y]es, [n]o (a reason may follow), [a]lways: ", {
       y: "yes",
       n: "no",
       a: "always"
     })
     if (answer === undefined) return undefined
-    if (answer.choice === "a") always.add(toolName)
+    if (answer.choice === "a") always.add(name)
     answers.push({
-      toolCallId,
+      callId,
       approved: answer.choice !== "n",
       by: "the person in the chat",
       ...(answer.rest === "" ? {} : { reason: answer.rest })
@@ -163,21 +163,21 @@ const askVerdicts = Effect.fnUntraced(function* (
   runId: string,
   { look }: Setting
 ): Effect.fn.Return<
-  { readonly [toolCallId: string]: Kernel.Verdict } | undefined,
+  { readonly [callId: string]: Kernel.Recovery } | undefined,
   StoreError | CommandFailed,
   RunStore | SkillRegistry | Screen | Lines
 > {
   const screen = yield* Screen
   const registry = yield* SkillRegistry
-  const mayHaveActed = ({ toolName }: Call) =>
-    Option.match(registry.find(toolName ?? ""), { onNone: () => true, onSome: ({ effects }) => effects === "write" })
-  const verdicts = new Map<string, Kernel.Verdict>()
+  const mayHaveActed = ({ name }: Call) =>
+    Option.match(registry.find(name ?? ""), { onNone: () => true, onSome: ({ effects }) => effects === "write" })
+  const verdicts = new Map<string, Kernel.Recovery>()
   for (const call of (yield* Session.inFlight(runId)).filter(mayHaveActed)) {
-    const name = Text.flat(call.toolName ?? call.kind)
+    const name = Text.flat(call.name ?? call.kind)
     screen.progress(asked(`${name} was cut off; whether it ran is not known`, call.input, look))
     const answer = yield* choose("[r]un it again, or [l]eave it: ", { r: "run", l: "leave" })
     if (answer === undefined) return undefined
-    verdicts.set(call.toolCallId, answer.choice === "r" ? "retry" : { resolve: { error: left } })
+    verdicts.set(call.callId, answer.choice === "r" ? "retry" : { resolve: { error: left } })
   }
   return Object.fromEntries(verdicts)
 })

@@ -13,7 +13,7 @@ import * as Offers from "../../internal/loop/queue.ts"
 import type { StoreError } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
-import type { Approval, RunState } from "../../RunState.ts"
+import type { Question, RunState } from "../../RunState.ts"
 import * as RunStates from "../../RunState.ts"
 import { RunStore } from "../../RunStore.ts"
 
@@ -100,7 +100,7 @@ export const freeName = Effect.fnUntraced(function* (session: string): Effect.fn
 })
 
 /** The questions of a run and of its tasks that nobody answered. */
-export const questions = (runId: string): Effect.Effect<ReadonlyArray<Approval>, StoreError, RunStore> =>
+export const questions = (runId: string): Effect.Effect<ReadonlyArray<Question>, StoreError, RunStore> =>
   RunStore.use((store) => Offers.questions(store, runId)).pipe(Effect.catchTag("RunNotFound", () => Effect.succeed([])))
 
 /** The calls of a run and of its tasks of which nobody knows whether they ran. */
@@ -111,9 +111,9 @@ export const inFlight = (runId: string): Effect.Effect<ReadonlyArray<Call>, Stor
 export const allowed = (state: RunState): Effect.Effect<ReadonlyArray<Call>, StoreError, RunStore> =>
   RunStore.use((store) => Offers.treeOf(store, state)).pipe(
     Effect.map((tree) =>
-      tree.flatMap(({ approvals, currentTurn }) => {
-        const granted = new Set(approvals.flatMap(({ answer, toolCallId }) => (answer?.approved ? [toolCallId] : [])))
-        return currentTurn?.pending.filter(({ toolCallId }) => granted.has(toolCallId)) ?? []
+      tree.flatMap(({ questions, currentTurn }) => {
+        const granted = new Set(questions.flatMap(({ answer, callId }) => (answer?.approved ? [callId] : [])))
+        return currentTurn?.pending.filter(({ callId }) => granted.has(callId)) ?? []
       })
     )
   )

@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { storedAt } from "../../internal/store/stored.ts"
 import * as Kernel from "../../Kernel.ts"
-import type { ApprovalAnswer } from "../../RunState.ts"
+import type { Answer } from "../../RunState.ts"
 import { RunStore } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
 import { CommandFailed, usage } from "../exit.ts"
@@ -48,9 +48,9 @@ export const answer = Effect.fnUntraced(function* (decision: Decision) {
   yield* Effect.gen(function* () {
     yield* Effect.catchTag(storedAt(yield* RunStore, runId, revision), "RunNotFound", () => unknown(runId))
     const open = yield* Session.questions(runId)
-    const calls = decision.calls.length === 0 ? open.map(({ toolCallId }) => toolCallId) : new Set(decision.calls)
-    const answers = Array.from(calls, (toolCallId): ApprovalAnswer => ({
-      toolCallId,
+    const calls = decision.calls.length === 0 ? open.map(({ callId }) => callId) : new Set(decision.calls)
+    const answers = Array.from(calls, (callId): Answer => ({
+      callId,
       approved,
       by,
       ...(reason === undefined ? {} : { reason }),
@@ -59,9 +59,9 @@ export const answer = Effect.fnUntraced(function* (decision: Decision) {
     if (answers.length === 0) return yield* usage(`the run ${Text.excerpt(runId, 80)} waits for no answer`)
     if (input !== undefined && answers.length > 1) return yield* usage("--input is for one call: name it")
     yield* Kernel.answer(runId, answers, { workerId: "cli", ...at(revision) })
-    for (const { toolCallId } of answers) {
-      const name = open.find((question) => question.toolCallId === toolCallId)?.toolName ?? ""
-      screen.out(`${approved ? "approved" : "denied"}  ${Text.flat(toolCallId)}  ${Text.flat(name)}\n`)
+    for (const { callId } of answers) {
+      const name = open.find((question) => question.callId === callId)?.name ?? ""
+      screen.out(`${approved ? "approved" : "denied"}  ${Text.flat(callId)}  ${Text.flat(name)}\n`)
     }
     const left = open.length - answers.length
     screen.progress(left === 0 ? "a worker goes on with it, or 'kernai runs resume'\n" : `${left} more wait\n`)
@@ -90,7 +90,7 @@ const decodeInput = (text: string) =>
 export interface Resuming extends Target, Pick<FollowOptions, "form" | "colors"> {
   readonly actor: Actor.Actor
   /** What becomes of calls of which nobody knows whether they ran. */
-  readonly inFlight?: Kernel.Verdict | undefined
+  readonly inFlight?: Kernel.Recovery | undefined
   readonly rewind: boolean
   /** The revision of the run that was looked at. */
   readonly revision: number | undefined
@@ -106,7 +106,7 @@ export const resume = Effect.fnUntraced(function* (options: Resuming) {
     const missing = yield* Actor.missing(options.actor, runId, options.revision)
     if (missing !== undefined) return yield* usage(Actor.notHere(missing))
     const calls = inFlight === undefined ? [] : yield* Session.inFlight(runId)
-    const replay = Object.fromEntries(calls.map(({ toolCallId }) => [toolCallId, inFlight ?? "fail"] as const))
+    const replay = Object.fromEntries(calls.map(({ callId }) => [callId, inFlight ?? "fail"] as const))
     const how = { replay, rewind: options.rewind, workerId: "cli", ...at(options.revision) }
     return yield* follow(Kernel.resumeStream(agent(head.agent), runId, how), {
       ...options,

@@ -75,8 +75,8 @@ export const missing = Effect.fnUntraced(function* (
   const state = Option.getOrUndefined(yield* RunStore.use((runs) => runs.load(runId)))
   if (state === undefined || (revision !== undefined && revision !== state.revision)) return undefined
   const calls = yield* Session.allowed(state)
-  const isMissing = ({ kind, toolName }: Call) => kind === "skill" && Option.isNone(registry.find(toolName ?? ""))
-  return calls.find(isMissing)?.toolName ?? undefined
+  const isMissing = ({ kind, name }: Call) => kind === "skill" && Option.isNone(registry.find(name ?? ""))
+  return calls.find(isMissing)?.name ?? undefined
 })
 
 /** Says that a skill is missing. */

@@ -90,12 +90,12 @@ export const show = Effect.fnUntraced(function* (options: {
         `asked     ${Text.excerpt(askedOf(state), 400)}\n`,
         ...turnsOf(state),
         ...questions.map(
-          ({ input, reason, toolCallId, toolName }) =>
-            `? ${Text.flat(toolCallId)}: ${Text.flat(toolName)} wants to run: ${Text.excerpt(reason, 200)}\n${whole(input)}`
+          ({ input, reason, callId, name }) =>
+            `? ${Text.flat(callId)}: ${Text.flat(name)} wants to run: ${Text.excerpt(reason, 200)}\n${whole(input)}`
         ),
         ...inFlight.map(
-          ({ input, kind, toolCallId, toolName }) =>
-            `! ${Text.flat(toolCallId)}: ${Text.flat(toolName ?? kind)} was begun, and its end is not known\n${whole(input)}`
+          ({ input, kind, callId, name }) =>
+            `! ${Text.flat(callId)}: ${Text.flat(name ?? kind)} was begun, and its end is not known\n${whole(input)}`
         ),
         ...(state.status.type === "completed" ? [`\n${Text.paragraph((RunStates.answer(state) ?? "").trim())}`] : [])
       ].join("")
@@ -111,7 +111,7 @@ const turnsOf = (state: RunState): ReadonlyArray<string> =>
     `turn ${String(turn.turn).padEnd(4)} ${Text.excerpt(turn.model ?? "no model yet", 80)}, ${Text.tokens(turn.usage)}${
       turn.outcome === undefined ? "" : `: ${turn.outcome.type}`
     }\n`,
-    ...turn.completed.map((result) => `  ${Text.flat(result.toolName ?? result.kind)}  ${resultOf(result)}\n`)
+    ...turn.completed.map((result) => `  ${Text.flat(result.name ?? result.kind)}  ${resultOf(result)}\n`)
   ])
 
 const resultOf = (result: CallResult): string =>

@@ -15,7 +15,7 @@ import { visibleProtocols, visibleSkills } from "./permissions.ts"
 
 /** Answers a word of the kernel with a text, or says that there is no such word. */
 export const builtin = (run: Run, call: Call): Effect.Effect<string | CallError> => {
-  switch (call.toolName) {
+  switch (call.name) {
     case "/skills":
       return Effect.map(visibleSkills(run), SkillRegistry.listing)
     case "/protocols":
@@ -27,7 +27,7 @@ export const builtin = (run: Run, call: Call): Effect.Effect<string | CallError>
     case "/tasks":
       return Effect.sync(() => tasks(run))
     default:
-      return Effect.succeed(Calls.error("UnknownCommand", `Unknown command '${call.toolName ?? ""}'`))
+      return Effect.succeed(Calls.error("UnknownCommand", `Unknown command '${call.name ?? ""}'`))
   }
 }
 
@@ -40,7 +40,7 @@ const tasks = (run: Run): string => {
   }
   const { goal, strategy, tasks } = turn.outcome.plan
   const results = new Map(
-    Calls.inOrder(turn.order, turn.completed).map((result) => [result.toolName, Calls.textOf(result)])
+    Calls.inOrder(turn.order, turn.completed).map((result) => [result.name, Calls.textOf(result)])
   )
   const listed = tasks.map((task) => {
     const result = results.get(task.id)

@@ -18,7 +18,7 @@ import type { KernelError } from "../../KernelError.ts"
 import { ExtensionFailed } from "../../KernelError.ts"
 import type { Decision } from "../../Policy.ts"
 import * as Policy from "../../Policy.ts"
-import type { Approval, ToolResponseChange } from "../../RunState.ts"
+import type { Question, CallChange } from "../../RunState.ts"
 import { askAboutSkill } from "../policy/askAboutSkill.ts"
 import { askPolicy } from "../policy/askPolicy.ts"
 import { resultOf } from "../words/callResult.ts"
@@ -53,7 +53,7 @@ const openBatch = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void,
       rewritten = true
     }
   }
-  const approvals: Array<Approval> = []
+  const questions: Array<Question> = []
   if (run.policy !== undefined) {
     yield* flush(run)
     const judged: Array<Call> = []
@@ -61,16 +61,16 @@ const openBatch = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void,
       const [meant, approval] = yield* judge(run, call)
       judged.push(meant)
       rewritten ||= meant !== call
-      if (approval !== undefined) approvals.push(approval)
+      if (approval !== undefined) questions.push(approval)
     }
     calls = judged
   }
   const started: Draft = {
     type: "tool_calls_started",
     ...(rewritten ? { calls } : {}),
-    ...(approvals.length === 0 ? {} : { approvals })
+    ...(questions.length === 0 ? {} : { questions })
   }
-  const open = unanswered(approvals)
+  const open = unanswered(questions)
   if (open.length === 0) return yield* commit(run, "phase", [started])
   const metadata = question(open)
   yield* commit(run, "phase", [started, { type: "paused", reason: "approval_required", metadata }])
@@ -82,20 +82,20 @@ const declared = (
   before: ReadonlyArray<Call>,
   after: ReadonlyArray<Call>
 ): Effect.Effect<ReadonlyArray<Call>, ExtensionFailed> => {
-  const known = new Map(before.map((call) => [call.toolCallId, call]))
+  const known = new Map(before.map((call) => [call.callId, call]))
   for (const call of after) {
-    const was = known.get(call.toolCallId)
-    if (was?.kind !== call.kind || was.toolName !== call.toolName) {
-      const detail = `'${call.toolCallId}' is no call of this turn, or is listed twice`
+    const was = known.get(call.callId)
+    if (was?.kind !== call.kind || was.name !== call.name) {
+      const detail = `'${call.callId}' is no call of this turn, or is listed twice`
       return Effect.fail(new ExtensionFailed({ extension: "onToolCallsStarted", detail }))
     }
-    known.delete(call.toolCallId)
+    known.delete(call.callId)
   }
   return Effect.succeed(after.map((call): Call => ({ ...call, review: "unreviewed" })))
 }
 
 /** A call in the form it was judged in, and the question or the refusal that comes of it. */
-type Judged = readonly [call: Call, approval: Approval | undefined]
+type Judged = readonly [call: Call, approval: Question | undefined]
 
 /**
  * What the policy says; one that fails denies. Nobody is asked about the
@@ -112,10 +112,10 @@ const judge = (run: Run, call: Call): Effect.Effect<Judged> => {
   const authorize = (judged: Call) => {
     const asked = {
       ...policyScope(run),
-      toolCallId: judged.toolCallId,
-      name: judged.toolName ?? "",
+      callId: judged.callId,
+      name: judged.name ?? "",
       kind: judged.kind,
-      arguments: judged.input,
+      input: judged.input,
       effects: effectsOf(run, judged)
     }
     const skill = asked.kind === "skill" ? Option.getOrUndefined(run.skills.find(asked.name)) : undefined
@@ -124,7 +124,7 @@ const judge = (run: Run, call: Call): Effect.Effect<Judged> => {
   return Effect.suspend(() => {
     const skill = skillCallOf(run, call)
     if (skill === undefined) return Effect.map(authorize(call), (decision) => approvalOf(run, call, decision))
-    const other = authorize({ ...call, kind: "skill", toolName: skill.name, input: skill.input })
+    const other = authorize({ ...call, kind: "skill", name: skill.name, input: skill.input })
     const meant = { ...call, skill: skill.name }
     return Effect.zipWith(authorize(call), other, (a, b) => approvalOf(run, meant, Policy.stricter(a, b)))
   }).pipe(
@@ -145,19 +145,19 @@ const approvalOf = (run: Run, call: Call, decision: Decision): Judged => {
     if (Result.isFailure(skill)) return approvalOf(run, call, Policy.denied(skill.failure.message))
   }
   const asked = {
-    toolCallId: call.toolCallId,
-    toolName: call.toolName ?? "",
+    callId: call.callId,
+    name: call.name ?? "",
     input: call.input,
     reason: decision.reason
   }
   if (decision._tag === "Confirm") return [call, asked]
-  const answer = { toolCallId: call.toolCallId, approved: false, reason: decision.reason, by: "policy" }
+  const answer = { callId: call.callId, approved: false, reason: decision.reason, by: "policy" }
   return [call, { ...asked, answer }]
 }
 
-const question = (open: ReadonlyArray<Approval>): Json => ({
-  toolCallIds: open.map((approval) => approval.toolCallId),
-  approvals: open.map(({ input, reason, toolCallId, toolName }) => ({ toolCallId, toolName, input, reason }))
+const question = (open: ReadonlyArray<Question>): Json => ({
+  callIds: open.map((approval) => approval.callId),
+  questions: open.map(({ input, reason, callId, name }) => ({ callId, name, input, reason }))
 })
 
 // ---------------------------------------------------------------- going on
@@ -180,11 +180,11 @@ const nextCall = (run: Run): Effect.Effect<void, KernelError> => {
     // What was under way when the run was cut off comes to its end first, as it would have.
     return pending.some((call) => isReplayed(run, call)) ? launch(run) : stop(run)
   }
-  const open = unanswered(run.state.approvals)
+  const open = unanswered(run.state.questions)
   if (open.length > 0) return pause(run, "approval_required", question(open))
   const next = unreviewed(pending)
   if (next !== undefined) {
-    return run.hooks.onToolCallStarted === undefined && run.state.approvals.length === 0
+    return run.hooks.onToolCallStarted === undefined && run.state.questions.length === 0
       ? started(run, next, undefined)
       : review(run, next)
   }
@@ -195,12 +195,12 @@ const nextCall = (run: Run): Effect.Effect<void, KernelError> => {
 
 /** Reviews one call: the person's answer, then the hook, then the policy again if the hook changed it. */
 const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Return<void, KernelError> {
-  const approval = run.state.approvals.findLast((approval) => approval.toolCallId === call.toolCallId)
+  const approval = run.state.questions.findLast((approval) => approval.callId === call.callId)
   const answer = approval?.answer
   if (answer !== undefined && !answer.approved) return yield* started(run, call, refuse(call, answer.reason))
   if (run.policy !== undefined) yield* flush(run)
   let asked = call
-  let renewed: Approval | undefined
+  let renewed: Question | undefined
   if (answer?.input !== undefined) {
     // A person may change what was asked for, but not allow what is forbidden (AC-19).
     ;[asked, renewed] = yield* judge(run, { ...call, input: answer.input })
@@ -233,10 +233,10 @@ const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Ret
   yield* started(run, call, asked === call ? undefined : { type: "rewrite", call: { ...asked, review: "accepted" } })
 })
 
-const started = (run: Run, call: Call, change: ToolResponseChange | undefined): Effect.Effect<void, KernelError> =>
-  commit(run, "phase", [{ type: "tool_call_started", toolCallId: call.toolCallId, ...(change && { change }) }])
+const started = (run: Run, call: Call, change: CallChange | undefined): Effect.Effect<void, KernelError> =>
+  commit(run, "phase", [{ type: "tool_call_started", callId: call.callId, ...(change && { change }) }])
 
-const refuse = (call: Call, reason: string | undefined): ToolResponseChange => ({
+const refuse = (call: Call, reason: string | undefined): CallChange => ({
   type: "skip",
   result: Calls.failed(call, Calls.error("Denied", reason ?? "This call was denied.", false), { skipped: true })
 })
@@ -284,12 +284,12 @@ const stop = (run: Run): Effect.Effect<void, KernelError> => {
 }
 
 /** Whether a call was launched in an earlier life of the run, and is launched again. */
-const isReplayed = (run: Run, call: Call): boolean => openTurn(run).replayed?.includes(call.toolCallId) === true
+const isReplayed = (run: Run, call: Call): boolean => openTurn(run).recovered?.includes(call.callId) === true
 
 /** One call, alone. A result in hand is committed even when the run is being stopped (DR-7). */
 const one = (run: Run, call: Call): Effect.Effect<void, KernelError> =>
   Effect.uninterruptibleMask((restore) => {
-    const launched = goOn(commit(run, "launch", [], { launched: [call.toolCallId] }), () => send(run))
+    const launched = goOn(commit(run, "launch", [], { launched: [call.callId] }), () => send(run))
     return goOn(launched, () =>
       Effect.flatMap(restore(execute(run, call)), (result) => {
         const done = commit(run, "phase", [completed(result)])
@@ -311,7 +311,7 @@ const beside = (
   Effect.suspend(() => {
     if (deferred(run) !== undefined && !isReplayed(run, call)) return Effect.undefined
     return Effect.andThen(
-      commit(run, "launch", [], { launched: [call.toolCallId] }),
+      commit(run, "launch", [], { launched: [call.callId] }),
       Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(restore(body), (result) =>
           result === undefined ? Effect.undefined : Effect.as(finish(run, result, restore), result)
@@ -338,7 +338,7 @@ const finish = (
 
 const completed = ({ spent, ...result }: CallResult): Draft => ({
   type: "tool_call_completed",
-  toolCallId: result.toolCallId,
+  callId: result.callId,
   result,
   ...(spent && { spent })
 })

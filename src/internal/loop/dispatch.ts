@@ -61,11 +61,11 @@ export const execute = (run: Run, call: Call): Effect.Effect<CallResult, Middlew
 export const effectsOf = (run: Pick<Run, "skills" | "protocols">, call: Call): Effects => {
   switch (call.kind) {
     case "skill": {
-      const skill = run.skills.find(call.toolName ?? "")
+      const skill = run.skills.find(call.name ?? "")
       return Option.isSome(skill) ? skill.value.effects : "write"
     }
     case "protocol": {
-      const protocol = run.protocols.find(call.toolName ?? "")
+      const protocol = run.protocols.find(call.name ?? "")
       return Option.isSome(protocol) ? protocol.value.effects : "write"
     }
     // A child run has a journal of its own: to run it again is to resume it.
@@ -83,10 +83,10 @@ const perform = (run: Run, call: Call): Effect.Effect<CallResult> => {
     case "builtin":
       return Effect.map(builtin(run, call), (answer) => {
         if (typeof answer !== "string") {
-          tell(run, { type: "builtin_error", command: call.toolName ?? "", error: "unknown" })
+          tell(run, { type: "builtin_error", command: call.name ?? "", error: "unknown" })
           return Calls.failed(call, answer)
         }
-        tell(run, { type: "builtin_result", command: call.toolName ?? "", result: answer })
+        tell(run, { type: "builtin_result", command: call.name ?? "", result: answer })
         return Calls.succeeded(call, [Contents.text(answer)])
       })
     case "protocol":
@@ -105,7 +105,7 @@ const traced = <A, E, R>(
   body: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> => {
   if (run.telemetry === undefined) return body
-  const facts = { name, kind: call.kind, callId: call.toolCallId, effects, input: () => shown(run, input) }
+  const facts = { name, kind: call.kind, callId: call.callId, effects, input: () => shown(run, input) }
   return run.telemetry.tool(body, facts, (output) => ({ output: () => shown(run, output) }))
 }
 
@@ -114,8 +114,8 @@ const shown = ({ redactor }: Run, value: unknown): unknown =>
   redactor === undefined ? value : plain(value, redactor.text)
 
 const faulty = (run: Run, call: Call, fault: CallError): CallResult => {
-  const error = call.toolName === null ? "no skill name in command block" : fault.message
-  tell(run, { type: "skill_error", skill: call.toolName, callId: call.toolCallId, error })
+  const error = call.name === null ? "no skill name in command block" : fault.message
+  tell(run, { type: "skill_error", skill: call.name, callId: call.callId, error })
   return Calls.failed(call, fault)
 }
 
@@ -130,7 +130,7 @@ const useSkill = (run: Run, call: Call): Effect.Effect<CallResult> => {
 
 /** The skill that a call means, or why it cannot be run (BP-64 to BP-66). */
 export const runnable = (run: Run, call: Call): Result.Result<AnySkill, CallError> => {
-  const name = call.toolName ?? ""
+  const name = call.name ?? ""
   const skill = Option.getOrUndefined(run.skills.find(name))
   if (skill === undefined) {
     const { _tag, message } = new ToolNotFound({ name })
@@ -144,11 +144,11 @@ export const runnable = (run: Run, call: Call): Result.Result<AnySkill, CallErro
 
 const callSkill = (run: Run, call: Call, skill: AnySkill): Effect.Effect<CallResult> => {
   const input = paramsOf(skill, call.input)
-  tell(run, { type: "skill_execute", skill: skill.name, callId: call.toolCallId, input })
+  tell(run, { type: "skill_execute", skill: skill.name, callId: call.callId, input })
   const started = now(run)
   const { name } = skill
   const body = traced(run, call, skill, input, skill.call(input, scopeOf(run, call)))
-  const leaked = { type: "skill_leaked" as const, skill: name, callId: call.toolCallId }
+  const leaked = { type: "skill_leaked" as const, skill: name, callId: call.callId }
   const exit = limited(run, leaked, skill.timeLimit ?? run.limits.skillMs, body)
   return Effect.flatMap(exit, (exit) => {
     const durationMs = now(run) - started
@@ -161,9 +161,7 @@ const callSkill = (run: Run, call: Call, skill: AnySkill): Effect.Effect<CallRes
 }
 
 const skillFault = (run: Run, call: Call, cause: Cause.Cause<unknown>, durationMs: number): Effect.Effect<CallResult> =>
-  Effect.map(explain(run, `Skill '${call.toolName ?? ""}'`, cause), (error) =>
-    skillFailed(run, call, error, durationMs)
-  )
+  Effect.map(explain(run, `Skill '${call.name ?? ""}'`, cause), (error) => skillFailed(run, call, error, durationMs))
 
 const skillDone = (
   run: Run,
@@ -174,7 +172,7 @@ const skillDone = (
   durationMs: number
 ): CallResult => {
   const { content, metadata, truncated } = kept
-  const told = { type: "skill_result", skill, callId: call.toolCallId, output: shown(run, output), durationMs } as const
+  const told = { type: "skill_result", skill, callId: call.callId, output: shown(run, output), durationMs } as const
   if (metadata === undefined && truncated === undefined) {
     tell(run, told)
     return Calls.succeeded(call, content, { durationMs })
@@ -189,7 +187,7 @@ const scopeOf = (run: Run, call: Call): CallScope => {
   return {
     runId,
     rootRunId,
-    callId: call.toolCallId,
+    callId: call.callId,
     idempotencyKey: keyOf(run.state, call),
     step: stepOf(run.state),
     depth,
@@ -200,7 +198,7 @@ const scopeOf = (run: Run, call: Call): CallScope => {
 }
 
 const skillFailed = (run: Run, call: Call, error: CallError, durationMs?: number): CallResult => {
-  tell(run, { type: "skill_error", skill: call.toolName, callId: call.toolCallId, error: error.message })
+  tell(run, { type: "skill_error", skill: call.name, callId: call.callId, error: error.message })
   return Calls.failed(call, error, durationMs === undefined ? {} : { durationMs })
 }
 
@@ -234,7 +232,7 @@ const keep = (
 // ---------------------------------------------------------------- protocols
 
 const speak = Effect.fnUntraced(function* (run: Run, call: Call) {
-  const name = call.toolName ?? ""
+  const name = call.name ?? ""
   const protocol = run.protocols.find(name)
   if (Option.isNone(protocol)) {
     return protocolFailed(run, call, Calls.error("ToolNotFound", `Protocol '${name}' has no handler`))
@@ -243,16 +241,16 @@ const speak = Effect.fnUntraced(function* (run: Run, call: Call) {
     return protocolFailed(run, call, Calls.error("NotAllowed", `Protocol '${name}' is not allowed`, false))
   }
   const content = requestOf(call.input)
-  tell(run, { type: "protocol_execute", protocol: name, callId: call.toolCallId, request: content })
+  tell(run, { type: "protocol_execute", protocol: name, callId: call.callId, request: content })
   const started = now(run)
-  const leaked = { type: "protocol_leaked" as const, protocol: name, callId: call.toolCallId }
+  const leaked = { type: "protocol_leaked" as const, protocol: name, callId: call.callId }
   const limit = protocol.value.timeLimit ?? run.limits.skillMs
   const exit = yield* limited(run, leaked, limit, handle(run, call, protocol.value, content))
   const durationMs = now(run) - started
   if (Exit.isFailure(exit))
     return protocolFailed(run, call, yield* explain(run, `Protocol '${name}'`, exit.cause), durationMs)
   const result = exit.value
-  const told = { type: "protocol_result", protocol: name, callId: call.toolCallId, durationMs } as const
+  const told = { type: "protocol_result", protocol: name, callId: call.callId, durationMs } as const
   if (isWholeMessage(result)) {
     tell(run, { ...told, result: Contents.toText(result.content[0] ?? Contents.text("")) })
     return Calls.succeeded(call, [], { message: result, durationMs })
@@ -273,7 +271,7 @@ const blockOf = (protocol: AnyProtocol, call: Call, content: string) => ({
 /** The skill that a protocol's call is another way to call, if it is. */
 export const skillCallOf = (run: Run, call: Call): SkillRequest | undefined => {
   if (call.kind !== "protocol") return undefined
-  const protocol = Option.getOrUndefined(run.protocols.find(call.toolName ?? ""))
+  const protocol = Option.getOrUndefined(run.protocols.find(call.name ?? ""))
   return protocol?.skillOf?.(blockOf(protocol, call, requestOf(call.input)))
 }
 
@@ -285,8 +283,8 @@ const handle = (run: Run, call: Call, protocol: AnyProtocol, content: string): E
 
 const protocolFailed = (run: Run, call: Call, error: CallError, durationMs?: number): CallResult => {
   const facts = durationMs === undefined ? {} : { durationMs }
-  const protocol = call.toolName ?? ""
-  tell(run, { type: "protocol_error", protocol, callId: call.toolCallId, error: error.message, ...facts })
+  const protocol = call.name ?? ""
+  tell(run, { type: "protocol_error", protocol, callId: call.callId, error: error.message, ...facts })
   return Calls.failed(call, error, facts)
 }
 

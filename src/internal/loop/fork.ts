@@ -17,7 +17,7 @@ import { RunNotFound } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { Message } from "../../Message.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
-import type { Approval, Delta, RunRecord, RunState } from "../../RunState.ts"
+import type { Question, Delta, RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { renamed } from "../words/callIds.ts"
@@ -131,9 +131,9 @@ const renameEvent = (event: PhaseEvent, own: Rename): PhaseEvent => {
       return {
         ...event,
         ...(event.calls === undefined ? {} : { calls: event.calls.map((call) => renameCall(call, own)) }),
-        ...(event.approvals === undefined
+        ...(event.questions === undefined
           ? {}
-          : { approvals: event.approvals.map((approval) => renameApproval(approval, own)) })
+          : { questions: event.questions.map((approval) => renameApproval(approval, own)) })
       }
     case "tool_call_started": {
       const { change } = event
@@ -155,11 +155,11 @@ const renameEvent = (event: PhaseEvent, own: Rename): PhaseEvent => {
 /** The ids in what a pause asks; all else in it is its host's. */
 const renameQuestion = (metadata: Json, own: Rename): Json => {
   if (!isJsonObject(metadata)) return metadata
-  const { approvals, toolCallIds } = metadata
+  const { questions, callIds } = metadata
   return {
     ...metadata,
-    ...(Array.isArray(toolCallIds) ? { toolCallIds: toolCallIds.map((id) => renameId(id, own)) } : {}),
-    ...(Array.isArray(approvals) ? { approvals: approvals.map((approval) => renameId(approval, own)) } : {})
+    ...(Array.isArray(callIds) ? { callIds: callIds.map((id) => renameId(id, own)) } : {}),
+    ...(Array.isArray(questions) ? { questions: questions.map((question) => renameId(question, own)) } : {})
   }
 }
 
@@ -167,8 +167,8 @@ const renameQuestion = (metadata: Json, own: Rename): Json => {
 const renameId = (named: Json, own: Rename): Json =>
   typeof named === "string"
     ? own(named)
-    : isJsonObject(named) && named["toolCallId"] !== undefined
-      ? { ...named, toolCallId: renameId(named["toolCallId"], own) }
+    : isJsonObject(named) && named["callId"] !== undefined
+      ? { ...named, callId: renameId(named["callId"], own) }
       : named
 
 const renameDelta = (delta: Delta, own: Rename): Delta => ({
@@ -181,9 +181,9 @@ const renameDelta = (delta: Delta, own: Rename): Delta => ({
 })
 
 /** A call, or what is known of one. */
-const renameCall = <A extends { readonly toolCallId: string }>(call: A, own: Rename): A => ({
+const renameCall = <A extends { readonly callId: string }>(call: A, own: Rename): A => ({
   ...call,
-  toolCallId: own(call.toolCallId)
+  callId: own(call.callId)
 })
 
 /** The calls in what was said: those of the model, and their results where a prompt holds them. */
@@ -192,7 +192,7 @@ const renameSaid = (message: Message, own: Rename): Message => ({
   content: message.content.map((part) => renamed(part, own))
 })
 
-const renameApproval = (approval: Approval, own: Rename): Approval => ({
+const renameApproval = (approval: Question, own: Rename): Question => ({
   ...renameCall(approval, own),
   ...(approval.answer === undefined ? {} : { answer: renameCall(approval.answer, own) })
 })

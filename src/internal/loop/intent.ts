@@ -91,8 +91,8 @@ const readNative = (reply: Reply, view: View, facts: Array<Fact>): Intent => {
   const used = new Map<string, number>()
   const calls = reply.calls.map((call, index): Call => {
     const made: Call = {
-      toolCallId: idOf(call.id, index, view, used),
-      toolName: call.name,
+      callId: idOf(call.id, index, view, used),
+      name: call.name,
       input: isJsonObject(call.params) ? call.params : {},
       kind: view.isProtocol(call.name) ? "protocol" : call.name.startsWith("/") ? "builtin" : "skill",
       review: "unreviewed"
@@ -115,7 +115,7 @@ export const messageOf = (reply: Reply, view: View): Message => {
     const callId = idOf(part.callId, index++, view, used)
     if (callId === part.callId) return part
     if (!renamed.has(part.callId)) renamed.set(part.callId, callId)
-    return Contents.toolUse(callId, part.toolName, part.arguments)
+    return Contents.toolUse(callId, part.name, part.input)
   })
   return {
     role: "assistant",
@@ -222,8 +222,8 @@ const tasksOf = (plan: Plan.Plan, view: View): ReadonlyArray<Call> => {
       ? []
       : [
           {
-            toolCallId: ofTask(view.turnId, id),
-            toolName: id,
+            callId: ofTask(view.turnId, id),
+            name: id,
             input: { input: task.input, dependsOn: task.dependsOn },
             kind: "task",
             review: "unreviewed"
@@ -233,19 +233,19 @@ const tasksOf = (plan: Plan.Plan, view: View): ReadonlyArray<Call> => {
 }
 
 const callOf = (block: Block.Block, index: number, view: View): Call => {
-  const toolCallId = `${view.turnId}.${index}`
+  const callId = `${view.turnId}.${index}`
   if (block.type !== "command") {
     const named = block.name === null ? {} : { blockName: block.name }
-    return { toolCallId, toolName: block.type, input: block.content, kind: "protocol", review: "unreviewed", ...named }
+    return { callId, name: block.type, input: block.content, kind: "protocol", review: "unreviewed", ...named }
   }
   if (block.name === null) {
     const fault = Calls.error("MissingName", "Command block missing skill name")
-    return { toolCallId, toolName: null, input: block.content, kind: "skill", review: "unreviewed", fault }
+    return { callId, name: null, input: block.content, kind: "skill", review: "unreviewed", fault }
   }
   const name = Block.strip(block.name)
   return name.startsWith("/")
-    ? { toolCallId, toolName: name, input: block.content, kind: "builtin", review: "unreviewed" }
-    : { toolCallId, toolName: name, input: view.parameters(name, block.content), kind: "skill", review: "unreviewed" }
+    ? { callId, name: name, input: block.content, kind: "builtin", review: "unreviewed" }
+    : { callId, name: name, input: view.parameters(name, block.content), kind: "skill", review: "unreviewed" }
 }
 
 // ---------------------------------------------------------------- helpers

@@ -64,9 +64,7 @@ export const refusalThrough = (run: Run, call: Call): ((name: string) => string 
       return Option.isNone(found) ? other.startsWith(`${source}_`) : found.value.source === source
     }
     const isThere =
-      listed === "all" ||
-      names.has(name) ||
-      (run.agent.protocols?.includes(call.toolName ?? "") && !listed.some(isOfThese))
+      listed === "all" || names.has(name) || (run.agent.protocols?.includes(call.name ?? "") && !listed.some(isOfThese))
     return refusalBy(run, skill.value, isThere ? "all" : [])
   }
 }

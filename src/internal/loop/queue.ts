@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import { ApprovalNotFound, type RunBusy, type RunNotFound, type StoreError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
-import type { Approval, ApprovalAnswer, Delta, RunRecord, RunState } from "../../RunState.ts"
+import type { Question, Answer, Delta, RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { type CommitError, patiently } from "./commit.ts"
@@ -62,7 +62,7 @@ export const withdraw = (
 export const answer = Effect.fnUntraced(function* (
   store: RunStore.Shape,
   runId: string,
-  answers: ReadonlyArray<ApprovalAnswer>,
+  answers: ReadonlyArray<Answer>,
   options: AnswerOptions
 ): Effect.fn.Return<void, ApprovalNotFound | CommitError | RunBusy | RunNotFound> {
   const now = yield* Clock.currentTimeMillis
@@ -101,13 +101,13 @@ type Tree = readonly [RunState, ...Array<RunState>]
  */
 export const checkAnswers = (
   [root, ...below]: Tree,
-  answers: ReadonlyArray<ApprovalAnswer>
+  answers: ReadonlyArray<Answer>
 ): Effect.Effect<void, ApprovalNotFound> => {
   const left = new Set([root, ...below].flatMap(questionsOf))
-  const told = below.flatMap(({ approvals }) => approvals.map(({ answer }) => answer))
+  const told = below.flatMap(({ questions }) => questions.map(({ answer }) => answer))
   for (const answer of answers) {
-    if (left.delete(answer.toolCallId) || told.some((other) => Equal.equals(other, answer))) continue
-    return Effect.fail(new ApprovalNotFound({ runId: root.runId, toolCallId: answer.toolCallId }))
+    if (left.delete(answer.callId) || told.some((other) => Equal.equals(other, answer))) continue
+    return Effect.fail(new ApprovalNotFound({ runId: root.runId, callId: answer.callId }))
   }
   return Effect.void
 }
@@ -123,7 +123,7 @@ interface Writer extends Pick<Ground, "limits" | "store" | "workerId"> {
 export const answerTasks = (
   writer: Writer,
   [, ...below]: Tree,
-  answers: ReadonlyArray<ApprovalAnswer>
+  answers: ReadonlyArray<Answer>
 ): Effect.Effect<void, CommitError> =>
   Effect.uninterruptible(
     Effect.forEach(
@@ -136,16 +136,16 @@ export const answerTasks = (
     )
   )
 
-const answersTo = (state: RunState, answers: ReadonlyArray<ApprovalAnswer>): ReadonlyArray<ApprovalAnswer> => {
+const answersTo = (state: RunState, answers: ReadonlyArray<Answer>): ReadonlyArray<Answer> => {
   const questions = questionsOf(state)
-  return answers.filter(({ toolCallId }) => questions.includes(toolCallId))
+  return answers.filter(({ callId }) => questions.includes(callId))
 }
 
 /** Lets a run go on with what a person said, be it nothing to the run itself: by that it is no attempt of a worker. */
 const record = (
   { now, said, workerId, ...writer }: Writer,
   state: RunState,
-  answers: ReadonlyArray<ApprovalAnswer>
+  answers: ReadonlyArray<Answer>
 ): Effect.Effect<void, CommitError> => {
   const record: RunRecord = {
     runId: state.runId,
@@ -163,14 +163,14 @@ const record = (
 export const questions = (
   store: RunStore.Shape,
   runId: string
-): Effect.Effect<ReadonlyArray<Approval>, RunNotFound | StoreError> =>
+): Effect.Effect<ReadonlyArray<Question>, RunNotFound | StoreError> =>
   Effect.flatMap(stored(store, runId), (state) => questionsBelow(store, state))
 
 /** The same, of a run that is in hand. */
 export const questionsBelow = (
   store: RunStore.Shape,
   state: RunState
-): Effect.Effect<ReadonlyArray<Approval>, StoreError> => Effect.map(treeOf(store, state), (tree) => tree.flatMap(open))
+): Effect.Effect<ReadonlyArray<Question>, StoreError> => Effect.map(treeOf(store, state), (tree) => tree.flatMap(open))
 
 /** A run, the tasks its open turn waits for, and theirs. A run that has ended waits for none. */
 export const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<Tree, StoreError> => {
@@ -181,7 +181,7 @@ export const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<Tr
 }
 
 /** What a run itself waits with. With an open question it can only pause, so one that has ended has none. */
-const open = ({ approvals }: RunState): ReadonlyArray<Approval> => unanswered(approvals)
+const open = ({ questions }: RunState): ReadonlyArray<Question> => unanswered(questions)
 
 /** The calls a run itself waits with, by id. */
-const questionsOf = (state: RunState): ReadonlyArray<string> => open(state).map(({ toolCallId }) => toolCallId)
+const questionsOf = (state: RunState): ReadonlyArray<string> => open(state).map(({ callId }) => callId)

@@ -51,7 +51,7 @@ export const circle = (state: RunState, meaning: Intent, text: string, limit: nu
 }
 
 const closed = (meaning: Intent, repeats: number, isStop: boolean): Circle => {
-  const names = [...new Set(meaning.calls.map((call) => call.toolName ?? ""))]
+  const names = [...new Set(meaning.calls.map((call) => call.name ?? ""))]
   return {
     repeats: repeats + 1,
     isStop,
@@ -92,5 +92,5 @@ const goesRound = (turns: ReadonlyArray<Turn>, period: number): boolean => {
 
 const inOrder = (turn: Turn) => Calls.inOrder(turn.order, turn.completed)
 
-const askedOf = (calls: ReadonlyArray<Pick<Call, "toolName" | "input">>): string =>
-  JSON.stringify(calls.map(({ input, toolName }) => [toolName, input]))
+const askedOf = (calls: ReadonlyArray<Pick<Call, "name" | "input">>): string =>
+  JSON.stringify(calls.map(({ input, name }) => [name, input]))

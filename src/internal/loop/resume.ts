@@ -12,7 +12,7 @@ import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import type { KernelError, StoreError } from "../../KernelError.ts"
 import { InFlightToolCalls, RewindNotAllowed, RunBusy, RunPaused } from "../../KernelError.ts"
-import type { ApprovalAnswer, Delta, RunRecord, RunResult, RunState, Turn } from "../../RunState.ts"
+import type { Answer, Delta, RunRecord, RunResult, RunState, Turn } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { born, finish, take, traced } from "./start.ts"
 import { resultOf } from "../words/callResult.ts"
@@ -34,9 +34,9 @@ import * as Tree from "./sharedBudget.ts"
  * (DR-16).
  *
  * @example
- * const replay = { [toolCallId]: { resolve: { output: [Content.text("sent")] } } }
+ * const replay = { [callId]: { resolve: { output: [Content.text("sent")] } } }
  */
-export type Verdict = "retry" | "fail" | { readonly resolve: Pick<CallResult, "output"> | Pick<CallResult, "error"> }
+export type Recovery = "retry" | "fail" | { readonly resolve: Pick<CallResult, "output"> | Pick<CallResult, "error"> }
 
 /** How a run is taken up again. */
 export interface Resume {
@@ -46,9 +46,9 @@ export interface Resume {
    * What is known of the calls that were in flight, by their ids. Of the others those that read or are idempotent run
    * again, and the rest count as `fail` (DR-17).
    */
-  readonly replay?: { readonly [toolCallId: string]: Verdict } | undefined
+  readonly recover?: { readonly [callId: string]: Recovery } | undefined
   /** Answers to calls that wait for a person; what is not answered waits on (DR-22). */
-  readonly approvals?: ReadonlyArray<ApprovalAnswer> | undefined
+  readonly answers?: ReadonlyArray<Answer> | undefined
   /** Prepare the turn again instead of asking with the committed prompt (DR-19). */
   readonly rewind?: boolean | undefined
 }
@@ -86,21 +86,21 @@ const takeUp = Effect.fnUntraced(function* (
   const isOffered = yield* notHeld(run)
   // A resume that is refused is a failure of the run: told, stored, and open to the next try.
   if (misread !== undefined) return yield* failWith(run, misread)
-  yield* checkAnswers(tree, how.approvals ?? [])
+  yield* checkAnswers(tree, how.answers ?? [])
   if (how.rewind === true) yield* checkRewind(state)
-  const verdicts = yield* verdictsOf(run, how.replay ?? {}, children)
+  const verdicts = yield* verdictsOf(run, how.recover ?? {}, children)
   // The journal of a run counts only children that ended.
   for (const child of children.values()) Tree.count(run.tree, Tree.spentOf(child))
   const said = how.context === undefined ? {} : { context: ownContext(how.context) }
   const delta: Delta = {
     resumed: true,
     ...said,
-    ...(how.approvals === undefined ? {} : { answers: how.approvals }),
+    ...(how.answers === undefined ? {} : { answers: how.answers }),
     ...(how.rewind === true ? { rewind: true } : {}),
     ...verdicts
   }
   // Tasks first: a run that goes on finds them answered, also in another life (DR-7).
-  yield* answerTasks({ ...ground, now: now(ground), said }, tree, how.approvals ?? [])
+  yield* answerTasks({ ...ground, now: now(ground), said }, tree, how.answers ?? [])
   yield* commit(run, "resume", [], delta)
   // Nobody else takes it up from here on.
   yield* flush(run)
@@ -153,35 +153,35 @@ const checkRewind = (state: RunState): Effect.Effect<void, RewindNotAllowed> => 
  */
 const verdictsOf = Effect.fnUntraced(function* (
   run: Run,
-  replay: NonNullable<Resume["replay"]>,
+  replay: NonNullable<Resume["recover"]>,
   children: ReadonlyMap<string, RunState>
 ): Effect.fn.Return<Pick<Delta, "retried" | "resolved">, KernelError> {
   const inFlight = run.state.currentTurn?.inFlight ?? []
   const said = new Map(Object.entries(replay))
-  const verdictOf = (call: Call): Verdict =>
-    said.get(call.toolCallId) ?? (effectsOf(run, call) === "write" ? "fail" : "retry")
+  const verdictOf = (call: Call): Recovery =>
+    said.get(call.callId) ?? (effectsOf(run, call) === "write" ? "fail" : "retry")
   const retried: Array<string> = []
   const resolved: Array<CallResult> = []
   // Nobody asks about the calls of a task that does not go on.
   const over = new Set<string>()
   for (const call of inFlight) {
     const verdict = verdictOf(call)
-    if (verdict === "retry") retried.push(call.toolCallId)
+    if (verdict === "retry") retried.push(call.callId)
     else {
-      over.add(call.toolCallId)
-      if (verdict !== "fail") resolved.push(resolve(call, verdict.resolve, children.get(call.toolCallId)))
+      over.add(call.callId)
+      if (verdict !== "fail") resolved.push(resolve(call, verdict.resolve, children.get(call.callId)))
     }
   }
   const below: Array<string> = []
-  for (const [toolCallId, child] of children) {
-    if (over.has(toolCallId)) continue
-    for (const own of child.currentTurn?.inFlight ?? []) if (verdictOf(own) === "fail") below.push(own.toolCallId)
+  for (const [callId, child] of children) {
+    if (over.has(callId)) continue
+    for (const own of child.currentTurn?.inFlight ?? []) if (verdictOf(own) === "fail") below.push(own.callId)
   }
   if (below.length === 0 && over.size === resolved.length) {
     return { ...(retried.length === 0 ? {} : { retried }), ...(resolved.length === 0 ? {} : { resolved }) }
   }
-  const own = over.size === resolved.length ? [] : inFlight.map((call) => call.toolCallId)
-  const error = new InFlightToolCalls({ runId: run.state.runId, toolCallIds: [...own, ...below] })
+  const own = over.size === resolved.length ? [] : inFlight.map((call) => call.callId)
+  const error = new InFlightToolCalls({ runId: run.state.runId, callIds: [...own, ...below] })
   // A resume that is refused is a failure of the run: told, stored, and open to the next try.
   return yield* failWith(run, error)
 })
@@ -198,11 +198,11 @@ const resolve = (
 /** Runs a task as a child: a whole run one level deeper, with its own journal (BP-61, DR-26). */
 export const spawn: Ground["spawn"] = (parent, call, input) => {
   const birth = {
-    runId: call.toolCallId,
+    runId: call.callId,
     rootRunId: parent.state.rootRunId,
     parentRunId: parent.state.runId,
     depth: parent.state.depth + 1,
-    taskId: call.toolName ?? undefined,
+    taskId: call.name ?? undefined,
     history: [],
     input,
     context: parent.state.context
@@ -233,7 +233,7 @@ const again =
     lives: ReadonlyArray<RunRecord>
   ): Ground["spawn"] =>
   (parent, call, input) =>
-    children.has(call.toolCallId) ? goOnWith(parent, ground.spawn, call, how, lives) : ground.spawn(parent, call, input)
+    children.has(call.callId) ? goOnWith(parent, ground.spawn, call, how, lives) : ground.spawn(parent, call, input)
 
 /**
  * Goes on with a task as it is stored now: its questions may have been answered since its parent was taken up.
@@ -246,7 +246,7 @@ const goOnWith = Effect.fnUntraced(function* (
   how: Resume,
   lives: ReadonlyArray<RunRecord>
 ): Effect.fn.Return<CallResult, KernelError> {
-  const child = yield* stored(parent.store, call.toolCallId)
+  const child = yield* stored(parent.store, call.callId)
   // Who was stopped meanwhile, and has the parent no more, takes its task from nobody (R-5).
   yield* locked(
     parent,
@@ -255,7 +255,7 @@ const goOnWith = Effect.fnUntraced(function* (
   // One that has ended takes nothing more.
   const said = child.status.type === "completed" ? {} : yield* saidSince(parent.store, child, lives)
   const context = { ...said, ...how.context }
-  const result = yield* resume({ ...parent, spawn }, child, { replay: how.replay, context })
+  const result = yield* resume({ ...parent, spawn }, child, { recover: how.recover, context })
   const { turns } = yield* stored(parent.store, child.runId)
   return ended(call, result, turns)
 })

@@ -139,9 +139,9 @@ export interface Outbox {
 export const now = (run: Ground): number => run.clock.currentTimeMillisUnsafe()
 
 /** What a call is known by over all runs: an id of ours says its turn and run, one that a vendor gave may come again. */
-export const keyOf = ({ currentTurn, runId }: RunState, { toolCallId }: Call): string => {
+export const keyOf = ({ currentTurn, runId }: RunState, { callId }: Call): string => {
   const turnId = currentTurn?.turnId ?? runId
-  return toolCallId.startsWith(`${turnId}.`) ? toolCallId : `${turnId}/${toolCallId}`
+  return callId.startsWith(`${turnId}.`) ? callId : `${turnId}/${callId}`
 }
 
 /** The step events of this moment belong to. */

@@ -76,7 +76,7 @@ interface AtRevision {
   readonly revision?: number | undefined
 }
 
-export type { Verdict } from "./resume.ts"
+export type { Recovery } from "./resume.ts"
 
 /** A recorded tree of runs: the id of its root, and its records when they are not in the store. */
 export type Recording =

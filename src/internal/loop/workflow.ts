@@ -55,11 +55,11 @@ const runTasks = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, KernelError> {
   const turn = openTurn(run)
   const started = now(run)
-  const calls = new Map(turn.pending.map((call) => [call.toolName, call]))
-  const done = new Map(turn.completed.map((result) => [result.toolName ?? "", Exit.succeed<Ended>(result)]))
+  const calls = new Map(turn.pending.map((call) => [call.name, call]))
+  const done = new Map(turn.completed.map((result) => [result.name ?? "", Exit.succeed<Ended>(result)]))
   const left = remaining(plan, calls, done)
   // A task whose result a hook or a person gave was never started; one that was cut off was, in an earlier life.
-  if (!turn.replayed && turn.completed.every((result) => result.skipped === true)) {
+  if (!turn.recovered && turn.completed.every((result) => result.skipped === true)) {
     const { goal, strategy, tasks } = Plan.pending(left)
     tell(run, { type: "workflow_start", goal, strategy, tasks })
   }
@@ -230,9 +230,9 @@ const failed = (
 ): Effect.Effect<CallResult, KernelError> => {
   const error = Calls.error("TaskFailed", taskError(cause))
   const logged = Cause.hasDies(cause)
-    ? Effect.logError(`Task '${call.toolName}' failed unexpectedly`, redact(Cause.pretty(cause)))
+    ? Effect.logError(`Task '${call.name}' failed unexpectedly`, redact(Cause.pretty(cause)))
     : Effect.void
-  return Effect.map(Effect.andThen(logged, run.store.load(call.toolCallId)), (stored) => {
+  return Effect.map(Effect.andThen(logged, run.store.load(call.callId)), (stored) => {
     if (Option.isNone(stored)) return Calls.failed(call, error, { durationMs })
     return Calls.failed(call, error, { durationMs, spent: spentBy(stored.value) })
   })

@@ -27,7 +27,7 @@ export const askAboutSkill = (
   Effect.flatMap(askPolicy(policy, call), (written) => {
     const { normalize, timeLimit } = skill
     if (normalize === undefined || written._tag === "Denied") return Effect.succeed(written)
-    const { arguments: given, name } = call
+    const { input: given, name } = call
     const read = inTime(normalize(paramsOf(skill, given)), timeLimit ?? skillMs, () => Effect.undefined)
     return decided(
       Effect.matchEffect(read, {
@@ -38,7 +38,7 @@ export const askAboutSkill = (
           }
           return Equal.equals(run, given)
             ? Effect.succeed(written)
-            : Effect.map(askPolicy(policy, { ...call, arguments: run }), (other) => Policy.stricter(written, other))
+            : Effect.map(askPolicy(policy, { ...call, input: run }), (other) => Policy.stricter(written, other))
         }
       })
     )

@@ -33,7 +33,7 @@ const countable = (message: Message): { readonly text: string; readonly extra: n
         text += part.content
         break
       case "tool_use":
-        text += `${part.callId}${part.toolName}${JSON.stringify(part.arguments)}`
+        text += `${part.callId}${part.name}${JSON.stringify(part.input)}`
         break
       case "tool_result":
         text += part.callId

@@ -39,7 +39,7 @@ export const names = {
   tokenType: "gen_ai.token.type",
   toolName: "gen_ai.tool.name",
   toolType: "gen_ai.tool.type",
-  toolCallId: "gen_ai.tool.call.id",
+  callId: "gen_ai.tool.call.id",
   toolArguments: "gen_ai.tool.call.arguments",
   toolResult: "gen_ai.tool.call.result",
   systemInstructions: "gen_ai.system_instructions",

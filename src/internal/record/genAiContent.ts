@@ -18,7 +18,7 @@ export const partOf = (content: Content.Content): object => {
     case "thinking":
       return { type: "reasoning", content: content.redacted ? "" : content.content }
     case "tool_use":
-      return { type: "tool_call", id: content.callId, name: content.toolName, arguments: content.arguments }
+      return { type: "tool_call", id: content.callId, name: content.name, arguments: content.input }
     case "tool_result":
       return { type: "tool_call_response", id: content.callId, result: content.content.map(partOf) }
     case "image":

@@ -159,15 +159,15 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
     case "model_call_failed":
       return { model: event.model, call: event.call, reason: event.reason, error: event.error }
     case "tool_calls_started":
-      return { revision: event.revision, approvals: event.approvals?.length ?? 0 }
+      return { revision: event.revision, questions: event.questions?.length ?? 0 }
     case "tool_calls_completed":
       return { revision: event.revision }
     case "tool_call_started":
-      return { revision: event.revision, tool_call_id: event.toolCallId, change: event.change?.type ?? null }
+      return { revision: event.revision, call_id: event.callId, change: event.change?.type ?? null }
     case "tool_call_completed":
       return {
         revision: event.revision,
-        tool_call_id: event.toolCallId,
+        call_id: event.callId,
         error: event.result.error?.name ?? null,
         skipped: event.result.skipped ?? false
       }

@@ -54,8 +54,8 @@ export class Tape {
           // Whose answer its call did not get came last: it would have got it at once.
           if (isEndOfRun(event) && event.type !== "run_completed" && !this.#ends.has(key)) this.#ends.set(key, record)
           if (event.type !== "tool_call_completed") continue
-          this.#ends.set(endOfCall(workerId, runId, event.step, event.toolCallId), record)
-          if (event.result.kind === "task") this.#ends.set(endOfRun(workerId, event.toolCallId), record)
+          this.#ends.set(endOfCall(workerId, runId, event.step, event.callId), record)
+          if (event.result.kind === "task") this.#ends.set(endOfRun(workerId, event.callId), record)
         }
       }
     }
@@ -111,15 +111,15 @@ export class Tape {
   }
 
   /** What a call gave in this life, if it ended in it. */
-  resultOf(runId: string, step: number, toolCallId: string): CallResult | undefined {
-    const [event] = this.#ends.get(endOfCall(this.life, runId, step, toolCallId))?.events ?? []
+  resultOf(runId: string, step: number, callId: string): CallResult | undefined {
+    const [event] = this.#ends.get(endOfCall(this.life, runId, step, callId))?.events ?? []
     if (event?.type !== "tool_call_completed") return undefined
     return event.spent === undefined ? event.result : { ...event.result, spent: event.spent }
   }
 
   /** Where the end of a call comes among all that happened: nowhere when nothing is left that came before. */
-  placeOfCall(runId: string, step: number, toolCallId: string): number | undefined {
-    return this.#placeOf(this.#ends.get(endOfCall(this.life, runId, step, toolCallId)))
+  placeOfCall(runId: string, step: number, callId: string): number | undefined {
+    return this.#placeOf(this.#ends.get(endOfCall(this.life, runId, step, callId)))
   }
 
   /** Where the end of a task comes, which is that of its call where there is one. The whole waits for nobody. */
@@ -207,8 +207,8 @@ const copiesOf = (records: ReadonlyArray<RunRecord>): number => {
 }
 
 /** A vendor may give the id of a call again on a later turn. */
-const endOfCall = (life: string, runId: string, step: number, toolCallId: string): string =>
-  JSON.stringify([life, runId, step, toolCallId])
+const endOfCall = (life: string, runId: string, step: number, callId: string): string =>
+  JSON.stringify([life, runId, step, callId])
 
 const endOfRun = (life: string, runId: string): string => JSON.stringify([life, runId])
 
@@ -242,7 +242,7 @@ const placesOf = (runs: ReadonlyArray<ReadonlyArray<RunRecord>>): ReadonlyMap<Ru
 const isCompletionOf =
   (event: Extract<PhaseEvent, { type: "tool_call_completed" }>) =>
   ({ events: [other] }: RunRecord): boolean =>
-    other?.type === "tool_call_completed" && other.toolCallId === event.toolCallId
+    other?.type === "tool_call_completed" && other.callId === event.callId
 
 const isTurn = ({ events: [event] }: RunRecord): boolean => event?.type === "turn_started"
 

@@ -35,7 +35,7 @@ import * as Begin from "../loop/start.ts"
 import { summaryIn } from "../prompt/keptSummary.ts"
 import { drive, type Machine, World } from "./virtualProcess.ts"
 import { treeOf } from "../loop/queue.ts"
-import { resume, type Verdict } from "../loop/resume.ts"
+import { resume, type Recovery } from "../loop/resume.ts"
 import type { Ground } from "../loop/run.ts"
 import { stored } from "../store/stored.ts"
 import { isEndOfRun, Tape } from "./recording.ts"
@@ -134,28 +134,28 @@ const begun = Effect.fnUntraced(function* (
     return Begin.begin(ground, { ...birth, history: messages.slice(0, history), input, context })
   }
   const state = yield* stored(store, root)
-  const replay: { [id: string]: Verdict } = {}
+  const replay: { [id: string]: Recovery } = {}
   // A resume that was refused names the calls without a verdict. Any other may not be needed, and is nowhere told.
-  const open = event?.type === "run_failed" ? event.error.fields?.["toolCallIds"] : undefined
+  const open = event?.type === "run_failed" ? event.error.fields?.["callIds"] : undefined
   for (const { currentTurn } of yield* treeOf(store, state)) {
-    for (const { toolCallId } of currentTurn?.inFlight ?? []) {
-      replay[toolCallId] = Array.isArray(open) && open.includes(toolCallId) ? "fail" : "retry"
+    for (const { callId } of currentTurn?.inFlight ?? []) {
+      replay[callId] = Array.isArray(open) && open.includes(callId) ? "fail" : "retry"
     }
   }
   for (const { delta } of own) {
     for (const id of delta.retried ?? []) replay[id] = "retry"
-    for (const result of delta.resolved ?? []) replay[result.toolCallId] = { resolve: known(result) }
+    for (const result of delta.resolved ?? []) replay[result.callId] = { resolve: known(result) }
   }
   const delta = first?.op === "resume" ? first.delta : {}
   return resume(ground, state, {
-    replay,
+    recover: replay,
     ...(delta.context === undefined ? {} : { context: delta.context }),
-    ...(delta.answers === undefined ? {} : { approvals: delta.answers }),
+    ...(delta.answers === undefined ? {} : { answers: delta.answers }),
     ...(delta.rewind === undefined ? {} : { rewind: delta.rewind })
   })
 })
 
-const known = ({ error, output = [] }: CallResult): Exclude<Verdict, string>["resolve"] =>
+const known = ({ error, output = [] }: CallResult): Exclude<Recovery, string>["resolve"] =>
   error === undefined ? { output } : { error }
 
 /** Stores a record after what is stored, wherever its run believes to stand. */
@@ -273,7 +273,7 @@ const played = (tape: Tape, machine: Machine, replies: Replies): Middleware => (
     }),
   callTool: ({ call, runId, step }) => {
     const ended = Effect.suspend((): ToolEffect => {
-      const result = tape.resultOf(runId, step, call.toolCallId)
+      const result = tape.resultOf(runId, step, call.callId)
       if (result !== undefined) return Effect.succeed(result)
       const event = tape.next(runId)?.events[0]
       if (event?.type === "run_failed" && event.error.tag === "ExtensionFailed") {
@@ -284,7 +284,7 @@ const played = (tape: Tape, machine: Machine, replies: Replies): Middleware => (
       }
       return Effect.never
     })
-    return Effect.suspend(() => inTurn(machine, tape.placeOfCall(runId, step, call.toolCallId), ended))
+    return Effect.suspend(() => inTurn(machine, tape.placeOfCall(runId, step, call.callId), ended))
   }
 })
 
@@ -334,7 +334,7 @@ const split = (model: string): readonly [string, string] => {
 
 /** A reply in the parts a provider would send. */
 const partsOf = (event: Extract<PhaseEvent, { type: "model_completed" }>): ReadonlyArray<StreamPart> => {
-  const faulty = new Set(event.calls.flatMap((call) => (call.fault === undefined ? [] : [call.toolCallId])))
+  const faulty = new Set(event.calls.flatMap((call) => (call.fault === undefined ? [] : [call.callId])))
   const [provider] = split(event.model)
   const { usage } = event
   return [
@@ -380,8 +380,8 @@ const partsOfContent = (
         {
           type: "tool-call",
           id: part.callId,
-          name: part.toolName,
-          params: faulty.has(part.callId) ? "" : part.arguments
+          name: part.name,
+          params: faulty.has(part.callId) ? "" : part.input
         }
       ]
     default:

@@ -25,7 +25,7 @@ export const advance = (state: RunState | undefined, record: RunRecord): RunStat
   if (delta.launched !== undefined && next.currentTurn !== undefined) {
     next.currentTurn = launch(next.currentTurn, delta.launched)
   }
-  if (delta.asked !== undefined) next.approvals = next.approvals.concat(delta.asked)
+  if (delta.asked !== undefined) next.questions = next.questions.concat(delta.asked)
   if (delta.completing !== undefined) next.completing = delta.completing
   if (delta.deferred !== undefined) next.deferred = delta.deferred
   next.count(delta.spent)
@@ -52,19 +52,19 @@ const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
       answer(next, event)
       break
     case "tool_calls_started":
-      next.approvals = event.approvals ?? none
+      next.questions = event.questions ?? none
       if (event.calls !== undefined && next.currentTurn !== undefined) {
         next.currentTurn = { ...next.currentTurn, pending: event.calls, order: idsOf(event.calls) }
       }
       break
     case "tool_call_started":
-      if (next.currentTurn !== undefined) next.currentTurn = review(next.currentTurn, event.toolCallId, event.change)
+      if (next.currentTurn !== undefined) next.currentTurn = review(next.currentTurn, event.callId, event.change)
       break
     case "tool_call_completed":
       complete(next, event)
       break
     case "tool_calls_completed":
-      next.approvals = none
+      next.questions = none
       break
     case "turn_completed":
       // The turn becomes part of the conversation in one step: what it said, then what it was told.
@@ -120,7 +120,7 @@ const begin = (record: RunRecord): RunState => {
     system: null,
     phaseRevision: 0,
     settledRevision: 0,
-    approvals: none,
+    questions: none,
     completing: undefined,
     deferred: undefined,
     usage: Usage.zero,
@@ -186,7 +186,7 @@ const complete = (next: State, event: Extract<PhaseEvent, { type: "tool_call_com
   if (next.currentTurn === undefined) return
   next.currentTurn = {
     ...next.currentTurn,
-    inFlight: without(next.currentTurn.inFlight, indexOf(next.currentTurn.inFlight, event.toolCallId)),
+    inFlight: without(next.currentTurn.inFlight, indexOf(next.currentTurn.inFlight, event.callId)),
     completed: next.currentTurn.completed.concat(event.result)
   }
   next.count(event.spent)

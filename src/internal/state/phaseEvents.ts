@@ -6,7 +6,7 @@ import type { DialectName } from "../../Agent.ts"
 import type { Call, CallResult } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
 import type {
-  Approval,
+  Question,
   ErrorInfo,
   ForkedFrom,
   ModelArgs,
@@ -14,7 +14,7 @@ import type {
   PromptDelta,
   RunResult,
   RunSource,
-  ToolResponseChange
+  CallChange
 } from "../../RunState.ts"
 import type { FinishReason } from "../../StreamPart.ts"
 import type { Expense, Usage } from "../../Usage.ts"
@@ -97,18 +97,18 @@ export interface ModelCompleted extends Phase<"model_completed"> {
 export interface ToolCallsStarted extends Phase<"tool_calls_started"> {
   /** The batch a hook put in place of the model's, if it did. */
   readonly calls?: ReadonlyArray<Call>
-  readonly approvals?: ReadonlyArray<Approval>
+  readonly questions?: ReadonlyArray<Question>
 }
 
 /** A call was reviewed: it will run as it is, as `change` says, or not at all (DR-11). */
 export interface ToolCallStarted extends Phase<"tool_call_started"> {
-  readonly toolCallId: string
-  readonly change?: ToolResponseChange
+  readonly callId: string
+  readonly change?: CallChange
 }
 
 /** A call has its result. */
 export interface ToolCallCompleted extends Phase<"tool_call_completed"> {
-  readonly toolCallId: string
+  readonly callId: string
   readonly result: CallResult
   /** What a child run used (CP-15). */
   readonly spent?: Expense & { readonly turns: number }

@@ -31,13 +31,13 @@ export const resume = (next: State, delta: Delta): void => {
     return result
   })
   if (retried.size + resolved.length === 0) return
-  const known = new Set([...retried, ...resolved.map((result) => result.toolCallId)])
+  const known = new Set([...retried, ...resolved.map((result) => result.callId)])
   next.currentTurn = {
     ...turn,
-    replayed: [...new Set([...(turn.replayed ?? none), ...known])],
+    recovered: [...new Set([...(turn.recovered ?? none), ...known])],
     // Calls go back in front, in the order of the batch: they were asked for before what still waits.
-    pending: turn.inFlight.filter((call) => retried.has(call.toolCallId)).concat(turn.pending),
-    inFlight: turn.inFlight.filter((call) => !known.has(call.toolCallId)),
+    pending: turn.inFlight.filter((call) => retried.has(call.callId)).concat(turn.pending),
+    inFlight: turn.inFlight.filter((call) => !known.has(call.callId)),
     // A result whose hook has not run stays the last: that is how its hook finds it.
     completed:
       phase === "tool_call_completed" && next.settledRevision < next.phaseRevision
@@ -49,8 +49,8 @@ export const resume = (next: State, delta: Delta): void => {
 const answerApprovals = (next: State, delta: Delta): void => {
   const answers = delta.answers
   if (answers === undefined || answers.length === 0) return
-  next.approvals = next.approvals.map((approval) => {
-    const answer = answers.find((answer) => answer.toolCallId === approval.toolCallId)
+  next.questions = next.questions.map((approval) => {
+    const answer = answers.find((answer) => answer.callId === approval.callId)
     return answer === undefined || approval.answer !== undefined ? approval : { ...approval, answer }
   })
 }

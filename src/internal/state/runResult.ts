@@ -39,7 +39,7 @@ export interface RunResult<out Output = string> {
 
 /** A call of a run, as its result tells it (AC-21). */
 export interface CallMade {
-  readonly toolCallId: string
+  readonly callId: string
   readonly name: string | null
   readonly input: Json
   readonly isError: boolean
@@ -90,12 +90,12 @@ export const result = <Output>(state: RunState, output: Output): RunResult<Outpu
 
 const callsMade = (turn: Turn): ReadonlyArray<CallMade> =>
   Calls.inOrder(turn.order, turn.completed).map((result) => ({
-    toolCallId: result.toolCallId,
-    name: result.toolName,
+    callId: result.callId,
+    name: result.name,
     input: result.input,
     isError: result.error !== undefined,
     ...(result.error === undefined ? {} : { error: result.error.message }),
     durationMs: result.durationMs,
     turn: turn.turn,
-    replayed: turn.replayed?.includes(result.toolCallId) ?? false
+    replayed: turn.recovered?.includes(result.callId) ?? false
   }))

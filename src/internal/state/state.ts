@@ -31,7 +31,7 @@ export class State implements RunState {
   system: string | null
   phaseRevision: number
   settledRevision: number
-  approvals: RunState["approvals"]
+  questions: RunState["questions"]
   completing: RunState["completing"]
   deferred: RunState["deferred"]
   usage: Usage.Usage
@@ -61,7 +61,7 @@ export class State implements RunState {
     this.system = from.system
     this.phaseRevision = from.phaseRevision
     this.settledRevision = from.settledRevision
-    this.approvals = from.approvals
+    this.questions = from.questions
     this.completing = from.completing
     this.deferred = from.deferred
     this.usage = from.usage

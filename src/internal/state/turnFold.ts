@@ -5,7 +5,7 @@
 import type { Call } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import type { Message } from "../../Message.ts"
-import type { Approval, ToolResponseChange, Turn } from "../../RunState.ts"
+import type { Question, CallChange, Turn } from "../../RunState.ts"
 
 /** A list of nothing, shared by all who have none. */
 export const none: ReadonlyArray<never> = []
@@ -42,12 +42,12 @@ export const decided = (turn: Turn): Turn => {
 
 /** The ids of calls, in their order. */
 export const idsOf = (calls: ReadonlyArray<Call>): ReadonlyArray<string> =>
-  calls.length === 0 ? none : calls.map((call) => call.toolCallId)
+  calls.length === 0 ? none : calls.map((call) => call.callId)
 
 /** A call was looked at: it will run, as it is or changed, or it has its result already. */
-export const review = (turn: Turn, toolCallId: string, change: ToolResponseChange | undefined): Turn => {
+export const review = (turn: Turn, callId: string, change: CallChange | undefined): Turn => {
   const { completed, pending } = turn
-  const at = indexOf(pending, toolCallId)
+  const at = indexOf(pending, callId)
   if (change?.type === "skip") {
     return { ...turn, pending: without(pending, at), completed: completed.concat(change.result) }
   }
@@ -63,8 +63,8 @@ export const unreviewed = (calls: ReadonlyArray<Call>): Call | undefined =>
   calls.find((call) => call.review !== "accepted")
 
 /** The calls that wait for a person (DR-22). */
-export const unanswered = (approvals: ReadonlyArray<Approval>): ReadonlyArray<Approval> =>
-  approvals.filter((approval) => approval.answer === undefined)
+export const unanswered = (questions: ReadonlyArray<Question>): ReadonlyArray<Question> =>
+  questions.filter((question) => question.answer === undefined)
 
 /** Calls begin to run. */
 export const launch = (turn: Turn, ids: ReadonlyArray<string>): Turn => {
@@ -81,11 +81,11 @@ export const launch = (turn: Turn, ids: ReadonlyArray<string>): Turn => {
 
 // A plan may have thousands of calls, and each is moved three times: lists are copied whole, not filtered or `with`ed.
 /** Where a call stands among others, or -1. */
-export const indexOf = (calls: ReadonlyArray<Call>, toolCallId: string): number => {
+export const indexOf = (calls: ReadonlyArray<Call>, callId: string): number => {
   const last = calls.length - 1
   // Tasks start in the order of their plan, or against it.
-  if (calls[last]?.toolCallId === toolCallId) return last
-  for (let at = 0; at < last; at++) if (calls[at]?.toolCallId === toolCallId) return at
+  if (calls[last]?.callId === callId) return last
+  for (let at = 0; at < last; at++) if (calls[at]?.callId === callId) return at
   return -1
 }
 

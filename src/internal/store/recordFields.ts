@@ -73,8 +73,8 @@ export const make = () => {
   })
 
   const call = exactly<Calls.Call>()({
-    toolCallId: Schema.String,
-    toolName: Schema.NullOr(Schema.String),
+    callId: Schema.String,
+    name: Schema.NullOr(Schema.String),
     input: Storable.Json,
     kind,
     review: Schema.Literals(["unreviewed", "accepted"]),
@@ -83,17 +83,17 @@ export const make = () => {
     fault: Schema.optionalKey(callError)
   })
 
-  const answer = exactly<Run.ApprovalAnswer>()({
-    toolCallId: Schema.String,
+  const answer = exactly<Run.Answer>()({
+    callId: Schema.String,
     approved: Schema.Boolean,
     reason: Schema.optionalKey(Schema.String),
     by: Schema.optionalKey(Schema.String),
     input: Schema.optionalKey(Storable.Json)
   })
 
-  const approval = exactly<Run.Approval>()({
-    toolCallId: Schema.String,
-    toolName: Schema.String,
+  const question = exactly<Run.Question>()({
+    callId: Schema.String,
+    name: Schema.String,
     input: Storable.Json,
     reason: Schema.String,
     answer: Schema.optionalKey(answer)
@@ -240,7 +240,7 @@ export const make = () => {
     callError,
     call,
     answer,
-    approval,
+    question,
     completing,
     errorInfo,
     status,

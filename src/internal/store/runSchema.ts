@@ -72,7 +72,7 @@ export interface Part extends Omit<Run.RunState, "prompt" | "input"> {
 /** Builds the schemas. */
 export const make = (format: number, content: Schema.Codec<Content, unknown>) => {
   const leaf = Leaves.make()
-  const { answer, approval, call, callError, completing, dialect, errorInfo, finishReason, kind, modelArgs } = leaf
+  const { answer, question, call, callError, completing, dialect, errorInfo, finishReason, kind, modelArgs } = leaf
   const { forkedFrom, outcome, range, scope, source, status, stop, strings, usage } = leaf
   const message = exactly<Message>()({
     role: Role,
@@ -85,8 +85,8 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
   const expense = { usage, costUsd: Schema.Finite }
   const spent = exactly<NonNullable<Calls.CallResult["spent"]>>()({ ...expense, turns: Schema.Finite })
   const result = exactly<Calls.CallResult>()({
-    toolCallId: Schema.String,
-    toolName: Schema.NullOr(Schema.String),
+    callId: Schema.String,
+    name: Schema.NullOr(Schema.String),
     kind,
     input: Storable.Json,
     output: Schema.optionalKey(Schema.Array(content)),
@@ -99,8 +99,8 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
   })
   const results = Schema.Array(result)
   const change = Schema.Union([
-    exactly<Extract<Run.ToolResponseChange, { type: "rewrite" }>>()({ type: Schema.Literal("rewrite"), call }),
-    exactly<Extract<Run.ToolResponseChange, { type: "skip" }>>()({ type: Schema.Literal("skip"), result })
+    exactly<Extract<Run.CallChange, { type: "rewrite" }>>()({ type: Schema.Literal("rewrite"), call }),
+    exactly<Extract<Run.CallChange, { type: "skip" }>>()({ type: Schema.Literal("skip"), result })
   ])
   const prompt = exactly<Run.PromptDelta>()({
     base: Schema.Int,
@@ -145,10 +145,10 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     }),
     event("tool_calls_started")({
       calls: Schema.optionalKey(Schema.Array(call)),
-      approvals: Schema.optionalKey(Schema.Array(approval))
+      questions: Schema.optionalKey(Schema.Array(question))
     }),
-    event("tool_call_started")({ toolCallId: Schema.String, change: Schema.optionalKey(change) }),
-    event("tool_call_completed")({ toolCallId: Schema.String, result, spent: Schema.optionalKey(spent) }),
+    event("tool_call_started")({ callId: Schema.String, change: Schema.optionalKey(change) }),
+    event("tool_call_completed")({ callId: Schema.String, result, spent: Schema.optionalKey(spent) }),
     event("tool_calls_completed")({}),
     event("turn_completed")({ turnId: Schema.String }),
     event("paused")({ reason: Schema.String, metadata: Storable.Json }),
@@ -167,7 +167,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     retried: Schema.optionalKey(strings),
     resolved: Schema.optionalKey(results),
     answers: Schema.optionalKey(Schema.Array(answer)),
-    asked: Schema.optionalKey(Schema.Array(approval)),
+    asked: Schema.optionalKey(Schema.Array(question)),
     rewind: Schema.optionalKey(Schema.Boolean),
     completing: Schema.optionalKey(completing),
     deferred: Schema.optionalKey(stop),
@@ -214,7 +214,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     completed: results,
     order: strings,
     steering: Schema.optionalKey(messages),
-    replayed: Schema.optionalKey(strings)
+    recovered: Schema.optionalKey(strings)
   })
 
   const entry = Schema.Union([
@@ -243,7 +243,7 @@ export const make = (format: number, content: Schema.Codec<Content, unknown>) =>
     system: Schema.NullOr(Schema.String),
     phaseRevision: Schema.Int,
     settledRevision: Schema.Int,
-    approvals: Schema.Array(approval),
+    questions: Schema.Array(question),
     completing: absent(completing),
     deferred: absent(stop),
     usage,

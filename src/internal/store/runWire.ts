@@ -10,7 +10,7 @@ import type { CallResult } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import type { Message } from "../../Message.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
-import type { RunRecord, ToolResponseChange, Turn } from "../../RunState.ts"
+import type { RunRecord, CallChange, Turn } from "../../RunState.ts"
 import * as Usage from "../../Usage.ts"
 import * as Codec from "../words/contentCodec.ts"
 import { isEmpty } from "../base/json.ts"
@@ -72,7 +72,7 @@ const isOwnEvent = (event: PhaseEvent): boolean => {
     case "turn_prepared":
       return event.prompt.append.length === 0 && event.args === undefined && event.spent === undefined
     case "tool_calls_started":
-      return event.calls === undefined && event.approvals === undefined
+      return event.calls === undefined && event.questions === undefined
     case "tool_call_started":
       return event.change === undefined
     case "model_completed":
@@ -168,7 +168,7 @@ const deltaOf = (delta: RunRecord["delta"]): object => ({
   ...(delta.spent === undefined ? {} : { spent: spentOf(delta.spent) })
 })
 
-const changeOf = (change: ToolResponseChange): object =>
+const changeOf = (change: CallChange): object =>
   change.type === "skip" ? { ...change, result: resultOf(change.result) } : change
 
 // ---------------------------------------------------------------- what holds contents

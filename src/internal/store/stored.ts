@@ -55,11 +55,11 @@ export const storedTasks = Effect.fnUntraced(function* (
   if (pending.length > 0) {
     // Most of a plan was never begun: what there is in the tree is asked once.
     const known = new Set((yield* store.list({ rootRunId })).map(({ runId }) => runId))
-    tasks = tasks.concat(pending.filter(({ toolCallId }) => known.has(toolCallId)))
+    tasks = tasks.concat(pending.filter(({ callId }) => known.has(callId)))
   }
-  for (const { toolCallId } of tasks) {
-    const task = yield* store.load(toolCallId)
-    if (Option.isSome(task)) found.set(toolCallId, task.value)
+  for (const { callId } of tasks) {
+    const task = yield* store.load(callId)
+    if (Option.isSome(task)) found.set(callId, task.value)
   }
   return found
 })

@@ -55,6 +55,6 @@ export const renamed = (part: Content, rename: (id: string) => string): Content 
   const callId = rename(part.callId)
   if (callId === part.callId) return part
   return part.type === "tool_use"
-    ? Contents.toolUse(callId, part.toolName, part.arguments)
+    ? Contents.toolUse(callId, part.name, part.input)
     : Contents.toolResult(callId, part.content, part)
 }

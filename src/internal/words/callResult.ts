@@ -6,6 +6,6 @@ import type { Call, CallResult } from "../../Call.ts"
 
 /** The result of a call: whose it is, and what came of it. */
 export const resultOf = (
-  { input, kind, toolCallId, toolName }: Call,
-  came: Omit<CallResult, "toolCallId" | "toolName" | "kind" | "input">
-): CallResult => ({ toolCallId, toolName, kind, input, ...came })
+  { input, kind, callId, name }: Call,
+  came: Omit<CallResult, "callId" | "name" | "kind" | "input">
+): CallResult => ({ callId, name: name, kind, input, ...came })

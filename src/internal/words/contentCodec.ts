@@ -40,9 +40,10 @@ export const decode = (
 /** Writes the wire form. */
 export const encode = (content: Content): JsonObject => {
   if (content.type === "unknown" || content.type === "custom") return content.raw
+  const shape = Shape.find(content.type)
   const wire: { [name: string]: Json } = {}
   for (const [field, value] of fieldsOf(content)) {
-    const name = Shape.wireName(field)
+    const name = shape === undefined ? field : Shape.wireName(field, shape)
     if (content.type === "tool_result" && field === "content") wire[name] = content.content.map(encode)
     else if (value instanceof Uint8Array) wire[name] = Base64.encode(value)
     else if (isJson(value)) Snapshot.define(wire, name, value)
@@ -67,7 +68,7 @@ export const extras = (content: Content): JsonObject => {
   const shape = Shape.find(content.type)
   if (shape === undefined) return out
   for (const [field, value] of fieldsOf(content)) {
-    const name = Shape.wireName(field)
+    const name = Shape.wireName(field, shape)
     if (!shape.names.has(name) && isJson(value)) Snapshot.define(out, name, value)
   }
   return Object.freeze(out)

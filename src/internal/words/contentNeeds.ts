@@ -36,7 +36,7 @@ const needs: ReadonlyMap<string, Fits> = new Map<Content["type"], Fits>([
   ["audio", hasSource],
   ["video", hasSource],
   ["document", hasSource],
-  ["tool_use", (value) => texts("callId", "toolName")(value) && isJsonObject(value["arguments"])],
+  ["tool_use", (value) => texts("callId", "name")(value) && isJsonObject(value["input"])],
   [
     "tool_result",
     ({ callId, content }) => typeof callId === "string" && Array.isArray(content) && content.every(isWhole)

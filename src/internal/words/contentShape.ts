@@ -16,6 +16,10 @@ import { isJsonObject, type JsonObject } from "../base/json.ts"
 export interface Shape {
   /** Wire names of the fields its type names. */
   readonly names: ReadonlySet<string>
+  /** Wire names that differ, by field. */
+  readonly wireNames: ReadonlyMap<string, string>
+  /** Fields whose wire name differs, by wire name. */
+  readonly fields: ReadonlyMap<string, string>
   /** Checks a wire form: defaults filled in, absent optional fields left out, bytes decoded. */
   readonly decode: (raw: JsonObject) => Result.Result<{ readonly [name: string]: unknown }, Fault.Fault>
 }
@@ -23,13 +27,19 @@ export interface Shape {
 /** The shape of a known type. */
 export const find = (type: string): Shape | undefined => (table ??= make()).get(type)
 
-/** The field a wire name becomes. */
+/**
+ * Returns the field that holds a wire name of a content type. An unknown wire field that is named like a field of the
+ * type (`callId`) gets a `~` in front, so the two stay apart.
+ */
 export const fieldName = (name: string, shape: Shape): string =>
-  // An unknown wire field that is called like one of ours (`callId`) stays apart from it with a `~` in front.
-  shape.names.has(name) ? (fieldNames.get(name) ?? name) : isOurs(name) ? `~${name}` : name
+  shape.names.has(name) ? (shape.fields.get(name) ?? name) : isReserved(name, shape) ? `~${name}` : name
 
-/** The wire name a field came from. */
-export const wireName = (field: string): string => wireNames.get(field) ?? (isOurs(field) ? field.slice(1) : field)
+/** Returns the wire name of a field of a content type. */
+export const wireName = (field: string, shape: Shape): string =>
+  shape.wireNames.get(field) ?? (isReserved(field, shape) ? field.slice(1) : field)
+
+/** Is this, without its `~`, a field whose wire name differs? */
+const isReserved = (name: string, { wireNames }: Shape): boolean => wireNames.has(name.replace(/^~+/, ""))
 
 let table: ReadonlyMap<string, Shape> | undefined
 
@@ -55,11 +65,15 @@ const make = (): ReadonlyMap<string, Shape> => {
     ["document", shape({ ...media, filename: optional.text }, oneSource)],
     [
       "tool_use",
-      shape({
-        call_id: Schema.String,
-        tool_name: Schema.String,
-        arguments: withDefault(JsonObjectShape, Object.freeze({}))
-      })
+      shape(
+        {
+          call_id: Schema.String,
+          tool_name: Schema.String,
+          arguments: withDefault(JsonObjectShape, Object.freeze({}))
+        },
+        undefined,
+        callNames
+      )
     ],
     // The parts inside are read one by one, by the codec.
     [
@@ -87,13 +101,15 @@ const make = (): ReadonlyMap<string, Shape> => {
 type Fields = { readonly [name: string]: Schema.ConstraintDecoder<unknown> }
 type Rule = (value: { readonly [name: string]: unknown }) => string | undefined
 
-const shape = (fields: Fields, rule: Rule = () => undefined): Shape => {
+const shape = (fields: Fields, rule: Rule = () => undefined, wireNames = commonNames): Shape => {
   const schema = Schema.StructWithRest(Schema.Struct({ type: Schema.String, ...fields }), [
     Schema.Record(Schema.String, Schema.Unknown)
   ]).check(Schema.makeFilter(rule))
   const decode = Schema.decodeUnknownResult(schema)
   return {
     names: new Set(["type", ...Object.keys(fields)]),
+    wireNames,
+    fields: new Map(Array.from(wireNames, ([field, wire]) => [wire, field])),
     decode: (raw) => Result.mapError(decode(raw), Fault.ofSchema)
   }
 }
@@ -129,19 +145,17 @@ const someSource: Rule = (value) => (sources(value) > 0 ? undefined : "expected 
 
 // ---------------------------------------------------------------- names
 
-const wireNames: ReadonlyMap<string, string> = new Map([
+const commonNames: ReadonlyMap<string, string> = new Map([
   ["schemaId", "schema_id"],
   ["errorType", "error_type"],
   ["fileId", "file_id"],
   ["mediaType", "media_type"],
   ["callId", "call_id"],
-  ["toolName", "tool_name"],
   ["isError", "is_error"],
   ["renderMode", "render_mode"],
   ["structuredContent", "structured_content"],
   ["mimeType", "mime_type"]
 ])
 
-const fieldNames: ReadonlyMap<string, string> = new Map(Array.from(wireNames, ([field, wire]) => [wire, field]))
-
-const isOurs = (name: string): boolean => wireNames.has(name.startsWith("~") ? name.replace(/^~+/, "") : name)
+/** A call keeps the names it has everywhere else; its wire form is older than they are. */
+const callNames: ReadonlyMap<string, string> = new Map([...commonNames, ["name", "tool_name"], ["input", "arguments"]])

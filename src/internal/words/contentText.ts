@@ -30,7 +30,7 @@ export const toText = (content: Content): string => {
     case "document":
       return bracket("Document", documentRef(content))
     case "tool_use":
-      return `[ToolCall: ${content.toolName}(${content.callId})]`
+      return `[ToolCall: ${content.name}(${content.callId})]`
     case "tool_result":
       return toolResultText(content)
     case "thinking":

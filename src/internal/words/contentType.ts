@@ -76,8 +76,8 @@ export type MediaContent = Image | Audio | Video | Document
 export interface ToolUse {
   readonly type: "tool_use"
   readonly callId: string
-  readonly toolName: string
-  readonly arguments: JsonObject
+  readonly name: string
+  readonly input: JsonObject
 }
 
 /** What a call gave. */

@@ -164,23 +164,18 @@ const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], na
   })
 }, Effect.scoped)
 
-const decide = (
-  skill: AnySkill,
-  input: JsonObject,
-  toolCallId: string,
-  limits: Limits
-): Effect.Effect<Policy.Decision> =>
+const decide = (skill: AnySkill, input: JsonObject, callId: string, limits: Limits): Effect.Effect<Policy.Decision> =>
   Effect.flatMap(Policy.current, (policy) =>
     policy === undefined
       ? Effect.succeed(Policy.allowed)
       : askAboutSkill(
           policy,
           {
-            ...scopeOf(toolCallId),
-            toolCallId,
+            ...scopeOf(callId),
+            callId,
             name: skill.name,
             kind: "skill",
-            arguments: input,
+            input: input,
             effects: skill.effects
           },
           skill,

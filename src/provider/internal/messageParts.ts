@@ -157,7 +157,7 @@ class Reader {
         // A request without tools may not show calls: they are told instead.
         return this.#request.tools.length === 0
           ? { kind: "text", text: Contents.toText(part) }
-          : { kind: "call", id: wireId(part.callId), name: part.toolName, input: part.arguments }
+          : { kind: "call", id: wireId(part.callId), name: part.name, input: part.input }
       case "tool_result":
         return this.#request.tools.length === 0
           ? { kind: "text", text: Contents.toText(part) }
@@ -199,7 +199,7 @@ class Reader {
   #nameOf(callId: string): string | undefined {
     for (let index = this.#index; index >= 0; index--) {
       for (const part of this.#request.messages[index]?.content ?? []) {
-        if (part.type === "tool_use" && part.callId === callId) return part.toolName
+        if (part.type === "tool_use" && part.callId === callId) return part.name
       }
     }
     return undefined

@@ -19,7 +19,7 @@ import { Limits } from "../../Limits.ts"
 import * as MediaStore from "../../MediaStore.ts"
 import { Middleware } from "../../Middleware.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
-import type { Approval, RunRecord, RunState } from "../../RunState.ts"
+import type { Question, RunRecord, RunState } from "../../RunState.ts"
 import * as RunStore from "../../RunStore.ts"
 import type { AnySkill, Effects } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
@@ -47,14 +47,14 @@ export interface Subject<Output = unknown, S extends AnySkill<unknown> = AnySkil
    * How a run that paused is taken up: it is given the run, and the calls it and its tasks wait with. Default:
    * everything is approved.
    */
-  readonly answer?: ((state: RunState, questions: ReadonlyArray<Approval>) => Kernel.ResumeOptions) | undefined
+  readonly answer?: ((state: RunState, questions: ReadonlyArray<Question>) => Kernel.ResumeOptions) | undefined
   /**
    * What is said about a call that was in flight; for undefined the kernel decides as it does for a worker: what reads
    * or is idempotent runs again, what writes stops the run. It is judged, too: what writes must not run again once its
    * outcome is known (R-2). Default: the truth about what writes, and nothing about the rest: what was not finished may
    * be tried again, the outcome of what was finished is known.
    */
-  readonly verdict?: ((call: Call, known: Known) => Kernel.Verdict | undefined) | undefined
+  readonly verdict?: ((call: Call, known: Known) => Kernel.Recovery | undefined) | undefined
 }
 
 /** What the one who resumes can find out about a call in flight. */
@@ -249,7 +249,7 @@ export const keep = Effect.fnUntraced(function* (store: RunStore.Shape) {
 const resultsOf = (record: RunRecord): ReadonlyArray<readonly [string, CallResult]> =>
   record.events.flatMap((event) =>
     event.type === "tool_call_completed"
-      ? [[keyOf({ runId: event.runId, step: event.step, callId: event.toolCallId }), event.result] as const]
+      ? [[keyOf({ runId: event.runId, step: event.step, callId: event.callId }), event.result] as const]
       : []
   )
 

@@ -34,7 +34,7 @@ export const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<un
 ): Effect.fn.Return<Decision, RunStore.StoreError> {
   const options =
     state.status.type === "paused" ? (subject.answer ?? approve)(state, yield* questionsBelow(store, state)) : {}
-  const replay: { [toolCallId: string]: Kernel.Verdict } = {}
+  const replay: { [callId: string]: Kernel.Recovery } = {}
   const findings: Array<Verdict.Finding> = []
   let told = false
   for (const { call, place } of yield* inFlight(store, state)) {
@@ -50,7 +50,7 @@ export const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<un
     const result = is("ended") || isHeld ? before?.results.get(keyOf(place)) : undefined
     const effects = own === undefined ? "write" : effectsOf(own, call)
     const verdict =
-      options.replay?.[place.callId] ??
+      options.recover?.[place.callId] ??
       (subject.verdict ?? truth)(call, { effects, entered: is("started") || isHeld, result })
     if (verdict === undefined) continue
     replay[place.callId] = verdict
@@ -62,7 +62,7 @@ export const decide = Effect.fnUntraced(function* <Output, S extends AnySkill<un
       findings.push({ rule: "R-2", detail })
     }
   }
-  return { options: { ...options, replay: { ...options.replay, ...replay } }, told, findings }
+  return { options: { ...options, recover: { ...options.recover, ...replay } }, told, findings }
 })
 
 /** A call whose outcome no store knows. */
@@ -80,9 +80,7 @@ export const inFlight = (
 ): Effect.Effect<ReadonlyArray<Open>, RunStore.StoreError> => {
   const { currentTurn, runId } = state
   const own = (currentTurn?.inFlight ?? []).flatMap((call) =>
-    call.kind === "task"
-      ? []
-      : [{ call, place: { runId, step: (currentTurn?.turn ?? 1) - 1, callId: call.toolCallId } }]
+    call.kind === "task" ? [] : [{ call, place: { runId, step: (currentTurn?.turn ?? 1) - 1, callId: call.callId } }]
   )
   const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
     Effect.forEach(tasks.values(), (task) => inFlight(store, task))
@@ -98,5 +96,5 @@ const truth: NonNullable<Subject["verdict"]> = (_, { effects, result }) => {
 }
 
 const approve: NonNullable<Subject["answer"]> = (_, questions) => ({
-  approvals: questions.map(({ toolCallId }) => ({ toolCallId, approved: true, by: "operator" }))
+  answers: questions.map(({ callId }) => ({ callId, approved: true, by: "operator" }))
 })

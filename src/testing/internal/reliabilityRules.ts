@@ -135,10 +135,10 @@ export const judgeFacts = (facts: ReadonlyArray<Fact>): ReadonlyArray<Finding> =
 const nameOf = (record: RunRecord): string => `${record.runId} revision ${record.revision}`
 
 const answersOf = (record: RunRecord): ReadonlyArray<string> => [
-  ...(record.delta.resolved ?? []).map((result) => result.toolCallId),
+  ...(record.delta.resolved ?? []).map((result) => result.callId),
   ...record.events.flatMap((event) =>
     event.type === "tool_call_completed" || (event.type === "tool_call_started" && event.change?.type === "skip")
-      ? [event.toolCallId]
+      ? [event.callId]
       : []
   )
 ]

@@ -94,20 +94,20 @@ export interface Said {
 export const turn = (run: Writer, said: Said = {}): ReadonlyArray<Commit> => {
   const { state } = run.last()
   const turnId = `${state.runId}:t${state.turns.length + 1}`
-  const toolCallId = `${turnId}.0`
+  const callId = `${turnId}.0`
   const input = said.input ?? { query: "fiber" }
-  const call: Call = { toolCallId, toolName: "search", input, kind: "skill", review: "unreviewed" }
+  const call: Call = { callId, name: "search", input, kind: "skill", review: "unreviewed" }
   const output = said.output ?? [Contents.text("a thread of execution")]
-  const result = { toolCallId, toolName: "search", kind: call.kind, input, output, durationMs: 3 }
+  const result = { callId, name: "search", kind: call.kind, input, output, durationMs: 3 }
   return [
     run.commit("phase", [{ type: "turn_started", turnId }]),
     prepared(run, said.compact),
     run.commit("phase", [{ type: "model_started", attempt: 1 }]),
     answered(run, said.text ?? "Let me look.", { type: "tools" }, [call]),
     run.commit("phase", [{ type: "tool_calls_started" }]),
-    run.commit("phase", [{ type: "tool_call_started", toolCallId }]),
-    run.commit("launch", [], { launched: [toolCallId] }),
-    run.commit("phase", [{ type: "tool_call_completed", toolCallId, result }]),
+    run.commit("phase", [{ type: "tool_call_started", callId }]),
+    run.commit("launch", [], { launched: [callId] }),
+    run.commit("phase", [{ type: "tool_call_completed", callId, result }]),
     run.commit("phase", [{ type: "tool_calls_completed" }]),
     run.commit("phase", [{ type: "turn_completed", turnId }])
   ]

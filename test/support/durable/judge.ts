@@ -46,13 +46,27 @@ export const judge = Effect.fnUntraced(function* (
 const judgeStatus = (world: World, where: string, expected: JsonObject, actual: RunState.Status, compare: Compare) => {
   for (const [key, value] of Object.entries(expected)) {
     const found: unknown = Object.entries(actual).find(([name]) => name === key)?.[1]
-    if (key === "metadata") compare(`${where} status.metadata`, value, pick(value, inScript(world, found)))
+    if (key === "metadata") compare(`${where} status.metadata`, value, pick(value, asWritten(inScript(world, found))))
     else if (key === "error") {
       const info = actual.type === "failed" ? actual.error : undefined
       if (!anyTag.has(String(value)))
         compare(`${where} status.error`, true, info?.tag === value || info?.message.includes(String(value)) === true)
     } else compare(`${where} status.${key}`, value, found)
   }
+}
+
+/** The metadata of a pause under the names that scripts have for its fields. */
+const asWritten = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(asWritten)
+  if (typeof value !== "object" || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [written[name] ?? name, asWritten(field)]))
+}
+
+const written: { readonly [name: string]: string } = {
+  callIds: "toolCallIds",
+  questions: "approvals",
+  callId: "toolCallId",
+  name: "toolName"
 }
 
 /** The part of `actual` that `expected` asks for. */
@@ -104,9 +118,9 @@ export const judgeEnd = Effect.fnUntraced(function* (
     else if (key === "openTurn") {
       const turn = state.currentTurn
       const open = {
-        pending: turn?.pending.map((call) => scripted(world, call.toolCallId)),
-        inFlight: turn?.inFlight.map((call) => scripted(world, call.toolCallId)),
-        completed: turn?.completed.map((result) => scripted(world, result.toolCallId))
+        pending: turn?.pending.map((call) => scripted(world, call.callId)),
+        inFlight: turn?.inFlight.map((call) => scripted(world, call.callId)),
+        completed: turn?.completed.map((result) => scripted(world, result.callId))
       }
       compare(`${where} openTurn`, pick(open, value), pick(value, open))
     } else compare(`${where} ${key}`, value, actual[key])

@@ -67,7 +67,7 @@ export const skills = (world: World, seen: Seen, point: Point): ReadonlyArray<Sk
 
 export const middleware = (world: World): Middleware.Middleware => ({
   callTool: (run, next) => {
-    const broken = world.scenario.config.tools[run.call.toolName ?? ""]?.middlewareThrows
+    const broken = world.scenario.config.tools[run.call.name ?? ""]?.middlewareThrows
     return broken === undefined ? next(run) : Effect.die(new Error(broken))
   }
 })
@@ -88,10 +88,10 @@ export const hooks = (world: World, seen: Seen, point: Point) => {
   const decide = (
     name: string,
     args: Hooks.HookArgs,
-    call?: { readonly toolCallId: string; readonly toolName: string | null }
+    call?: { readonly callId: string; readonly name: string | null }
   ) =>
     Effect.gen(function* () {
-      const label = call === undefined ? name : `${name}:${scripted(world, call.toolCallId)}`
+      const label = call === undefined ? name : `${name}:${scripted(world, call.callId)}`
       seen.hooks.push(label)
       yield* at(point, `hook:${name}`)
       if (call !== undefined) yield* at(point, `hook:${label}`)
@@ -121,7 +121,7 @@ export const hooks = (world: World, seen: Seen, point: Point) => {
         if (keep !== undefined)
           return {
             ...common(decision),
-            value: args.calls.filter((call) => keep.includes(scripted(world, call.toolCallId)))
+            value: args.calls.filter((call) => keep.includes(scripted(world, call.callId)))
           }
         if (mergeInput !== undefined) {
           return {
@@ -189,14 +189,14 @@ const fits = (
   entry: HookEntry,
   name: string,
   args: Hooks.HookArgs,
-  call: Pick<Call.Call, "toolCallId" | "toolName"> | undefined
+  call: Pick<Call.Call, "callId" | "name"> | undefined
 ): boolean => {
   const match = entry.match ?? {}
   return (
     entry.hook === name &&
     (entry.times === undefined || (world.used.get(entry) ?? 0) < entry.times) &&
-    (match.toolName === undefined || match.toolName === call?.toolName) &&
-    (match.toolCallId === undefined || (call !== undefined && match.toolCallId === scripted(world, call.toolCallId))) &&
+    (match.toolName === undefined || match.toolName === call?.name) &&
+    (match.toolCallId === undefined || (call !== undefined && match.toolCallId === scripted(world, call.callId))) &&
     (match.turn === undefined || match.turn === args.turn?.turn) &&
     (match.contextLacks === undefined || !args.context[match.contextLacks]) &&
     (match.contextHas === undefined || Boolean(args.context[match.contextHas]))

@@ -168,30 +168,30 @@ const resumeOptions = (world: World, step: Step, state: RunState.RunState | unde
   const replay = step.with?.replay
   const turn = state?.currentTurn
   const own = new Map(
-    [...(turn?.pending ?? []), ...(turn?.inFlight ?? [])].map(({ toolCallId: id }) => [scripted(world, id), id])
+    [...(turn?.pending ?? []), ...(turn?.inFlight ?? [])].map(({ callId: id }) => [scripted(world, id), id])
   )
   return {
     ...(step.with?.context === undefined ? {} : { context: step.with.context }),
     ...(step.with?.approvals === undefined
       ? {}
       : {
-          approvals: step.with.approvals.map((answer) => ({
+          answers: step.with.approvals.map(({ toolCallId, ...answer }) => ({
             ...answer,
-            toolCallId: own.get(answer.toolCallId) ?? answer.toolCallId
+            callId: own.get(toolCallId) ?? toolCallId
           }))
         }),
     ...(step.with?.rewind === undefined ? {} : { rewind: step.with.rewind }),
     ...(replay === undefined
       ? {}
       : {
-          replay: Object.fromEntries(
+          recover: Object.fromEntries(
             Object.entries(replay).map(([id, verdict]) => [own.get(id) ?? id, verdictOf(verdict)])
           )
         })
   }
 }
 
-const verdictOf = (verdict: "retry" | "fail" | { readonly resolve: JsonObject }): Kernel.Verdict => {
+const verdictOf = (verdict: "retry" | "fail" | { readonly resolve: JsonObject }): Kernel.Recovery => {
   if (typeof verdict === "string") return verdict
   const { error, output } = verdict.resolve
   return {

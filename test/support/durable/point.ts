@@ -35,7 +35,7 @@ const die = (point: Point): Effect.Effect<never> =>
 export const returned = (world: World, point: Point, { events }: RunState.RunRecord): Effect.Effect<void> => {
   const [event] = events
   return event?.type === "tool_call_completed"
-    ? at(point, `tool_returned:${scripted(world, event.toolCallId)}`)
+    ? at(point, `tool_returned:${scripted(world, event.callId)}`)
     : Effect.void
 }
 
@@ -46,4 +46,4 @@ export const stored = (world: World, seen: Seen, point: Point, record: RunState.
   })
 
 export const labelOf = (world: World, event: RunState.RunRecord["events"][number]): string =>
-  "toolCallId" in event ? `${event.type}:${scripted(world, event.toolCallId)}` : event.type
+  "callId" in event ? `${event.type}:${scripted(world, event.callId)}` : event.type

@@ -69,7 +69,7 @@ export interface Step {
   readonly with?: {
     readonly context?: JsonObject
     readonly replay?: { readonly [id: string]: "retry" | "fail" | { readonly resolve: JsonObject } }
-    readonly approvals?: ReadonlyArray<RunState.ApprovalAnswer>
+    readonly approvals?: ReadonlyArray<Omit<RunState.Answer, "callId"> & { readonly toolCallId: string }>
     readonly rewind?: boolean
   }
   readonly expect: Expectation

@@ -13,8 +13,8 @@ describe("a letter", () => {
         const provider = MockProvider.make(asks, "<final>done</final>")
         const error = yield* Effect.flip(Kernel.run(agent, "Write to Oslo.", { provider, runId: "letter" }))
         assert.strictEqual(error._tag, "RunPaused")
-        const approvals = (yield* Kernel.questions("letter")).map(({ toolCallId }) => ({
-          toolCallId,
+        const approvals = (yield* Kernel.questions("letter")).map(({ callId }) => ({
+          callId,
           approved,
           by: "Ada"
         }))

@@ -141,10 +141,10 @@ export class DeadlockError extends Schema.TaggedError<DeadlockError>()("Deadlock
  */
 export class InFlightToolCalls extends Schema.TaggedError<InFlightToolCalls>()("InFlightToolCalls", {
   runId: Schema.String,
-  toolCallIds: Schema.Array(Schema.String)
+  callIds: Schema.Array(Schema.String)
 }) {
   override get message() {
-    return `calls in flight with an unknown outcome: ${this.toolCallIds.join(", ")}`
+    return `calls in flight with an unknown outcome: ${this.callIds.join(", ")}`
   }
 }
 
@@ -161,10 +161,10 @@ export class RewindNotAllowed extends Schema.TaggedError<RewindNotAllowed>()("Re
 /** An answer to a question nobody asked (DR-22, R-25). `Kernel.questions` tells what is asked. */
 export class ApprovalNotFound extends Schema.TaggedError<ApprovalNotFound>()("ApprovalNotFound", {
   runId: Schema.String,
-  toolCallId: Schema.String
+  callId: Schema.String
 }) {
   override get message() {
-    return `run '${this.runId}' does not wait for an approval of '${this.toolCallId}'`
+    return `run '${this.runId}' does not wait for an approval of '${this.callId}'`
   }
 }
 

@@ -52,13 +52,13 @@ export const journals: ReadonlyArray<Check> = [
       const run = Journal.begin("journals/pauses")
       const turnId = "journals/pauses:t1"
       const call = {
-        toolCallId: "c",
-        toolName: "send",
+        callId: "c",
+        name: "send",
         input: { to: "a" },
         kind: "skill",
         review: "unreviewed"
       } as const
-      const approval = { toolCallId: "c", toolName: "send", input: { to: "a" }, reason: "effects: write" }
+      const approval = { callId: "c", name: "send", input: { to: "a" }, reason: "effects: write" }
       const commits = [
         run.last(),
         run.commit("phase", [{ type: "turn_started", turnId }], { settled: true, context: { seen: [] } }),
@@ -104,14 +104,14 @@ export const journals: ReadonlyArray<Check> = [
           }
         ]),
         run.commit("phase", [
-          { type: "tool_calls_started", calls: [call], approvals: [approval] },
-          { type: "paused", reason: "approval_required", metadata: { toolCallIds: ["c"] } }
+          { type: "tool_calls_started", calls: [call], questions: [approval] },
+          { type: "paused", reason: "approval_required", metadata: { callIds: ["c"] } }
         ]),
-        run.commit("resume", [], { answers: [{ toolCallId: "c", approved: true, by: "ada", input: { to: "b" } }] }),
+        run.commit("resume", [], { answers: [{ callId: "c", approved: true, by: "ada", input: { to: "b" } }] }),
         run.commit("phase", [
           {
             type: "tool_call_started",
-            toolCallId: "c",
+            callId: "c",
             change: { type: "rewrite", call: { ...call, input: { to: "b" } } }
           }
         ]),
@@ -119,9 +119,7 @@ export const journals: ReadonlyArray<Check> = [
         run.commit("resume", [], { retried: ["c"] }),
         run.commit("launch", [], { launched: ["c"] }),
         run.commit("resume", [], {
-          resolved: [
-            { toolCallId: "c", toolName: "send", kind: "skill", input: { to: "b" }, output: [Contents.text("sent")] }
-          ]
+          resolved: [{ callId: "c", name: "send", kind: "skill", input: { to: "b" }, output: [Contents.text("sent")] }]
         }),
         run.commit("phase", [{ type: "tool_calls_completed" }]),
         run.commit("phase", [{ type: "turn_completed", turnId }]),

@@ -192,7 +192,7 @@ export const values: ReadonlyArray<Check> = [
       const run = Journal.begin("values/misfit")
       const data = Contents.data({ nan: Number.NaN })
       const told = run.commit("resume", [], {
-        resolved: [{ toolCallId: "c", toolName: "t", kind: "skill", input: null, output: [data] }]
+        resolved: [{ callId: "c", name: "t", kind: "skill", input: null, output: [data] }]
       })
       const error = yield* refused(one.commit(told.record, told.state))
       assert.ok(

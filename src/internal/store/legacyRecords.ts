@@ -1,0 +1,85 @@
+/**
+ * Rewrites stored JSON of format 1, which version 0.1.0 wrote, as format 2.
+ *
+ * Format 2 names a call by `callId` and `name`, questions by `questions`, and calls that a resume ran again by
+ * `recovered`. Nothing else differs. Values that a host or a model wrote are kept untouched.
+ */
+
+import type { Json, JsonObject } from "../base/json.ts"
+import { isJsonObject } from "../base/json.ts"
+
+type Names = { readonly [old: string]: string }
+type Change = (value: Json) => Json
+
+/** Rewrites a record. */
+export const upgradeRecord = (record: JsonObject): JsonObject =>
+  inside({ ...record, format: 2 }, { events: each(event), delta })
+
+/** Rewrites a part of a state. */
+export const upgradePart = (part: JsonObject): JsonObject =>
+  renamed(inside({ ...part, format: 2 }, { turns: each(turn), currentTurn: turn, approvals: each(question), status }), {
+    approvals: "questions"
+  })
+
+/** Rewrites the metadata of a pause that waits for answers. */
+export const upgradeStatus: Change = (status) =>
+  isJsonObject(status) && status["reason"] === "approval_required" ? inside(status, { metadata: waiting }) : status
+
+const status = upgradeStatus
+
+// ---------------------------------------------------------------- stored things
+
+const callNames: Names = { toolCallId: "callId", toolName: "name" }
+
+const call: Change = (value) => renamed(value, callNames)
+
+const question: Change = (value) => renamed(inside(value, { answer: call }), callNames)
+
+const change: Change = (value) => inside(value, { call, result: call })
+
+const turn: Change = (value) =>
+  renamed(inside(value, { pending: each(call), inFlight: each(call), completed: each(call) }), {
+    replayed: "recovered"
+  })
+
+const delta: Change = (value) => inside(value, { resolved: each(call), answers: each(call), asked: each(question) })
+
+const waiting: Change = (value) =>
+  renamed(inside(value, { approvals: each(call) }), { toolCallIds: "callIds", approvals: "questions" })
+
+const event: Change = (value) => {
+  if (!isJsonObject(value)) return value
+  switch (value["type"]) {
+    case "model_completed":
+      return inside(value, { calls: each(call) })
+    case "tool_calls_started":
+      return renamed(inside(value, { calls: each(call), approvals: each(question) }), { approvals: "questions" })
+    case "tool_call_started":
+      return renamed(inside(value, { change }), callNames)
+    case "tool_call_completed":
+      return renamed(inside(value, { result: call }), callNames)
+    case "paused":
+      return upgradeStatus(value)
+    default:
+      return value
+  }
+}
+
+// ---------------------------------------------------------------- rewriting
+
+const each =
+  (change: Change): Change =>
+  (value) =>
+    Array.isArray(value) ? value.map(change) : value
+
+/** Changes the fields of an object that are there. */
+const inside = <A extends Json>(value: A, changes: { readonly [field: string]: Change }): A | JsonObject =>
+  isJsonObject(value) ? mapped(value, (name, field) => [name, changes[name]?.(field) ?? field]) : value
+
+/** Renames the fields of an object that are there. */
+const renamed = <A extends Json>(value: A, names: Names): A | JsonObject =>
+  isJsonObject(value) ? mapped(value, (name, field) => [names[name] ?? name, field]) : value
+
+/** `Object.fromEntries` defines fields: one named `__proto__` stays a field. */
+const mapped = (value: JsonObject, entry: (name: string, field: Json) => readonly [string, Json]): JsonObject =>
+  Object.fromEntries(Object.entries(value).map(([name, field]) => entry(name, field)))
