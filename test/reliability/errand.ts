@@ -140,7 +140,7 @@ export const kernel = (site: Site) =>
       )
       const honest = Layer.effect(
         Kernel.Kernel,
-        Effect.map(Kernel.Kernel, (kernel): Kernel.Shape => ({
+        Effect.map(Kernel.Kernel, (kernel): Kernel.KernelShape => ({
           ...kernel,
           resume: (agent, runId, options) =>
             Effect.flatMap(

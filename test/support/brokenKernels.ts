@@ -84,7 +84,7 @@ export const thatAcknowledgesEarly = over((store) => {
 /** Launches without looking: says at every resume that what was in flight may run again. */
 export const thatRetriesInFlight = Layer.effect(
   Kernel.Kernel,
-  Effect.map(Effect.zip(Kernel.Kernel, RunStore.RunStore), ([kernel, store]): Kernel.Shape => ({
+  Effect.map(Effect.zip(Kernel.Kernel, RunStore.RunStore), ([kernel, store]): Kernel.KernelShape => ({
     ...kernel,
     resume: (agent, runId, options) =>
       Effect.flatMap(Effect.orDie(store.load(runId)), (state) => {
