@@ -13,6 +13,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Strings from "effect/String"
 import type { ExecutionBudget, SpawnBudget } from "./Budget.ts"
+import type { DialectName } from "./Dialect.ts"
 import type { Generation } from "./Generation.ts"
 import * as Generations from "./Generation.ts"
 import * as Configs from "./internal/agent/agentConfig.ts"
@@ -44,7 +45,7 @@ export type Prose = "auto" | "final" | "corrective"
  * @category models
  * @since 0.1.0
  */
-export type DialectName = "blocks" | "tools"
+export type { DialectName }
 
 /**
  * An agent. `Output` is what its runs give, `Skills` types its events, `R` is

@@ -10,7 +10,6 @@
  */
 
 import * as Result from "effect/Result"
-import type { DialectName } from "./Agent.ts"
 import type { Block } from "./Block.ts"
 import * as Blocks from "./Block.ts"
 import type * as BlockParser from "./BlockParser.ts"
@@ -74,6 +73,14 @@ export interface Listener {
   /** Every part that is no text, except the `finish`. */
   readonly part: (part: StreamPart) => void
 }
+
+/**
+ * How a turn is spoken: text blocks, or the vendor's native tool calls.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type DialectName = "blocks" | "tools"
 
 /**
  * A way to speak: its name, and how a reply in it is read.
