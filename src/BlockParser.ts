@@ -29,7 +29,7 @@ export type { Part } from "./Block.ts"
  * @category models
  * @since 0.1.0
  */
-export type Bounds = Pick<Limits, "replyBytes" | "tagBytes" | "blockDepth">
+export type Bounds = Pick<Limits, "replyLength" | "tagBytes" | "blockDepth">
 
 /**
  * A parser between two pieces of text. It is mutable: one reply, one parser (BP-27).

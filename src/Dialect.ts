@@ -352,8 +352,8 @@ class ReplyReader implements Reader {
   /** The parser bounds its own text; this bounds everything else a reply may hold. */
   #grow(length: number) {
     this.#length += length
-    if (this.#length > this.#limits.replyBytes)
-      this.#failure ??= new LimitExceeded({ limit: "reply", value: this.#limits.replyBytes })
+    if (this.#length > this.#limits.replyLength)
+      this.#failure ??= new LimitExceeded({ limit: "reply", value: this.#limits.replyLength })
   }
 
   #content(text: string): ReadonlyArray<Content> {

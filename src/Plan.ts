@@ -276,9 +276,9 @@ const taskShape = `{"id": "a", "input": "what to do", "parallel": true, "depends
 const rejected = (reason: Reason, message: string) => new PlanRejected({ reason, message })
 
 const parse = (text: string, limits: Limits.Limits): Result.Result<unknown, PlanRejected> => {
-  if (text.length > limits.replyBytes) {
+  if (text.length > limits.replyLength) {
     return Result.fail(
-      rejected("too_large", `The plan has ${text.length} characters, the limit is ${limits.replyBytes}.`)
+      rejected("too_large", `The plan has ${text.length} characters, the limit is ${limits.replyLength}.`)
     )
   }
   const stripped = strip(text)

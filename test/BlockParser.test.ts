@@ -267,7 +267,7 @@ describe("stream", () => {
       const failure = yield* Stream.make("too long").pipe(
         BlockParser.stream,
         Stream.runDrain,
-        Effect.provideService(Limits.Limits, { ...Limits.defaults, replyBytes: 3 }),
+        Effect.provideService(Limits.Limits, { ...Limits.defaults, replyLength: 3 }),
         Effect.flip
       )
       assert.deepStrictEqual(failure, new LimitExceeded({ limit: "reply", value: 3 }))

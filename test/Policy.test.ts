@@ -498,7 +498,7 @@ describe("a run under rules", () => {
         const looked: Array<string> = []
         const stuck = Skill.make("stuck", {
           description: "Looks its input up",
-          timeLimit: 50,
+          timeout: 50,
           input: Schema.Struct({
             id: Schema.String.pipe(
               Schema.decode({

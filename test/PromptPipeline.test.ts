@@ -882,7 +882,7 @@ describe("compaction", () => {
       assert.deepStrictEqual([...new Set(heard)], [11])
       assert.include(said(run, 30)[0] ?? "", "save space.]")
     }).pipe(
-      Effect.provideService(Limits.Limits, { ...Limits.defaults, replyBytes: 10_000 }),
+      Effect.provideService(Limits.Limits, { ...Limits.defaults, replyLength: 10_000 }),
       Effect.provide(world(run, pipeline))
     )
   })

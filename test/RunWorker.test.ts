@@ -1270,7 +1270,7 @@ describe("RunWorker", () => {
         ...scripted,
         stream: (request) => Stream.suspend(() => (asked++, scripted.stream(request)))
       }
-      const hasty = planner({ budget: { deadlineMs: 10_000 } })
+      const hasty = planner({ budget: { deadline: 10_000 } })
       yield* Effect.provide(Kernel.submit(hasty, "go", { runId: "r" }), process(store))
       yield* TestClock.adjust("1 hour")
       const ends: Array<string> = []
@@ -1299,7 +1299,7 @@ describe("RunWorker", () => {
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const provider = Scenario.scripted({ root: [slow(20_000, final("late"))], tasks: {} })
-      const within = (deadlineMs: number) => planner({ budget: { deadlineMs } })
+      const within = (deadline: number) => planner({ budget: { deadline } })
       const ends: Array<string> = []
       const onRun = (_: RunStore.RunHead, exit: Exit.Exit<unknown, unknown>) =>
         Effect.sync(() => void ends.push(Exit.isFailure(exit) ? String(exit.cause.reasons[0]) : "done"))

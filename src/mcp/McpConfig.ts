@@ -62,9 +62,9 @@ export interface CommonSettings {
   readonly name: string
   /** The revision to offer first; older ones follow when the server declines it. Default: 2025-11-25. */
   readonly protocolVersion: ProtocolVersion
-  /** How long the server may take to be ready, and to list what it has. Default: `Limits.headersMs`. */
+  /** How long the server may take to be ready, and to list what it has. Default: `Limits.headersTimeout`. */
   readonly connectTimeout: Duration.Duration
-  /** How long one call may take. Default: `Limits.skillMs`. */
+  /** How long one call may take. Default: `Limits.skillTimeout`. */
   readonly timeout: Duration.Duration
   /** Take the server's word for which of its tools may be called twice (AC-15). */
   readonly trustAnnotations: boolean
@@ -311,8 +311,8 @@ const decodeCommon = Effect.fnUntraced(function* (name: string, read: Reader) {
   const settings: CommonSettings = {
     name,
     protocolVersion: version,
-    connectTimeout: yield* read.duration("connectTimeout", limits.headersMs),
-    timeout: yield* read.duration("timeout", limits.skillMs),
+    connectTimeout: yield* read.duration("connectTimeout", limits.headersTimeout),
+    timeout: yield* read.duration("timeout", limits.skillTimeout),
     trustAnnotations: yield* read.flag("trustAnnotations")
   }
   return settings

@@ -11,7 +11,7 @@
  */
 
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import type * as HttpClient from "effect/http/HttpClient"
@@ -311,7 +311,7 @@ const registerProtocol = Effect.fnUntraced(function* (
   const protocol = Protocol.make("mcp", {
     documentation: documentation(stations.map(({ name }) => name)),
     // A request may be for any of them.
-    timeLimit: Math.max(limits.cleanUpMs, ...stations.map((station) => station.timeLimit(limits))),
+    timeout: stations.reduce((most, station) => Duration.max(most, station.timeout(limits)), limits.cleanUpTimeout),
     handle: (block, scope) =>
       Effect.flatMap(McpProtocol.answer(catalogFor(scope), block.content), (answer) => Call.succeeded("", answer)),
     skillOf: ({ content }) => {

@@ -15,6 +15,7 @@ import * as ByteSize from "effect/ByteSize"
 import * as Context from "effect/Context"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import { MaxBodySize } from "effect/http/HttpIncomingMessage"
@@ -164,7 +165,7 @@ export const http = Effect.fnUntraced(function* (
   const server = yield* listening({
     host,
     port: options.port ?? 0,
-    gracefulShutdownTimeout: limits.cleanUpMs / 5
+    gracefulShutdownTimeout: Duration.times(limits.cleanUpTimeout, 1 / 5)
   })
   const port = "port" in server.address ? server.address.port : 0
   const name = `${host.includes(":") ? `[${host}]` : host}:${port}`

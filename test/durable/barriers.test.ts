@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, type Duration, Effect, Exit, Fiber, Layer, Logger, Option, Queue, Stream } from "effect"
+import { Clock, Duration, Effect, Exit, Fiber, Layer, Logger, Option, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { RunEvent } from "kernai"
 import {
@@ -762,11 +762,11 @@ describe("a store that does not answer", () => {
     return { fiber, commits: () => commits }
   })
 
-  it.effect("is asked once more for the same record after commitMs, whether it kept it or not (R-6)", () =>
+  it.effect("is asked once more for the same record after appendTimeout, whether it kept it or not (R-6)", () =>
     Effect.gen(function* () {
       for (const stored of [true, false]) {
         const { fiber } = yield* play(1, stored)
-        yield* TestClock.adjust(Limits.defaults.commitMs + 50)
+        yield* TestClock.adjust(Duration.toMillis(Limits.defaults.appendTimeout) + 50)
         assert.strictEqual((yield* Fiber.join(fiber)).text, "done")
       }
     }).pipe(Effect.scoped)
@@ -786,7 +786,7 @@ describe("a store that does not answer", () => {
         Effect.provide(kernelOn(world, silent)),
         Effect.forkChild({ startImmediately: true })
       )
-      yield* TestClock.adjust(3 * Limits.defaults.commitMs + 300)
+      yield* TestClock.adjust(3 * Duration.toMillis(Limits.defaults.appendTimeout) + 300)
       const error = yield* Effect.flip(Fiber.join(fiber))
       assert.isTrue(error._tag === "StoreError" && error.reason === "timeout")
     }).pipe(Effect.scoped)
@@ -809,7 +809,7 @@ describe("a store that does not answer", () => {
         Effect.provide(kernelOn(world, hanging)),
         Effect.forkChild({ startImmediately: true })
       )
-      yield* TestClock.adjust(3 * Limits.defaults.commitMs + 300)
+      yield* TestClock.adjust(3 * Duration.toMillis(Limits.defaults.appendTimeout) + 300)
       assert.strictEqual((yield* Effect.flip(Fiber.join(fiber)))._tag, "StoreError")
       assert.deepStrictEqual(seen, ["asked", "stopped", "asked", "stopped", "asked", "stopped"])
     }).pipe(Effect.scoped)
@@ -819,13 +819,13 @@ describe("a store that does not answer", () => {
     Effect.gen(function* () {
       const { commits, fiber } = yield* play(Number.POSITIVE_INFINITY, false)
       const left = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
-      yield* TestClock.adjust(3 * Limits.defaults.commitMs + 300)
+      yield* TestClock.adjust(3 * Duration.toMillis(Limits.defaults.appendTimeout) + 300)
       yield* Fiber.join(left)
       assert.strictEqual(commits(), 3)
 
       // A store that is back a moment later is not given up.
       const other = yield* play(Number.POSITIVE_INFINITY, false)
-      yield* TestClock.adjust(3 * Limits.defaults.commitMs + 299)
+      yield* TestClock.adjust(3 * Duration.toMillis(Limits.defaults.appendTimeout) + 299)
       assert.isUndefined(other.fiber.pollUnsafe())
       yield* TestClock.adjust(1)
       const error = yield* Effect.flip(Fiber.join(other.fiber))

@@ -17,7 +17,7 @@ const say = (connection: McpConnection.McpConnection, text: string) =>
   Effect.map(connection.callTool("say", { text }), Support.textOf)
 
 // Servers that do not end by themselves are given less time than usual.
-const limits = Layer.succeed(Limits.Limits, { ...Limits.defaults, cleanUpMs: 400 })
+const limits = Limits.layer({ cleanUpTimeout: 400 })
 
 layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), {
   excludeTestServices: true,

@@ -174,7 +174,7 @@ describe("McpServe", () => {
     const stubborn = Skill.make("stubborn", {
       description: "Goes on",
       input: Schema.Struct({}),
-      timeLimit: 50,
+      timeout: 50,
       execute: () => Effect.uninterruptible(Effect.never)
     })
     return Effect.gen(function* () {

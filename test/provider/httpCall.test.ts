@@ -450,8 +450,8 @@ describe("answers that are no replies", () => {
 
   for (const [what, body, limits] of [
     ["one event", `data: ${"x".repeat(5_000)}`, { frameBytes: 1_000 }],
-    ["all that is said", whole("x".repeat(5_000)), { replyBytes: 1_001 }],
-    ["all that is sent", ": keep-alive\n\n".repeat(10_000), { replyBytes: 1_002 }],
+    ["all that is said", whole("x".repeat(5_000)), { replyLength: 1_001 }],
+    ["all that is sent", ": keep-alive\n\n".repeat(10_000), { replyLength: 1_002 }],
     ["white space before a reply", " ".repeat(5_000), { frameBytes: 1_003 }],
     ["a line of JSON", `{"x":"${"x".repeat(5_000)}`, { frameBytes: 1_004 }]
   ] as const) {
@@ -492,9 +492,9 @@ describe("what is kept of a reply until its end is heard (R-20)", () => {
       Effect.gen(function* () {
         const { provider } = yield* answeringAs(name, () => sse(body))
         const error = yield* failure(provider).pipe(
-          Effect.provideService(Limits.Limits, { ...Limits.defaults, replyBytes: 4_999 })
+          Effect.provideService(Limits.Limits, { ...Limits.defaults, replyLength: 4_999 })
         )
-        assert.include(error.message, "replyBytes is 4999")
+        assert.include(error.message, "replyLength is 4999")
       })
     )
   }
@@ -597,7 +597,7 @@ describe("models on offer", () => {
       yield* TestClock.adjust("61 seconds")
       const late = yield* Fiber.join(listing)
       assert.strictEqual(late.reason, "timeout")
-      assert.include(late.message, "idleMs is 60000")
+      assert.include(late.message, "idleTimeout is 1m")
     }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, fetchedBytes: 100 }))
   )
 })
@@ -608,10 +608,10 @@ describe("time", () => {
       const http = stub(() => Effect.never)
       const provider = yield* Effect.provide(vendor("openai")({}), http.layer)
       const error = yield* failure(provider).pipe(
-        Effect.provideService(Limits.Limits, { ...Limits.defaults, headersMs: 10_000 })
+        Effect.provideService(Limits.Limits, Limits.make({ headersTimeout: 10_000 }))
       )
       assert.strictEqual(error.reason, "timeout")
-      assert.include(error.message, "headersMs is 10000")
+      assert.include(error.message, "headersTimeout is 10s")
       assert.strictEqual(http.asked.length, 3)
     })
   )

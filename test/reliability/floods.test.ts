@@ -2,7 +2,7 @@ import { assert, describe, it } from "vitest"
 import { flood, megabyte, shapes } from "./floods.ts"
 
 const all = 64 * megabyte
-const limits = { replyBytes: megabyte / 4, frameBytes: megabyte / 4 }
+const limits = { replyLength: megabyte / 4, frameBytes: megabyte / 4 }
 
 describe("64 MB of a reply that does not want to end (R-20)", () => {
   for (const [name, shape] of Object.entries(shapes)) {
@@ -15,7 +15,7 @@ describe("64 MB of a reply that does not want to end (R-20)", () => {
   }
 
   it("is kept as a whole where nothing limits it", async () => {
-    const unlimited = { replyBytes: Infinity, frameBytes: Infinity }
+    const unlimited = { replyLength: Infinity, frameBytes: Infinity }
     const { error, peak } = await flood(shapes["64 KiB deltas"], all / 4, unlimited)
     assert.match(error ?? "", /the reply was cut/)
     assert.isAbove(peak, all / 8)

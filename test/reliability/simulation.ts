@@ -236,7 +236,7 @@ const boot = (site: Site, name: string) => {
         Layer.succeed(RunStore.RunStore, watched.store),
         Layer.succeed(SkillRegistry.SkillRegistry, watched.skills),
         Layer.succeed(ProtocolRegistry.ProtocolRegistry, watched.protocols),
-        Layer.succeed(Limits.Limits, { ...Limits.defaults, skillMs: 5_000, emptyReplies: 50 }),
+        Limits.layer({ skillTimeout: 5_000, emptyReplies: 50 }),
         Layer.succeed(Provider.Provider, provider(site)),
         Layer.succeed(Recorder.Recorder, { record: (event) => void events.push(event) })
       )

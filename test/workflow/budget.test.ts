@@ -239,7 +239,7 @@ describe("the budget of a tree", () => {
         }
       }
       // The deadline cuts off the second task in its second call; the first has given up by then.
-      const options = { maxSteps: 2, budget: { maxTokens: 1_000, deadlineMs: 1_000 } }
+      const options = { maxSteps: 2, budget: { maxTokens: 1_000, deadline: 1_000 } }
       yield* play(script, { agent: options })
       const cut = yield* stored("run")
       assert.strictEqual(Usage.total(cut.usage), 10 + 80)
@@ -259,7 +259,7 @@ describe("the budget of a tree", () => {
         root: [using(10, plan(["a"])), using(10, command("/tasks")), using(10, final("ok"))],
         tasks: { a: [using(500, command("/tasks")), slow(10_000_000, final("never"))] }
       }
-      yield* play(script, { agent: { budget: { deadlineMs: 1_000 } } })
+      yield* play(script, { agent: { budget: { deadline: 1_000 } } })
       const limited = (maxTokens: number) => ({ agent: { budget: { maxTokens } } })
       const given = { "run:t1/a": { resolve: { output: [{ type: "text" as const, text: "known" }] } } }
       const second = yield* takeUp(script, { recover: given, ...limited(515) })
@@ -282,7 +282,7 @@ describe("the budget of a tree", () => {
         root: [using(10, plan(["a"])), using(10, final("ok"))],
         tasks: { a: [using(500, command("/tasks")), slow(10_000_000, final("never"))] }
       }
-      yield* play(script, { agent: { budget: { deadlineMs: 1_000 } } })
+      yield* play(script, { agent: { budget: { deadline: 1_000 } } })
       const begun = yield* RunStore.RunStore.use((store) => Stream.runCollect(store.read("run:t1/a")))
       const task = yield* stored("run:t1/a")
       const store = yield* RunStore.makeMemory

@@ -10,6 +10,7 @@
 
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -244,12 +245,12 @@ const scoped = (state: RunState, step: number, at: number, event: Draft): PhaseE
  * store would leave a call in flight that nobody knows the outcome of.
  */
 export const patiently = <E>(
-  ground: Pick<Ground, "store"> & { readonly limits: Pick<Ground["limits"], "commitMs"> },
+  ground: Pick<Ground, "store"> & { readonly limits: Pick<Ground["limits"], "appendTimeout"> },
   last: { readonly runId: string; readonly revision: number },
   write: Effect.Effect<void, E>,
   waits: ReadonlyArray<number> = [50, 250]
 ): Effect.Effect<void, E | StoreError | ConcurrentAppendError> =>
-  Effect.catchCause(inTime(write, ground.limits.commitMs), (cause) => {
+  Effect.catchCause(inTime(write, ground.limits.appendTimeout), (cause) => {
     const defect = cause.reasons.find(Cause.isDieReason)
     if (defect !== undefined) return unsound(defect.defect)
     const [wait, ...rest] = waits
@@ -262,9 +263,15 @@ export const patiently = <E>(
   })
 
 /** Nothing interrupts a run that commits, so a store that hangs would hold it for ever. */
-const inTime = <A, E>(asked: Effect.Effect<A, E>, limit: number): Effect.Effect<A, E | StoreError> =>
+const inTime = <A, E>(asked: Effect.Effect<A, E>, limit: Duration.Duration): Effect.Effect<A, E | StoreError> =>
   InTime.inTime(asked, limit, () =>
-    Effect.fail(new StoreError({ operation: "commit", reason: "timeout", detail: `it took longer than ${limit} ms` }))
+    Effect.fail(
+      new StoreError({
+        operation: "commit",
+        reason: "timeout",
+        detail: `it took longer than ${Duration.toMillis(limit)} ms`
+      })
+    )
   )
 
 /** A bug of a store is a failure of it, after which nothing more is tried: what it holds by now is unknown. */
@@ -295,7 +302,7 @@ export const isKept = (
   if (Exit.isSuccess(stored)) return Effect.succeed(true)
   const found = Stream.runCollect(store.read(state.runId, revision - 1))
   return Effect.catchCause(
-    Effect.map(inTime(found, limits.commitMs), ([record]) => record?.workerId === workerId),
+    Effect.map(inTime(found, limits.appendTimeout), ([record]) => record?.workerId === workerId),
     () => Effect.succeed(false)
   )
 }

@@ -2,6 +2,7 @@
  * A run's deadline: one for all its lives, as every budget of it (DR-21, R-19).
  */
 
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { CancellationError, type KernelError, type StoreError } from "../../KernelError.ts"
@@ -10,8 +11,9 @@ import { now, type Run } from "./run.ts"
 
 /** Ends work on a run when the time its agent gives it is over; it counts for the whole tree of the run. */
 export const withinDeadline = <A>(run: Run, work: Effect.Effect<A, KernelError>): Effect.Effect<A, KernelError> => {
-  const deadline = run.state.depth === 0 ? run.agent.budget.deadlineMs : undefined
-  if (deadline === undefined) return work
+  const given = run.state.depth === 0 ? run.agent.budget.deadline : undefined
+  if (given === undefined) return work
+  const deadline = Duration.toMillis(given)
   const late = Effect.suspend(() => Effect.fail(new CancellationError({ reason: "deadline" })))
   return Effect.flatMap(workedFor(run.store, run.state, now(run)), (spent) =>
     spent < deadline ? Effect.timeoutOrElse(work, { duration: deadline - spent, orElse: () => late }) : late
@@ -22,11 +24,11 @@ export const withinDeadline = <A>(run: Run, work: Effect.Effect<A, KernelError>)
 export const isOverdue = (
   store: RunStore.Shape,
   head: RunStore.RunHead,
-  deadline: number
+  deadlineMs: number
 ): Effect.Effect<boolean, StoreError> =>
-  head.updatedAt - head.createdAt < deadline
+  head.updatedAt - head.createdAt < deadlineMs
     ? Effect.succeed(false)
-    : Effect.map(workedFor(store, head, head.updatedAt), (spent) => spent >= deadline)
+    : Effect.map(workedFor(store, head, head.updatedAt), (spent) => spent >= deadlineMs)
 
 /**
  * How many milliseconds a run was at work until then: from its first commit after it was submitted or forked, without

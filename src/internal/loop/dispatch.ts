@@ -149,7 +149,7 @@ const callSkill = (run: Run, call: Call, skill: AnySkill): Effect.Effect<CallRes
   const { name } = skill
   const body = traced(run, call, skill, input, skill.call(input, scopeOf(run, call)))
   const leaked = { type: "skill_leaked" as const, skill: name, callId: call.callId }
-  const exit = limited(run, leaked, skill.timeLimit ?? run.limits.skillMs, body)
+  const exit = limited(run, leaked, skill.timeout ?? run.limits.skillTimeout, body)
   return Effect.flatMap(exit, (exit) => {
     const durationMs = now(run) - started
     if (Exit.isFailure(exit)) return skillFault(run, call, exit.cause, durationMs)
@@ -244,7 +244,7 @@ const speak = Effect.fnUntraced(function* (run: Run, call: Call) {
   tell(run, { type: "protocol_execute", protocol: name, callId: call.callId, request: content })
   const started = now(run)
   const leaked = { type: "protocol_leaked" as const, protocol: name, callId: call.callId }
-  const limit = protocol.value.timeLimit ?? run.limits.skillMs
+  const limit = protocol.value.timeout ?? run.limits.skillTimeout
   const exit = yield* limited(run, leaked, limit, handle(run, call, protocol.value, content))
   const durationMs = now(run) - started
   if (Exit.isFailure(exit))

@@ -9,6 +9,7 @@
  */
 
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as Stream from "effect/Stream"
@@ -59,7 +60,9 @@ export const fork = (
           ? patiently({ store, limits: yield* Limits }, copy, store.create(copy, next))
           : Effect.onError(
               // It takes the time it takes: whoever waits for it can stop.
-              restore(patiently({ store, limits: { commitMs: Infinity } }, copy, store.commit(copy, next))),
+              restore(
+                patiently({ store, limits: { appendTimeout: Duration.infinity } }, copy, store.commit(copy, next))
+              ),
               () => Effect.ignore(store.remove([runId]))
             )
         state = next

@@ -3,6 +3,7 @@
  */
 
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
@@ -79,7 +80,7 @@ export const answer = Effect.fnUntraced(function* (
   // is there no more looks the same.
   if (own.length === 0 && root.status.type === "running" && before === undefined) return yield* tasks
   // Nobody else takes it up between the answers, however long the store takes for each.
-  const held = now + (answers.length + 1) * 4 * writer.limits.commitMs
+  const held = now + (answers.length + 1) * 4 * Duration.toMillis(writer.limits.appendTimeout)
   // Who could not answer it leaves it as it was, and nobody takes it from somebody who took it up meanwhile. It may be
   // held, and answered, though the store never said so; and another may have answered it just before it was held.
   const givenBack = ifHeld(store, runId, workerId, ({ revision }) =>

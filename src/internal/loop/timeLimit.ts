@@ -2,6 +2,7 @@
  * Foreign code within its time (R-15).
  */
 
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -14,8 +15,8 @@ import type { Run } from "./run.ts"
 export class TimedOut {
   readonly _tag = "TimedOut"
   readonly message: string
-  constructor(limitMs: number) {
-    this.message = `took longer than ${limitMs} ms`
+  constructor(limit: Duration.Duration) {
+    this.message = `took longer than ${Duration.toMillis(limit)} ms`
   }
 }
 
@@ -27,7 +28,7 @@ export class TimedOut {
 export const limited = <A, E>(
   run: Run,
   leaked: Live,
-  limitMs: number,
+  limit: Duration.Duration,
   effect: Effect.Effect<A, E>
 ): Effect.Effect<Exit.Exit<A, E | TimedOut>> =>
   Effect.uninterruptibleMask((restore) =>
@@ -35,17 +36,17 @@ export const limited = <A, E>(
       const done = fiber.pollUnsafe()
       if (done !== undefined) return Effect.succeed(done)
       const stop = Effect.flatMap(
-        Effect.timeoutOption(Fiber.interrupt(fiber), run.limits.cleanUpMs),
+        Effect.timeoutOption(Fiber.interrupt(fiber), run.limits.cleanUpTimeout),
         Option.match({
           onNone: () => Effect.sync(() => tell(run, leaked)),
           onSome: () => Effect.void
         })
       )
-      return restore(Effect.timeoutOption(Fiber.await(fiber), limitMs)).pipe(
+      return restore(Effect.timeoutOption(Fiber.await(fiber), limit)).pipe(
         Effect.onInterrupt(() => stop),
         Effect.flatMap(
           Option.match({
-            onNone: () => Effect.as(stop, Exit.fail(new TimedOut(limitMs))),
+            onNone: () => Effect.as(stop, Exit.fail(new TimedOut(limit))),
             onSome: (exit): Effect.Effect<Exit.Exit<A, E | TimedOut>> => Effect.succeed(exit)
           })
         )

@@ -10,6 +10,7 @@
 
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -177,10 +178,14 @@ const child = (
 ): Effect.Effect<CallResult, KernelError | TaskTimedOut> => {
   const denied = Tree.denied(run.tree, run.state.runId, run.state.depth + 1)
   if (denied !== undefined) return Effect.fail(denied)
-  const { taskMs } = run.limits
+  const { taskTimeout } = run.limits
   return Effect.timeoutOrElse(run.spawn(run, call, input), {
-    duration: taskMs,
-    orElse: () => Effect.fail<TaskTimedOut>({ _tag: "TaskTimedOut", message: `the task took longer than ${taskMs} ms` })
+    duration: taskTimeout,
+    orElse: () =>
+      Effect.fail<TaskTimedOut>({
+        _tag: "TaskTimedOut",
+        message: `the task took longer than ${Duration.toMillis(taskTimeout)} ms`
+      })
   })
 }
 

@@ -70,7 +70,10 @@ export const fetchJson = Effect.fnUntraced(function* (
     return answer
   }).pipe(
     Effect.scoped,
-    Effect.timeoutOrElse({ duration: limits.connectMs, orElse: () => Effect.fail(failed("did not answer in time")) })
+    Effect.timeoutOrElse({
+      duration: limits.connectTimeout,
+      orElse: () => Effect.fail(failed("did not answer in time"))
+    })
   )
 })
 

@@ -12,6 +12,7 @@ import type * as McpClient from "effect/ai/McpClient"
 import { ClosedError, LimitError, McpClientError, ProtocolError, TransportError } from "effect/ai/McpClientError"
 import * as McpSchema from "effect/ai/McpSchema"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
@@ -47,7 +48,7 @@ export const make = (options: {
   readonly hasLogs?: boolean
 }): Exchange => {
   const { hasLogs = false, limits } = options
-  const { cleanUpMs, frameBytes, jsonDepth } = limits
+  const { cleanUpTimeout, frameBytes, jsonDepth } = limits
   const pending = new Map<McpSchema.RequestId, Deferred.Deferred<McpSchema.JsonRpcResponse, McpClientError>>()
   let closed = false
 
@@ -106,7 +107,7 @@ export const make = (options: {
           // The protocol forbids cancelling the first request. Who takes nothing in any longer is not waited for.
           message.method === "initialize" || !pending.has(message.id)
             ? Effect.void
-            : Effect.ignore(Effect.timeoutOption(send(cancelled(message.id)), cleanUpMs / 5))
+            : Effect.ignore(Effect.timeoutOption(send(cancelled(message.id)), Duration.times(cleanUpTimeout, 1 / 5)))
         ),
         Effect.ensuring(Effect.sync(() => pending.delete(message.id)))
       )

@@ -54,7 +54,7 @@ export const open = Effect.fnUntraced(function* (
   )
   yield* Effect.addFinalizer(() => line.close(Exchange.lost("the connection was closed")))
   yield* Effect.timeoutOrElse(Deferred.await(endpoint), {
-    duration: limits.connectMs,
+    duration: limits.connectTimeout,
     orElse: () => Effect.fail(Exchange.broken("the server named no endpoint to post to"))
   })
   return line

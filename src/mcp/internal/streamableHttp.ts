@@ -85,7 +85,7 @@ export const open = Effect.fnUntraced(function* (
       HttpClientRequest.bodyJsonUnsafe(Exchange.reply(message.value))
     )
     const told = Effect.scoped(HttpClient.withScope(client).execute(post))
-    return Effect.ignore(Effect.timeoutOption(told, limits.connectMs))
+    return Effect.ignore(Effect.timeoutOption(told, limits.connectTimeout))
   }
 
   const ask = modern

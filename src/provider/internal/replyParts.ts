@@ -39,9 +39,9 @@ export class Reply {
 
   /** The limit the reply broke. */
   get fault(): Fault | undefined {
-    const { jsonDepth, replyBytes } = this.#limits
+    const { jsonDepth, replyLength } = this.#limits
     if (this.#isTooDeep) return limitFault("jsonDepth", jsonDepth)
-    return this.#size > replyBytes ? limitFault("replyBytes", replyBytes) : undefined
+    return this.#size > replyLength ? limitFault("replyLength", replyLength) : undefined
   }
 
   // -------------------------------------------------------------- text and thinking
