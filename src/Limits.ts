@@ -5,7 +5,8 @@
  * one layer changes them all: `Limits.layer({ skillTimeout: "5 seconds" })`.
  *
  * A time is a `Duration`, a name in `…Bytes` counts UTF-8 bytes, a name in
- * `…Length` counts UTF-16 units, as the `length` of a string does.
+ * `…Length` counts UTF-16 units, as the `length` of a string does. Bounds that only
+ * keep a format sane, such as the depth of JSON, are constants.
  *
  * @since 0.1.0
  */
@@ -28,10 +29,6 @@ export interface Limits {
    * many bytes are read.
    */
   readonly replyLength: number
-  /** Bytes of one SSE event, NDJSON line or stdio message. */
-  readonly frameBytes: number
-  /** UTF-16 units of one opening tag. */
-  readonly tagBytes: number
   /**
    * Time until an MCP server's legacy SSE stream names its endpoint, until it accepts an answer to a request of its own,
    * and until an authorization server has answered. The connection of a model call is part of `headersTimeout`.
@@ -60,30 +57,16 @@ export interface Limits {
   readonly emptyReplies: number
   /** Bytes of one fetched or decompressed body, and of a medium, a script or a config that is read from a file. */
   readonly fetchedBytes: number
-  /** How much larger than its compressed form a body may be. */
-  readonly decompressionRatio: number
   /** Bytes of one skill result shown to the model, and of a memory. */
   readonly resultBytes: number
   /** Blocks dispatched from one reply; of the rest, 1,000 are answered with an error, and the others ignored. */
   readonly blocksPerReply: number
-  /** How deep blocks may nest in a reply (BP-26), and contents in each other (CP-6). */
-  readonly blockDepth: number
-  /** How deep any other JSON may nest. */
-  readonly jsonDepth: number
-  /** Objects and lists one JSON value may hold. */
-  readonly jsonNodes: number
   /** Events buffered for one slow consumer before stream parts are dropped; phase events never are. */
   readonly liveEvents: number
   /** Bytes of media kept for one root run, at most half of them for the history before it. */
   readonly mediaBytes: number
-  /** Nodes of a YAML document with its aliases expanded (S-3). */
-  readonly yamlNodes: number
   /** Length of a description from a foreign server. */
   readonly descriptionLength: number
-  /** Bytes of the front matter of a skill pack (AC-17). */
-  readonly frontMatterBytes: number
-  /** Bytes of a skill pack's body or file (AC-16). */
-  readonly skillFileBytes: number
 }
 
 /**
@@ -94,8 +77,6 @@ export interface Limits {
  */
 export const defaults: Limits = {
   replyLength: 8 * 1024 * 1024,
-  frameBytes: 10 * 1024 * 1024,
-  tagBytes: 4 * 1024,
   connectTimeout: Duration.seconds(10),
   headersTimeout: Duration.minutes(1),
   idleTimeout: Duration.minutes(1),
@@ -107,18 +88,11 @@ export const defaults: Limits = {
   maxRetryAfter: Duration.minutes(1),
   emptyReplies: 2,
   fetchedBytes: 20 * 1024 * 1024,
-  decompressionRatio: 100,
   resultBytes: 200_000,
   blocksPerReply: 256,
-  blockDepth: 32,
-  jsonDepth: 100,
-  jsonNodes: 1_000_000,
   liveEvents: 1024,
   mediaBytes: 256 * 1024 * 1024,
-  yamlNodes: 10_000,
-  descriptionLength: 4 * 1024,
-  frontMatterBytes: 50_000,
-  skillFileBytes: 200_000
+  descriptionLength: 4 * 1024
 }
 
 /**
@@ -152,8 +126,6 @@ export type Options = {
  */
 export const make = (options: Options): Limits => ({
   replyLength: count(options, "replyLength"),
-  frameBytes: count(options, "frameBytes"),
-  tagBytes: count(options, "tagBytes"),
   connectTimeout: time(options, "connectTimeout"),
   headersTimeout: time(options, "headersTimeout"),
   idleTimeout: time(options, "idleTimeout"),
@@ -165,18 +137,11 @@ export const make = (options: Options): Limits => ({
   maxRetryAfter: time(options, "maxRetryAfter", { mayBeZero: true }),
   emptyReplies: count(options, "emptyReplies", { isFinite: true }),
   fetchedBytes: count(options, "fetchedBytes"),
-  decompressionRatio: count(options, "decompressionRatio"),
   resultBytes: count(options, "resultBytes"),
   blocksPerReply: count(options, "blocksPerReply"),
-  blockDepth: count(options, "blockDepth"),
-  jsonDepth: count(options, "jsonDepth"),
-  jsonNodes: count(options, "jsonNodes"),
   liveEvents: count(options, "liveEvents", { minimum: 1 }),
   mediaBytes: count(options, "mediaBytes"),
-  yamlNodes: count(options, "yamlNodes"),
-  descriptionLength: count(options, "descriptionLength"),
-  frontMatterBytes: count(options, "frontMatterBytes"),
-  skillFileBytes: count(options, "skillFileBytes")
+  descriptionLength: count(options, "descriptionLength")
 })
 
 /**

@@ -122,9 +122,9 @@ export interface Listing {
 export interface Shape {
   /** All skills, sorted by name. One bad folder never hides the others; a strict store fails for it. */
   readonly list: Effect.Effect<Listing, SkillPackInvalid>
-  /** A skill with its body, cut at `Limits.skillFileBytes`, and the names of its files, 1,000 of each folder at most. */
+  /** A skill with its body, cut at 200,000 bytes, and the names of its files, 1,000 of each folder at most. */
   readonly load: (name: string) => Effect.Effect<LoadedPack, SkillPackNotFound | SkillPackInvalid | InvalidSkillPath>
-  /** A file of a skill: text, or a medium. One over `Limits.skillFileBytes` fails with `FileTooLarge`. */
+  /** A file of a skill: text, or a medium. One over 200,000 bytes fails with `FileTooLarge`. */
   readonly readFile: (
     name: string,
     path: string

@@ -223,7 +223,7 @@ describe("stream", () => {
       ]
       assert.deepStrictEqual(yield* pieces.pipe(BlockParser.stream, collect), events)
       assert.deepStrictEqual(yield* pieces.pipe(Stream.rechunk(1), BlockParser.stream, collect), events)
-      assert.deepStrictEqual(yield* collect(BlockParser.stream(pieces, { tagBytes: 100 })), events)
+      assert.deepStrictEqual(yield* collect(BlockParser.stream(pieces, { tagLength: 100 })), events)
     })
   )
 

@@ -18,6 +18,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import * as Bounds from "../internal/base/bounds.ts"
 import { ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import { type Expanded, expander, type Fields, isFields, Reader } from "./internal/fields.ts"
@@ -163,7 +164,7 @@ export interface Options {
  * Reads YAML text.
  *
  * Plain YAML only: no tags, no prototype keys, no key twice, at most
- * `Limits.yamlNodes` nodes with all aliases expanded (S-3).
+ * 10,000 nodes with all aliases expanded (S-3).
  *
  * @category constructors
  * @since 0.1.0
@@ -178,8 +179,7 @@ export const fromYaml = (text: string, options?: Options): Effect.Effect<McpConf
  * @since 0.1.0
  */
 export const fromValue = Effect.fnUntraced(function* (value: unknown, options?: Options) {
-  const limits = yield* Limits
-  const document = PlainValue.plain(value, { nodes: limits.yamlNodes, depth: limits.jsonDepth })
+  const document = PlainValue.plain(value, { nodes: Bounds.yamlNodes, depth: Bounds.jsonDepth })
   return yield* whole(yield* decode(yield* readable(document), options))
 })
 
@@ -195,8 +195,7 @@ export const inspectYaml = Effect.fnUntraced(function* (
   text: string,
   options?: Options
 ): Effect.fn.Return<Decoded, ConfigInvalid> {
-  const limits = yield* Limits
-  const document = PlainValue.parse(text, { nodes: limits.yamlNodes, depth: limits.jsonDepth })
+  const document = PlainValue.parse(text, { nodes: Bounds.yamlNodes, depth: Bounds.jsonDepth })
   return yield* decode(yield* readable(document), options)
 })
 

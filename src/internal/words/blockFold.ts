@@ -8,7 +8,7 @@
 
 import type { Part } from "../../Block.ts"
 import { LimitExceeded } from "../../KernelError.ts"
-import type { Limits } from "../../Limits.ts"
+import * as Bounds from "../base/bounds.ts"
 import { OpeningTag, REFUSED, UNDECIDED } from "./openingTag.ts"
 import { Pieces } from "../base/pieces.ts"
 import { isHighSurrogate, isSpace, own } from "../base/scan.ts"
@@ -38,10 +38,10 @@ export class BlockFold {
   private name: string | null = null
   private closing = ""
 
-  constructor(bounds: Pick<Limits, "replyLength" | "tagBytes" | "blockDepth">) {
+  constructor(bounds: { readonly replyLength: number; readonly tagLength?: number; readonly blockDepth?: number }) {
     this.replyLength = bounds.replyLength
-    this.blockDepth = bounds.blockDepth
-    this.tag = new OpeningTag(bounds.tagBytes)
+    this.blockDepth = bounds.blockDepth ?? Bounds.blockDepth
+    this.tag = new OpeningTag(bounds.tagLength ?? Bounds.tagLength)
   }
 
   get state(): "text" | "tag_open" | "block_content" {

@@ -20,6 +20,7 @@ import * as Queue from "effect/Queue"
 import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as Bounds from "../../internal/base/bounds.ts"
 import { visible } from "../../internal/base/visible.ts"
 import { Limits } from "../../Limits.ts"
 import type { StdioServer } from "../McpConfig.ts"
@@ -75,7 +76,7 @@ export const open = Effect.fnUntraced(function* (
     Effect.ignore,
     Effect.forkScoped
   )
-  const splitter = new Splitter(limits.frameBytes)
+  const splitter = new Splitter(Bounds.frameLength)
   yield* process.stdout.pipe(
     Stream.decodeText(),
     Stream.runForEach((chunk) => receive(line, splitter, chunk)),

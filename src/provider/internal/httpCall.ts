@@ -22,6 +22,7 @@ import * as Option from "effect/Option"
 import * as Pull from "effect/Pull"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
+import * as Bounds from "../../internal/base/bounds.ts"
 import { errorCode } from "../../internal/base/errorCode.ts"
 import type { ProviderError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
@@ -208,14 +209,14 @@ const read = Effect.fnUntraced(function* (
   // What a packed body may become is bounded closely; a plain one only needs an end.
   const bound: Bound =
     response.headers["content-encoding"] === undefined
-      ? { most: 64 * limits.replyLength, by: "replyLength" }
+      ? { most: 64 * limits.replyLength, by: "replyLength", value: limits.replyLength }
       : unpacked(response, limits)
   let received = 0
 
   const take = (chunks: ReadonlyArray<Uint8Array>): Fault | undefined => {
     for (const chunk of chunks) {
       received += chunk.length
-      if (received > bound.most) return limitFault(bound.by, limits[bound.by])
+      if (received > bound.most) return limitFault(bound.by, bound.value)
       const text = decode(utf8, chunk)
       if (text === undefined) return { reason: "invalid_response", note: "no UTF-8" }
       const fault = frames.push(text)
@@ -258,19 +259,20 @@ const read = Effect.fnUntraced(function* (
   return pull
 })
 
-/** How many bytes a body may have, and the limit that says so. */
+/** How many bytes a body may have, and the limit that says so, by its name and value. */
 interface Bound {
   readonly most: number
-  readonly by: "replyLength" | "fetchedBytes" | "decompressionRatio"
+  readonly by: string
+  readonly value: number
 }
 
 /** What a packed body may become: so many bytes, and not too many for its packed length. */
 const unpacked = (response: HttpClientResponse.HttpClientResponse, limits: Limits): Bound => {
   const packed = Number(response.headers["content-length"] ?? NaN)
-  const most = Math.max(excerptBytes, packed * limits.decompressionRatio)
+  const most = Math.max(excerptBytes, packed * Bounds.decompressionRatio)
   return Number.isSafeInteger(packed) && most < limits.fetchedBytes
-    ? { most, by: "decompressionRatio" }
-    : { most: limits.fetchedBytes, by: "fetchedBytes" }
+    ? { most, by: "decompressionRatio", value: Bounds.decompressionRatio }
+    : { most: limits.fetchedBytes, by: "fetchedBytes", value: limits.fetchedBytes }
 }
 
 type Utf8 = InstanceType<typeof TextDecoder>

@@ -212,9 +212,9 @@ describe("limits (BP-26)", () => {
     const tag = '<block type="abc" name="d">'
     for (const size of [1, 3, tag.length, 1000]) {
       const cut = (input: string) => input.match(new RegExp(`[^]{1,${size}}`, "g")) ?? []
-      const fits = feed(cut(`${tag}x</block>`), { tagBytes: tag.length })
+      const fits = feed(cut(`${tag}x</block>`), { tagLength: tag.length })
       assert.deepStrictEqual(reading(fits.parts).blocks, [Block.make("abc", "d", "x")])
-      const tooLong = feed(cut(`${tag}x</block>`), { tagBytes: tag.length - 1 })
+      const tooLong = feed(cut(`${tag}x</block>`), { tagLength: tag.length - 1 })
       assert.deepStrictEqual(merged(tooLong.parts), [["text", `${tag}x</block>`]])
     }
   })
@@ -363,7 +363,7 @@ describe("any text, under any cuts", () => {
     "gives what a second reader gives when tags are bounded tightly (BP-26)",
     [input, sizes],
     ([text, sizes]) => {
-      const { parts } = feed(cut(text, sizes), { tagBytes: 24 })
+      const { parts } = feed(cut(text, sizes), { tagLength: 24 })
       assert.deepStrictEqual(reading(parts), read(text, 24))
     },
     cases()
