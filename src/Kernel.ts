@@ -77,7 +77,7 @@ export type { TaskReport } from "./internal/loop/run.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Shape {
+export interface KernelShape {
   /** A new run, told as it happens. */
   readonly stream: <Output, S extends AnySkill<unknown>, R = never>(
     agent: Agent<Output, S, R>,
@@ -121,7 +121,7 @@ export interface Shape {
  * @category services
  * @since 0.1.0
  */
-export class Kernel extends Context.Service<Kernel, Shape>()("kernai/Kernel") {}
+export class Kernel extends Context.Service<Kernel, KernelShape>()("kernai/Kernel") {}
 
 // ---------------------------------------------------------------- running
 

@@ -95,7 +95,7 @@ export type {
  * @category models
  * @since 0.1.0
  */
-export interface Shape {
+export interface McpHubShape {
   /** Every server, in the order of the config. */
   readonly status: Effect.Effect<ReadonlyArray<ServerStatus>>
   /**
@@ -129,7 +129,7 @@ export interface Shape {
  * @category services
  * @since 0.1.0
  */
-export class McpHub extends Context.Service<McpHub, Shape>()("kernai/mcp/McpHub") {}
+export class McpHub extends Context.Service<McpHub, McpHubShape>()("kernai/mcp/McpHub") {}
 
 /**
  * How agents may use the servers. Default: in both ways.

@@ -200,7 +200,7 @@ describe("steering", () => {
         const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
         yield* Effect.gen(function* () {
           const store = RunStore.eachRevision(yield* RunStore.RunStore)
-          const broken: RunStore.Shape = {
+          const broken: RunStore.RunStoreShape = {
             ...store,
             commit: (record, state) =>
               record.events.some((event) => event.type === "turn_started" && event.steering !== undefined)

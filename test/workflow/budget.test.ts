@@ -286,7 +286,7 @@ describe("the budget of a tree", () => {
       const begun = yield* RunStore.RunStore.use((store) => Stream.runCollect(store.read("run:t1/a")))
       const task = yield* stored("run:t1/a")
       const store = yield* RunStore.makeMemory
-      const woken: RunStore.Shape = {
+      const woken: RunStore.RunStoreShape = {
         ...store,
         create: (record, state) =>
           record.runId === "run:t1/a"

@@ -209,7 +209,7 @@ describe("a parent that ends", () => {
     const { counts, skill } = counter()
     return Effect.gen(function* () {
       const store = yield* RunStore.RunStore
-      const broken: RunStore.Shape = {
+      const broken: RunStore.RunStoreShape = {
         ...RunStore.eachRevision(store),
         commit: (record, state) =>
           record.runId === "run:t1/t0" && record.events.some((event) => event.type === "model_completed")

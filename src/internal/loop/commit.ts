@@ -283,7 +283,7 @@ const unsound = (defect: unknown): Effect.Effect<never, StoreError> =>
 
 /** Fails when another has a run by now: its last record is not the one of that revision. */
 export const stillLast = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   { revision, runId }: { readonly runId: string; readonly revision: number }
 ): Effect.Effect<void, StoreError | ConcurrentAppendError> =>
   Effect.flatMap(store.head(runId), (head) => {

@@ -22,7 +22,7 @@ export const withinDeadline = <A>(run: Run, work: Effect.Effect<A, KernelError>)
 
 /** Whether a run was taken up when its time was over: whoever takes it up again with no more of it finds the same. */
 export const isOverdue = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   head: RunStore.RunHead,
   deadlineMs: number
 ): Effect.Effect<boolean, StoreError> =>
@@ -35,7 +35,7 @@ export const isOverdue = (
  * what it was paused.
  */
 const workedFor = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   { revision, runId }: Pick<RunStore.RunHead, "revision" | "runId">,
   until: number
 ): Effect.fn.Return<number, StoreError> {

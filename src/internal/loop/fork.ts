@@ -38,7 +38,7 @@ export interface Fork {
 
 /** Makes the fork; nobody runs it yet. Of one that is given up nothing stays: a worker would go on with a half of it. */
 export const fork = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   from: string,
   { edit = identity, revision, runId }: Fork
 ): Effect.Effect<void, KernelError> =>
@@ -71,12 +71,15 @@ export const fork = (
   )
 
 /** A run at its first record, which says where it came from: what is damaged further on is not read. */
-export const beginningOf = (store: RunStore.Shape, runId: string): Effect.Effect<RunState | undefined, StoreError> =>
+export const beginningOf = (
+  store: RunStore.RunStoreShape,
+  runId: string
+): Effect.Effect<RunState | undefined, StoreError> =>
   Effect.flatMap(Stream.runCollect(Stream.take(store.read(runId), 1)), (records) => foldFrom(undefined, records))
 
 /** The root runs a run was forked from, nearest first: their media are also its own. */
 export const originsOf = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   state: RunState
 ): Effect.fn.Return<ReadonlyArray<string>, StoreError> {
   const origins = new Set<string>()

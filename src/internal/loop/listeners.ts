@@ -43,7 +43,7 @@ const isList = (input: Input): input is ReadonlyArray<string | Media | Content> 
 /** What waits in the host's queue, as messages of the user; the queue may end. */
 export const steeringOf = (
   queue: Queue.Dequeue<Input, unknown> | undefined,
-  media: MediaStore.Shape
+  media: MediaStore.MediaStoreShape
 ): Steering | undefined =>
   queue === undefined ? undefined : { isWaiting: () => Queue.sizeUnsafe(queue) > 0, look: lookInto(queue, media) }
 
@@ -51,7 +51,7 @@ export const steeringOf = (
  * Looks at each message, its media stored. One whose media cannot be stored stays where it is: those before it are
  * given, and when it is the next, the run fails with the reason.
  */
-const lookInto = Effect.fnUntraced(function* (queue: Queue.Dequeue<Input, unknown>, media: MediaStore.Shape) {
+const lookInto = Effect.fnUntraced(function* (queue: Queue.Dequeue<Input, unknown>, media: MediaStore.MediaStoreShape) {
   const messages: Array<Message> = []
   const inputs = MutableList.toArrayN(queue.messages, Queue.sizeUnsafe(queue))
   for (const input of inputs) {

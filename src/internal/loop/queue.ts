@@ -22,7 +22,7 @@ import { unanswered } from "../state/turnFold.ts"
 
 /** Lets any worker take a run up at once: a lease that has ended tells it from one somebody runs without any. */
 export const offer = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string,
   workerId: string
 ): Effect.fn.Return<void, RunBusy | RunNotFound | StoreError> {
@@ -32,7 +32,7 @@ export const offer = Effect.fnUntraced(function* (
 
 /** Does something about a run that this worker holds; with another it does nothing. */
 export const ifHeld = <E>(
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string,
   workerId: string,
   then: (head: RunStore.RunHead) => Effect.Effect<void, E>
@@ -44,7 +44,7 @@ export const ifHeld = <E>(
 
 /** Takes an offer back: the run is somebody's own, who runs it without a lease. Fails when a worker was faster. */
 export const withdraw = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string,
   workerId: string
 ): Effect.Effect<void, RunBusy | RunNotFound | StoreError> =>
@@ -61,7 +61,7 @@ export const withdraw = (
  * lease stays as it is: only its tasks are told.
  */
 export const answer = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string,
   answers: ReadonlyArray<Answer>,
   options: AnswerOptions
@@ -162,19 +162,19 @@ const record = (
 
 /** The calls a run, and the tasks below it, wait with: nobody answered them yet. A run that has ended waits for nobody. */
 export const questions = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string
 ): Effect.Effect<ReadonlyArray<Question>, RunNotFound | StoreError> =>
   Effect.flatMap(stored(store, runId), (state) => questionsBelow(store, state))
 
 /** The same, of a run that is in hand. */
 export const questionsBelow = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   state: RunState
 ): Effect.Effect<ReadonlyArray<Question>, StoreError> => Effect.map(treeOf(store, state), (tree) => tree.flatMap(open))
 
 /** A run, the tasks its open turn waits for, and theirs. A run that has ended waits for none. */
-export const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<Tree, StoreError> => {
+export const treeOf = (store: RunStore.RunStoreShape, state: RunState): Effect.Effect<Tree, StoreError> => {
   const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
     Effect.forEach(tasks.values(), (task) => treeOf(store, task))
   )

@@ -261,7 +261,10 @@ const goOnWith = Effect.fnUntraced(function* (
 })
 
 /** What a run stored but for its phases: where each of its lives goes on, launches its tasks, or pauses. */
-const livesOf = (store: RunStore.Shape, { runId }: RunState): Effect.Effect<ReadonlyArray<RunRecord>, StoreError> =>
+const livesOf = (
+  store: RunStore.RunStoreShape,
+  { runId }: RunState
+): Effect.Effect<ReadonlyArray<RunRecord>, StoreError> =>
   Effect.map(Stream.runCollect(store.read(runId)), (records) => records.filter(({ op }) => op !== "phase"))
 
 /**
@@ -269,7 +272,7 @@ const livesOf = (store: RunStore.Shape, { runId }: RunState): Effect.Effect<Read
  * not pause since. Whoever said it may have been cut off before the task heard of it (DR-7).
  */
 const saidSince = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   { revision, runId, status, updatedAt }: RunState,
   lives: ReadonlyArray<RunRecord>
 ): Effect.fn.Return<JsonObject, StoreError | RunPaused> {

@@ -10,7 +10,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import type { Agent } from "../../Agent.ts"
-import type { Shape } from "../../Kernel.ts"
+import type { KernelShape } from "../../Kernel.ts"
 import type { KernelError } from "../../KernelError.ts"
 import * as MediaStore from "../../MediaStore.ts"
 import type { RunResult } from "../../RunState.ts"
@@ -31,7 +31,7 @@ import { storedAt } from "../store/stored.ts"
 type Result<Output, R> = Effect.Effect<RunResult<Output>, KernelError, R>
 
 /** Makes a kernel. */
-export const make = (built: Built): Shape => {
+export const make = (built: Built): KernelShape => {
   /** Gives a new run its id and its media, and begins it. */
   const newRun = <Output, S extends AnySkill<unknown>, R, A>(
     agent: Agent<Output, S, R>,
@@ -83,7 +83,7 @@ export const make = (built: Built): Shape => {
       )
     ) as Result<Output, R>
 
-  const replay: Shape["replay"] = (agent, recording) => {
+  const replay: KernelShape["replay"] = (agent, recording) => {
     const store = Context.get(built, RunStore.RunStore)
     const { events = [], runId } = typeof recording === "string" ? { runId: recording } : recording
     const read = typeof recording === "string" ? Replays.recordsOf(store, recording) : Effect.succeed(recording.records)
@@ -99,7 +99,7 @@ export const make = (built: Built): Shape => {
     })
   }
 
-  return remember<Shape>(
+  return remember<KernelShape>(
     {
       replay,
       run: (agent, input, options = {}) => runWith(agent, input, options, silent),
@@ -115,7 +115,7 @@ export const make = (built: Built): Shape => {
 /** Runs on a ground with the media of the run, its skills too, and what the host says to it meanwhile. */
 const equipped = <A, E, R>(
   ground: Ground,
-  media: MediaStore.Shape,
+  media: MediaStore.MediaStoreShape,
   { steering }: Pick<RunOptions, "steering">,
   run: (ground: Ground) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, Exclude<R, MediaStore.MediaStore>> =>

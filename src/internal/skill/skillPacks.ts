@@ -24,7 +24,7 @@ import type {
   LoadedPack,
   Options,
   Problem,
-  Shape,
+  SkillPackStoreShape,
   SkillPack,
   Warning
 } from "../../SkillPack.ts"
@@ -37,7 +37,7 @@ const tops = ["scripts", "references", "assets"] as const
 const maxIndexed = 1_000
 
 /** A store over files. */
-export const make = (files: Files, options: Options = {}): Shape => {
+export const make = (files: Files, options: Options = {}): SkillPackStoreShape => {
   const list = Effect.gen(function* () {
     const problems: Array<Problem> = []
     const folders: Array<Folder> = []
