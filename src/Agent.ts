@@ -260,7 +260,8 @@ export const toConfig = (
 const plain = make({ instructions: "", model: "" })
 
 /**
- * The agent of a config (AC-23). Unknown keys are kept, `max_turns` is another name of `max_steps`.
+ * The agent of a config (AC-23). Unknown keys are kept, `max_turns` and `budget.max_turns` are other names of
+ * `max_steps`.
  *
  * A config with an `output_schema` needs the schema itself; `AgentFile` makes one from it.
  *
@@ -345,7 +346,6 @@ export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown>): Agen
     whole("thinking.budget", generation.thinking?.budget, -1) ??
     most("budget.maxTokens", budget.maxTokens) ??
     within("budget.maxCostUsd", budget.maxCostUsd) ??
-    most("budget.maxTurns", budget.maxTurns) ??
     time("budget.deadline", budget.deadline) ??
     most("spawn.maxAgents", spawn?.maxAgents) ??
     most("spawn.maxDepth", spawn?.maxDepth) ??

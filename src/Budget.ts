@@ -30,8 +30,6 @@ export { BudgetExhaustedError, SpawnDenied }
 export interface ExecutionBudget {
   readonly maxTokens?: number | undefined
   readonly maxCostUsd?: number | undefined
-  /** The same limit as an agent's `maxSteps` (DR-20): the smaller one holds. */
-  readonly maxTurns?: number | undefined
   /**
    * Time from the start of the run (DR-21); `deadline_s` on the wire. It continues while a run that failed or was cut off
    * waits to be resumed, and stops while the run is paused. A submitted run starts when a worker first claims it. A task
@@ -89,7 +87,7 @@ export const spawnDefaults: SpawnBudget = { maxAgents: 50, maxDepth: 1 }
 export const nothing: Spent = { tokens: 0, costUsd: 0 }
 
 /**
- * The codec of an execution budget: `max_tokens`, `max_cost_usd`, `max_turns`, `deadline_s`.
+ * The codec of an execution budget: `max_tokens`, `max_cost_usd`, `deadline_s`.
  *
  * @category schemas
  * @since 0.1.0
@@ -108,13 +106,11 @@ export const ExecutionBudget: Schema.Codec<
   return Schema.Struct({
     maxTokens: Schema.optional(Schema.Natural),
     maxCostUsd: Schema.optional(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))),
-    maxTurns: Schema.optional(Schema.Natural),
     deadline: Schema.optional(Seconds)
   }).pipe(
     Schema.encodeKeys({
       maxTokens: "max_tokens",
       maxCostUsd: "max_cost_usd",
-      maxTurns: "max_turns",
       deadline: "deadline_s"
     })
   )
@@ -129,7 +125,6 @@ export const ExecutionBudget: Schema.Codec<
 export interface EncodedExecutionBudget {
   readonly max_tokens?: number | undefined
   readonly max_cost_usd?: number | undefined
-  readonly max_turns?: number | undefined
   readonly deadline_s?: number | undefined
 }
 

@@ -159,14 +159,14 @@ const toldOf = (fields: Fields): Told => {
     // Null says what leaving out says (AC-18).
     skills: rest.skills ?? undefined,
     protocols: rest.protocols ?? undefined,
-    maxSteps: rest.max_steps ?? max_turns,
+    maxSteps: rest.max_steps ?? max_turns ?? budget?.max_turns,
     generation: present<Generation>({ ...asked, extra: provider_options }),
     budget: budget === undefined ? undefined : budgetOf(budget),
     spawn: spawn === undefined ? undefined : { ...spawnDefaults, ...camel(spawn) }
   })
 }
 
-const budgetOf = ({ deadline_s, ...rest }: NonNullable<Fields["budget"]>): ExecutionBudget =>
+const budgetOf = ({ deadline_s, max_turns: _, ...rest }: NonNullable<Fields["budget"]>): ExecutionBudget =>
   present({
     ...camel(rest),
     deadline: deadline_s === undefined ? undefined : Duration.millis(Math.round(deadline_s * 1e6) / 1e3)

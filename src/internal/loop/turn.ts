@@ -43,7 +43,7 @@ import {
 /** Opens the next turn, unless the run is at its limit (DR-20). */
 export const startTurn = (run: Run): Effect.Effect<void, KernelError> => {
   const turn = turnLog(run.state).length + 1
-  if (turn > limitOf(run)) return complete(run, "max_turns", undefined, { maxTurns: limitOf(run) })
+  if (turn > run.agent.maxSteps) return complete(run, "max_turns", undefined, { maxTurns: run.agent.maxSteps })
   run.goesOn = false
   const turnId = `${run.state.runId}:t${turn}`
   const { steering } = run
@@ -61,8 +61,6 @@ export const startTurn = (run: Run): Effect.Effect<void, KernelError> => {
 
 /** Whether somebody said something to this run. Its children are not spoken to. */
 const isSteered = (run: Run): boolean => run.steering !== undefined && run.state.depth === 0 && run.steering.isWaiting()
-
-const limitOf = (run: Run): number => Math.min(run.agent.maxSteps, run.agent.budget.maxTurns ?? Infinity)
 
 /** Builds the prompt of the turn and commits what is new in it (AC-10). */
 export const prepare = (run: Run): Effect.Effect<void, KernelError> =>
@@ -319,7 +317,7 @@ export const afterTurn = (run: Run): Effect.Effect<void, KernelError> =>
     const turn = turnLog(run.state).last()
     const done = turn !== undefined && turn.completed.length === 0 && turn.outcome?.type !== "corrective"
     // What was said in the last turn there may be is for no turn of this run: its answer is the answer.
-    const isAsked = run.goesOn || (isSteered(run) && turnLog(run.state).length < limitOf(run))
+    const isAsked = run.goesOn || (isSteered(run) && turnLog(run.state).length < run.agent.maxSteps)
     if (done && !isAsked) return complete(run, "model_done")
     const { emptyReplies, runId } = run.state
     if (emptyReplies === 0) return startTurn(run)
