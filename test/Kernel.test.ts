@@ -1403,7 +1403,7 @@ describe("a typed answer", () => {
     Effect.gen(function* () {
       const provider = MockProvider.make(final('{"count": 3}'))
       const hooks: Hooks.Hooks = {
-        onModelCompleted: () => Effect.succeed({ control: { type: "pause", reason: "look" } })
+        onModelCompleted: () => Effect.succeed({ control: { _tag: "Pause", reason: "look" } })
       }
       const paused = Kernel.run(typed, "go", { provider, runId: "r" }).pipe(Effect.provideService(Hooks.Hooks, hooks))
       assert.strictEqual((yield* Effect.flip(paused))._tag, "RunPaused")

@@ -708,8 +708,8 @@ describe("compaction", () => {
           (state) => Usage.total(Option.getOrThrow(state).usage)
         )
       const ends = {
-        pause: () => Effect.succeed({ control: { type: "pause" as const, reason: "look at it" } }),
-        finish: () => Effect.succeed({ control: { type: "finish" as const, reason: "enough" } }),
+        pause: () => Effect.succeed({ control: { _tag: "Pause" as const, reason: "look at it" } }),
+        finish: () => Effect.succeed({ control: { _tag: "Finish" as const, reason: "enough" } }),
         fail: () => Effect.fail("no")
       }
       return Effect.gen(function* () {

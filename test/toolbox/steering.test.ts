@@ -177,7 +177,7 @@ describe("steering", () => {
       })
       const asksForMore = Hooks.layer({
         onTurnCompleted: ({ state }) =>
-          Effect.succeed(state.turns.length === 1 ? { control: { type: "continue" } } : undefined)
+          Effect.succeed(state.turns.length === 1 ? { control: { _tag: "Continue" } } : undefined)
       })
       const few = Layer.succeed(Limits.Limits, { ...Limits.defaults, mediaBytes: 16 })
       const failure = yield* Kernel.run(agent, "?", { provider, steering, runId: "r" }).pipe(

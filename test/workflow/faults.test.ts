@@ -192,7 +192,7 @@ describe("a parent that ends", () => {
     Effect.gen(function* () {
       const finishing: Hooks.Hooks = {
         onToolCallCompleted: ({ result }) =>
-          result.name === "t0" ? Effect.succeed({ control: { type: "finish", reason: "enough" } }) : Effect.void
+          result.name === "t0" ? Effect.succeed({ control: { _tag: "Finish", reason: "enough" } }) : Effect.void
       }
       const { error, events } = yield* play({
         root: [plan(all), final("ok")],

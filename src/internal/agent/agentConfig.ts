@@ -166,11 +166,13 @@ const toldOf = (fields: Fields): Told => {
   })
 }
 
-const budgetOf = ({ deadline_s, max_turns: _, ...rest }: NonNullable<Fields["budget"]>): ExecutionBudget =>
-  present({
+const budgetOf = (fields: NonNullable<Fields["budget"]>): ExecutionBudget => {
+  const { deadline_s, max_turns: _, ...rest } = fields
+  return present({
     ...camel(rest),
     deadline: deadline_s === undefined ? undefined : Duration.millis(Math.round(deadline_s * 1e6) / 1e3)
   })
+}
 
 const modelOf = ({ price, ...rest }: Exclude<Fields["model"], string>): Model =>
   present({ capabilities: textOnly, ...camel(rest), price: price === undefined ? undefined : camel(price) })

@@ -4,7 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import type { HookArgs, HookResult, Hooks } from "../../Hooks.ts"
+import type { Control, HookArgs, HookResult, Hooks } from "../../Hooks.ts"
 import type { ExtensionFailed, KernelError, MiddlewareTermination } from "../../KernelError.ts"
 import type { Delta, RunSource, Stop } from "../../RunState.ts"
 import { seal, turnLog, withContext } from "../state/state.ts"
@@ -25,12 +25,18 @@ export const hookArgs = <More extends object>(run: Run, more: More): HookArgs & 
     ...more
   })
 
+/** What a hook asked for. */
+export interface Asked<out A> {
+  readonly value?: A | undefined
+  readonly control?: Stop | { readonly type: "continue" } | undefined
+}
+
 /** Asks a hook about what is stored; its context change is part of the state from here on. */
 export const ask = <A>(
   run: Run,
   name: keyof Hooks,
   hook: () => Effect.Effect<HookResult<A> | void, unknown>
-): Effect.Effect<HookResult<A>, ExtensionFailed | MiddlewareTermination | CommitError> =>
+): Effect.Effect<Asked<A>, ExtensionFailed | MiddlewareTermination | CommitError> =>
   Effect.flatMap(flush(run), () =>
     Effect.map(
       Effect.mapError(hook(), (error) => extensionError(name, error)),
@@ -41,10 +47,27 @@ export const ask = <A>(
           run.changed = { ...run.changed, ...context }
           run.state = withContext(run.state, { ...run.state.context, ...context })
         }
-        return result
+        const { control, value } = result
+        return { value, control: control === undefined ? undefined : stopOf(control) }
       }
     )
   )
+
+/** The control of a hook as a stop is stored. */
+const stopOf = (control: Control): Asked<never>["control"] => {
+  switch (control._tag) {
+    case "Pause": {
+      const { _tag, ...rest } = control
+      return { type: "pause", ...rest }
+    }
+    case "Finish": {
+      const { _tag, ...rest } = control
+      return { type: "finish", ...rest }
+    }
+    case "Continue":
+      return { type: "continue" }
+  }
+}
 
 /** A copy of a context that nobody else can change; what is no JSON is left to the store to refuse. */
 export const ownContext = (context: JsonObject): JsonObject => {

@@ -217,10 +217,10 @@ const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Ret
     const result = yield* ask(run, "onToolCallStarted", () => hook(hookArgs(run, { call: offered })))
     if (result.control !== undefined && result.control.type !== "continue") return yield* obey(run, result.control)
     const value: Review | undefined = result.value
-    if (value?.type === "skip") {
+    if (value?._tag === "Skip") {
       return yield* started(run, call, { type: "skip", result: resultOf(call, { ...value.result, skipped: true }) })
     }
-    if (value?.type === "rewrite") {
+    if (value?._tag === "Rewrite") {
       asked = { ...asked, input: value.input }
       // What was granted was granted for other arguments (AC-19, R-25).
       const granted = answer !== undefined && sameJson(answer.input ?? approval?.input, value.input)
