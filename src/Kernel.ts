@@ -19,17 +19,6 @@ import * as Forks from "./internal/loop/fork.ts"
 import { newRunId, type Parts } from "./internal/loop/environment.ts"
 import { make } from "./internal/loop/verbs.ts"
 import * as Offers from "./internal/loop/queue.ts"
-import type {
-  AnswerOptions,
-  ForkOptions,
-  Input,
-  Recording,
-  Replay,
-  ResumeOptions,
-  RunOptions,
-  SubmitOptions
-} from "./internal/loop/runOptions.ts"
-import * as Replays from "./internal/replay/replayRun.ts"
 import * as Streams from "./internal/base/streams.ts"
 import type {
   ApprovalNotFound,
@@ -43,33 +32,15 @@ import * as MediaStore from "./MediaStore.ts"
 import * as ProtocolRegistry from "./ProtocolRegistry.ts"
 import type { Provider } from "./Provider.ts"
 import type { RunEvent } from "./RunEvent.ts"
-import type { Question, Answer, RunRecord, RunResult } from "./RunState.ts"
+import type { AnswerOptions, ForkOptions, Input, ResumeOptions, RunOptions, SubmitOptions } from "./RunOptions.ts"
+import type { Answer, Question, RunResult } from "./RunState.ts"
 import * as RunStore from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 import type { SkillRegistry } from "./SkillRegistry.ts"
 
 // ---------------------------------------------------------------- models
 
-export type {
-  AnswerOptions,
-  CommonOptions,
-  ForkOptions,
-  Input,
-  Recording,
-  Replay,
-  ResumeOptions,
-  RunOptions,
-  SubmitOptions,
-  Recovery
-} from "./internal/loop/runOptions.ts"
-
-/**
- * What the host is told when a task ends (BP-103).
- *
- * @category models
- * @since 0.1.0
- */
-export type { TaskReport } from "./internal/loop/run.ts"
+export type * from "./RunOptions.ts"
 
 /**
  * The verbs of the kernel.
@@ -108,11 +79,6 @@ export interface KernelShape {
     runId: string,
     options?: ResumeOptions
   ) => Effect.Effect<RunResult<Output>, KernelError, R>
-  /** Runs a recorded run again, without asking a model and without entering a skill. */
-  readonly replay: <Output, S extends AnySkill<unknown>, R = never>(
-    agent: Agent<Output, S, R>,
-    recording: Recording
-  ) => Effect.Effect<Replay, KernelError, R>
 }
 
 /**
@@ -241,27 +207,6 @@ export const resume = <Output, S extends AnySkill<unknown>, R = never>(
   Kernel.use((kernel) => kernel.resume(agent, runId, options))
 
 /**
- * Runs a recorded run again as its agent is now, without asking a model and
- * without entering a skill: both give what they gave (R-26).
- *
- * Hooks, policies, instructions and what makes prompts run again; what was
- * remembered, and the summary of what outgrew a window, come from the recording.
- * A run of a chat with a memory used a pipeline that the chat made: replay it
- * under `PromptPipeline.layer({ sections: [Memory.section()] })`. Every phase
- * event must be the one that was recorded, times and prices aside; the first
- * that is not fails the replay with `ReplayDiverged`, which names it and its
- * step. A call gives what it gave also where the schema of its skill, or what an
- * agent that speaks blocks may call, would refuse it by now: that it does not tell.
- *
- * @category running
- * @since 0.1.0
- */
-export const replay = <Output, S extends AnySkill<unknown>, R = never>(
-  agent: Agent<Output, S, R>,
-  recording: Recording
-): Effect.Effect<Replay, KernelError, Kernel | R> => Kernel.use((kernel) => kernel.replay(agent, recording))
-
-/**
  * Makes a new run from a commit of another, and gives its id. The other one
  * stays as it is; `resume` takes the fork up from there.
  *
@@ -283,17 +228,6 @@ export const fork: (runId: string, options?: ForkOptions) => Effect.Effect<strin
     yield* Forks.fork(store, runId, { revision: options.revision ?? Infinity, runId: id, edit: options.edit })
     return id
   })
-
-/**
- * The records of a run and of all runs below it: what a replay needs, and what an export holds.
- *
- * @category running
- * @since 0.1.0
- */
-export const recordsOf = (
-  runId: string
-): Effect.Effect<ReadonlyArray<RunRecord>, RunNotFound | StoreError, RunStore.RunStore> =>
-  RunStore.RunStore.use((store) => Replays.recordsOf(store, runId))
 
 // ---------------------------------------------------------------- layers
 

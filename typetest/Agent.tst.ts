@@ -18,6 +18,7 @@ import {
   Protocol,
   type Provider,
   Recorder,
+  Replay,
   type RunState,
   RunStore,
   Skill,
@@ -122,7 +123,7 @@ yes<
   >
 >()
 
-export const records = Kernel.recordsOf("r")
+export const records = Replay.recordsOf("r")
 yes<
   Equal<
     typeof records,

@@ -11,6 +11,7 @@ import {
   Policy,
   Protocol,
   ProtocolRegistry,
+  Replay,
   RunStore,
   RunWorker,
   Skill,
@@ -238,7 +239,7 @@ describe("Kernel.answer", () => {
   const goesOn = Effect.gen(function* () {
     assert.deepStrictEqual(yield* Kernel.questions("run"), [])
     assert.strictEqual((yield* takeUp(script)).text, "done")
-    assert.strictEqual((yield* Kernel.replay(workflows(), "run")).state.status.type, "completed")
+    assert.strictEqual((yield* Replay.run(workflows(), "run")).state.status.type, "completed")
   })
 
   it.effect("is recorded for a run whose process died as it was taken up, and offers it (R-1, DR-22)", () =>
@@ -469,7 +470,7 @@ describe("Kernel.answer", () => {
       yield* Kernel.answer("run", answers.slice(1))
       yield* TestClock.adjust("10 seconds")
       assert.strictEqual((yield* Fiber.join(resuming)).text, "done")
-      assert.strictEqual((yield* Kernel.replay(one, "run")).state.status.type, "completed")
+      assert.strictEqual((yield* Replay.run(one, "run")).state.status.type, "completed")
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
@@ -478,7 +479,7 @@ describe("Kernel.answer", () => {
       yield* play(script)
       yield* Effect.flip(answerWith(failure("corrupt")))
       assert.strictEqual((yield* takeUp(script, { answers: answers })).text, "done")
-      assert.strictEqual((yield* Kernel.replay(workflows(), "run")).state.status.type, "completed")
+      assert.strictEqual((yield* Replay.run(workflows(), "run")).state.status.type, "completed")
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 })

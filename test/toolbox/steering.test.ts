@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Option, Queue, Schema, Stream } from "effect"
-import { Agent, Hooks, Kernel, Limits, Media, MediaStore, type RunState, RunStore, Skill } from "kernai"
+import { Agent, Hooks, Kernel, Limits, Media, MediaStore, Replay, type RunState, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel, of } from "../support/kernel.ts"
 import { told } from "../support/toolbox.ts"
@@ -129,7 +129,7 @@ describe("steering", () => {
           return undefined
         })
         yield* Kernel.run(agent, "?", { provider, steering, runId: "r" })
-        const replayed = yield* Kernel.Kernel.use((kernel) => kernel.replay(agent, "r"))
+        const replayed = yield* Replay.run(agent, "r")
         assert.strictEqual(replayed.state.turns.length, 3)
         assert.lengthOf(replayed.state.turns[2]?.steering ?? [], 1)
       }).pipe(Effect.provide(kernel(work(Queue.offer(steering, "More.")))))

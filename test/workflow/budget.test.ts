@@ -9,8 +9,9 @@ import {
   Model,
   ProtocolRegistry,
   type Provider,
-  type RunEvent,
+  Replay,
   RunCodec,
+  type RunEvent,
   RunStore,
   SkillRegistry,
   StreamPart,
@@ -198,7 +199,7 @@ describe("the budget of a tree", () => {
           runId: `at ${inputPerMillion}`
         })
         assert.strictEqual(costUsd, 0)
-        for (const record of yield* Kernel.recordsOf(`at ${inputPerMillion}`)) {
+        for (const record of yield* Replay.recordsOf(`at ${inputPerMillion}`)) {
           const written = yield* Effect.fromResult(RunCodec.encodeRecord(record))
           yield* Effect.fromResult(RunCodec.make().decodeRecord(written))
         }

@@ -2,7 +2,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Hooks, Kernel, KernelError, MediaStore, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"
+import {
+  Hooks,
+  Kernel,
+  KernelError,
+  MediaStore,
+  ProtocolRegistry,
+  Replay,
+  RunStore,
+  Skill,
+  SkillRegistry
+} from "kernai"
 import { Scenario } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
@@ -320,7 +330,7 @@ describe("a workflow whose task was paused by a hook", () => {
       const context = { who: "Ada", seen: true, approved: true }
       assert.deepStrictEqual((yield* stored("run:t1/a")).context, context)
       assert.deepStrictEqual((yield* stored("run")).context, context)
-      assert.strictEqual((yield* Kernel.replay(agent(), "run")).state.status.type, "completed")
+      assert.strictEqual((yield* Replay.run(agent(), "run")).state.status.type, "completed")
     }).pipe(Effect.provide([kernel(), gate]))
   )
 
@@ -350,7 +360,7 @@ describe("a workflow whose task was paused by a hook", () => {
       // Whoever goes on from there goes on with the task.
       yield* Kernel.answer("run", [])
       assert.strictEqual((yield* takeUp(both)).text, "ok")
-      assert.strictEqual((yield* Kernel.replay(agent(), "run")).state.status.type, "completed")
+      assert.strictEqual((yield* Replay.run(agent(), "run")).state.status.type, "completed")
     }).pipe(Effect.provide([kernel(), settling]))
   )
 
@@ -391,7 +401,7 @@ describe("a workflow whose task was paused by a hook", () => {
       const { events, text } = yield* takeUp(both)
       assert.deepStrictEqual(paused(events), [])
       assert.strictEqual(text, "ok")
-      assert.strictEqual((yield* Kernel.replay(agent(), "run")).state.status.type, "completed")
+      assert.strictEqual((yield* Replay.run(agent(), "run")).state.status.type, "completed")
     }).pipe(Effect.provide([kernel(), settling]))
   )
 })

@@ -7,6 +7,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { storedAt } from "../../internal/store/stored.ts"
 import * as Kernel from "../../Kernel.ts"
+import * as Replay from "../../Replay.ts"
 import type { Answer } from "../../RunState.ts"
 import { RunStore } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
@@ -148,7 +149,7 @@ export const replay = Effect.fnUntraced(function* (options: Target & { readonly 
   // Recorded is `<provider>/<id>`; the agent had the id.
   const nobody = model.slice(model.indexOf("/") + 1)
   const { agent, ground } = yield* Actor.make({ ...options.actor, speaker: { nobody } }, store, options.store)
-  const { events, lives, runs } = yield* Kernel.replay(agent(state.agent), runId).pipe(
+  const { events, lives, runs } = yield* Replay.run(agent(state.agent), runId).pipe(
     Effect.mapError((error) => {
       const failed = Actor.failed(error)
       // The store knows the agent by its name alone: how it was made is told again.

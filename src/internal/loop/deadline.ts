@@ -1,5 +1,5 @@
 /**
- * A run's deadline: one for all its lives, as every budget of it (DR-21, R-19).
+ * The deadline of a run: one for all its lives and for its whole tree.
  */
 
 import * as Duration from "effect/Duration"
@@ -9,17 +9,20 @@ import { CancellationError, type KernelError, type StoreError } from "../../Kern
 import type * as RunStore from "../../RunStore.ts"
 import { now, type Run } from "./run.ts"
 
-/** Ends work on a run when the time its agent gives it is over; it counts for the whole tree of the run. */
-export const withinDeadline = <A>(run: Run, work: Effect.Effect<A, KernelError>): Effect.Effect<A, KernelError> => {
+/** Ends a run's loop when the time that its agent allows is over. */
+export const withinDeadline = (run: Run, loop: Effect.Effect<void, KernelError>): Effect.Effect<void, KernelError> => {
   const given = run.state.depth === 0 ? run.agent.budget.deadline : undefined
-  if (given === undefined) return work
+  if (given === undefined) return loop
   const deadline = Duration.toMillis(given)
   const late = Effect.suspend(() => Effect.fail(new CancellationError({ reason: "deadline" })))
   return Effect.flatMap(workedFor(run.store, run.state, now(run)), (spent) =>
-    spent < deadline ? Effect.timeoutOrElse(work, { duration: deadline - spent, orElse: () => late }) : late
+    spent < deadline
+      ? run.restore(
+          Effect.timeoutOrElse(Effect.uninterruptible(loop), { duration: deadline - spent, orElse: () => late })
+        )
+      : late
   )
 }
-
 /** Whether a run was taken up when its time was over: whoever takes it up again with no more of it finds the same. */
 export const isOverdue = (
   store: RunStore.RunStoreShape,

@@ -8,15 +8,21 @@ import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
-import { ApprovalNotFound, type RunBusy, type RunNotFound, type StoreError } from "../../KernelError.ts"
+import {
+  ApprovalNotFound,
+  type ConcurrentAppendError,
+  type RunBusy,
+  type RunNotFound,
+  type StoreError
+} from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { Question, Answer, Delta, RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
-import { type CommitError, patiently } from "./commit.ts"
-import type { AnswerOptions } from "./runOptions.ts"
+import type { AnswerOptions } from "../../RunOptions.ts"
 import { randomId } from "../base/randomId.ts"
-import type { Ground } from "./run.ts"
+import type { Environment } from "./run.ts"
+import { patient } from "../store/patientStore.ts"
 import { stored, storedAt, storedTasks } from "../store/stored.ts"
 import { unanswered } from "../state/turnFold.ts"
 
@@ -65,10 +71,12 @@ export const answer = Effect.fnUntraced(function* (
   runId: string,
   answers: ReadonlyArray<Answer>,
   options: AnswerOptions
-): Effect.fn.Return<void, ApprovalNotFound | CommitError | RunBusy | RunNotFound> {
+): Effect.fn.Return<void, ApprovalNotFound | ConcurrentAppendError | StoreError | RunBusy | RunNotFound> {
   const now = yield* Clock.currentTimeMillis
   const workerId = `${options.workerId ?? "local"}#${randomId(yield* Random.Random)}`
-  const writer: Writer = { store, limits: yield* Limits, workerId, now }
+  const limits = yield* Limits
+  const patientStore = patient(store, limits)
+  const writer: Writer = { store: patientStore, workerId, now }
   const root = yield* storedAt(store, runId, options.revision)
   const tree = yield* treeOf(store, root)
   yield* checkAnswers(tree, answers)
@@ -80,17 +88,17 @@ export const answer = Effect.fnUntraced(function* (
   // is there no more looks the same.
   if (own.length === 0 && root.status.type === "running" && before === undefined) return yield* tasks
   // Nobody else takes it up between the answers, however long the store takes for each.
-  const held = now + (answers.length + 1) * 4 * Duration.toMillis(writer.limits.appendTimeout)
+  const held = now + (answers.length + 1) * 4 * Duration.toMillis(limits.appendTimeout)
   // Who could not answer it leaves it as it was, and nobody takes it from somebody who took it up meanwhile. It may be
   // held, and answered, though the store never said so; and another may have answered it just before it was held.
-  const givenBack = ifHeld(store, runId, workerId, ({ revision }) =>
+  const givenBack = ifHeld(patientStore, runId, workerId, ({ revision }) =>
     before !== undefined || revision === root.revision + 1
-      ? offer(store, runId, workerId)
-      : store.release(runId, workerId)
+      ? offer(patientStore, runId, workerId)
+      : patientStore.release(runId, workerId)
   )
-  const acquired = patiently(writer, root, store.acquire(runId, { workerId, expiresAt: held }, now))
+  const acquired = patientStore.acquire(runId, { workerId, expiresAt: held }, now)
   const answered = Effect.andThen(acquired, Effect.andThen(tasks, record(writer, root, own)))
-  yield* Effect.uninterruptible(Effect.ensuring(answered, Effect.ignore(patiently(writer, root, givenBack))))
+  yield* Effect.uninterruptible(Effect.ensuring(answered, Effect.ignore(givenBack)))
 })
 
 /** A run, and those below it. */
@@ -114,10 +122,10 @@ export const checkAnswers = (
 }
 
 /** Who records answers. */
-interface Writer extends Pick<Ground, "limits" | "store" | "workerId"> {
+interface Writer extends Pick<Environment, "store" | "workerId"> {
   readonly now: number
   /** What goes with them. */
-  readonly said?: Pick<Delta, "context">
+  readonly context?: Pick<Delta, "context">
 }
 
 /** Records the answers to the tasks below a run, the lowest first: all of them, even while it is being interrupted. */
@@ -125,7 +133,7 @@ export const answerTasks = (
   writer: Writer,
   [, ...below]: Tree,
   answers: ReadonlyArray<Answer>
-): Effect.Effect<void, CommitError> =>
+): Effect.Effect<void, ConcurrentAppendError | StoreError> =>
   Effect.uninterruptible(
     Effect.forEach(
       below.toReversed(),
@@ -144,20 +152,21 @@ const answersTo = (state: RunState, answers: ReadonlyArray<Answer>): ReadonlyArr
 
 /** Lets a run go on with what a person said, be it nothing to the run itself: by that it is no attempt of a worker. */
 const record = (
-  { now, said, workerId, ...writer }: Writer,
+  { context, now, store, workerId }: Writer,
   state: RunState,
   answers: ReadonlyArray<Answer>
-): Effect.Effect<void, CommitError> => {
+): Effect.Effect<void, ConcurrentAppendError | StoreError> => {
   const record: RunRecord = {
     runId: state.runId,
     revision: state.revision + 1,
     op: "resume",
     events: [],
-    delta: { resumed: true, ...said, answers },
+    delta: { resumed: true, ...context, answers },
     createdAt: now,
     workerId
   }
-  return patiently(writer, record, writer.store.commit(record, advance(state, record)))
+  // Only a first record can meet a run that exists.
+  return Effect.catchTag(store.append([record], [advance(state, record)]), "RunExists", Effect.die)
 }
 
 /** The calls a run, and the tasks below it, wait with: nobody answered them yet. A run that has ended waits for nobody. */

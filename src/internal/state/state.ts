@@ -5,6 +5,7 @@
  * it is a plain value, open to be spread, or frozen at every depth.
  */
 
+import type { Call } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
 import type { Phase, RunState, Turn } from "../../RunState.ts"
 import * as Usage from "../../Usage.ts"
@@ -151,3 +152,13 @@ const statuses: { [P in Phase]?: RunState["status"] } = {}
 
 /** The status of a run that goes on at a phase: one for all runs. */
 export const running = (phase: Phase): RunState["status"] => (statuses[phase] ??= { type: "running", phase })
+
+/** The step that events of this moment belong to: turns count from 1, steps from 0. */
+export const stepOf = (state: RunState): number =>
+  state.currentTurn === undefined ? Math.max(0, turnLog(state).length - 1) : state.currentTurn.turn - 1
+
+/** A key of a call that no other call of any run has: ids given by a vendor may repeat, ours contain turn and run. */
+export const keyOf = ({ currentTurn, runId }: RunState, { callId }: Pick<Call, "callId">): string => {
+  const turnId = currentTurn?.turnId ?? runId
+  return callId.startsWith(`${turnId}.`) ? callId : `${turnId}/${callId}`
+}

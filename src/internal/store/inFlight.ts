@@ -7,7 +7,7 @@ import type { RunNotFound, StoreError } from "../../KernelError.ts"
 import type { RunState } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { treeOf } from "../loop/queue.ts"
-import { keyOf } from "../loop/run.ts"
+import { keyOf } from "../state/state.ts"
 import { stored } from "./stored.ts"
 
 /** Those of a run and of the tasks below it. */

@@ -24,7 +24,7 @@ import * as RunStore from "../../RunStore.ts"
 import type { AnySkill, Effects } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import { drive, inOrder, type Machine, type Order, World } from "../../internal/replay/virtualProcess.ts"
-import type { Ground } from "../../internal/loop/run.ts"
+import type { Environment } from "../../internal/loop/run.ts"
 import { decide } from "./operator.ts"
 import * as Verdict from "./reliabilityRules.ts"
 import { type Cut, type Fact, type Interruption, keyOf, type Said, watch, type Witness } from "./watchedProcess.ts"
@@ -265,7 +265,7 @@ interface Process {
 }
 
 /** What a process has of its subject that tells what a call does. */
-export type Own = Pick<Ground, "hooks" | "protocols" | "skills">
+export type Own = Pick<Environment, "hooks" | "protocols" | "skills">
 
 /** Starts a process that begins the run, or takes it up as told. */
 const boot = <Output, S extends AnySkill<unknown>, R, E>(
