@@ -49,7 +49,10 @@ const kernelOn = (store: Layer.Layer<RunStore.RunStore>) =>
 const forgetful: Layer.Layer<RunStore.RunStore> = Layer.effect(
   RunStore.RunStore,
   Effect.map(RunStore.makeMemory, (memory) =>
-    MemoryRuns.taking({ ...memory, create: () => Effect.void, commit: () => Effect.void }, () => undefined)
+    MemoryRuns.taking(
+      { ...memory, create: () => Effect.void, commit: () => Effect.void, commitAll: () => Effect.void },
+      () => undefined
+    )
   )
 )
 

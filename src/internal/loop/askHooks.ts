@@ -14,14 +14,14 @@ import { extensionError } from "../base/extension.ts"
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts"
 import { observed } from "../base/passedOver.ts"
 import { freeze, take } from "../base/snapshot.ts"
-import { seal, turnLog } from "../state/state.ts"
+import { sealed, turnLog } from "../state/state.ts"
 import { type AppendError, carry, commit, drop, flush, mergeContext } from "./commit.ts"
 import type { Run } from "./run.ts"
 
 /** The arguments of a hook, frozen at every depth: a hook cannot change the run through them. */
 export const hookArgs = <More extends object>(run: Run, more: More): HookArgs & More =>
   freeze({
-    state: seal(run.state),
+    state: sealed(run.state),
     turn: run.state.currentTurn ?? turnLog(run.state).last(),
     context: run.state.context,
     commitKey: `${run.state.runId}:${run.state.phaseRevision}`,

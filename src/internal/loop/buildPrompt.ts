@@ -7,7 +7,7 @@ import type { Prepared } from "../../Hooks.ts"
 import type { KernelError } from "../../KernelError.ts"
 import { type Prompt, simple } from "../../PromptPipeline.ts"
 import { commonPrefix } from "../base/prefix.ts"
-import { promptLog } from "../state/state.ts"
+import { open, promptLog, State } from "../state/state.ts"
 import { flush } from "./commit.ts"
 import type { Draft } from "./drafts.ts"
 import { outputSchema } from "./output.ts"
@@ -35,7 +35,7 @@ const build = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<Prompt, K
   return yield* run.pipeline.build({
     agent,
     instructions,
-    state: run.state,
+    state: isForeign(run) ? open(new State(run.state)) : run.state,
     model: run.model,
     provider: run.provider,
     canAct: canAct(run, protocols),

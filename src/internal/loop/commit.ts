@@ -11,8 +11,8 @@ import * as Effect from "effect/Effect"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { Delta, RunRecord } from "../../RunState.ts"
 import type { JsonObject } from "../base/json.ts"
-import { advance } from "../state/advance.ts"
-import { stepOf, turnLog, withContext } from "../state/state.ts"
+import { move } from "../state/advance.ts"
+import { State, stepOf, turnLog } from "../state/state.ts"
 import type { AppendError } from "../store/patientStore.ts"
 import { type Draft, type LiveEvent, scoped, withResult } from "./drafts.ts"
 import { now, type Run } from "./run.ts"
@@ -37,9 +37,9 @@ export const commit = (run: Run, op: RunRecord["op"], drafts: ReadonlyArray<Draf
     workerId: run.workerId
   }
   run.next = nothing
-  run.state = advance(run.state, entry)
+  move(run.state, entry)
   run.records.push(entry)
-  run.states.push(run.state)
+  run.states.push(new State(run.state))
   if (run.publish === undefined) return
   for (const event of entry.events) run.events.push(withResult(run.state, run.output, event))
 }
@@ -58,7 +58,7 @@ export const drop = (run: Run, field: keyof Delta): void => {
 /** Merges into the context of the run, now and with the next record. Synchronous. */
 export const mergeContext = (run: Run, context: JsonObject): void => {
   carry(run, { context: { ...run.next.context, ...context } })
-  run.state = withContext(run.state, { ...run.state.context, ...context })
+  run.state.context = { ...run.state.context, ...context }
 }
 
 /** Publishes an event that is not part of the journal, after all events that wait for the store. Synchronous. */

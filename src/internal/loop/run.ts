@@ -28,6 +28,7 @@ import type { AppendError, PatientStore } from "../store/patientStore.ts"
 import type { AnySkill } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 import type * as Telemetry from "../../Telemetry.ts"
+import type { State } from "../state/state.ts"
 import type { IsUsed } from "../words/callIds.ts"
 import type { SharedBudget } from "./sharedBudget.ts"
 
@@ -93,7 +94,8 @@ export interface Waiting {
 
 /** A run under way. `commit.ts` moves its state; `hooks` and refused replies add to `next`. */
 export interface Run extends Environment {
-  state: RunState
+  /** Moved in place by `commit.ts` alone. */
+  readonly state: State
   /** Goes into the delta of the next record, which clears it. */
   next: Delta
   /** Records that are not stored yet, and the events to publish once they are. */

@@ -11,6 +11,7 @@ import * as Messages from "../../Message.ts"
 import type { RunRecord, RunResult, RunState } from "../../RunState.ts"
 import type { JsonObject } from "../base/json.ts"
 import { advance } from "../state/advance.ts"
+import { State } from "../state/state.ts"
 import { usedIds } from "../words/callIds.ts"
 import { ownContext } from "./askHooks.ts"
 import { nothing } from "./commit.ts"
@@ -87,7 +88,7 @@ export const create = (environment: Environment, beginning: Beginning): Effect.E
 export const make = (environment: Environment, state: RunState, output: unknown): Run => ({
   ...environment,
   agent: state.depth === 0 ? environment.agent : asTask(environment.agent),
-  state,
+  state: new State(state),
   next: nothing,
   records: [],
   states: [],
