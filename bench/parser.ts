@@ -107,7 +107,7 @@ const foldTexts = (
   times: number
 ): Found => {
   const found = { blocks: 0, length: 0 }
-  const parser = BlockParser.make({ replyBytes: Infinity })
+  const parser = BlockParser.make({ replyLength: Infinity })
   for (let text = 0; text < texts; text++) {
     count(parser.push(open), found)
     for (let time = 0; time < times; time++) feed(parser, pieces, found)

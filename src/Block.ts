@@ -131,7 +131,7 @@ export const error = (name: string | null, content: string): Block => make("erro
  * Writes a block in canonical form, its attributes and content escaped (BP-76).
  *
  * The parser reads back exactly one block, whatever the parts hold, unless the
- * type is empty or the tag is longer than `Limits.tagBytes`: then it is text.
+ * type is empty or the tag is longer than 4,096 characters: then it is text.
  *
  * @example
  * ```ts

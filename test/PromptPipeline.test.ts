@@ -709,8 +709,8 @@ describe("compaction", () => {
           (state) => Usage.total(Option.getOrThrow(state).usage)
         )
       const ends = {
-        pause: () => Effect.succeed({ control: { type: "pause" as const, reason: "look at it" } }),
-        finish: () => Effect.succeed({ control: { type: "finish" as const, reason: "enough" } }),
+        pause: () => Effect.succeed({ control: { _tag: "Pause" as const, reason: "look at it" } }),
+        finish: () => Effect.succeed({ control: { _tag: "Finish" as const, reason: "enough" } }),
         fail: () => Effect.fail("no")
       }
       return Effect.gen(function* () {
@@ -883,7 +883,7 @@ describe("compaction", () => {
       assert.deepStrictEqual([...new Set(heard)], [11])
       assert.include(said(run, 30)[0] ?? "", "save space.]")
     }).pipe(
-      Effect.provideService(Limits.Limits, { ...Limits.defaults, replyBytes: 10_000 }),
+      Effect.provideService(Limits.Limits, { ...Limits.defaults, replyLength: 10_000 }),
       Effect.provide(world(run, pipeline))
     )
   })

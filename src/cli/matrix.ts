@@ -12,9 +12,9 @@ import * as Path from "effect/Path"
 import * as ChildProcess from "effect/process/ChildProcess"
 import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Stream from "effect/Stream"
+import * as Bounds from "../internal/base/bounds.ts"
 import { fileURLToPath } from "node:url"
 import { isJsonObject } from "../internal/base/json.ts"
-import * as Limits from "../Limits.ts"
 import * as Logs from "../testing/internal/scenarioLog.ts"
 import { Codes, CommandFailed, usage } from "./exit.ts"
 import { type Options as Look, paint } from "./pen.ts"
@@ -133,9 +133,8 @@ const speak = (args: ReadonlyArray<string>) =>
           forceKillAfter: "5 seconds"
         })
       )
-      const { frameBytes } = yield* Limits.Limits
       const [out, error, code] = yield* Effect.all(
-        [tail(child.stdout, frameBytes), tail(child.stderr, frameBytes), child.exitCode],
+        [tail(child.stdout, Bounds.frameLength), tail(child.stderr, Bounds.frameLength), child.exitCode],
         { concurrency: "unbounded" }
       )
       return { out, error, code }

@@ -61,8 +61,9 @@ export interface Options {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options?: Options): Effect.Effect<RunStore.Shape, StoreError, SqlClient.SqlClient | Scope.Scope> =>
-  build(options)
+export const make = (
+  options?: Options
+): Effect.Effect<RunStore.RunStoreShape, StoreError, SqlClient.SqlClient | Scope.Scope> => build(options)
 
 const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: SqliteClient.SqliteClient["attempt"]) {
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()

@@ -222,11 +222,13 @@ describe("Kernel.answer", () => {
   const [toA] = answers
 
   /** Answers on a store whose second commit is made another, if at all. */
-  const answerWith = (second: (commit: ReturnType<RunStore.Shape["commit"]>) => ReturnType<RunStore.Shape["commit"]>) =>
+  const answerWith = (
+    second: (commit: ReturnType<RunStore.RunStoreShape["commit"]>) => ReturnType<RunStore.RunStoreShape["commit"]>
+  ) =>
     Effect.gen(function* () {
       const store = yield* RunStore.RunStore
       let commits = 0
-      const commit: RunStore.Shape["commit"] = (record, state) =>
+      const commit: RunStore.RunStoreShape["commit"] = (record, state) =>
         Effect.suspend(() => (++commits === 2 ? second(store.commit(record, state)) : store.commit(record, state)))
       return yield* Effect.provideService(Kernel.answer("run", answers), RunStore.RunStore, { ...store, commit })
     })

@@ -53,7 +53,7 @@ const paying = Skill.dynamic("pay", {
 })
 
 const kernelOn = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   parts: Layer.Layer<Provider.Provider | SkillRegistry.SkillRegistry, unknown>
 ) =>
   Kernel.layer.pipe(
@@ -65,10 +65,10 @@ const kernelOn = (
 describe("Kernel.replay (R-26)", () => {
   const everyLife = Effect.fnUntraced(function* (
     subject: CrashMatrix.Subject,
-    make: Effect.Effect<RunStore.Shape>,
+    make: Effect.Effect<RunStore.RunStoreShape>,
     ways: ReadonlyArray<CrashMatrix.Way>
   ) {
-    const stores: Array<RunStore.Shape> = []
+    const stores: Array<RunStore.RunStoreShape> = []
     const store = Effect.map(make, (shape) => {
       stores.push(shape)
       return Layer.succeed(RunStore.RunStore, shape)

@@ -214,7 +214,7 @@ describe("a run stopped at any commit", () => {
               Effect.sync(() => (roll(4) === 0 ? { value: calls.filter(() => roll(2) === 0) } : undefined)),
             onToolCallStarted: () =>
               Effect.sync(() =>
-                roll(6) === 0 ? { value: { type: "skip", result: { output: [Content.text("skipped")] } } } : undefined
+                roll(6) === 0 ? { value: { _tag: "Skip", result: { output: [Content.text("skipped")] } } } : undefined
               )
           }
           const records = yield* Effect.gen(function* () {

@@ -165,7 +165,12 @@ export const plain = Kernel.layer.pipe(
 )
 
 /** What a person who can see every ledger says about calls in flight. */
-const verdicts = Effect.fnUntraced(function* (site: Site, store: RunStore.Shape, witness: Witness, runId: string) {
+const verdicts = Effect.fnUntraced(function* (
+  site: Site,
+  store: RunStore.RunStoreShape,
+  witness: Witness,
+  runId: string
+) {
   const replay: { [callId: string]: Kernel.Recovery } = {}
   const state = yield* store.load(runId)
   if (Option.isNone(state)) return replay

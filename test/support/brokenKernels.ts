@@ -6,7 +6,7 @@
 import { Effect, Layer, Option } from "effect"
 import { type Call, Kernel, RunStore, type RunState } from "kernai"
 
-const over = (lie: (store: RunStore.Shape) => RunStore.Shape) =>
+const over = (lie: (store: RunStore.RunStoreShape) => RunStore.RunStoreShape) =>
   Kernel.layer.pipe(
     Layer.provide(
       Layer.effect(
@@ -112,7 +112,10 @@ export const thatStoresLate = over((store) => {
   }
 })
 
-const inTurn = (store: RunStore.Shape, change: (turn: RunState.Turn) => RunState.Turn): RunStore.Shape => ({
+const inTurn = (
+  store: RunStore.RunStoreShape,
+  change: (turn: RunState.Turn) => RunState.Turn
+): RunStore.RunStoreShape => ({
   ...store,
   load: (runId) =>
     Effect.map(

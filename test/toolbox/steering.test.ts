@@ -177,7 +177,7 @@ describe("steering", () => {
       })
       const asksForMore = Hooks.layer({
         onTurnCompleted: ({ state }) =>
-          Effect.succeed(state.turns.length === 1 ? { control: { type: "continue" } } : undefined)
+          Effect.succeed(state.turns.length === 1 ? { control: { _tag: "Continue" } } : undefined)
       })
       const few = Layer.succeed(Limits.Limits, { ...Limits.defaults, mediaBytes: 16 })
       const failure = yield* Kernel.run(agent, "?", { provider, steering, runId: "r" }).pipe(
@@ -200,7 +200,7 @@ describe("steering", () => {
         const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
         yield* Effect.gen(function* () {
           const store = RunStore.eachRevision(yield* RunStore.RunStore)
-          const broken: RunStore.Shape = {
+          const broken: RunStore.RunStoreShape = {
             ...store,
             commit: (record, state) =>
               record.events.some((event) => event.type === "turn_started" && event.steering !== undefined)

@@ -96,7 +96,7 @@ describe("a workflow cut off half-way", () => {
   it.effect("goes on with a task that whoever had the run before began when it woke up (R-1, R-7)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
-      const woken: RunStore.Shape = {
+      const woken: RunStore.RunStoreShape = {
         ...store,
         create: (record, state) =>
           record.runId === "run:t1/a"
@@ -120,7 +120,7 @@ describe("a workflow cut off half-way", () => {
       const small = { root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } }
       const store = yield* RunStore.makeMemory
       const broken = new RunStore.StoreError({ operation: "create", reason: "corrupt", detail: "the disk is broken" })
-      const on = (store: RunStore.Shape) =>
+      const on = (store: RunStore.RunStoreShape) =>
         Layer.fresh(Kernel.layer).pipe(
           Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
           Layer.provide(Layer.succeed(RunStore.RunStore, store))
@@ -180,7 +180,7 @@ describe("a workflow cut off half-way", () => {
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const read: Array<string> = []
-      const watched: RunStore.Shape = {
+      const watched: RunStore.RunStoreShape = {
         ...store,
         read: (runId, from) => Stream.suspend(() => (read.push(runId), store.read(runId, from)))
       }

@@ -6,11 +6,11 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import * as Bounds from "../../internal/base/bounds.ts"
 import * as Content from "../../Content.ts"
 import { isJsonObject, type JsonObject } from "../../internal/base/json.ts"
 import { plain } from "../../internal/base/plain.ts"
 import { parseJson } from "../../internal/base/untrusted.ts"
-import { Limits } from "../../Limits.ts"
 import type { McpConfig } from "../../mcp/McpConfig.ts"
 import { McpHub, type Options, type ServerStatus } from "../../mcp/McpHub.ts"
 import * as McpProtocol from "../../mcp/McpProtocol.ts"
@@ -93,8 +93,7 @@ export const call = Effect.fnUntraced(function* (options: {
 })
 
 const inputOf = Effect.fnUntraced(function* (text: string): Effect.fn.Return<JsonObject, CommandFailed> {
-  const { jsonDepth } = yield* Limits
-  const parsed = Result.map(parseJson(text, jsonDepth), plain)
+  const parsed = Result.map(parseJson(text, Bounds.jsonDepth), plain)
   return Result.isSuccess(parsed) && isJsonObject(parsed.success)
     ? parsed.success
     : yield* usage(`the input of a tool is a JSON object, such as '{"path": "notes.txt"}'`)

@@ -28,19 +28,43 @@ export const hookArgs = <More extends object>(run: Run, more: More): HookArgs & 
     ...more
   })
 
+/** The value of a hook, and the stop or the further turn it asked for. */
+export interface Asked<out A> {
+  readonly value?: A | undefined
+  readonly control?: Stop | { readonly type: "continue" } | undefined
+}
+
 /** Stores what is pending and asks a hook. The context it returns is merged into the run. */
 export const ask = <A>(
   run: Run,
   name: keyof Hooks,
   hook: () => Effect.Effect<HookResult<A> | void, unknown>
-): Effect.Effect<HookResult<A>, ExtensionFailed | MiddlewareTermination | AppendError> => {
+): Effect.Effect<Asked<A>, ExtensionFailed | MiddlewareTermination | AppendError> => {
   const asked = Effect.mapError(run.restore(Effect.suspend(hook)), (error) => extensionError(name, error))
   return Effect.flatMap(flush(run), () =>
     Effect.map(asked, (result) => {
-      if (result?.context !== undefined) mergeContext(run, ownContext(result.context))
-      return result ?? {}
+      if (result === undefined) return {}
+      const { context, control, value } = result
+      if (context !== undefined) mergeContext(run, ownContext(context))
+      return { value, control: control === undefined ? undefined : stopOf(control) }
     })
   )
+}
+
+/** The control of a hook as a stop is stored. */
+const stopOf = (control: Control): Asked<never>["control"] => {
+  switch (control._tag) {
+    case "Pause": {
+      const { _tag, ...rest } = control
+      return { type: "pause", ...rest }
+    }
+    case "Finish": {
+      const { _tag, ...rest } = control
+      return { type: "finish", ...rest }
+    }
+    case "Continue":
+      return { type: "continue" }
+  }
 }
 
 /** A copy of a context that nobody else can change. A store refuses what is not JSON. */
@@ -62,7 +86,7 @@ export const settle = <More extends object>(
   name: keyof Hooks,
   hook: ((args: HookArgs & More) => Effect.Effect<HookResult | void, unknown>) | undefined,
   more: More
-): Effect.Effect<Control | undefined, KernelError> => {
+): Effect.Effect<Asked<never>["control"], KernelError> => {
   if (hook === undefined || isSettled(run)) return Effect.undefined
   return Effect.suspend(() => {
     carry(run, { settled: true })

@@ -2,6 +2,7 @@
  * The deadline of a run: one for all its lives and for its whole tree.
  */
 
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { CancellationError, type KernelError, type StoreError } from "../../KernelError.ts"
@@ -10,8 +11,9 @@ import { now, type Run } from "./run.ts"
 
 /** Ends a run's loop when the time that its agent allows is over. */
 export const withinDeadline = (run: Run, loop: Effect.Effect<void, KernelError>): Effect.Effect<void, KernelError> => {
-  const deadline = run.state.depth === 0 ? run.agent.budget.deadlineMs : undefined
-  if (deadline === undefined) return loop
+  const given = run.state.depth === 0 ? run.agent.budget.deadline : undefined
+  if (given === undefined) return loop
+  const deadline = Duration.toMillis(given)
   const late = Effect.suspend(() => Effect.fail(new CancellationError({ reason: "deadline" })))
   return Effect.flatMap(workedFor(run.store, run.state, now(run)), (spent) =>
     spent < deadline
@@ -23,20 +25,20 @@ export const withinDeadline = (run: Run, loop: Effect.Effect<void, KernelError>)
 }
 /** Whether a run was taken up when its time was over: whoever takes it up again with no more of it finds the same. */
 export const isOverdue = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   head: RunStore.RunHead,
-  deadline: number
+  deadlineMs: number
 ): Effect.Effect<boolean, StoreError> =>
-  head.updatedAt - head.createdAt < deadline
+  head.updatedAt - head.createdAt < deadlineMs
     ? Effect.succeed(false)
-    : Effect.map(workedFor(store, head, head.updatedAt), (spent) => spent >= deadline)
+    : Effect.map(workedFor(store, head, head.updatedAt), (spent) => spent >= deadlineMs)
 
 /**
  * How many milliseconds a run was at work until then: from its first commit after it was submitted or forked, without
  * what it was paused.
  */
 const workedFor = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   { revision, runId }: Pick<RunStore.RunHead, "revision" | "runId">,
   until: number
 ): Effect.fn.Return<number, StoreError> {

@@ -3,6 +3,7 @@
  */
 
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { CallError } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
@@ -13,8 +14,8 @@ import { redact } from "../base/redact.ts"
 export class TimedOut {
   readonly _tag = "TimedOut"
   readonly message: string
-  constructor(timeout: number) {
-    this.message = `took longer than ${timeout} ms`
+  constructor(timeout: Duration.Duration) {
+    this.message = `took longer than ${Duration.toMillis(timeout)} ms`
   }
 }
 

@@ -10,6 +10,7 @@
 
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as Stream from "effect/Stream"
@@ -37,7 +38,7 @@ export interface Fork {
 
 /** Makes a fork. All of it is stored, or nothing. */
 export const fork = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   from: string,
   { edit = identity, revision, runId }: Fork
 ): Effect.fn.Return<void, KernelError> {
@@ -58,16 +59,19 @@ export const fork = Effect.fnUntraced(function* (
   }
   if (!Arr.isArrayNonEmpty(copies) || !Arr.isArrayNonEmpty(states)) return
   // A long journal takes its time.
-  yield* patient(store, { commitMs: Infinity }).append(copies, states)
+  yield* patient(store, { appendTimeout: Duration.infinity }).append(copies, states)
 })
 
 /** A run at its first record, which says where it came from: what is damaged further on is not read. */
-export const beginningOf = (store: RunStore.Shape, runId: string): Effect.Effect<RunState | undefined, StoreError> =>
+export const beginningOf = (
+  store: RunStore.RunStoreShape,
+  runId: string
+): Effect.Effect<RunState | undefined, StoreError> =>
   Effect.flatMap(Stream.runCollect(Stream.take(store.read(runId), 1)), (records) => foldFrom(undefined, records))
 
 /** The root runs a run was forked from, nearest first: their media are also its own. */
 export const originsOf = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   state: RunState
 ): Effect.fn.Return<ReadonlyArray<string>, StoreError> {
   const origins = new Set<string>()

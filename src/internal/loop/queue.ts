@@ -3,6 +3,7 @@
  */
 
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
@@ -27,7 +28,7 @@ import { unanswered } from "../state/turnFold.ts"
 
 /** Lets any worker take a run up at once: a lease that has ended tells it from one somebody runs without any. */
 export const offer = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string,
   workerId: string
 ): Effect.fn.Return<void, RunBusy | RunNotFound | StoreError> {
@@ -37,7 +38,7 @@ export const offer = Effect.fnUntraced(function* (
 
 /** Does something about a run that this worker holds; with another it does nothing. */
 export const ifHeld = <E>(
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string,
   workerId: string,
   then: (head: RunStore.RunHead) => Effect.Effect<void, E>
@@ -49,7 +50,7 @@ export const ifHeld = <E>(
 
 /** Takes an offer back: the run is somebody's own, who runs it without a lease. Fails when a worker was faster. */
 export const withdraw = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string,
   workerId: string
 ): Effect.Effect<void, RunBusy | RunNotFound | StoreError> =>
@@ -66,7 +67,7 @@ export const withdraw = (
  * lease stays as it is: only its tasks are told.
  */
 export const answer = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string,
   answers: ReadonlyArray<Answer>,
   options: AnswerOptions
@@ -87,7 +88,7 @@ export const answer = Effect.fnUntraced(function* (
   // is there no more looks the same.
   if (own.length === 0 && root.status.type === "running" && before === undefined) return yield* tasks
   // Nobody else takes it up between the answers, however long the store takes for each.
-  const held = now + (answers.length + 1) * 4 * limits.commitMs
+  const held = now + (answers.length + 1) * 4 * Duration.toMillis(limits.appendTimeout)
   // Who could not answer it leaves it as it was, and nobody takes it from somebody who took it up meanwhile. It may be
   // held, and answered, though the store never said so; and another may have answered it just before it was held.
   const givenBack = ifHeld(patientStore, runId, workerId, ({ revision }) =>
@@ -170,19 +171,19 @@ const record = (
 
 /** The calls a run, and the tasks below it, wait with: nobody answered them yet. A run that has ended waits for nobody. */
 export const questions = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string
 ): Effect.Effect<ReadonlyArray<Question>, RunNotFound | StoreError> =>
   Effect.flatMap(stored(store, runId), (state) => questionsBelow(store, state))
 
 /** The same, of a run that is in hand. */
 export const questionsBelow = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   state: RunState
 ): Effect.Effect<ReadonlyArray<Question>, StoreError> => Effect.map(treeOf(store, state), (tree) => tree.flatMap(open))
 
 /** A run, the tasks its open turn waits for, and theirs. A run that has ended waits for none. */
-export const treeOf = (store: RunStore.Shape, state: RunState): Effect.Effect<Tree, StoreError> => {
+export const treeOf = (store: RunStore.RunStoreShape, state: RunState): Effect.Effect<Tree, StoreError> => {
   const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
     Effect.forEach(tasks.values(), (task) => treeOf(store, task))
   )

@@ -167,10 +167,10 @@ export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect
     const offered = asked
     const { control, value } = yield* ask(run, "onToolCallStarted", () => hook(hookArgs(run, { call: offered })))
     if (control !== undefined && control.type !== "continue") return yield* obey(run, control)
-    if (value?.type === "skip") {
+    if (value?._tag === "Skip") {
       return accept(run, call, { type: "skip", result: resultOf(call, { ...value.result, skipped: true }) })
     }
-    if (value?.type === "rewrite") {
+    if (value?._tag === "Rewrite") {
       asked = { ...asked, input: value.input }
       // An answer granted its own input and no other.
       const isGranted = answer !== undefined && sameJson(answer.input ?? question?.input, value.input)

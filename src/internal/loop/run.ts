@@ -43,14 +43,14 @@ export interface Environment {
   readonly store: PatientStore
   readonly skills: SkillRegistry["Service"]
   readonly protocols: ProtocolRegistry["Service"]
-  readonly media: MediaStore.Shape
+  readonly media: MediaStore.MediaStoreShape
   readonly hooks: Hooks
   readonly middleware: ReadonlyArray<Middleware>
   readonly policy: PolicyShape | undefined
   readonly pipeline: PromptPipelineShape
-  readonly builder: InstructionBuilder.Builder
+  readonly builder: InstructionBuilder.InstructionBuilderShape
   readonly counter: TokenCount | undefined
-  readonly telemetry: Telemetry.Shape | undefined
+  readonly telemetry: Telemetry.TelemetryShape | undefined
   readonly redactor: Redactor | undefined
   readonly limits: Limits
   readonly clock: Clock.Clock

@@ -47,12 +47,12 @@ const isStored = ({ state, store, workerId }: Run, revision: number): Effect.Eff
 /** The messages in a host's queue, which the host may end. */
 export const steeringOf = (
   queue: Queue.Dequeue<Input, unknown> | undefined,
-  media: MediaStore.Shape
+  media: MediaStore.MediaStoreShape
 ): Steering | undefined =>
   queue === undefined ? undefined : { isWaiting: () => Queue.sizeUnsafe(queue) > 0, look: look(queue, media) }
 
 /** Reads each message and stores its media. One whose media cannot be stored stays, and fails the run when it is next. */
-const look = Effect.fnUntraced(function* (queue: Queue.Dequeue<Input, unknown>, media: MediaStore.Shape) {
+const look = Effect.fnUntraced(function* (queue: Queue.Dequeue<Input, unknown>, media: MediaStore.MediaStoreShape) {
   const messages: Array<Message> = []
   const inputs = MutableList.toArrayN(queue.messages, Queue.sizeUnsafe(queue))
   for (const input of inputs) {

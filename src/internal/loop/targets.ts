@@ -123,7 +123,7 @@ const skillTarget = (run: Run, call: Call, skill: AnySkill): Target => {
     effects: skill.effects,
     input,
     limit: {
-      timeout: skill.timeLimit ?? run.limits.skillMs,
+      timeout: skill.timeout ?? run.limits.skillTimeout,
       leaked: { type: "skill_leaked", skill: name, callId }
     },
     started: { type: "skill_execute", skill: name, callId, input },
@@ -205,7 +205,7 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
     effects: protocol.effects,
     input: request,
     limit: {
-      timeout: protocol.timeLimit ?? run.limits.skillMs,
+      timeout: protocol.timeout ?? run.limits.skillTimeout,
       leaked: { type: "protocol_leaked", protocol: name, callId }
     },
     started: { type: "protocol_execute", protocol: name, callId, request },

@@ -97,7 +97,7 @@ const continued = Effect.fnUntraced(function* (
 
 /** The records of a run that are not phases: its resumes, launches and pauses. */
 export const resumesOf = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   { runId }: RunState
 ): Effect.Effect<ReadonlyArray<RunRecord>, StoreError> =>
   Effect.map(Stream.runCollect(store.read(runId)), (records) => records.filter(({ op }) => op !== "phase"))
@@ -107,7 +107,7 @@ export const resumesOf = (
  * the task's own pause when the run did not pause since.
  */
 const contextSince = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   { revision, runId, status, updatedAt }: RunState,
   resumes: ReadonlyArray<RunRecord>
 ): Effect.fn.Return<JsonObject, StoreError | RunPaused> {

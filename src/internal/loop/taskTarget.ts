@@ -59,10 +59,10 @@ const child = (
 ): Effect.Effect<CallResult, KernelError | TimedOut> => {
   const denied = Budget.denied(run.budget, run.state.runId, run.state.depth + 1)
   if (denied !== undefined) return Effect.fail(denied)
-  const { taskMs } = run.limits
+  const { taskTimeout } = run.limits
   return Effect.timeoutOrElse(run.spawn(run, call, input), {
-    duration: taskMs,
-    orElse: () => Effect.fail(new TimedOut(taskMs))
+    duration: taskTimeout,
+    orElse: () => Effect.fail(new TimedOut(taskTimeout))
   })
 }
 

@@ -2,6 +2,7 @@
  * Runs foreign code within its time.
  */
 
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -14,7 +15,7 @@ import type { Run } from "./run.ts"
 
 /** The time that foreign code may take, and the event when it does not stop after that. */
 export interface Limit {
-  readonly timeout: number
+  readonly timeout: Duration.Duration
   readonly leaked: LiveEvent
 }
 
@@ -49,6 +50,6 @@ export const withinTimeout = <A, E>(
 }
 
 const stopped = (run: Run, fiber: Fiber.Fiber<unknown, unknown>, leaked: LiveEvent): Effect.Effect<void> =>
-  Effect.flatMap(Effect.timeoutOption(Fiber.interrupt(fiber), run.limits.cleanUpMs), (ended) =>
+  Effect.flatMap(Effect.timeoutOption(Fiber.interrupt(fiber), run.limits.cleanUpTimeout), (ended) =>
     Option.isSome(ended) ? Effect.void : Effect.sync(() => emit(run, leaked))
   )

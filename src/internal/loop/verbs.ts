@@ -96,7 +96,7 @@ export const make = (built: Built): KernelShape => {
 /** Gives a run and its skills the media store of the run, and the messages that its host sends. */
 const withMedia = <A, E, R>(
   environment: Environment,
-  media: MediaStore.Shape,
+  media: MediaStore.MediaStoreShape,
   { steering }: Pick<RunOptions, "steering">,
   run: (environment: Environment) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, Exclude<R, MediaStore.MediaStore>> =>

@@ -32,7 +32,7 @@ export const summarize = Effect.fnUntraced(function* (
   messages: ReadonlyArray<Message>,
   { middleware = [], state }: PromptContext
 ): Effect.fn.Return<Summary, KernelError> {
-  const { replyBytes } = yield* Limits.Limits
+  const { replyLength } = yield* Limits.Limits
   const call: ModelCall = {
     runId: state.runId,
     rootRunId: state.rootRunId,
@@ -62,8 +62,8 @@ export const summarize = Effect.fnUntraced(function* (
     (text, part) => {
       if (part.type === "finish") usage = Usage.fromAi(part.usage)
       if (part.type !== "text-delta") return Effect.succeed(text)
-      return text.length + part.delta.length > replyBytes
-        ? Effect.fail(new LimitExceeded({ limit: "reply", value: replyBytes }))
+      return text.length + part.delta.length > replyLength
+        ? Effect.fail(new LimitExceeded({ limit: "reply", value: replyLength }))
         : Effect.succeed(text + part.delta)
     }
   )

@@ -54,7 +54,7 @@ export const providerOf = (records: ReadonlyArray<RunRecord>): string => {
 
 /** The records of a run and of all runs below it, oldest run first. */
 export const recordsOf = Effect.fnUntraced(function* (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string
 ): Effect.fn.Return<ReadonlyArray<RunRecord>, RunNotFound | StoreError> {
   const root = yield* store.head(runId)
@@ -115,7 +115,7 @@ export const replay = Effect.fnUntraced(function* (
 const begun = Effect.fnUntraced(function* (
   environment: Environment,
   tape: Tape,
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   root: string
 ): Effect.fn.Return<Effect.Effect<unknown, KernelError>, KernelError> {
   const own = tape.ofLife()
@@ -153,7 +153,7 @@ const known = ({ error, output = [] }: CallResult): Exclude<Recovery, string>["r
   error === undefined ? { output } : { error }
 
 /** Stores a record after what is stored, wherever its run believes to stand. */
-const append = (store: RunStore.Shape, record: RunRecord): Effect.Effect<void, KernelError> =>
+const append = (store: RunStore.RunStoreShape, record: RunRecord): Effect.Effect<void, KernelError> =>
   Effect.flatMap(store.load(record.runId), (state): Effect.Effect<void, KernelError> => {
     if (Option.isNone(state)) return store.create(record, advance(undefined, record))
     const next = { ...record, revision: state.value.revision + 1 }
@@ -166,7 +166,7 @@ const append = (store: RunStore.Shape, record: RunRecord): Effect.Effect<void, K
 const staged = (
   environment: Environment,
   tape: Tape,
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   machine: Machine,
   events: Array<RunEvent>,
   replies: Replies,
@@ -194,7 +194,7 @@ const staged = (
       const isOver = Option.isSome(state) && state.value.status.type === "completed"
       return inTurn(machine, isOver ? tape.placeOfRun(runId) : undefined, Effect.succeed(state))
     })
-  const watched: RunStore.Shape = { ...store, create: held, commit: held, load }
+  const watched: RunStore.RunStoreShape = { ...store, create: held, commit: held, load }
   return {
     ...environment,
     store: patient(watched, environment.limits),

@@ -12,7 +12,7 @@ import { stored } from "./stored.ts"
 
 /** Those of a run and of the tasks below it. */
 export const inFlight = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   runId: string
 ): Effect.Effect<ReadonlyArray<RunStore.CallInFlight>, RunNotFound | StoreError> =>
   stored(store, runId).pipe(

@@ -7,6 +7,7 @@
 
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { ConcurrentAppendError, type RunExists, StoreError } from "../../KernelError.ts"
@@ -23,7 +24,7 @@ type Failure = ConcurrentAppendError | StoreError
 export type AppendError = Failure | RunExists
 
 /** Until stores have one verb: appends by the verbs there are. */
-export interface PatientStore extends RunStore.Shape {
+export interface PatientStore extends RunStore.RunStoreShape {
   readonly append: (
     records: Arr.NonEmptyReadonlyArray<RunRecord>,
     states: Arr.NonEmptyReadonlyArray<RunState>
@@ -31,7 +32,7 @@ export interface PatientStore extends RunStore.Shape {
 }
 
 const appendTo = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
   states: Arr.NonEmptyReadonlyArray<RunState>
 ): Effect.Effect<void, RunExists | Failure> => {
@@ -48,14 +49,17 @@ const appendTo = (
 }
 
 /** Wraps a store so that what it did not take, or did not acknowledge, is sent again. */
-export const patient = (store: RunStore.Shape, { commitMs }: Pick<Limits, "commitMs">): PatientStore => {
+export const patient = (
+  store: RunStore.RunStoreShape,
+  { appendTimeout }: Pick<Limits, "appendTimeout">
+): PatientStore => {
   const wrapped = patientStores.get(store)
-  if (wrapped !== undefined && wrapped.commitMs === commitMs) return wrapped.store
+  if (wrapped !== undefined && wrapped.appendTimeout === appendTimeout) return wrapped.store
   const retried = <E, E2 = never>(
     operation: string,
     write: () => Effect.Effect<void, E>,
     isOurs: Effect.Effect<void, E2>
-  ) => again(operation, commitMs, Effect.suspend(write), isOurs, [50, 250])
+  ) => again(operation, appendTimeout, Effect.suspend(write), isOurs, [50, 250])
   const made: PatientStore = {
     ...store,
     append: (records, states) => {
@@ -65,36 +69,41 @@ export const patient = (store: RunStore.Shape, { commitMs }: Pick<Limits, "commi
     acquire: (runId, lease, now) => retried("acquire", () => store.acquire(runId, lease, now), Effect.void),
     release: (runId, workerId) => retried("release", () => store.release(runId, workerId), Effect.void)
   }
-  patientStores.set(store, { commitMs, store: made })
+  patientStores.set(store, { appendTimeout, store: made })
   return made
 }
 
-const patientStores = new WeakMap<RunStore.Shape, { readonly commitMs: number; readonly store: PatientStore }>()
+const patientStores = new WeakMap<
+  RunStore.RunStoreShape,
+  { readonly appendTimeout: Duration.Duration; readonly store: PatientStore }
+>()
 
 const again = <E, E2>(
   operation: string,
-  commitMs: number,
+  appendTimeout: Duration.Duration,
   write: Effect.Effect<void, E>,
   isOurs: Effect.Effect<void, E2>,
   waits: ReadonlyArray<number>
 ): Effect.Effect<void, E | E2 | StoreError> =>
-  Effect.catchCause(withTimeout(operation, write, commitMs), (cause) => {
+  Effect.catchCause(withTimeout(operation, write, appendTimeout), (cause) => {
     const defect = cause.reasons.find(Cause.isDieReason)
     if (defect !== undefined) return unsound(operation, defect.defect)
     const [wait, ...rest] = waits
     if (wait === undefined || !isHiccup(cause.reasons.find(Cause.isFailReason)?.error)) return Effect.failCause(cause)
     // While this waited, another worker may have continued from that very record.
     const checked = Effect.andThen(write, isOurs)
-    return Effect.andThen(Effect.sleep(wait), again(operation, commitMs, checked, isOurs, rest))
+    return Effect.andThen(Effect.sleep(wait), again(operation, appendTimeout, checked, isOurs, rest))
   })
 
 const withTimeout = <A, E>(
   operation: string,
   work: Effect.Effect<A, E>,
-  limit: number
+  limit: Duration.Duration
 ): Effect.Effect<A, E | StoreError> =>
   inTime(work, limit, () =>
-    Effect.fail(new StoreError({ operation, reason: "timeout", detail: `it took longer than ${limit} ms` }))
+    Effect.fail(
+      new StoreError({ operation, reason: "timeout", detail: `it took longer than ${Duration.toMillis(limit)} ms` })
+    )
   )
 
 /** A defect of a store is a failure after which nothing more is tried: nobody knows what it holds now. */
@@ -106,7 +115,7 @@ const unsound = (operation: string, defect: unknown): Effect.Effect<never, Store
 
 /** Fails unless the last record of a run is the one of that revision. */
 const stillLast = (
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   { revision, runId }: { readonly runId: string; readonly revision: number }
 ): Effect.Effect<void, Failure> =>
   Effect.flatMap(store.head(runId), (head) => {

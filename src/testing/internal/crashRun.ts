@@ -235,7 +235,7 @@ const opened = <E>(place: Layer.Layer<RunStore.RunStore, E>) =>
   Effect.map(Layer.build(place), (context) => Context.get(context, RunStore.RunStore))
 
 /** Everything a store has. */
-export const keep = Effect.fnUntraced(function* (store: RunStore.Shape) {
+export const keep = Effect.fnUntraced(function* (store: RunStore.RunStoreShape) {
   const heads = yield* store.list()
   const kept = yield* Effect.forEach(heads, ({ runId }) =>
     Effect.map(
@@ -273,7 +273,7 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
   settings: Settings<E>,
   machine: Machine,
   witness: Witness,
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   how: Kernel.ResumeOptions | undefined,
   cut: Cut | undefined
 ): Process => {
@@ -313,7 +313,7 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
 }
 
 /** A store of media as a process sees it: an id is computed in real time, which virtual time waits for (BP-116). */
-const outside = (machine: Machine, store: MediaStore.Shape): MediaStore.Shape => {
+const outside = (machine: Machine, store: MediaStore.MediaStoreShape): MediaStore.MediaStoreShape => {
   const ask = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     Effect.flatMap(Limits, (limits) => machine.ask(Effect.provideService(effect, Limits, limits)))
   return {
