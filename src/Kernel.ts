@@ -16,9 +16,16 @@ import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import * as Forks from "./internal/loop/fork.ts"
-import { newRunId, type Parts } from "./internal/loop/environment.ts"
-import { make } from "./internal/loop/verbs.ts"
+import { type Built, newRunId, type Parts, withEnvironment } from "./internal/loop/environment.ts"
 import * as Offers from "./internal/loop/queue.ts"
+import { remember } from "./internal/loop/kernelParts.ts"
+import { events, listOf, silent, type Sink } from "./internal/loop/listeners.ts"
+import * as Resumes from "./internal/loop/resume.ts"
+import type { Environment } from "./internal/loop/run.ts"
+import * as Starts from "./internal/loop/start.ts"
+import { steeringOf } from "./internal/loop/steering.ts"
+import { inline, roomBefore, shelved } from "./internal/store/medium.ts"
+import { storedAt } from "./internal/store/stored.ts"
 import * as Streams from "./internal/base/streams.ts"
 import type {
   ApprovalNotFound,
@@ -270,3 +277,85 @@ export const layerMemory: Layer.Layer<Kernel, never, SkillRegistry | Provider> =
   Kernel,
   Effect.map(Effect.context<Parts | Provider>(), (built) => make(built))
 ).pipe(Layer.provide([ProtocolRegistry.layer(), MediaStore.layerMemory, RunStore.layerMemory]), Layer.orDie)
+
+// ---------------------------------------------------------------- making
+
+type Result<Output, R> = Effect.Effect<RunResult<Output>, KernelError, R>
+
+/** A new run and a resumed one are the same: an environment is prepared, and the loop starts in it. */
+const make = (built: Built): KernelShape => {
+  const begin = <Output, S extends AnySkill<unknown>, R, A>(
+    agent: Agent<Output, S, R>,
+    input: Input,
+    options: RunOptions,
+    sink: Sink,
+    from: (environment: Environment, beginning: Starts.Beginning) => Effect.Effect<A, KernelError>
+  ): Effect.Effect<A, KernelError, R> =>
+    withEnvironment(built, agent, options, sink, undefined, (environment, newId) => {
+      const runId = options.runId ?? newId()
+      const { context = {}, history: before = [] } = options
+      const root = { runId, rootRunId: runId, parentRunId: undefined, depth: 0, taskId: undefined }
+      return Effect.scoped(
+        Effect.flatMap(environment.media.run(runId), (media) =>
+          Effect.flatMap(media.admit(listOf(input)), (input) =>
+            Effect.flatMap(shelved(before, media, roomBefore(environment.limits), inline), (history) =>
+              withMedia(environment, media, options, (environment) =>
+                from(environment, { ...root, history, input, context })
+              )
+            )
+          )
+        )
+      )
+    })
+
+  const run = <Output, S extends AnySkill<unknown>, R>(
+    agent: Agent<Output, S, R>,
+    input: Input,
+    options: RunOptions,
+    sink: Sink
+  ): Result<Output, R> =>
+    // The agent's own schema decoded the output, so it has the type of the agent.
+    begin(agent, input, options, sink, Starts.start) as Result<Output, R>
+
+  const resumeWith = <Output, S extends AnySkill<unknown>, R>(
+    agent: Agent<Output, S, R>,
+    runId: string,
+    options: ResumeOptions,
+    sink: Sink
+  ): Result<Output, R> =>
+    Effect.flatMap(storedAt(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
+      withEnvironment(built, agent, options, sink, state, (environment) =>
+        Effect.scoped(
+          Effect.flatMap(Forks.originsOf(environment.store, state), (origins) =>
+            Effect.flatMap(environment.media.run(state.rootRunId, origins), (media) =>
+              withMedia(environment, media, options, (environment) => Resumes.resume(environment, state, options))
+            )
+          )
+        )
+      )
+    ) as Result<Output, R>
+
+  return remember<KernelShape>(
+    {
+      run: (agent, input, options = {}) => run(agent, input, options, silent),
+      submit: (agent, input, options = {}) => begin(agent, input, options, silent, Starts.submit),
+      stream: (agent, input, options = {}) => events(agent, (sink) => run(agent, input, options, sink)),
+      resume: (agent, runId, options = {}) => resumeWith(agent, runId, options, silent),
+      resumeStream: (agent, runId, options = {}) => events(agent, (sink) => resumeWith(agent, runId, options, sink))
+    },
+    built
+  )
+}
+
+/** Gives a run and its skills the media store of the run, and the messages that its host sends. */
+const withMedia = <A, E, R>(
+  environment: Environment,
+  media: MediaStore.MediaStoreShape,
+  { steering }: Pick<RunOptions, "steering">,
+  run: (environment: Environment) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, Exclude<R, MediaStore.MediaStore>> =>
+  Effect.provideService(
+    run({ ...environment, media, steering: steeringOf(steering, media) }),
+    MediaStore.MediaStore,
+    media
+  )
