@@ -12,7 +12,7 @@ import * as RunStore from "../src/RunStore.ts"
 import * as MemoryRuns from "../src/internal/store/memoryRuns.ts"
 import { agentOf, kernelOn, scripted } from "./kernai.ts"
 import { pi } from "./pi.ts"
-import { compare, cpu, median, ratioRow, type Row, row } from "./support.ts"
+import { compare, cpu, median, ratioRow, type Rounds, type Row, row } from "./support.ts"
 
 // ---------------------------------------------------------------- kernai
 
@@ -118,43 +118,44 @@ const ourStep = async (steps: number, runs: number, store: Layer.Layer<RunStore.
   return time
 }
 
-const against = async (steps: number, runs: number, bounds: { readonly pi: number; readonly memory: number }) => {
-  const rounds = { warm: 3, counted: 15 }
+/** One size of run: how many runs make a round, and the rounds. */
+interface Size {
+  readonly steps: number
+  readonly runs: number
+  readonly rounds: Rounds
+  readonly bound: number
+}
+
+const against = async ({ bound, rounds, runs, steps }: Size): Promise<ReadonlyArray<Row>> => {
   const ours = () => ourStep(steps, runs, RunStore.layerMemory)
   // The number of runs varies, so that a collection does not fall into the same side's turn each time.
   let round = 0
   const varied = (store: Layer.Layer<RunStore.RunStore>) => () => ourStep(steps, runs + (round++ % 3), store)
-  const peers = {
-    final: () => perStep(steps, runs, () => pi(steps, "final")),
-    every: () => perStep(steps, runs, () => pi(steps, "every")),
-    ai: () => perStep(steps, Math.ceil(runs / 4), () => aiSdk(steps))
-  }
-  const name = (peer: string) => `${steps} steps: CPU per step over ${peer}`
+  const over = async (id: string, peer: string, task: () => Promise<unknown>, bound: number | null, times = runs) =>
+    ratioRow(
+      `loop.${steps}.${id}`,
+      `${steps} steps: CPU per step over ${peer}`,
+      await compare(ours, () => perStep(steps, times, task), rounds),
+      "µs",
+      bound
+    )
   return [
-    ratioRow(
-      `loop.${steps}.pi`,
-      name("pi-agent-core (final event only)"),
-      await compare(ours, peers.final, rounds),
-      "µs",
-      bounds.pi
-    ),
-    ratioRow(
-      `loop.${steps}.piEvery`,
-      name("pi-agent-core (every event)"),
-      await compare(ours, peers.every, rounds),
-      "µs",
-      null
-    ),
-    ratioRow(`loop.${steps}.ai`, name("ai"), await compare(ours, peers.ai, rounds), "µs", 0.25),
+    await over("pi", "pi-agent-core (final event only)", () => pi(steps, "final"), bound),
+    await over("piEvery", "pi-agent-core (every event)", () => pi(steps, "every"), null),
+    await over("ai", "ai", () => aiSdk(steps), 0.25, Math.ceil(runs / 4)),
     ratioRow(
       `loop.${steps}.memory`,
-      name("a store that keeps nothing"),
+      `${steps} steps: CPU per step over a store that keeps nothing`,
       await compare(varied(RunStore.layerMemory), varied(forgetful), rounds),
       "µs",
-      bounds.memory
+      1.3
     )
   ]
 }
+
+/** The optimizing compiler is done with kernai's loop after some 30,000 steps. */
+const hundred: Size = { steps: 100, runs: 10, rounds: { warm: 40, counted: 21 }, bound: 2 }
+const thousand: Size = { steps: 1_000, runs: 2, rounds: { warm: 4, counted: 15 }, bound: 2.5 }
 
 /** Compares the last and the first 100 steps of one run of 1,000. */
 const growth = async (): Promise<Row> => {
@@ -174,7 +175,7 @@ const growth = async (): Promise<Row> => {
 }
 
 export default async (): Promise<ReadonlyArray<Row>> => [
-  ...(await against(100, 10, { pi: 2, memory: 1.3 })),
-  ...(await against(1_000, 2, { pi: 2.5, memory: 1.3 })),
+  ...(await against(hundred)),
+  ...(await against(thousand)),
   await growth()
 ]
