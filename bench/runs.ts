@@ -5,10 +5,11 @@
  */
 import { Context, Effect, Fiber, Metric, Stream } from "effect"
 import * as Kernel from "../src/Kernel.ts"
+import type * as Provider from "../src/Provider.ts"
 import * as RunStore from "../src/RunStore.ts"
 import { act, agentOf, kernelOn, scripted } from "./kernai.ts"
 import { type Emits, pi } from "./pi.ts"
-import { heapUsed, median, type Row, row, sleep, wall } from "./support.ts"
+import { comparisonOf, cpu, heapUsed, median, ratioRow, type Row, row, sleep, wall } from "./support.ts"
 
 const steps = 5
 const wait = 100
@@ -18,7 +19,15 @@ const atOnce = <E, R>(runs: number, body: Effect.Effect<unknown, E, R>) =>
   Effect.forEach(Array.from({ length: runs }), () => body, { concurrency: "unbounded", discard: true })
 
 const agent = agentOf(steps)
-const one = Effect.suspend(() => Kernel.run(agent, "go", { provider: scripted(steps, wait) }))
+
+/** Model calls made so far, by all runs. */
+let modelCalls = 0
+
+const one = Effect.suspend(() => {
+  const { name, stream } = scripted(steps, wait)
+  const counted: Provider.ProviderShape = { name, stream: (request) => (modelCalls++, stream(request)) }
+  return Kernel.run(agent, "go", { provider: counted })
+})
 
 /** So many runs on a kernel of their own. */
 const kernai = (runs: number) => Effect.provide(atOnce(runs, one), kernelOn(RunStore.layerMemory))
@@ -34,37 +43,45 @@ const piRuns = (runs: number, emits: Emits) =>
 
 // ---------------------------------------------------------------- wall time
 
-/** Measures all sides once a round, each on a heap that was collected. The first round warms up. */
+/** Measures all sides once a round, each on a collected heap. The first round warms up. */
 const wallRows = async (runs: number, counted: number): Promise<ReadonlyArray<Row>> => {
-  const sides = {
-    kernai: () => Effect.runPromise(kernai(runs)),
-    final: () => piRuns(runs, "final"),
-    every: () => piRuns(runs, "every"),
-    bare: () => Effect.runPromise(atOnce(runs, bare))
+  const measured = async (body: () => Promise<unknown>) => {
+    heapUsed()
+    let used = 0
+    const ms = await wall(async () => (used = await cpu(body)))
+    return { ms, cpu: used / 1000 }
   }
-  const times = { kernai: Array<number>(), final: Array<number>(), every: Array<number>(), bare: Array<number>() }
-  for (let round = 0; round <= counted; round++) {
-    for (const side of ["kernai", "final", "every", "bare"] as const) {
-      heapUsed()
-      const ms = await wall(sides[side])
-      if (round > 0) times[side].push(ms)
-    }
-  }
-  const ours = median(times.kernai)
-  const over = (id: string, peer: string, theirs: ReadonlyArray<number>, bound: number | null) =>
-    row(
+  const round = async () => ({
+    kernai: await measured(() => Effect.runPromise(kernai(runs))),
+    ideal: { ms: ideal, cpu: NaN },
+    final: await measured(() => piRuns(runs, "final")),
+    every: await measured(() => piRuns(runs, "every")),
+    bare: await measured(() => Effect.runPromise(atOnce(runs, bare)))
+  })
+  await round()
+  const rounds: Array<Awaited<ReturnType<typeof round>>> = []
+  while (rounds.length < counted) rounds.push(await round())
+  const over = (
+    id: string,
+    name: string,
+    side: keyof (typeof rounds)[number],
+    of: "ms" | "cpu",
+    bound: number | null
+  ) =>
+    ratioRow(
       `runs.${runs}.${id}`,
-      `${runs} runs at once: wall time over ${peer}`,
-      median(times.kernai.map((ms, round) => ms / (theirs[round] ?? NaN))),
-      bound,
-      { ours, peer: median(theirs), unit: "ms" }
+      `${runs} runs at once: ${of === "ms" ? "wall" : "CPU"} time over ${name}`,
+      comparisonOf(rounds.map((round) => ({ ours: round.kernai[of], peer: round[side][of] }))),
+      "ms",
+      bound
     )
   const isLarge = runs === 10_000
   return [
-    over("ideal", "the ideal", Array<number>(counted).fill(ideal), isLarge ? null : 1.8),
-    over("pi", "pi-agent-core (final event only)", times.final, isLarge ? 2 : null),
-    over("piEvery", "pi-agent-core (every event)", times.every, null),
-    over("bare", "a bare fiber per run", times.bare, null)
+    over("ideal", "the ideal", "ideal", "ms", isLarge ? null : 1.8),
+    over("pi", "pi-agent-core (final event only)", "final", "ms", isLarge ? 2 : null),
+    over("piEvery", "pi-agent-core (every event)", "every", "ms", null),
+    over("piCpu", "pi-agent-core (final event only)", "final", "cpu", null),
+    over("bare", "a bare fiber per run", "bare", "ms", null)
   ]
 }
 
@@ -101,8 +118,9 @@ const cancel = async (runs: number) => {
     recordFiberEnd: () => void fibers--
   })
   const timersBefore = timers()
+  const callsBefore = modelCalls
   const fiber = Effect.runForkWith(counting)(kernai(runs))
-  await sleep(ideal / 2)
+  while (modelCalls - callsBefore < (runs * steps) / 2) await sleep(5)
   const running = fibers
   const ms = await wall(() => Effect.runPromise(Fiber.interrupt(fiber)))
   if (running < runs) throw new Error(`only ${running} fibers were running`)

@@ -26,7 +26,7 @@ import * as SqliteClient from "../src/sql/SqliteClient.ts"
 import * as SqlRunStore from "../src/sql/SqlRunStore.ts"
 import * as Journal from "../src/testing/internal/sampleJournal.ts"
 import { end, kernelOn } from "./kernai.ts"
-import { compare, median, ratioRow, type Row, row } from "./support.ts"
+import { compare, comparisonOf, ratioRow, type Row, row } from "./support.ts"
 
 type Synchronous = NonNullable<SqliteClient.Options["synchronous"]>
 type Commits = NonNullable<SqlRunStore.Options["commits"]>
@@ -266,7 +266,7 @@ const written = async (): Promise<ReadonlyArray<Row>> => {
 const againstLoop = async (synchronous: Synchronous, bound: number): Promise<Row> => {
   const options = { synchronous, commits: "each" } as const
   const records = journalOf((await kernai(turns, options)).filename)
-  const ratios: Array<{ readonly ours: number; readonly peer: number }> = []
+  const rounds: Array<{ readonly ours: number; readonly peer: number }> = []
   for (let round = 0; round < 9; round++) {
     const loop = bareLoop(records, synchronous)
     const { ms } = await kernai(turns, options, loop.turn)
@@ -274,15 +274,10 @@ const againstLoop = async (synchronous: Synchronous, bound: number): Promise<Row
     // The last turn's records are still to be inserted.
     loop.turn()
     loop.close()
-    if (round > 1) ratios.push({ ours, peer: loop.ms() })
-  }
-  const times = {
-    ratio: median(ratios.map(({ ours, peer }) => ours / peer)),
-    ours: median(ratios.map(({ ours }) => ours)),
-    peer: median(ratios.map(({ peer }) => peer))
+    if (round > 1) rounds.push({ ours, peer: loop.ms() })
   }
   const name = `1,000 turns, a transaction per record, synchronous ${synchronous}: wall time over a bare loop`
-  return ratioRow(`store.loop.${synchronous}`, name, times, "ms", bound)
+  return ratioRow(`store.loop.${synchronous}`, name, comparisonOf(rounds), "ms", bound)
 }
 
 const resuming = async (): Promise<Row> => {

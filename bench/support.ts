@@ -78,6 +78,13 @@ export interface Comparison {
   readonly peer: number
 }
 
+/** Returns the medians of rounds in which both sides were measured. */
+export const comparisonOf = (rounds: ReadonlyArray<{ readonly ours: number; readonly peer: number }>): Comparison => ({
+  ratio: median(rounds.map(({ ours, peer }) => ours / peer)),
+  ours: median(rounds.map(({ ours }) => ours)),
+  peer: median(rounds.map(({ peer }) => peer))
+})
+
 /**
  * Measures two sides round by round. They alternate in going first, because each leaves garbage
  * that the next one collects.
@@ -95,11 +102,7 @@ export const compare = async (
     if (round % 2 === 1) time.ours = await ours()
     if (round >= warm) times.push(time)
   }
-  return {
-    ratio: median(times.map(({ ours, peer }) => ours / peer)),
-    ours: median(times.map(({ ours }) => ours)),
-    peer: median(times.map(({ peer }) => peer))
-  }
+  return comparisonOf(times)
 }
 
 /** Returns the row of a comparison: its ratio, and the medians of both sides. */
