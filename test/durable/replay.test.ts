@@ -23,6 +23,7 @@ import { deep } from "../../src/internal/base/redact.ts"
 import { command, final } from "../support/blocks.ts"
 import { subjects } from "../support/crashScripts.ts"
 import { kernel } from "../support/kernel.ts"
+import { quickly } from "../support/longRun.ts"
 import { agent, isTask, plan, play, slow, stored, takeUp } from "../support/workflow.ts"
 
 /** Nothing outside may be reached: no model, no skill. */
@@ -86,7 +87,7 @@ describe("Kernel.replay (R-26)", () => {
     }
   })
 
-  for (const subject of subjects()) {
+  for (const subject of quickly(subjects(), ({ name }) => name !== "workflow" && name !== "pause")) {
     it.live(`${subject.name}: every life of every crash replays as it was`, () =>
       everyLife(subject, RunStore.makeMemory, ["before", "after"])
     )
