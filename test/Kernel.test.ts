@@ -177,7 +177,7 @@ describe("Kernel.run", () => {
       assert.strictEqual(error._tag, "ProviderError")
       const result = yield* Kernel.resume(agent, "r", { provider: MockProvider.make(final("after all")) })
       assert.strictEqual(result.text, "after all")
-      assert.strictEqual(result.toolCallsMade.length, 1)
+      assert.strictEqual(result.calls.length, 1)
     }).pipe(Effect.provide(kernel(echo)))
   )
 
@@ -437,7 +437,7 @@ describe("calls", () => {
         yield* TestClock.adjust("2 seconds")
         const result = yield* Fiber.join(fiber)
         assert.deepStrictEqual(
-          result.toolCallsMade.map((call) => [call.input, call.durationMs]),
+          result.calls.map((call) => [call.input, call.durationMs]),
           [
             [{ text: "a" }, 2000],
             [{ text: "b" }, 1000]
@@ -584,7 +584,7 @@ describe("calls", () => {
           const result = yield* Kernel.run(agent, "go", { provider: mock })
           assert.strictEqual(result.text, "ok")
           assert.deepStrictEqual(
-            result.toolCallsMade.map(({ error }) => error),
+            result.calls.map(({ error }) => error),
             dialect === "tools" ? ["The arguments of 'echo' are not a JSON object."] : []
           )
         }

@@ -338,7 +338,7 @@ describe("the three skills", () => {
       const result = yield* Kernel.run(agent, "go")
       assert.strictEqual(result.text, "done")
       assert.deepStrictEqual(
-        result.toolCallsMade.map(({ isError, name }) => [name, isError]),
+        result.calls.map(({ isError, name }) => [name, isError]),
         [
           ["skills_list", false],
           ["skills_load", false],
@@ -393,7 +393,7 @@ describe("the three skills", () => {
     return Effect.gen(function* () {
       const result = yield* Kernel.run(agent, "go")
       assert.deepStrictEqual(
-        result.toolCallsMade.map(({ error }) => error),
+        result.calls.map(({ error }) => error),
         ["not today"]
       )
     }).pipe(

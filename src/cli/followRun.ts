@@ -168,10 +168,10 @@ const heading = ({ question, title }: Options, look: Look): string => {
 const idOf = (runId: string, look: Look): string => `${paint("run", "title", look)}       ${Text.flat(runId)}\n`
 
 const summary = (result: RunResult<unknown>, took: number, look: Look): string => {
-  const { costUsd, toolCallsMade, turns, unreportedTurns, usage } = result
+  const { costUsd, calls, turns, unreportedTurns, usage } = result
   const facts = [
     Text.count(turns, "turn"),
-    Text.count(toolCallsMade.length, "call"),
+    Text.count(calls.length, "call"),
     Text.tokens(unreportedTurns === turns ? null : usage),
     ...(costUsd === 0 ? [] : [`$${costUsd.toFixed(4)}`]),
     Text.duration(took)

@@ -383,7 +383,7 @@ describe("Kernel.fork", () => {
       const answers = [{ callId: "call-a", approved: false, reason: "no" }]
       const denied = yield* Effect.provide(Kernel.resume(subject.agent, id, { answers: answers }), layer)
       assert.strictEqual(denied.text, "done")
-      assert.isTrue(denied.toolCallsMade[0]?.isError)
+      assert.isTrue(denied.calls[0]?.isError)
       assert.strictEqual(Option.getOrThrow(yield* store.head("run")).status.type, "paused")
     })
   )

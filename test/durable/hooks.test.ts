@@ -251,7 +251,7 @@ describe("what a hook is given", () => {
   it.effect("a skill that changes its input changes nothing that is stored (R-3)", () =>
     Effect.gen(function* () {
       const result = yield* runWith({})
-      assert.deepStrictEqual(result.toolCallsMade[0]?.input, { at: { x: 1 } })
+      assert.deepStrictEqual(result.calls[0]?.input, { at: { x: 1 } })
     }).pipe(Effect.provide(layer))
   )
 })
@@ -619,7 +619,7 @@ describe("a hook of calls that run at once", () => {
       yield* Fiber.interrupt(fiber)
       const result = yield* Kernel.resume(agent, "run", { provider, recover: { "call-b": "retry" } })
       assert.deepStrictEqual(
-        result.toolCallsMade.map(({ callId }) => callId),
+        result.calls.map(({ callId }) => callId),
         ["call-a", "call-b"]
       )
     }).pipe(Effect.provide(stored))
