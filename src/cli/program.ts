@@ -1,70 +1,52 @@
 /**
- * A call of the command line, from its arguments to its last word.
- *
- * What a call needs is loaded when it is made.
+ * One call of the command line, with its errors reported.
  */
 
 import * as Cause from "effect/Cause"
+import * as CliError from "effect/cli/CliError"
 import * as Effect from "effect/Effect"
-import { CommandFailed, isHelp } from "./exit.ts"
-import * as Screen from "./screen.ts"
+import { CommandFailed } from "./exit.ts"
+import { call } from "./root.ts"
+import { Screen, type Shape } from "./screen.ts"
 import * as Text from "./terminalText.ts"
 
 /**
- * What a call does, up to the words about why it did not work.
- *
- * Above all, `kernai run` alone has nothing to parse, and starts without the parser of arguments.
+ * Runs a command and reports why it failed: as a line for people and, with `--json`, as an object unless the command
+ * printed one.
  */
-export const program = (args: ReadonlyArray<string>): Effect.Effect<unknown, unknown, Screen.Screen> =>
-  Screen.Screen.use((screen) => {
-    let isTold = args.flatMap((arg) => formFlag.exec(arg)?.[1] ?? []).join() !== "--json"
+export const program = (args: ReadonlyArray<string>): Effect.Effect<unknown, unknown, Screen> =>
+  Screen.use((screen) => {
+    let isPrinted = !args.some((arg) => /^--json(=(true|yes|on|1|y))?$/.test(arg))
     const out = (text: string) => {
-      isTold = true
+      isPrinted = true
       screen.out(text)
     }
-    return commandOf(args).pipe(
-      Effect.provideService(Screen.Screen, { ...screen, out }),
+    return call(args).pipe(
+      Effect.provideService(Screen, { ...screen, out }),
       Effect.onError((cause) =>
         Effect.sync(() => {
-          if (!isTold) screen.out(forMachines(cause))
+          if (!isPrinted) screen.out(`${Text.json({ ok: false, error: failureOf(cause) })}\n`)
           report(screen, cause)
         })
       )
     )
   })
 
-const commandOf = (args: ReadonlyArray<string>): Effect.Effect<unknown, unknown, Screen.Screen> =>
-  args.length === 1 && args[0] === "run"
-    ? Effect.flatMap(
-        Effect.promise(() => import("./replayModel.ts")),
-        (module) => module.replayStandard
-      )
-    : Effect.flatMap(
-        Effect.promise(() => import("./root.ts")),
-        (module) => module.call(args)
-      )
-
-// Of two that exclude each other none was asked for.
-const formFlag = /^(--json|--events|--quiet|-q)(?:=(?:true|yes|on|1|y))?$/
-
-/** Why there was no answer, as whoever asked for JSON is told it when nothing was printed yet. */
-const forMachines = (cause: Cause.Cause<unknown>): string => {
+const failureOf = (cause: Cause.Cause<unknown>) => {
+  if (Cause.hasInterruptsOnly(cause)) return { message: "interrupted" }
   const error = Cause.squash(cause)
-  const message = Cause.hasInterruptsOnly(cause)
-    ? "interrupted"
-    : isHelp(error)
-      ? error.errors.map(messageOf).join("; ")
-      : messageOf(error)
-  const tag = error instanceof CommandFailed ? error.tag : undefined
-  return `${Text.json({ ok: false, error: { tag, message } })}\n`
+  if (error instanceof CommandFailed) return { tag: error.tag, message: error.reason }
+  return { message: isShowHelp(error) ? error.errors.map(messageOf).join("; ") : messageOf(error) }
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** Says in a line why there was no answer; what nobody expected is told whole. */
-const report = (screen: Screen.Shape, cause: Cause.Cause<unknown>): void => {
+const isShowHelp = (error: unknown): error is CliError.ShowHelp => error instanceof CliError.ShowHelp
+
+const report = (screen: Shape, cause: Cause.Cause<unknown>): void => {
   if (Cause.hasInterruptsOnly(cause)) return screen.error("kernai: interrupted\n")
   const error = Cause.squash(cause)
   if (error instanceof CommandFailed) return screen.error(`kernai: ${Text.flat(error.reason)}\n`)
-  if (!isHelp(error)) screen.error(Text.paragraph(`kernai: ${Cause.pretty(cause)}`))
+  // A mistake on the command line was reported by the parser. Anything else is a bug, shown with its stack.
+  if (!isShowHelp(error)) screen.error(Text.paragraph(`kernai: ${Cause.pretty(cause)}`))
 }

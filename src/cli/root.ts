@@ -1,13 +1,14 @@
 /**
- * All commands, and the parser that finds the one that is meant.
+ * All commands, and the parser of the command line.
  *
- * A command is a file in `commands` that says how it is called; what it does is
- * loaded when it is.
+ * A file in `commands` describes how a command is called. What the command does
+ * is loaded when it is called.
  */
 
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as CliOutput from "effect/cli/CliOutput"
 import * as Command from "effect/cli/Command"
+import type { HelpDoc } from "effect/cli/HelpDoc"
 import * as Effect from "effect/Effect"
 import { LogToStderr } from "effect/References"
 import { readFileSync } from "node:fs"
@@ -27,27 +28,62 @@ const root = Command.make("kernai").pipe(
   Command.withSubcommands([run, chat, runs, worker, scenario, mcp, doctor])
 )
 
-/** Calls the command that these arguments name. */
+/** Calls the command that the arguments name. */
 export const call = (args: ReadonlyArray<string>) =>
   Screen.Screen.use((screen) =>
     Effect.provide(Command.runWith(root, manifest())(args), CliOutput.layerPresenter(presenter(screen)))
   ).pipe(
     Effect.provide(NodeServices.layer),
-    // The output is for answers, and for machines.
+    // Answers have the output to themselves.
     Effect.provideService(LogToStderr, true)
   )
 
-// From src and from dist alike, the package is two folders up.
+// Two folders up, from src and from dist.
 const manifest = (): { readonly version: string } =>
   JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"))
 
-/** A mistake on the command line is told in lines, not in a page of help. */
+/** Prints help, and reports a mistake on the command line in two lines, without a page of help. */
 const presenter = (screen: Screen.Shape): CliOutput.Presenter => ({
   present: (event) =>
-    event._tag !== "InvalidInvocation"
-      ? CliOutput.defaultPresenter.present(event)
-      : Effect.sync(() => {
+    Effect.sync(() => {
+      switch (event._tag) {
+        case "Help":
+          return screen.out(`${helpOf(event.helpDoc)}\n`)
+        case "Version":
+          return screen.out(`${standard.formatVersion(event.name, event.version)}\n`)
+        case "InvalidInvocation":
           for (const error of event.errors) screen.error(`kernai: ${Text.flat(error.message)}\n`)
-          screen.error(`'${event.commandPath.join(" ")} --help' tells how it is called\n`)
-        })
+          return screen.error(`'${event.commandPath.join(" ")} --help' explains the command\n`)
+      }
+    })
 })
+
+// ---------------------------------------------------------------- help
+
+const standard = CliOutput.defaultFormatter({ colors: false, globalFlags: "summary" })
+
+/** Formats help in 80 columns. */
+const helpOf = (doc: HelpDoc): string => standard.formatHelpDoc(shortened(doc)).split("\n").map(wrap).join("\n")
+
+/** Replaces the lists of choices in the global flags by one word. */
+const shortened = (doc: HelpDoc): HelpDoc =>
+  doc.globalFlags === undefined
+    ? doc
+    : {
+        ...doc,
+        globalFlags: doc.globalFlags.map((flag) => ({ ...flag, type: flag.type.includes("|") ? "<name>" : flag.type }))
+      }
+
+/** Breaks a line at blanks, and indents what follows like its last column. */
+const wrap = (line: string): string => {
+  const [start = ""] = /^ *(?:\S.*? {2,})?/.exec(line) ?? []
+  const words = line.slice(start.length).split(" ")
+  let text = start + (words.shift() ?? "")
+  let used = text.length
+  for (const word of words) {
+    const isFull = used + 1 + word.length > 80
+    text += isFull ? `\n${" ".repeat(start.length)}${word}` : ` ${word}`
+    used = isFull ? start.length + word.length : used + 1 + word.length
+  }
+  return text
+}

@@ -1,8 +1,8 @@
 /**
- * Lets a module that is loaded here import `kernai`, or a folder or module of it, and get this very package.
+ * Resolves `kernai` in a scenario file to this package.
  *
- * A file of the user's may stand anywhere, a clone may not be built: whatever
- * `kernai` would mean there, a scenario has to be made by the code that runs it.
+ * A scenario has to be created by the code that runs it, wherever its file is
+ * and whatever `kernai` would mean there.
  */
 
 import * as Effect from "effect/Effect"
@@ -10,14 +10,14 @@ import { registerHooks } from "node:module"
 
 const extension = import.meta.url.endsWith(".ts") ? "ts" : "js"
 
-let isSet = false
+let isRegistered = false
 
-const setUp = Effect.sync(() => {
-  if (isSet) return
-  isSet = true
+const register = Effect.sync(() => {
+  if (isRegistered) return
+  isRegistered = true
   registerHooks({
     resolve: (specifier, context, next) => {
-      // A folder is written small, a module with a capital; what is internal is neither.
+      // Folders are lower-case, modules begin with a capital.
       const found = /^kernai(\/[a-z]+)?(\/[A-Z]\w*)?$/.exec(specifier)
       if (found === null) return next(specifier, context)
       const [, folder = "", module = "/index"] = found
@@ -26,10 +26,10 @@ const setUp = Effect.sync(() => {
   })
 })
 
-/** Loads a module by its URL. */
+/** Imports a module by its URL. */
 export const load = (url: string): Effect.Effect<{ readonly [name: string]: unknown }, { readonly message: string }> =>
   Effect.andThen(
-    setUp,
+    register,
     Effect.tryPromise({
       try: (): Promise<{ readonly [name: string]: unknown }> => import(url),
       catch: (error) => ({ message: error instanceof Error ? error.message : String(error) })

@@ -1,8 +1,8 @@
 /**
- * The MCP servers of a config file, as the commands use them.
+ * The MCP servers of a config file.
  *
- * Sign-ins and the pins of tools outlive the command: they are kept in the
- * user's folder for data, the pins apart for each config file.
+ * Sign-ins and accepted tools are stored in the user's data folder, the tools
+ * separately for each config file.
  */
 
 import * as Effect from "effect/Effect"
@@ -15,7 +15,9 @@ import type * as McpConfig from "../../mcp/McpConfig.ts"
 import * as McpHub from "../../mcp/McpHub.ts"
 import * as TokenStore from "../../mcp/TokenStore.ts"
 import * as ToolPins from "../../mcp/ToolPins.ts"
-import { usage } from "../exit.ts"
+import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
+import type { SkillRegistry } from "../../SkillRegistry.ts"
+import { type CommandFailed, orUsage, usage } from "../exit.ts"
 import { excerpt } from "../terminalText.ts"
 
 /** Reads a config file. */
@@ -35,12 +37,21 @@ export const readOne = Effect.fnUntraced(function* (file: string, name: string) 
   return config
 })
 
-/** Connects the servers of a config that was read from a file. */
+/** Connects servers. */
 export const layer = (file: string, config: McpConfig.McpConfig, options?: McpHub.Options) =>
-  McpHub.layer(config, options).pipe(Layer.provide([kept(file), FetchHttpClient.layer]))
+  McpHub.layer(config, options).pipe(Layer.provide([storage(file), FetchHttpClient.layer]))
 
-/** Where sign-ins and pins are kept. */
-export const kept = (file: string) =>
+/** Registers the tools of the servers of a file, beside other skills. */
+export const registries = Effect.fnUntraced(function* <R>(
+  file: string,
+  skills: Layer.Layer<SkillRegistry, CommandFailed, R>
+) {
+  const servers = layer(file, yield* read(file))
+  return orUsage(Layer.provideMerge(servers, Layer.merge(skills, Layer.orDie(ProtocolRegistry.layer()))))
+})
+
+/** Stores sign-ins and accepted tools. */
+export const storage = (file: string) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const path = yield* Path.Path
@@ -55,5 +66,5 @@ export const kept = (file: string) =>
 
 const dataFolder = UserDirectories.UserDirectories.use((folders) => folders.data("kernai")).pipe(
   Effect.provide(UserDirectories.layer),
-  Effect.mapError((error) => usage(`there is no folder to keep sign-ins in: ${excerpt(error.message, 200)}`))
+  Effect.mapError((error) => usage(`there is no data folder to store sign-ins in: ${excerpt(error.message, 200)}`))
 )
