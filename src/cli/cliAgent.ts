@@ -4,42 +4,29 @@
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Agent from "../Agent.ts"
+import * as Agents from "../Agent.ts"
 import type { Call } from "../Call.ts"
 import { RunStore } from "../RunStore.ts"
 import { SkillRegistry } from "../SkillRegistry.ts"
 import * as Session from "./chat/chatSession.ts"
+import type { Agent } from "./commands/flags.ts"
 import * as KernelLayer from "./kernelLayer.ts"
 import * as Models from "./models.ts"
 import type { Store } from "./storeFlag.ts"
 import { excerpt } from "./terminalText.ts"
 
-/** The flags of an agent. A store keeps only its name: a process that continues a run gets them again. */
-export interface Options {
-  readonly source: Models.ModelSource
-  readonly instructions: string
-  readonly skills: KernelLayer.Skills
-  readonly maxSteps: number
-  readonly dialect: Agent.DialectName
-  /** Whether calls that may change something run without asking. */
-  readonly yes: boolean
-}
-
-/** Returns the agent under any name, its model, and the kernel that runs it. `mcp` is a config of servers. */
-export const make = Effect.fnUntraced(function* (options: Options, store: Store, mcp?: string) {
-  const { instructions, maxSteps, dialect, skills } = options
-  const { model, provider } = yield* Models.open(options.source)
-  const agent = (name: string) =>
-    Agent.make({
-      name,
-      instructions,
-      model,
-      maxSteps,
-      dialect,
-      ...(skills === "none" && mcp === undefined ? {} : { skills: "all" as const })
-    })
+/**
+ * Returns an agent under any name, its model, and the kernel that runs it. `mcp` is a config of servers.
+ *
+ * A store keeps only the name of an agent: a process that continues a run describes the agent again.
+ */
+export const make = Effect.fnUntraced(function* (described: Agent, store: Store, mcp?: string) {
+  const { dialect, instructions, maxSteps, skills } = described
+  const { model, provider } = yield* Models.open(described.source)
+  const offered = skills === "none" && mcp === undefined ? {} : { skills: "all" as const }
+  const agent = (name: string) => Agents.make({ name, instructions, model, maxSteps, dialect, ...offered })
   const registries = mcp === undefined ? KernelLayer.registriesOf(skills) : yield* withServers(mcp, skills)
-  return { agent, model, kernel: KernelLayer.make({ provider, registries, store, asks: !options.yes }) }
+  return { agent, model, kernel: KernelLayer.make({ provider, registries, store, asks: !described.yes }) }
 })
 
 const withServers = Effect.fnUntraced(function* (mcp: string, skills: KernelLayer.Skills) {
@@ -52,7 +39,7 @@ const withServers = Effect.fnUntraced(function* (mcp: string, skills: KernelLaye
  * answer would be spent on a call that cannot run. Without skills, or at another revision, nothing is missing.
  */
 export const missingSkill = Effect.fnUntraced(function* (
-  { skills }: Pick<Options, "skills">,
+  { skills }: Pick<Agent, "skills">,
   runId: string,
   revision?: number | undefined
 ) {

@@ -11,7 +11,6 @@ import * as Schema from "effect/Schema"
 import type { Refusal } from "../internal/base/readFile.ts"
 import { excerpt } from "./terminalText.ts"
 
-/** The exit codes. */
 export const Codes = {
   /** The run has an answer. */
   done: 0,
@@ -24,7 +23,6 @@ export const Codes = {
   interrupted: 130
 } as const
 
-/** The exit codes as help texts list them. */
 export const help =
   "Exit codes: 0 answer, 1 the run failed, 2 nothing was run (usage, a missing key or file), 3 the run waits for a person, 130 interrupted."
 
@@ -50,33 +48,23 @@ export const failed = (reason: string): CommandFailed => new CommandFailed({ cod
 export const unreadable = (name: string, refusal: Refusal): CommandFailed =>
   usage(typeof refusal === "string" ? `${name} is ${refusal}` : `${name} cannot be read (${refusal.reason._tag})`)
 
-interface Tagged {
-  readonly _tag: string
-  readonly message: string
+/** Ends a command with another error: nothing was run. */
+export const asUsage = (error: { readonly message: string }, what = ""): CommandFailed =>
+  error instanceof CommandFailed ? error : usage(`${what}${excerpt(error.message, 400)}`)
+
+/** Ends a command with another error: with code 1, unless the error is about its input. */
+export const asFailure = (error: { readonly _tag: string; readonly message: string }): CommandFailed => {
+  if (error instanceof CommandFailed) return error
+  const code = error._tag === "RunNotFound" || error._tag === "ApprovalNotFound" ? Codes.usage : Codes.failed
+  return new CommandFailed({ code, reason: excerpt(error.message, 400), tag: error._tag })
 }
 
-/** Ends a command with the first line of another error. */
-export const fromError = (error: CommandFailed | Tagged): CommandFailed =>
-  error instanceof CommandFailed
-    ? error
-    : new CommandFailed({
-        code: wrongInput.has(error._tag) ? Codes.usage : Codes.failed,
-        reason: excerpt(error.message, 400),
-        tag: error._tag
-      })
-
-const wrongInput: ReadonlySet<string> = new Set(["RunNotFound", "ApprovalNotFound"])
-
-/** Reports the failure of a layer as code 2: nothing was run. */
+/** Reports the failure of a layer: nothing was run. */
 export const orUsage = <A, E extends { readonly message: string }, R>(
   layer: Layer.Layer<A, E, R>,
-  problem = ""
+  what?: string
 ): Layer.Layer<A, CommandFailed, R> =>
-  Layer.catch(layer, (error) =>
-    Layer.effectContext<A, CommandFailed, never>(
-      Effect.fail(error instanceof CommandFailed ? error : usage(`${problem}${excerpt(error.message, 400)}`))
-    )
-  )
+  Layer.catch(layer, (error) => Layer.effectContext<A, CommandFailed, never>(Effect.fail(asUsage(error, what))))
 
 /** Returns the exit code of a command. */
 export const codeOf = (exit: Exit.Exit<unknown, unknown>): number => {

@@ -10,7 +10,7 @@ import { plain } from "../internal/base/plain.ts"
 import type { KernelError } from "../KernelError.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import type { RunResult } from "../RunState.ts"
-import { Codes, CommandFailed, failed } from "./exit.ts"
+import { asFailure, Codes, CommandFailed, failed } from "./exit.ts"
 import { RunLines } from "./runLines.ts"
 import { Screen, type Shape } from "./screen.ts"
 import * as Text from "./terminalText.ts"
@@ -18,7 +18,6 @@ import * as Text from "./terminalText.ts"
 /** What is printed: progress and the answer, only the answer, one JSON object, or a JSON line for every event. */
 export type Form = "text" | "quiet" | "json" | "events"
 
-/** How a run is shown. */
 export interface Options {
   readonly form: Form
   /** Default: as the screen. */
@@ -53,8 +52,6 @@ export const follow = <R>(
     return result
   })
 
-// ---------------------------------------------------------------- events
-
 interface View {
   readonly show: (event: RunEvent) => void
   readonly end: () => void
@@ -83,7 +80,7 @@ const watch = <R>(events: Stream.Stream<RunEvent, KernelError, R>, view: View) =
         if (event.depth === 0 && (event.type === "run_completed" || event.type === "paused")) end = event
         view.show(event)
       })
-    ).pipe(Effect.ensuring(Effect.sync(view.end)), Effect.mapError(failureOf))
+    ).pipe(Effect.ensuring(Effect.sync(view.end)), Effect.mapError(asFailure))
     if (end?.type === "run_completed" && end.result !== undefined) return end.result
     if (end?.type === "paused") return yield* waiting(end.runId, end.reason)
     return yield* failed("the run ended without an answer")
@@ -97,24 +94,6 @@ const waiting = (runId: string, reason: string): CommandFailed => {
     tag: "RunPaused"
   })
 }
-
-const failureOf = (error: KernelError): CommandFailed =>
-  new CommandFailed({
-    code: Codes.failed,
-    reason: notOfTheRun.has(error._tag) ? error.message : `the run failed: ${error.message}`,
-    tag: error._tag
-  })
-
-/** Errors that say that the run was not found as expected; the run itself did not fail. */
-const notOfTheRun: ReadonlySet<string> = new Set<KernelError["_tag"]>([
-  "AgentCrashError",
-  "ConcurrentAppendError",
-  "RewindNotAllowed",
-  "RunBusy",
-  "RunNotFound"
-])
-
-// ---------------------------------------------------------------- lines
 
 const heading = ({ question, title }: Options, look: Text.Look): string => {
   const first = `${Text.paint(Text.excerpt(title, look.columns), "quiet", look)}\n`

@@ -18,7 +18,6 @@ import type { Store } from "./storeFlag.ts"
 /** What an agent may call: skills, and protocols. */
 export type Registries = SkillRegistry.SkillRegistry | ProtocolRegistry.ProtocolRegistry
 
-/** What a kernel is made of. */
 export interface Options<R> {
   readonly provider: ProviderShape
   readonly registries: Layer.Layer<Registries, CommandFailed, R>
@@ -41,22 +40,17 @@ const askBeforeWrites = Policy.layer((call) =>
 /** The skills to offer: all examples, the examples that fit any question, none, or the skill files of a folder. */
 export type Skills = "all" | "general" | "none" | { readonly directory: string }
 
+type Files = FileSystem.FileSystem | Path.Path
+
 /** Registers skills, and no protocol. */
-export const registriesOf = (
-  skills: Skills
-): Layer.Layer<Registries, CommandFailed, FileSystem.FileSystem | Path.Path> =>
+export const registriesOf = (skills: Skills): Layer.Layer<Registries, CommandFailed, Files> =>
   Layer.merge(skillsOf(skills), Layer.orDie(ProtocolRegistry.layer()))
 
-/** Registers skills. */
-export const skillsOf = (
-  skills: Skills
-): Layer.Layer<SkillRegistry.SkillRegistry, CommandFailed, FileSystem.FileSystem | Path.Path> => {
+export const skillsOf = (skills: Skills): Layer.Layer<SkillRegistry.SkillRegistry, CommandFailed, Files> => {
   const examples = skills === "all" ? Demo.all : skills === "general" ? Demo.general : []
   const registry = Layer.orDie(SkillRegistry.layer(...examples))
   if (typeof skills === "string") return registry
-  const files = Effect.map(
-    Effect.promise(() => import("../file/SkillFileLoader.ts")),
-    (loader) => loader.layer({ directory: skills.directory })
-  )
+  const loader = Effect.promise(() => import("../file/SkillFileLoader.ts"))
+  const files = Effect.map(loader, ({ layer }) => layer({ directory: skills.directory }))
   return orUsage(Layer.provideMerge(Layer.unwrap(files), registry))
 }

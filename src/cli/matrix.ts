@@ -1,35 +1,23 @@
 /**
- * Runs every scenario file with every model, each pair in a process of its own.
- *
- * A pair that crashes, hangs or leaves no report is an error of that pair only.
+ * Runs every scenario file with every model, each pair in a process of its own: a crash is an error of that pair only.
  */
 
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as ChildProcess from "effect/process/ChildProcess"
 import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { fileURLToPath } from "node:url"
-import { jsonObject } from "../internal/base/json.ts"
 import * as Logs from "../testing/internal/scenarioLog.ts"
+import type { Crossing } from "./commands/scenarioCommand.ts"
 import { Codes, failed, usage } from "./exit.ts"
 import { Screen } from "./screen.ts"
 import * as Text from "./terminalText.ts"
 import { filesOf } from "./runScenarios.ts"
 import { tones } from "./scenarioTree.ts"
-
-/** What is run. */
-export interface Options {
-  readonly paths: ReadonlyArray<string>
-  readonly models: ReadonlyArray<string>
-  /** Processes at once. */
-  readonly concurrency: number
-  /** Seconds a pair may take. */
-  readonly timeout: number
-  readonly log: string
-  readonly color: boolean | undefined
-}
 
 /** The result of a pair. */
 interface Cell {
@@ -44,9 +32,9 @@ interface Cell {
 }
 
 /** Runs the matrix: a line for each pair as it ends, then a table. Fails when a pair failed or crashed. */
-export const runMatrix = Effect.fnUntraced(function* (options: Options) {
+export const runMatrix = Effect.fnUntraced(function* (options: Crossing) {
   const screen = yield* Screen
-  const { color, log, models } = options
+  const { color, log, model: models } = options
   const look = { columns: screen.columns, colors: color ?? screen.colors }
   const files = yield* filesOf(options.paths)
   const startedAt = yield* Clock.currentTimeMillis
@@ -77,12 +65,10 @@ export const runMatrix = Effect.fnUntraced(function* (options: Options) {
   if (totals.ok === 0) return yield* usage(summary)
 })
 
-// ---------------------------------------------------------------- one pair
-
 const program = process.argv[1] ?? fileURLToPath(new URL("../../bin/kernai.mjs", import.meta.url))
 
 /** Runs a pair in a process, which writes its own logs, and reads the report that it prints. */
-const runPair = Effect.fnUntraced(function* (file: string, model: string, { log, timeout }: Options) {
+const runPair = Effect.fnUntraced(function* (file: string, model: string, { log, timeout }: Crossing) {
   const path = yield* Path.Path
   const startedAt = yield* Clock.currentTimeMillis
   const args = ["scenario", "run", file, "--model", model, "--log", log, "--json"]
@@ -93,12 +79,14 @@ const runPair = Effect.fnUntraced(function* (file: string, model: string, { log,
     }),
     Effect.catch((error) => Effect.succeed({ out: "", error: error.message, code: 0 }))
   )
-  const reported = ended.code > Codes.usage ? undefined : reportIn(ended.out)
+  const report = ended.code > Codes.usage ? undefined : reportIn(ended.out)
   const cell: Cell = {
     scenario: path.basename(file).replace(/\.[^.]+$/, ""),
     file,
     model,
-    ...(reported ?? { status: "error", reason: Text.excerpt(ended.error, 300), log: null }),
+    status: report?.status ?? "error",
+    reason: report === undefined ? Text.excerpt(ended.error, 300) : (report.failure?.message ?? null),
+    log: report?.log ?? null,
     duration_ms: (yield* Clock.currentTimeMillis) - startedAt
   }
   return cell
@@ -120,30 +108,19 @@ const spawn = (args: ReadonlyArray<string>) =>
     })
   )
 
-type Reported = Pick<Cell, "status" | "reason" | "log">
+const Report = Schema.Struct({
+  status: Schema.Literals(["ok", "fail", "skipped"]),
+  failure: Schema.optionalKey(Schema.NullOr(Schema.Struct({ message: Schema.String }))),
+  log: Schema.optionalKey(Schema.NullOr(Schema.String))
+})
+
+const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Report))
 
 /** Returns the report of a file: of several scenarios, of one that failed. */
-const reportIn = (out: string): Reported | undefined => {
-  const reports = out.split("\n").flatMap((line) => reportOf(line) ?? [])
+const reportIn = (out: string): typeof Report.Type | undefined => {
+  const reports = out.split("\n").flatMap((line) => Option.toArray(decode(line)))
   return reports.find(({ status }) => status === "fail") ?? reports.find(({ status }) => status === "ok") ?? reports[0]
 }
-
-const reportOf = (line: string): Reported | undefined => {
-  try {
-    const { failure, log, status } = jsonObject(JSON.parse(line))
-    if (status !== "ok" && status !== "fail" && status !== "skipped") return undefined
-    const { message } = jsonObject(failure)
-    return {
-      status,
-      reason: typeof message === "string" ? message : null,
-      log: typeof log === "string" ? log : null
-    }
-  } catch {
-    return undefined
-  }
-}
-
-// ---------------------------------------------------------------- lines
 
 const lineOf = ({ duration_ms, model, reason, scenario, status }: Cell, look: Text.Look): string => {
   const word = Text.paint(status.padEnd(8), tones[status], look)

@@ -4,13 +4,9 @@
 
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
-import type { HttpClient } from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
-import * as Result from "effect/Result"
-import type { ProviderUnavailable } from "../KernelError.ts"
 import * as Model from "../Model.ts"
-import * as ModelRegistry from "../ModelRegistry.ts"
-import type { ProviderShape } from "../Provider.ts"
+import { ModelRegistry } from "../ModelRegistry.ts"
 import { usage } from "./exit.ts"
 import { excerpt } from "./terminalText.ts"
 
@@ -31,8 +27,9 @@ export const open = Effect.fnUntraced(function* (source: ModelSource) {
 
 /** Returns the model and the provider of `<provider>/<model>`. Unknown capabilities are guessed from the model's name. */
 export const resolve = Effect.fnUntraced(function* (name: string) {
-  const { model, provider } = yield* ModelRegistry.ModelRegistry.use((registry) => registry.resolve(name)).pipe(
-    Effect.provide(Layer.provide(yield* registryFor(name), FetchHttpClient.layer)),
+  const { layer } = yield* Effect.promise(() => import("../provider/HttpModelRegistry.ts"))
+  const { model, provider } = yield* ModelRegistry.use((registry) => registry.resolve(name)).pipe(
+    Effect.provide(Layer.provide(layer, FetchHttpClient.layer)),
     Effect.mapError((error) =>
       usage(
         error._tag === "ProviderUnavailable" && error.variable !== undefined
@@ -43,24 +40,4 @@ export const resolve = Effect.fnUntraced(function* (name: string) {
   )
   const capabilities = [...new Set([...model.capabilities, ...Model.guess(model.id)])]
   return { provider, model: { ...model, capabilities } }
-})
-
-type Adapter = Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient>
-
-const adapter = (load: () => Promise<{ readonly fromConfig: Adapter }>): Effect.Effect<Adapter> =>
-  Effect.map(Effect.promise(load), (module) => module.fromConfig)
-
-const common: ReadonlyMap<string, Effect.Effect<Adapter>> = new Map([
-  ["anthropic", adapter(() => import("../provider/AnthropicProvider.ts"))],
-  ["google", adapter(() => import("../provider/GeminiProvider.ts"))],
-  ["ollama", adapter(() => import("../provider/OllamaProvider.ts"))],
-  ["openai", adapter(() => import("../provider/OpenAiProvider.ts"))]
-])
-
-/** Loads only the adapter of a common provider, and all of them for any other. */
-const registryFor = Effect.fnUntraced(function* (name: string) {
-  const { provider } = Result.getOrElse(ModelRegistry.parse(name), () => ({ provider: "" }))
-  const adapter = common.get(provider)
-  if (adapter !== undefined) return ModelRegistry.layer({ [provider]: yield* adapter })
-  return (yield* Effect.promise(() => import("../provider/HttpModelRegistry.ts"))).layer
 })

@@ -1,14 +1,29 @@
 /**
- * One call of the command line, with its errors reported.
+ * All commands, the parser of the command line, and the reports of errors. What a command does is loaded when it is
+ * called; a file in `commands` only describes how it is called.
  */
 
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Cause from "effect/Cause"
-import * as CliError from "effect/cli/CliError"
+import { CliError, CliOutput, Command, type HelpDoc } from "effect/cli"
 import * as Effect from "effect/Effect"
-import { CommandFailed } from "./exit.ts"
-import { call } from "./root.ts"
+import { LogToStderr } from "effect/References"
+import { readFileSync } from "node:fs"
+import { chat } from "./commands/chatCommand.ts"
+import { doctor } from "./commands/doctorCommand.ts"
+import { mcp } from "./commands/mcpCommand.ts"
+import { run } from "./commands/runCommand.ts"
+import { runs } from "./commands/runsCommand.ts"
+import { scenario } from "./commands/scenarioCommand.ts"
+import { worker } from "./commands/workerCommand.ts"
+import { CommandFailed, help } from "./exit.ts"
 import { Screen, type Shape } from "./screen.ts"
 import * as Text from "./terminalText.ts"
+
+const root = Command.make("kernai").pipe(
+  Command.withDescription(`An agent kernel: a model speaks in blocks, kernai runs what they ask for. ${help}`),
+  Command.withSubcommands([run, chat, runs, worker, scenario, mcp, doctor])
+)
 
 /**
  * Runs a command and reports why it failed: as a line for people and, with `--json`, as an object unless the command
@@ -49,4 +64,56 @@ const report = (screen: Shape, cause: Cause.Cause<unknown>): void => {
   if (error instanceof CommandFailed) return screen.error(`kernai: ${Text.flat(error.reason)}\n`)
   // A mistake on the command line was reported by the parser. Anything else is a bug, shown with its stack.
   if (!isShowHelp(error)) screen.error(Text.paragraph(`kernai: ${Cause.pretty(cause)}`))
+}
+
+const call = (args: ReadonlyArray<string>) =>
+  Screen.use((screen) =>
+    Effect.provide(Command.runWith(root, manifest())(args), CliOutput.layerPresenter(presenter(screen)))
+  ).pipe(
+    Effect.provide(NodeServices.layer),
+    // Answers have the output to themselves.
+    Effect.provideService(LogToStderr, true)
+  )
+
+// Two folders up, from src and from dist.
+const manifest = (): { readonly version: string } =>
+  JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"))
+
+/** Prints help, and reports a mistake on the command line in two lines, without a page of help. */
+const presenter = (screen: Shape): CliOutput.Presenter => ({
+  present: (event) =>
+    Effect.sync(() => {
+      switch (event._tag) {
+        case "Help":
+          return screen.out(`${helpOf(event.helpDoc)}\n`)
+        case "Version":
+          return screen.out(`${standard.formatVersion(event.name, event.version)}\n`)
+        case "InvalidInvocation":
+          for (const error of event.errors) screen.error(`kernai: ${Text.flat(error.message)}\n`)
+          return screen.error(`'${event.commandPath.join(" ")} --help' explains the command\n`)
+      }
+    })
+})
+
+const standard = CliOutput.defaultFormatter({ colors: false, globalFlags: "summary" })
+
+/** Formats help in 80 columns. The choices of global flags are in their descriptions. */
+const helpOf = (doc: HelpDoc.HelpDoc): string => {
+  const shorten = (flag: HelpDoc.FlagDoc) => ({ ...flag, type: flag.type.includes("|") ? "<name>" : flag.type })
+  const help = standard.formatHelpDoc({ ...doc, globalFlags: (doc.globalFlags ?? []).map(shorten) })
+  return help.split("\n").map(wrap).join("\n")
+}
+
+/** Breaks a line at blanks, and indents what follows like its last column. */
+const wrap = (line: string): string => {
+  const [start = ""] = /^ *(?:\S.*? {2,})?/.exec(line) ?? []
+  const words = line.slice(start.length).split(" ")
+  let text = start + (words.shift() ?? "")
+  let used = text.length
+  for (const word of words) {
+    const isFull = used + 1 + word.length > 80
+    text += isFull ? `\n${" ".repeat(start.length)}${word}` : ` ${word}`
+    used = isFull ? start.length + word.length : used + 1 + word.length
+  }
+  return text
 }

@@ -1,9 +1,6 @@
 /**
- * Plays a recorded conversation.
- *
- * Only the model's replies come from a file: the vendor's adapter encodes each
- * request and decodes each reply, the kernel runs, and skills are executed. A
- * request or an answer that differs from the recording fails the run.
+ * Plays a recorded conversation. Only the model's replies come from a file: the vendor's adapter, the kernel and the
+ * skills are real, and a request or an answer that differs from the recording fails the run.
  */
 
 import * as Effect from "effect/Effect"
@@ -26,7 +23,6 @@ import { excerpt } from "./terminalText.ts"
 import type { Recording } from "./demo/recordings.ts"
 import * as Skills from "./demo/skills.ts"
 
-/** How a recording is played. */
 export interface Options extends Pick<FollowOptions, "form" | "color"> {
   readonly maxSteps?: number
   /** Default: the example skills. */
@@ -35,7 +31,6 @@ export interface Options extends Pick<FollowOptions, "form" | "color"> {
   readonly store?: Store.Store | undefined
 }
 
-/** Plays a recording to its end. */
 export const replay = Effect.fnUntraced(function* (recording: Recording, options: Options) {
   const { cassette, instructions, name, question } = recording
   const adapter = adapters.get(cassette.vendor)

@@ -1,8 +1,6 @@
 /**
- * Shows runs as lines: turns, blocks, calls and tokens.
- *
- * Every line is whole, so those of parallel tasks never mix, and no wider than
- * the terminal.
+ * Shows runs as lines: turns, blocks, calls and tokens. Every line is whole, so those of parallel tasks never mix, and no
+ * wider than the terminal.
  */
 
 import type { RunEvent } from "../RunEvent.ts"
@@ -68,8 +66,6 @@ const pieceOf = (event: RunEvent): Pick<Stream, "label" | "text"> | undefined =>
 }
 
 const marginOf = (depth: number): string => "  ".repeat(Math.min(depth, 8))
-
-// ---------------------------------------------------------------- lines
 
 const row = (label: string, name: string, text: string, look: Text.Look, tone?: Text.Tone): string => {
   const start = Text.excerpt(label, 20).padEnd(9)

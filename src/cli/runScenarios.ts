@@ -10,31 +10,19 @@ import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import type * as Scope from "effect/Scope"
+import { type ModuleHooks, registerHooks, type ResolveHookSync } from "node:module"
 import type { JsonObject } from "../internal/base/json.ts"
 import * as Model from "../Model.ts"
 import * as Scenario from "../testing/Scenario.ts"
+import type { Running } from "./commands/scenarioCommand.ts"
 import { failed, unreadable, usage } from "./exit.ts"
 import type { Registries } from "./kernelLayer.ts"
 import { Screen } from "./screen.ts"
 import * as Text from "./terminalText.ts"
 import { draw } from "./scenarioTree.ts"
-import { load } from "./selfImport.ts"
-
-/** What is run, and how it is shown. */
-export interface Options {
-  /** Scenario files, and folders of them. */
-  readonly paths: ReadonlyArray<string>
-  /** `<provider>/<model>`, or `script/<style>`. Default: offline where a scenario can run offline. */
-  readonly model: string | undefined
-  /** The folder of the logs. Default: no logs. */
-  readonly log: string | undefined
-  /** Prints a JSON line for each scenario instead of a tree. */
-  readonly json: boolean
-  readonly color: boolean | undefined
-}
 
 /** Runs scenarios. Fails when one failed, or when none could run. */
-export const runScenarios = Effect.fnUntraced(function* (options: Options) {
+export const runScenarios = Effect.fnUntraced(function* (options: Running) {
   const screen = yield* Screen
   const { json, log } = options
   const look = { columns: screen.columns, colors: options.color ?? screen.colors }
@@ -60,8 +48,6 @@ const summaryOf = (report: Scenario.Report, log: string | null) => {
 
 const save = (report: Scenario.Report, folder: string) =>
   Effect.mapError(Scenario.save(report, folder), (error) => usage(`the log cannot be written: ${error.message}`))
-
-// ---------------------------------------------------------------- files
 
 /** Returns the scenario files of paths; those of a folder by name. */
 export const filesOf = Effect.fnUntraced(function* (paths: ReadonlyArray<string>) {
@@ -93,7 +79,27 @@ const open = Effect.fnUntraced(function* (file: string) {
   return scenarios.size === 0 ? yield* usage(`${name} exports no scenario`) : [...scenarios]
 })
 
-// ---------------------------------------------------------------- models and servers
+const extension = import.meta.url.endsWith(".ts") ? "ts" : "js"
+
+/** Resolves `kernai` to this package: a scenario has to be created by the code that runs it, wherever its file is. */
+const resolve: ResolveHookSync = (specifier, context, next) => {
+  // Folders are lower-case, modules begin with a capital.
+  const found = /^kernai(\/[a-z]+)?(\/[A-Z]\w*)?$/.exec(specifier)
+  if (found === null) return next(specifier, context)
+  const [, folder = "", module = "/index"] = found
+  return { url: new URL(`..${folder}${module}.${extension}`, import.meta.url).href, shortCircuit: true }
+}
+
+let hooks: ModuleHooks | undefined
+
+const load = (url: string) =>
+  Effect.tryPromise({
+    try: (): Promise<{ readonly [name: string]: unknown }> => {
+      hooks ??= registerHooks({ resolve })
+      return import(url)
+    },
+    catch: (error) => ({ message: error instanceof Error ? error.message : String(error) })
+  })
 
 const styles: ReadonlyArray<Scenario.Style> = ["whole", "words", "chars"]
 

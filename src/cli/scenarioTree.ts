@@ -24,7 +24,6 @@ export const draw = (report: Scenario.Report, look: Text.Look): ReadonlyArray<st
   return [head, ...why, ...branches(tree.children, indent, look)]
 }
 
-/** Colours of ends. */
 export const tones: { readonly [status in Scenario.Status | "error"]: Text.Tone } = {
   ok: "good",
   fail: "bad",

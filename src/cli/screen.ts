@@ -1,9 +1,6 @@
 /**
- * The output of a command, and the progress beside it.
- *
- * Progress is for people. It goes to the output, unless the output is
- * redirected and the error stream is a terminal: then the file gets only the
- * answer. Colours are for terminals, unless `NO_COLOR` is set.
+ * The output of a command, and the progress beside it: on the error stream if that is a terminal and the output is not,
+ * so that a file gets only the answer.
  */
 
 import * as Context from "effect/Context"

@@ -1,7 +1,5 @@
 /**
- * The stores of the command line: `sqlite:FILE`, `file:FOLDER` or `pg:URL`.
- *
- * Only the named kind is loaded. Errors never repeat a URL, which may contain a
+ * The stores of the command line: `sqlite:FILE`, `file:FOLDER` or `pg:URL`. Errors never repeat a URL, which may contain a
  * password.
  */
 
@@ -29,31 +27,25 @@ export const memory: Store = { runs: RunStore.layerMemory, media: MediaStore.lay
 export const fromPath = (text: string): string => (/^[a-z]{2,}:/.test(text) ? text : `sqlite:${text}`)
 
 /** Opens a store that has to exist. */
-export const openExisting = (text: string) => open(text, checkExists)
+export const openExisting = (text: string) => open(text, true)
 
 /** Opens a store; a file is created, with its folder. */
-export const openOrCreate = (text: string) =>
-  open(text, (file, kind) => (kind === "sqlite" ? makeFolderOf(file) : Effect.void))
-
-type Prepare = (
-  path: string,
-  kind: "sqlite" | "file"
-) => Effect.Effect<void, CommandFailed, FileSystem.FileSystem | Path.Path>
+export const openOrCreate = (text: string) => open(text, false)
 
 const open = Effect.fnUntraced(function* (
   text: string,
-  prepare: Prepare
+  mustExist: boolean
 ): Effect.fn.Return<Store, CommandFailed, FileSystem.FileSystem | Path.Path> {
   const [, kind, place = ""] = /^(sqlite|file|pg):(.+)$/s.exec(text) ?? []
+  if (mustExist && kind !== "pg" && place !== "") yield* checkExists(place)
   switch (kind) {
     case "sqlite": {
-      yield* prepare(place, kind)
+      if (!mustExist) yield* makeFolderOf(place)
       const { layerSqlite } = yield* Effect.promise(() => import("../sql/SqlRunStore.ts"))
       const SqlMediaStore = yield* Effect.promise(() => import("../sql/SqlMediaStore.ts"))
       return storeOf(layerSqlite(place), SqlMediaStore.layerSqlite(place))
     }
     case "file": {
-      yield* prepare(place, kind)
       const files = Layer.succeed(FileSystem.FileSystem, yield* FileSystem.FileSystem)
       const FileRunStore = yield* Effect.promise(() => import("../file/FileRunStore.ts"))
       const FileMediaStore = yield* Effect.promise(() => import("../file/FileMediaStore.ts"))

@@ -1,8 +1,6 @@
 /**
- * Text for a terminal.
- *
- * Text from models, skills and files cannot move the cursor, set a colour, forge
- * a line or reverse the direction: such characters are printed as escapes.
+ * Text for a terminal. Text from models, skills and files cannot move the cursor, set a colour, forge a line or reverse
+ * the direction: such characters are printed as escapes.
  */
 
 import { displayWidth } from "effect/cli/CliOutput"
@@ -14,7 +12,6 @@ export interface Look {
   readonly colors: boolean
 }
 
-/** Colours, by what they say. */
 export type Tone = "title" | "label" | "quiet" | "good" | "warning" | "bad"
 
 const codes: { readonly [tone in Tone]: string } = {
@@ -43,7 +40,6 @@ export const paragraph = (text: string): string => `${lines(text)}\n`
 /** Puts a text on one line: a run of blanks, tabs and line ends becomes one blank, the rest is made visible. */
 export const flat = (text: string): string => visible(text.replace(/(?:[ \t\n]|\r\n)+/g, " "))
 
-/** Returns how many columns a text takes. */
 export const width: (text: string) => number = displayWidth
 
 const graphemes = new Intl.Segmenter()

@@ -5,6 +5,7 @@ import { ConfigProvider, Deferred, Effect, Layer, type Scope } from "effect"
 import { spawn } from "node:child_process"
 import { closeSync, openSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import type { Chatting } from "../../src/cli/commands/chatCommand.ts"
 import { codeOf } from "../../src/cli/exit.ts"
 import { program } from "../../src/cli/program.ts"
 import { Screen } from "../../src/cli/screen.ts"
@@ -34,6 +35,22 @@ export const memoryScreen = (colors = false): Written => {
       colors
     })
   }
+}
+
+/** The flags of a chat that has none. */
+export const chatting: Chatting = {
+  agent: undefined,
+  model: undefined,
+  script: undefined,
+  session: "default",
+  store: ".kernai/chat.db",
+  system: undefined,
+  skillsFrom: undefined,
+  skills: true,
+  yes: false,
+  maxSteps: undefined,
+  dialect: undefined,
+  color: undefined
 }
 
 export interface Ended {

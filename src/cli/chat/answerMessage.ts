@@ -1,9 +1,6 @@
 /**
- * Answers one message, and asks the person what the run asks.
- *
- * A run that waits for a person, or that was cut off during a call, continues
- * with what the person decides. Where no one answers, the run stays as it is,
- * and the next chat asks again.
+ * Answers one message, and asks the person what the run asks. Where no one answers, the run stays as it is, and the next
+ * chat asks again.
  */
 
 import * as Effect from "effect/Effect"
@@ -91,8 +88,6 @@ export const resume = Effect.fnUntraced(function* (
   return yield* follow(setting, runId, Kernel.resumeStream(setting.agent, runId, options))
 })
 
-// ---------------------------------------------------------------- events
-
 type End =
   | { readonly _tag: "Answered" | "Stopped" }
   | { readonly _tag: "Paused"; readonly reason: string }
@@ -120,8 +115,6 @@ const watch = (
       })
     )
   })
-
-// ---------------------------------------------------------------- questions
 
 /** Asks about the calls that wait. Undefined when no one answers. */
 const askQuestions = Effect.fnUntraced(function* (runId: string, { always, look }: Setting) {

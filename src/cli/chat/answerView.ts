@@ -1,8 +1,5 @@
 /**
- * Shows the answer of a chat while it streams, and what happens behind it.
- *
- * The answer goes to the output, everything else is progress. Turns and tokens
- * are left to `kernai run`.
+ * Shows the answer of a chat while it streams, on the output, and what happens behind it, as progress.
  */
 
 import type { RunEvent } from "../../RunEvent.ts"

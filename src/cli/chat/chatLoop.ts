@@ -9,21 +9,13 @@ import * as Agents from "../../Agent.ts"
 import * as ChatHistory from "../../ChatHistory.ts"
 import * as Kernel from "../../Kernel.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
+import type { Chatting } from "../commands/chatCommand.ts"
 import { Codes, CommandFailed, failed } from "../exit.ts"
 import { Screen, type Shape } from "../screen.ts"
 import * as Text from "../terminalText.ts"
 import * as Answer from "./answerMessage.ts"
 import * as Session from "./chatSession.ts"
 import { LineReader } from "./lineReader.ts"
-
-/** How a chat runs. */
-export interface Options {
-  /** The session to continue, or to start. */
-  readonly session: string
-  /** Whether calls that may change something run without asking. */
-  readonly yes: boolean
-  readonly color?: boolean | undefined
-}
 
 interface Chat {
   readonly screen: Shape
@@ -36,7 +28,7 @@ interface Chat {
 }
 
 /** Chats until the input ends. Without a terminal, a message that fails is the last. */
-export const chatLoop = Effect.fnUntraced(function* (agent: Agent<unknown>, { color, session, yes }: Options) {
+export const chatLoop = Effect.fnUntraced(function* (agent: Agent<unknown>, { color, session, yes }: Chatting) {
   const screen = yield* Screen
   const reader = yield* LineReader
   const look = { columns: screen.columns, colors: color ?? screen.colors }
@@ -57,8 +49,6 @@ export const chatLoop = Effect.fnUntraced(function* (agent: Agent<unknown>, { co
 
 const note = ({ screen, setting }: Chat, text: string): void =>
   screen.progress(`${Text.paint(text, "quiet", setting.look)}\n`)
-
-// ---------------------------------------------------------------- messages
 
 const ask = Effect.fnUntraced(function* (chat: Chat, text: string) {
   const { session, setting } = chat
@@ -89,6 +79,7 @@ const stopIfFailed = ({ failedIn, isTerminal }: Chat): Effect.Effect<void, Comma
 
 /** Enters a session, and continues its last message if that has no answer. */
 const enter = Effect.fnUntraced(function* (chat: Chat, session: string) {
+  if (!Session.isName(session)) return note(chat, Session.nameRule)
   chat.session = session
   const count = yield* Session.size(session)
   const messages = count === 0 ? "" : `, ${Text.count(count, "message")} so far`
@@ -98,8 +89,6 @@ const enter = Effect.fnUntraced(function* (chat: Chat, session: string) {
   note(chat, `continuing: ${Text.excerpt(Session.exchangeOf(last).question, chat.setting.look.columns - 20)}`)
   yield* resume(chat, last.runId)
 })
-
-// ---------------------------------------------------------------- commands
 
 const command = Effect.fnUntraced(function* (chat: Chat, line: string) {
   const [word = "", name] = line.slice(1).trim().split(/\s+/)
@@ -113,14 +102,14 @@ const command = Effect.fnUntraced(function* (chat: Chat, line: string) {
     case "retry":
       return yield* retry(chat)
     case "new":
-      return yield* change(chat, name ?? (yield* Session.freeName(chat.session)))
+      return yield* enter(chat, name ?? (yield* Session.freeName(chat.session)))
     case "sessions":
       for (const known of yield* Session.names) {
         chat.screen.progress(`${known === chat.session ? "*" : " "} ${known}\n`)
       }
       return
     case "session":
-      return name === undefined ? note(chat, chat.session) : yield* change(chat, name)
+      return name === undefined ? note(chat, chat.session) : yield* enter(chat, name)
     default:
       return note(chat, `there is no /${Text.excerpt(word, 40)}; /help lists the commands`)
   }
@@ -164,9 +153,4 @@ const retry = Effect.fnUntraced(function* (chat: Chat) {
   if (last === undefined || last.status.type === "completed") return note(chat, "there is nothing to continue")
   yield* resume(chat, last.runId)
   yield* stopIfFailed(chat)
-})
-
-const change = Effect.fnUntraced(function* (chat: Chat, name: string) {
-  if (!Session.isName(name)) return note(chat, Session.nameRule)
-  yield* enter(chat, name)
 })

@@ -18,10 +18,8 @@ import { RunStore } from "../../RunStore.ts"
 export const nameRule =
   "a session name has letters, digits, '.', '_' and '-', at most 64, and starts with a letter or a digit"
 
-/** Returns whether a text can name a session. */
 export const isName = (name: string): boolean => /^[A-Za-z0-9][\w.-]{0,63}$/.test(name)
 
-/** Returns whether a line ends the chat. */
 export const isExit = (line: string): boolean => /^\/\s*(?:exit|quit)(?:\s|$)/.test(line.trim())
 
 /** Returns the run of a message, counted from 1. */
@@ -42,22 +40,13 @@ export const size = Effect.fnUntraced(function* (session: string): Effect.fn.Ret
   return last
 })
 
-/** Returns the run of the last message. */
 export const last = Effect.fnUntraced(function* (session: string) {
   const n = yield* size(session)
   return Option.getOrUndefined(yield* RunStore.use((store) => store.load(runIdOf(session, n))))
 })
 
-/** A message and its answer. */
-export interface Exchange {
-  readonly question: string
-  /** Undefined while there is none. */
-  readonly answer: string | undefined
-  readonly status: string
-}
-
-/** Returns the message of a run, and its answer. */
-export const exchangeOf = (state: RunState): Exchange => {
+/** Returns the message of a run, and its answer if there is one. */
+export const exchangeOf = (state: RunState) => {
   const question = state.input.at(-1)
   return {
     question: question === undefined ? "" : Messages.text(question),
@@ -88,8 +77,6 @@ export const freeName = Effect.fnUntraced(function* (session: string) {
   while ((yield* size(`${base}.${number}`)) > 0) number++
   return `${base}.${number}`
 })
-
-// ---------------------------------------------------------------- open calls
 
 const noneIfNotFound = <A, R>(calls: Effect.Effect<ReadonlyArray<A>, Runs.RunNotFound | StoreError, R>) =>
   Effect.catchTag(calls, "RunNotFound", () => Effect.succeed<ReadonlyArray<A>>([]))

@@ -1,8 +1,6 @@
 /**
- * Reads lines from a terminal or a pipe.
- *
- * Node's readline edits a line on a terminal and recalls earlier ones. A pipe is
- * read as its lines are asked for.
+ * Reads lines from a terminal, where Node's readline edits a line and recalls earlier ones, or from a pipe, as they are
+ * asked for.
  */
 
 import * as Context from "effect/Context"

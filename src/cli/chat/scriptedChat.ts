@@ -1,8 +1,6 @@
 /**
- * A model whose replies are in a file: it needs no key and no network.
- *
- * The number of replies in the conversation says which one is next, so a chat
- * can continue in another process.
+ * A model whose replies are in a file. The number of replies in the conversation says which one is next, so a chat can
+ * continue in another process.
  */
 
 import * as Effect from "effect/Effect"

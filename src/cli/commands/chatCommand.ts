@@ -2,17 +2,17 @@
  * `kernai chat`: a conversation that continues where it was.
  */
 
-import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
+import { Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
-import { help, usage } from "../exit.ts"
+import { help } from "../exit.ts"
 import * as Shared from "./flags.ts"
 
 const flags = {
-  agent: Shared.text("agent", "file", "Chat with the agent of a YAML or JSON file; other flags override it").pipe(
-    Flag.withAlias("a"),
-    Shared.optional
-  ),
+  agent: Shared.optionalText(
+    "agent",
+    "file",
+    "Chat with the agent of a YAML or JSON file; other flags override it"
+  ).pipe(Flag.withAlias("a")),
   ...Shared.source,
   session: Shared.text("session", "name", "The conversation to continue, or to start (default)").pipe(
     Flag.withAlias("s"),
@@ -40,8 +40,17 @@ const flags = {
   color: Shared.color
 }
 
-/** The command. */
-export const chat = Command.make("chat", flags, (input) => start(input)).pipe(
+export type Chatting = Shared.Values<typeof flags>
+
+export const chat = Command.make(
+  "chat",
+  flags,
+  Effect.fnUntraced(function* (input) {
+    const { chat } = yield* Effect.promise(() => import("../chat/terminalChat.ts"))
+    const { layerProcess } = yield* Effect.promise(() => import("../chat/lineReader.ts"))
+    yield* Effect.provide(chat(input), layerProcess)
+  })
+).pipe(
   Command.withDescription(
     `Chat with a model. Every message is stored: a chat that was ended or killed continues where it was. It asks before calls that may change something. Without a terminal, every line of the input is a message, and one that fails is the last. ${help}`
   ),
@@ -55,17 +64,3 @@ export const chat = Command.make("chat", flags, (input) => start(input)).pipe(
     { command: "kernai chat --agent librarian.yaml", description: "Chat with the agent of a file" }
   ])
 )
-
-const start = Effect.fnUntraced(function* (input: Command.Command.Config.Infer<typeof flags>) {
-  const source = Shared.sourceOf(input)
-  const isUnclear = input.model !== undefined || input.script !== undefined || input.agent === undefined
-  if (source === undefined && isUnclear) {
-    return yield* usage(
-      "with whom to chat? Give --model <provider>/<model>, or --script <file> for a scripted model, or --agent <file>"
-    )
-  }
-  const skills = yield* Shared.skillsOf(input)
-  const { chat } = yield* Effect.promise(() => import("../chat/terminalChat.ts"))
-  const { layerProcess } = yield* Effect.promise(() => import("../chat/lineReader.ts"))
-  yield* Effect.provide(chat({ ...input, instructions: input.system, source, skills }), layerProcess)
-})

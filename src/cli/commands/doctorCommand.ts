@@ -6,7 +6,6 @@ import * as Command from "effect/cli/Command"
 import * as Effect from "effect/Effect"
 import * as Shared from "./flags.ts"
 
-/** The command. */
 export const doctor = Command.make(
   "doctor",
   { json: Shared.toggle("json", "Print the findings as JSON") },

@@ -2,11 +2,9 @@
  * Flags that several commands have.
  */
 
-import type * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
+import { Argument, type Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type * as CliAgent from "../cliAgent.ts"
 import { type CommandFailed, usage } from "../exit.ts"
 import type { Form } from "../followRun.ts"
 import type { Skills } from "../kernelLayer.ts"
@@ -19,6 +17,18 @@ export const optional = <A>(flag: Flag.Flag<A>): Flag.Flag<A | undefined> =>
 /** A text, with the word that stands for it in the help. */
 export const text = (name: string, metavar: string, description: string) =>
   Flag.String(name).pipe(Flag.withMetavar(`<${metavar}>`), Flag.withDescription(description))
+
+/** A text that may be missing. */
+export const optionalText = (name: string, metavar: string, description: string) =>
+  optional(text(name, metavar, description))
+
+/** An argument that may be missing. */
+export const optionalArgument = (name: string, description: string) =>
+  Argument.String(name).pipe(
+    Argument.withDescription(description),
+    Argument.optional,
+    Argument.map(Option.getOrUndefined)
+  )
 
 /** A switch that is off unless it is given. */
 export const toggle = (name: string, description: string) =>
@@ -40,11 +50,10 @@ export const store = text("store", "store", "The store of the runs: sqlite:FILE,
 
 /** Which model is asked. */
 export const source = {
-  model: text("model", "model", "Ask a model, as <provider>/<model>: ollama/llama3.1").pipe(
-    Flag.withAlias("m"),
-    optional
+  model: optionalText("model", "model", "Ask a model, as <provider>/<model>: ollama/llama3.1").pipe(
+    Flag.withAlias("m")
   ),
-  script: text("script", "file", "Ask a scripted model instead: a JSON list of replies, without any key").pipe(optional)
+  script: optionalText("script", "file", "Ask a scripted model instead: a JSON list of replies, without any key")
 }
 
 /** How many turns a run has unless it is told. */
@@ -52,12 +61,12 @@ export const defaultSteps = 10
 
 /** What an agent is, apart from its model. */
 export const agent = {
-  system: text("system", "text", "Instructions for the model").pipe(optional),
-  skillsFrom: text(
+  system: optionalText("system", "text", "Instructions for the model"),
+  skillsFrom: optionalText(
     "skills-from",
     "folder",
     "Offer the skill files of a folder instead of the examples; their code runs"
-  ).pipe(optional),
+  ),
   skills: Flag.Boolean("skills").pipe(
     Flag.withDescription("Offer skills (--no-skills offers none)"),
     Flag.withDefault(true)
@@ -94,22 +103,15 @@ export const form = {
 /** Instructions for a model that is given none. */
 export const instructions = "You are a helpful assistant. Use a skill where one helps, and answer briefly."
 
-type Values<Flags extends Command.Command.Config> = Command.Command.Config.Infer<Flags>
+/** The values of flags. */
+export type Values<Flags extends Command.Command.Config> = Command.Command.Config.Infer<Flags>
 
 /** Returns the form that was chosen. */
-export const formOf = ({
-  events,
-  json,
-  quiet
-}: Omit<Values<typeof form>, "color">): Effect.Effect<Form, CommandFailed> => {
-  const chosen: ReadonlyArray<Form> = [
-    ...(quiet ? (["quiet"] as const) : []),
-    ...(json ? (["json"] as const) : []),
-    ...(events ? (["events"] as const) : [])
-  ]
-  return chosen.length > 1
-    ? Effect.fail(usage(`--${chosen[0]} and --${chosen[1]} exclude each other`))
-    : Effect.succeed(chosen[0] ?? "text")
+export const formOf = (input: Omit<Values<typeof form>, "color">): Effect.Effect<Form, CommandFailed> => {
+  const [chosen = "text", other] = (["quiet", "json", "events"] as const).filter((form) => input[form])
+  return other === undefined
+    ? Effect.succeed<Form>(chosen)
+    : Effect.fail(usage(`--${chosen} and --${other} exclude each other`))
 }
 
 /** Returns the model that was named, by a model string or by a script. */
@@ -129,25 +131,18 @@ export const skillsOf = (
     : Effect.fail(usage("--no-skills and --skills-from exclude each other"))
 }
 
-/** Returns the agent that was described, without its model. */
-export const agentOf = (
+/** Returns the agent that the flags describe. */
+export const agentOf = Effect.fnUntraced(function* (
   input: Values<typeof agent>,
+  source: ModelSource | undefined,
   examples?: "all" | "general"
-): Effect.Effect<Omit<CliAgent.Options, "source">, CommandFailed> =>
-  Effect.map(skillsOf(input, examples), (skills) => ({
-    instructions: input.system ?? instructions,
-    skills,
-    yes: input.yes,
-    maxSteps: input.maxSteps,
-    dialect: input.dialect
-  }))
-
-/** Returns the agent that was described, with its model. */
-export const agentWithModelOf = Effect.fnUntraced(function* (input: Values<typeof agent> & Values<typeof source>) {
-  const source = sourceOf(input)
+) {
   if (source === undefined) {
     return yield* usage("which model runs it? Give --model <provider>/<model>, or --script <file> for a scripted model")
   }
-  const agent: CliAgent.Options = { ...(yield* agentOf(input)), source }
-  return agent
+  const { dialect, maxSteps, system = instructions, yes } = input
+  return { source, instructions: system, skills: yield* skillsOf(input, examples), yes, maxSteps, dialect }
 })
+
+/** An agent as flags describe it. */
+export type Agent = Effect.Success<ReturnType<typeof agentOf>>

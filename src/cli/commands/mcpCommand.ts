@@ -2,11 +2,8 @@
  * `kernai mcp`: uses MCP servers, and is one.
  */
 
-import * as Argument from "effect/cli/Argument"
-import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
+import { Argument, Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import { usage } from "../exit.ts"
 import * as Shared from "./flags.ts"
 
@@ -15,28 +12,22 @@ const config = Shared.text("config", "file", "The config of the servers (mcp.yml
   Flag.withDefault("mcp.yml")
 )
 const json = Shared.toggle("json", "Print JSON")
-const argument = (name: string, description: string) =>
-  Argument.String(name).pipe(Argument.withDescription(description))
-const optional = <A>(argument: Argument.Argument<A>) => Argument.map(Argument.optional(argument), Option.getOrUndefined)
-
-const server = argument("server", "The name of the server in the config")
-const tool = argument("tool", "The name that the server gives the tool")
-
+const server = Argument.String("server").pipe(Argument.withDescription("The name of the server in the config"))
+const tool = Argument.String("tool").pipe(Argument.withDescription("The name that the server gives the tool"))
 const tools = Effect.promise(() => import("../mcp/tools.ts"))
-
-// ---------------------------------------------------------------- servers
 
 const list = Command.make(
   "list",
-  { server: optional(argument("server", "The name of one server in the config (default: all)")), config, json },
+  { server: Shared.optionalArgument("server", "The name of one server in the config (default: all)"), config, json },
   (input) => Effect.flatMap(tools, (module) => module.list(input.config, input.server, input.json))
 ).pipe(Command.withDescription("Connect the servers and list their tools"))
 
-const call = Command.make(
-  "call",
-  { server, tool, input: optional(argument("input", "A JSON object (default: {})")), config, json },
-  (input) => Effect.flatMap(tools, (module) => module.call(input))
-).pipe(
+const calling = { server, tool, input: Shared.optionalArgument("input", "A JSON object (default: {})"), config, json }
+
+/** The values of the flags of `call`. */
+export type Calling = Shared.Values<typeof calling>
+
+const call = Command.make("call", calling, (input) => Effect.flatMap(tools, (module) => module.call(input))).pipe(
   Command.withDescription("Call a tool and print its result"),
   Command.withExamples([
     {
@@ -59,7 +50,7 @@ const signIn = Command.make("sign-in", { server, config }, (input) =>
 
 const approve = Command.make(
   "approve",
-  { server, tool: optional(argument("tool", "The name of one tool (default: all that wait)")), config },
+  { server, tool: Shared.optionalArgument("tool", "The name of one tool (default: all that wait)"), config },
   (input) => Effect.flatMap(tools, (module) => module.approve(input.config, input.server, input.tool))
 ).pipe(
   Command.withDescription(
@@ -68,11 +59,9 @@ const approve = Command.make(
   Command.withShortDescription("Accept tools that changed")
 )
 
-// ---------------------------------------------------------------- serve
-
 const serveFlags = {
   http: Shared.toggle("http", "Serve HTTP instead of the standard streams; prints the address and the token"),
-  host: Shared.text("host", "address", "With --http: the address to listen on (127.0.0.1)").pipe(Shared.optional),
+  host: Shared.optionalText("host", "address", "With --http: the address to listen on (127.0.0.1)"),
   port: Flag.Int("port").pipe(
     Flag.filter(
       (port) => port >= 0 && port <= 65_535,
@@ -92,31 +81,29 @@ const serveFlags = {
   system: Shared.agent.system.pipe(Flag.withDescription("Instructions for the agent"))
 }
 
+/** The values of the flags of `serve`. */
+export type Serving = Shared.Values<typeof serveFlags>
+
 const serve = Command.make(
   "serve",
   serveFlags,
-  Effect.fnUntraced(function* ({ allowHost, host, http, model, port, skillsFrom, system }) {
-    const given: ReadonlyArray<readonly [flag: string, isGiven: boolean]> = [
-      ["--host", host !== undefined],
-      ["--port", port !== undefined],
-      ["--allow-host", allowHost.length > 0]
+  Effect.fnUntraced(function* (input) {
+    const forHttp: ReadonlyArray<readonly [flag: string, isGiven: boolean]> = [
+      ["--host", input.host !== undefined],
+      ["--port", input.port !== undefined],
+      ["--allow-host", input.allowHost.length > 0]
     ]
-    const idle = given.find(([, isGiven]) => isGiven)
-    if (!http && idle !== undefined) return yield* usage(`${idle[0]} needs --http`)
-    if (system !== undefined && model === undefined) return yield* usage("--system needs --model")
+    const idle = forHttp.find(([, isGiven]) => isGiven)
+    if (!input.http && idle !== undefined) return yield* usage(`${idle[0]} needs --http`)
+    if (input.system !== undefined && input.model === undefined) return yield* usage("--system needs --model")
     const { serve } = yield* Effect.promise(() => import("../mcp/serve.ts"))
-    yield* serve({
-      skills: skillsFrom === undefined ? "general" : { directory: skillsFrom },
-      agent: model === undefined ? undefined : { model, instructions: system ?? "" },
-      http: http ? { host: host ?? "127.0.0.1", port: port ?? 0, hosts: allowHost } : undefined
-    })
+    yield* serve(input)
   })
 ).pipe(
   Command.withDescription("Serve skills, or an agent, to other programs as an MCP server"),
   Command.withShortDescription("Serve skills, or an agent")
 )
 
-/** The command. */
 export const mcp = Command.make("mcp").pipe(
   Command.withDescription("Use MCP servers, or be one"),
   Command.withSubcommands([list, call, doctor, signIn, approve, serve])

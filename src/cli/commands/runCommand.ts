@@ -2,26 +2,17 @@
  * `kernai run`: one question, answered by a recording or by a model.
  */
 
-import * as Argument from "effect/cli/Argument"
-import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
+import { Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import { help, usage } from "../exit.ts"
 import type { Form } from "../followRun.ts"
 import { Screen } from "../screen.ts"
 import * as Shared from "./flags.ts"
 
 const flags = {
-  question: Argument.String("question").pipe(
-    Argument.withDescription("What to ask; needs --model, or --store with --script or --detach"),
-    Argument.optional,
-    Argument.map(Option.getOrUndefined)
-  ),
+  question: Shared.optionalArgument("question", "What to ask; needs --model, or --store with --script or --detach"),
   model: Shared.source.model,
-  replay: Shared.text("replay", "name", "Play this recorded conversation: a name of --list, or a file").pipe(
-    Shared.optional
-  ),
+  replay: Shared.optionalText("replay", "name", "Play this recorded conversation: a name of --list, or a file"),
   store: Shared.store.pipe(
     Flag.withDescription("Store the run in sqlite:FILE, file:FOLDER or pg:URL"),
     Shared.optional
@@ -31,9 +22,7 @@ const flags = {
   ),
   detach: Shared.toggle("detach", "With --store: only store the question, for 'kernai worker', and print its id"),
   yes: Shared.agent.yes.pipe(Flag.withDescription("With --store: run calls that may change something without asking")),
-  mcp: Shared.text("mcp", "file", "Use the MCP servers of a config; without --model, with a scripted model").pipe(
-    Shared.optional
-  ),
+  mcp: Shared.optionalText("mcp", "file", "Use the MCP servers of a config; without --model, with a scripted model"),
   list: Shared.toggle("list", "List the recorded conversations"),
   system: Shared.agent.system,
   image: Shared.text("image", "file", "Send a picture with the question; repeatable").pipe(Flag.atLeast(0)),
@@ -47,9 +36,8 @@ const flags = {
   ...Shared.form
 }
 
-type Input = Command.Command.Config.Infer<typeof flags>
+export type Input = Shared.Values<typeof flags>
 
-/** The command. */
 export const run = Command.make("run", flags, (input) => start(input)).pipe(
   Command.withDescription(
     `Ask a question. Without a model a recorded conversation is played: no key is needed, and everything but the model's words is real. ${help}`
@@ -76,7 +64,8 @@ const start = Effect.fnUntraced(function* (input: Input) {
     if (input.script !== undefined) return yield* usage("--script needs a --store")
     if (input.detach) return yield* usage("--detach needs a --store, where a worker finds the run")
   } else {
-    if (input.mcp !== undefined) return yield* usage("--mcp and --store exclude each other: resuming has no servers")
+    if (input.mcp !== undefined)
+      return yield* usage("--mcp and --store exclude each other: a resumed run has no servers")
     if (input.detach) return yield* submit(input, form, input.store)
   }
   if (input.model !== undefined || input.script !== undefined) return yield* ask(input, form)
@@ -93,8 +82,6 @@ const list = Effect.fnUntraced(function* (form: Form) {
       : `${JSON.stringify(bundled)}\n`
   )
 })
-
-// ---------------------------------------------------------------- flags without effect
 
 type Flags = ReadonlyArray<readonly [flag: string, isGiven: (input: Input) => boolean]>
 
@@ -114,8 +101,6 @@ const workerFlags: Flags = [
 ]
 
 const given = (flags: Flags, input: Input): string | undefined => flags.find(([, isGiven]) => isGiven(input))?.[0]
-
-// ---------------------------------------------------------------- ways to run
 
 const recordingOf = Effect.fnUntraced(function* ({ replay, root }: Input) {
   const Recordings = yield* Effect.promise(() => import("../demo/recordings.ts"))
@@ -151,10 +136,13 @@ const questionOf = Effect.fnUntraced(function* ({ question, replay }: Input) {
 const ask = Effect.fnUntraced(function* (input: Input, form: Form) {
   const recording = input.store === undefined && input.question === undefined ? yield* recordingOf(input) : undefined
   const question = recording === undefined ? yield* questionOf(input) : recording.question
-  const described = yield* Shared.agentWithModelOf({ ...input, system: input.system ?? recording?.instructions })
-  const skills = yield* Shared.skillsOf(input, recording === undefined ? "general" : "all")
+  const agent = yield* Shared.agentOf(
+    { ...input, system: input.system ?? recording?.instructions },
+    Shared.sourceOf(input),
+    recording === undefined ? "general" : "all"
+  )
   const { ask } = yield* Effect.promise(() => import("../runs/askAgent.ts"))
-  return yield* ask({ ...input, form, question, agent: { ...described, skills } })
+  return yield* ask(agent, { ...input, form, question })
 })
 
 /** Stores a question for a worker. */
@@ -164,7 +152,7 @@ const submit = Effect.fnUntraced(function* (input: Input, form: Form, store: str
   if (idle !== undefined) {
     return yield* usage(`${idle} is for 'kernai worker', which runs the question: --detach only stores it`)
   }
-  const agent = { ...(yield* Shared.agentOf(input)), source: { _tag: "Unused", id: "later" } as const }
+  const agent = yield* Shared.agentOf(input, { _tag: "Unused", id: "later" })
   const { submit } = yield* Effect.promise(() => import("../runs/askAgent.ts"))
-  return yield* submit({ ...input, store, form, question, agent })
+  return yield* submit(agent, store, { ...input, form, question })
 })

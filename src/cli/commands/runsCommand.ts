@@ -2,11 +2,8 @@
  * `kernai runs`: stored runs.
  */
 
-import * as Argument from "effect/cli/Argument"
-import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
+import { Argument, Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import { help } from "../exit.ts"
 import * as Shared from "./flags.ts"
 
@@ -22,41 +19,34 @@ const revision = Flag.Int("revision").pipe(
   Shared.optional
 )
 
-// ---------------------------------------------------------------- show
+const listing = {
+  store,
+  status: Flag.Literals("status", ["running", "paused", "completed", "failed"]).pipe(
+    Flag.withMetavar("<status>"),
+    Flag.withDescription("Only runs with this status"),
+    Shared.optional
+  ),
+  search: Shared.optionalText("search", "words", "Only runs with all these words in their question or answer"),
+  limit: Shared.positive("limit", "number", "How many (50)").pipe(Flag.withDefault(50)),
+  json
+}
 
-const list = Command.make(
-  "list",
-  {
-    store,
-    status: Flag.Literals("status", ["running", "paused", "completed", "failed"]).pipe(
-      Flag.withMetavar("<status>"),
-      Flag.withDescription("Only runs with this status"),
-      Shared.optional
-    ),
-    search: Shared.text("search", "words", "Only runs with all these words in their question or answer").pipe(
-      Shared.optional
-    ),
-    limit: Shared.positive("limit", "number", "How many (50)").pipe(Flag.withDefault(50)),
-    json
-  },
-  (input) => Effect.flatMap(showing, (module) => module.list(input))
-).pipe(Command.withDescription("List runs, newest first. --json prints a JSON line for each."))
+/** The values of the flags of `list`. */
+export type Listing = Shared.Values<typeof listing>
+
+const list = Command.make("list", listing, (input) => Effect.flatMap(showing, (module) => module.list(input))).pipe(
+  Command.withDescription("List runs, newest first. --json prints a JSON line for each.")
+)
 
 const show = Command.make("show", { id, store, json }, (input) =>
   Effect.flatMap(showing, (module) => module.show(input))
 ).pipe(Command.withDescription("Show a run, and the calls it waits for."))
 
-const file = Argument.String("file").pipe(
-  Argument.withDescription("A new file (default: the output)"),
-  Argument.optional,
-  Argument.map(Option.getOrUndefined)
-)
+const file = Shared.optionalArgument("file", "A new file (default: the output)")
 
 const exported = Command.make("export", { id, file, store }, (input) =>
   Effect.flatMap(showing, (module) => module.exported(input))
 ).pipe(Command.withDescription("Write the records of a run and of its tasks, a JSON line each."))
-
-// ---------------------------------------------------------------- answer
 
 const answering = {
   id,
@@ -67,13 +57,16 @@ const answering = {
   store,
   revision,
   by: Shared.text("by", "name", "Who decided; stored with the answer").pipe(Flag.withDefault("the command line")),
-  reason: Shared.text("reason", "text", "Why; the model reads the reason of a denial").pipe(Shared.optional)
+  reason: Shared.optionalText("reason", "text", "Why; the model reads the reason of a denial")
 }
 
-const input = Shared.text("input", "json", "Run one call with this input instead of its own").pipe(Shared.optional)
+const input = Shared.optionalText("input", "json", "Run one call with this input instead of its own")
+
+/** The values of the flags of `approve` and `deny`. */
+export type Answering = Shared.Values<typeof answering> & { readonly input?: string | undefined }
 
 const approve = Command.make("approve", { ...answering, input }, (input) =>
-  Effect.flatMap(acting, (module) => module.answer({ ...input, approved: true }))
+  Effect.flatMap(acting, (module) => module.answer(true, input))
 ).pipe(
   Command.withDescription(
     "Allow calls that a run waits for. Nothing runs yet: a worker continues the run, or 'kernai runs resume'."
@@ -82,7 +75,7 @@ const approve = Command.make("approve", { ...answering, input }, (input) =>
 )
 
 const deny = Command.make("deny", answering, (input) =>
-  Effect.flatMap(acting, (module) => module.answer({ ...input, approved: false }))
+  Effect.flatMap(acting, (module) => module.answer(false, input))
 ).pipe(
   Command.withDescription(
     "Refuse calls that a run waits for. The model reads it when the run continues: with a worker, or 'kernai runs resume'."
@@ -90,31 +83,34 @@ const deny = Command.make("deny", answering, (input) =>
   Command.withShortDescription("Refuse calls that a run waits for")
 )
 
-// ---------------------------------------------------------------- resume, fork, replay
+const resuming = {
+  id,
+  store,
+  ...Shared.source,
+  ...Shared.agent,
+  inFlight: Flag.Literals("in-flight", ["retry", "fail"]).pipe(
+    Flag.withMetavar("<what>"),
+    Flag.withDescription(
+      "What to do with calls that may have run: make them again, or fail (default: make them again if they are read-only or idempotent, else fail)"
+    ),
+    Shared.optional
+  ),
+  rewind: Shared.toggle("rewind", "Prepare the turn again instead of sending the stored prompt"),
+  revision,
+  ...Shared.form
+}
+
+/** The values of the flags of `resume`. */
+export type Resuming = Shared.Values<typeof resuming>
 
 const resume = Command.make(
   "resume",
-  {
-    id,
-    store,
-    ...Shared.source,
-    ...Shared.agent,
-    inFlight: Flag.Literals("in-flight", ["retry", "fail"]).pipe(
-      Flag.withMetavar("<what>"),
-      Flag.withDescription(
-        "What to do with calls that may have run: make them again, or fail (default: make them again if they are read-only or idempotent, else fail)"
-      ),
-      Shared.optional
-    ),
-    rewind: Shared.toggle("rewind", "Prepare the turn again instead of sending the stored prompt"),
-    revision,
-    ...Shared.form
-  },
+  resuming,
   Effect.fnUntraced(function* (input) {
     const form = yield* Shared.formOf(input)
-    const agent = yield* Shared.agentWithModelOf(input)
+    const agent = yield* Shared.agentOf(input, Shared.sourceOf(input))
     const { resume } = yield* acting
-    yield* resume({ ...input, agent, form })
+    yield* resume(agent, { ...input, form })
   })
 ).pipe(
   Command.withDescription(
@@ -147,9 +143,9 @@ const replay = Command.make(
     yes: Shared.agent.yes.pipe(Flag.withDescription("The run had --yes: it did not ask before calls"))
   },
   Effect.fnUntraced(function* ({ id, store, ...input }) {
-    const agent = yield* Shared.agentOf(input)
+    const agent = yield* Shared.agentOf(input, { _tag: "Unused", id: "" })
     const { replay } = yield* acting
-    yield* replay({ store, id, agent })
+    yield* replay(agent, { store, id })
   })
 ).pipe(
   Command.withDescription(
@@ -158,7 +154,6 @@ const replay = Command.make(
   Command.withShortDescription("Replay a run and report the first difference")
 )
 
-/** The command. */
 export const runs = Command.make("runs").pipe(
   Command.withDescription("List and show stored runs, answer their questions, and continue them."),
   Command.withShortDescription("Show, answer and continue stored runs"),

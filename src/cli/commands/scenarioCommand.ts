@@ -2,9 +2,7 @@
  * `kernai scenario`: runs conversations that are files, one by one or with many models.
  */
 
-import * as Argument from "effect/cli/Argument"
-import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
+import { Argument, Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
 import { type CommandFailed, usage } from "../exit.ts"
 import { excerpt } from "../terminalText.ts"
@@ -17,25 +15,30 @@ const paths = Argument.String("path").pipe(
 
 const defaultLog = ".kernai/scenarios"
 
-const log = Shared.text("log", "folder", `Where logs are written (${defaultLog})`).pipe(Shared.optional)
+const log = Shared.optionalText("log", "folder", `Where logs are written (${defaultLog})`)
+
+const running = {
+  paths,
+  model: Shared.optionalText(
+    "model",
+    "model",
+    "The model, as <provider>/<model> (default: PROVIDER and MODEL of the environment, else offline, else Ollama)"
+  ).pipe(Flag.withAlias("m")),
+  logs: Flag.Boolean("logs").pipe(
+    Flag.withDescription("Write a log of each run (--no-logs writes none)"),
+    Flag.withDefault(true)
+  ),
+  json: Shared.toggle("json", "Print a JSON line for each scenario"),
+  log,
+  color: Shared.color
+}
+
+/** The values of the flags of `run`; without a log nothing is written. */
+export type Running = Omit<Shared.Values<typeof running>, "logs">
 
 const run = Command.make(
   "run",
-  {
-    paths,
-    model: Shared.text(
-      "model",
-      "model",
-      "The model, as <provider>/<model> (default: PROVIDER and MODEL of the environment, else offline, else Ollama)"
-    ).pipe(Flag.withAlias("m"), Shared.optional),
-    logs: Flag.Boolean("logs").pipe(
-      Flag.withDescription("Write a log of each run (--no-logs writes none)"),
-      Flag.withDefault(true)
-    ),
-    json: Shared.toggle("json", "Print a JSON line for each scenario"),
-    log,
-    color: Shared.color
-  },
+  running,
   Effect.fnUntraced(function* (input) {
     if (!input.logs && input.log !== undefined) return yield* usage("--no-logs and --log exclude each other")
     const model = input.model ?? (yield* ofEnvironment(process.env))
@@ -49,24 +52,29 @@ const run = Command.make(
   Command.withShortDescription("Run scenarios and show what happened")
 )
 
+const crossing = {
+  paths,
+  model: Shared.text(
+    "model",
+    "model",
+    "A column of the matrix; repeatable. script/whole, script/words and script/chars run offline (default: PROVIDER and MODEL of the environment, else script/whole)"
+  ).pipe(Flag.withAlias("m"), Flag.atLeast(0)),
+  concurrency: Shared.positive("concurrency", "number", "Processes at once (2)").pipe(Flag.withDefault(2)),
+  timeout: Shared.positive("timeout", "seconds", "How long a pair may take (600)").pipe(Flag.withDefault(600)),
+  log,
+  color: Shared.color
+}
+
+/** The values of the flags of `matrix`. */
+export type Crossing = Shared.Values<typeof crossing> & { readonly log: string }
+
 const matrix = Command.make(
   "matrix",
-  {
-    paths,
-    model: Shared.text(
-      "model",
-      "model",
-      "A column of the matrix; repeatable. script/whole, script/words and script/chars run offline (default: PROVIDER and MODEL of the environment, else script/whole)"
-    ).pipe(Flag.withAlias("m"), Flag.atLeast(0)),
-    concurrency: Shared.positive("concurrency", "number", "Processes at once (2)").pipe(Flag.withDefault(2)),
-    timeout: Shared.positive("timeout", "seconds", "How long a pair may take (600)").pipe(Flag.withDefault(600)),
-    log,
-    color: Shared.color
-  },
+  crossing,
   Effect.fnUntraced(function* (input) {
-    const models = input.model.length > 0 ? input.model : [(yield* ofEnvironment(process.env)) ?? "script/whole"]
+    const model = input.model.length > 0 ? input.model : [(yield* ofEnvironment(process.env)) ?? "script/whole"]
     const { runMatrix } = yield* Effect.promise(() => import("../matrix.ts"))
-    yield* runMatrix({ ...input, models, log: input.log ?? defaultLog })
+    yield* runMatrix({ ...input, model, log: input.log ?? defaultLog })
   })
 ).pipe(
   Command.withDescription(
@@ -75,14 +83,11 @@ const matrix = Command.make(
   Command.withShortDescription("Run scenarios with several models")
 )
 
-/** The command. */
 export const scenario = Command.make("scenario").pipe(
   Command.withDescription("Run conversations that are files: instructions, skills, a question, and what to expect."),
   Command.withShortDescription("Run conversations that are files"),
   Command.withSubcommands([run, matrix])
 )
-
-// ---------------------------------------------------------------- the environment
 
 interface Environment {
   readonly [name: string]: string | undefined

@@ -2,8 +2,7 @@
  * `kernai worker`: runs what is stored.
  */
 
-import * as Command from "effect/cli/Command"
-import * as Flag from "effect/cli/Flag"
+import { Command, Flag } from "effect/cli"
 import * as Effect from "effect/Effect"
 import { help, usage } from "../exit.ts"
 import * as Shared from "./flags.ts"
@@ -25,7 +24,8 @@ const flags = {
   )
 }
 
-/** The command. */
+export type Input = Shared.Values<typeof flags>
+
 export const worker = Command.make(
   "worker",
   flags,
@@ -33,9 +33,9 @@ export const worker = Command.make(
     if (input.agentName.some((name) => /\.(ya?ml|json)$/i.test(name))) {
       return yield* usage("--agent-name is the name of an agent, not its file")
     }
-    const agent = yield* Shared.agentWithModelOf(input)
+    const agent = yield* Shared.agentOf(input, Shared.sourceOf(input))
     const { work } = yield* Effect.promise(() => import("../runs/workerProcess.ts"))
-    yield* work({ ...input, agent, names: input.agentName.length === 0 ? ["agent"] : input.agentName })
+    yield* work(agent, input)
   })
 ).pipe(
   Command.withDescription(

@@ -24,16 +24,6 @@ export const bundled: ReadonlyArray<{ readonly name: string; readonly about: str
 /** The recording that `kernai run` plays. */
 export const standard = "anthropic_scenario_data_analysis"
 
-/** A recorded conversation. */
-export interface Recording {
-  readonly name: string
-  readonly cassette: Cassette.Cassette
-  readonly instructions: string
-  readonly question: string
-  /** The recorded answer, if it was recorded. */
-  readonly answer: string | undefined
-}
-
 /** Reads a recording: one of the package by its name, or a file inside `root`. */
 export const open = Effect.fnUntraced(function* (name: string, root: string) {
   const text = yield* Effect.mapError(textOf(name, root), (reason) =>
@@ -46,15 +36,17 @@ export const open = Effect.fnUntraced(function* (name: string, root: string) {
   const question = ReplayProvider.turns(request).find((turn) => turn.role === "user")?.text
   if (question === undefined) return yield* usage(`${excerpt(cassette.name, 80)} has no question`)
   const answer = cassette.expected_result
-  const recording: Recording = {
+  return {
     name: cassette.name,
     cassette,
     instructions: ReplayProvider.instructions(request),
     question,
     answer: typeof answer === "string" ? answer : undefined
   }
-  return recording
 })
+
+/** A recorded conversation, with its answer if that was recorded. */
+export type Recording = Effect.Success<ReturnType<typeof open>>
 
 const textOf = (name: string, root: string): Effect.Effect<string, string> =>
   bundled.some((recording) => recording.name === name)

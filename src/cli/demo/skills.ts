@@ -1,7 +1,5 @@
 /**
- * The example skills: a table of users, arithmetic, and yesterday's weather.
- *
- * The recorded conversations were made with them, so a replay runs them again.
+ * The example skills. The recorded conversations were made with them, so a replay runs them again.
  */
 
 import * as Effect from "effect/Effect"
@@ -10,7 +8,6 @@ import type { AnySkill } from "../../Skill.ts"
 import * as Skill from "../../Skill.ts"
 import { calculate } from "./calculator.ts"
 
-/** Returns the example users. */
 export const userDatabase = Skill.make("user_database", {
   description: "Fetch all users of the example database: id, name, email, status, plan, signup_date, as a JSON array",
   input: Schema.Struct({ query: Schema.String.annotate({ description: "fetch all" }) }),
@@ -19,33 +16,37 @@ export const userDatabase = Skill.make("user_database", {
   execute: () => Effect.succeed(JSON.stringify(users))
 })
 
-/** Evaluates an expression. */
 export const calculator = Skill.make("calculator", {
   description: "Work out a sum of numbers with + - * / and parentheses. Whole numbers divide to whole numbers",
   input: Schema.Struct({ expression: Schema.String }),
   effects: "read",
-  execute: ({ expression }) => calculate(expression)
+  execute: ({ expression }) => {
+    const result = calculate(expression)
+    return result === undefined
+      ? Effect.fail(new NoResult({ reason: `${expression} has no value: use numbers, + - * / and parentheses` }))
+      : Effect.succeed(result)
+  }
 })
 
-/** Returns the example weather of a city. */
 export const weather = Skill.make("weather", {
   description: "Get the example weather of a city, as JSON",
   input: Schema.Struct({ city: Schema.String }),
   effects: "read",
   execute: ({ city }) => {
     const found = cities.get(city.trim().toLowerCase())
-    return found === undefined ? Effect.fail(new UnknownCity({ city })) : Effect.succeed(found)
+    return found === undefined
+      ? Effect.fail(new NoResult({ reason: `no weather for ${city}; ask for ${Array.from(cities.keys()).join(", ")}` }))
+      : Effect.succeed(found)
   }
 })
 
-/** The example weather lists no such city. */
-export class UnknownCity extends Schema.TaggedError<UnknownCity>()("UnknownCity", { city: Schema.String }) {
+/** An example skill has no result for its input. */
+export class NoResult extends Schema.TaggedError<NoResult>()("NoResult", { reason: Schema.String }) {
   override get message() {
-    return `no weather for ${this.city}; ask for ${Array.from(cities.keys()).join(", ")}`
+    return this.reason
   }
 }
 
-/** All example skills. */
 export const all: ReadonlyArray<AnySkill> = [userDatabase, calculator, weather]
 
 /** The example skills that fit any question. */

@@ -1,9 +1,6 @@
 /**
- * Shows MCP servers at work without a model: a script takes its place.
- *
- * The script reads a file through the block `mcp`, has its first line translated
- * by a skill, and answers. The servers and the skill are real, and each reply
- * depends on their results.
+ * Shows MCP servers at work with a script instead of a model: it reads a file through the block `mcp`, has its first line
+ * translated by a skill, and answers. The servers and the skill are real.
  */
 
 import * as Effect from "effect/Effect"
@@ -56,8 +53,6 @@ export const scriptedRun = Effect.fnUntraced(function* (
   }).pipe(Effect.provide(kernel))
 })
 
-// ---------------------------------------------------------------- the script
-
 const replyTo = (messages: ReadonlyArray<Message>): string => {
   const texts = messages.flatMap(({ content, role }) =>
     role === "user" && content[0] !== undefined ? [Content.toText(content[0])] : []
@@ -91,8 +86,6 @@ const resultOf = (texts: ReadonlyArray<string>, name: string): string | undefine
 
 const contentOf = (block: string): string =>
   Block.unescape(block.replace(/^<block [^>]*>/, "").replace(/<\/block>$/, ""))
-
-// ---------------------------------------------------------------- the skill
 
 const translate = Skill.make("translate", {
   description: "Translate a short French text into English, word by word",

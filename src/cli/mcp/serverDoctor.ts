@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import * as Read from "../../internal/base/readFile.ts"
 import { Limits } from "../../Limits.ts"
 import * as McpDoctor from "../../mcp/McpDoctor.ts"
-import { CommandFailed, failed, unreadable, usage } from "../exit.ts"
+import { asUsage, failed, unreadable } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Text from "../terminalText.ts"
 import * as Servers from "./servers.ts"
@@ -23,7 +23,7 @@ export const examine = Effect.fnUntraced(function* (file: string, asJson: boolea
   const text = yield* Effect.mapError(Read.text(fs, file, fetchedBytes), (refusal) => unreadable(name, refusal))
   const findings = yield* McpDoctor.examine(text).pipe(
     Effect.provide(Layer.merge(Servers.storage(file), FetchHttpClient.layer)),
-    Effect.mapError((error) => (error instanceof CommandFailed ? error : usage(Text.excerpt(error.message, 400))))
+    Effect.mapError((error) => asUsage(error))
   )
   screen.out(asJson ? `${Text.json(findings)}\n` : findings.map((finding) => lineOf(finding, screen)).join(""))
   const wrong = findings.filter(({ state }) => state === "wrong").length

@@ -1,8 +1,6 @@
 /**
- * The MCP servers of a config file.
- *
- * Sign-ins and accepted tools are stored in the user's data folder, the tools
- * separately for each config file.
+ * The MCP servers of a config file. Sign-ins and accepted tools are stored in the user's data folder, the tools separately
+ * for each config file.
  */
 
 import * as Effect from "effect/Effect"
@@ -17,12 +15,10 @@ import * as TokenStore from "../../mcp/TokenStore.ts"
 import * as ToolPins from "../../mcp/ToolPins.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
-import { type CommandFailed, orUsage, usage } from "../exit.ts"
+import { asUsage, type CommandFailed, orUsage, usage } from "../exit.ts"
 import { excerpt } from "../terminalText.ts"
 
-/** Reads a config file. */
-export const read = (file: string) =>
-  Effect.mapError(McpHub.readConfig(file), (error) => usage(excerpt(error.message, 400)))
+export const read = (file: string) => Effect.mapError(McpHub.readConfig(file), (error) => asUsage(error))
 
 /** Reads one server of a config file. */
 export const readOne = Effect.fnUntraced(function* (file: string, name: string) {
@@ -37,7 +33,6 @@ export const readOne = Effect.fnUntraced(function* (file: string, name: string) 
   return config
 })
 
-/** Connects servers. */
 export const layer = (file: string, config: McpConfig.McpConfig, options?: McpHub.Options) =>
   McpHub.layer(config, options).pipe(Layer.provide([storage(file), FetchHttpClient.layer]))
 
@@ -66,5 +61,5 @@ export const storage = (file: string) =>
 
 const dataFolder = UserDirectories.UserDirectories.use((folders) => folders.data("kernai")).pipe(
   Effect.provide(UserDirectories.layer),
-  Effect.mapError((error) => usage(`there is no data folder to store sign-ins in: ${excerpt(error.message, 200)}`))
+  Effect.mapError((error) => asUsage(error, "there is no data folder to store sign-ins in: "))
 )

@@ -4,24 +4,22 @@
 
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import * as Content from "../../Content.ts"
-import { isJsonObject, type JsonObject } from "../../internal/base/json.ts"
 import { plain } from "../../internal/base/plain.ts"
-import { parseJson } from "../../internal/base/untrusted.ts"
-import { Limits } from "../../Limits.ts"
 import type { McpConfig } from "../../mcp/McpConfig.ts"
 import { McpHub, type Options, type ServerStatus } from "../../mcp/McpHub.ts"
 import * as McpProtocol from "../../mcp/McpProtocol.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
 import * as SkillRegistry from "../../SkillRegistry.ts"
-import { Codes, CommandFailed, failed, usage } from "../exit.ts"
+import type { Calling } from "../commands/mcpCommand.ts"
+import { asFailure, failed, usage } from "../exit.ts"
 import { Screen, type Shape } from "../screen.ts"
 import * as Text from "../terminalText.ts"
 import * as Servers from "./servers.ts"
 
 /** Runs with the servers of a config connected. */
-const withServers = <A, E extends { readonly message: string }, R>(
+const withServers = <A, E extends { readonly _tag: string; readonly message: string }, R>(
   file: string,
   config: McpConfig,
   use: Effect.Effect<A, E, R | McpHub>,
@@ -30,15 +28,9 @@ const withServers = <A, E extends { readonly message: string }, R>(
   const registries = Layer.merge(SkillRegistry.layer(), ProtocolRegistry.layer())
   return use.pipe(
     Effect.provide(Servers.layer(file, config, { ...options, protocol: false }).pipe(Layer.provide(registries))),
-    Effect.mapError((error) =>
-      error instanceof CommandFailed
-        ? error
-        : new CommandFailed({ code: Codes.failed, reason: Text.excerpt(error.message, 1_000) })
-    )
+    Effect.mapError(asFailure)
   )
 }
-
-// ---------------------------------------------------------------- list
 
 /** Lists the servers of a config, or one of them, with their tools. */
 export const list = Effect.fnUntraced(function* (file: string, server: string | undefined, asJson: boolean) {
@@ -68,12 +60,7 @@ const stateOf = ({ info, problem, state }: ServerStatus): string =>
     ? Text.flat(`${info?.name ?? ""} ${info?.version ?? ""}, revision ${info?.protocolVersion ?? ""}`)
     : Text.flat(`${state}: ${problem.message}`)
 
-interface Tool {
-  readonly name: string
-  readonly description: string | null
-}
-
-const listTools = (screen: Shape, tools: ReadonlyArray<Tool>): void => {
+const listTools = (screen: Shape, tools: ReadonlyArray<McpProtocol.ToolEntry>): void => {
   const width = Math.min(32, Math.max(0, ...tools.map(({ name }) => name.length)))
   for (const { description, name } of tools) {
     const about = Text.excerpt(description ?? "", Math.max(20, screen.columns - width - 4))
@@ -89,16 +76,8 @@ const listHidden = (screen: Shape, { hidden, name }: ServerStatus): void => {
   }
 }
 
-// ---------------------------------------------------------------- call
-
 /** Calls a tool and prints its result. On a terminal the server may ask the person to sign in. */
-export const call = Effect.fnUntraced(function* (options: {
-  readonly config: string
-  readonly server: string
-  readonly tool: string
-  readonly input: string | undefined
-  readonly json: boolean
-}) {
+export const call = Effect.fnUntraced(function* (options: Calling) {
   const { config: file, server, tool } = options
   const screen = yield* Screen
   const config = yield* Servers.readOne(file, server)
@@ -117,15 +96,12 @@ export const call = Effect.fnUntraced(function* (options: {
   if (result.isError) return yield* failed(`the tool ${tool} reports an error`)
 })
 
-const inputOf = Effect.fnUntraced(function* (text: string): Effect.fn.Return<JsonObject, CommandFailed> {
-  const { jsonDepth } = yield* Limits
-  const parsed = Result.map(parseJson(text, jsonDepth), plain)
-  return Result.isSuccess(parsed) && isJsonObject(parsed.success)
-    ? parsed.success
-    : yield* usage(`the input of a tool is a JSON object, such as '{"path": "notes.txt"}'`)
-})
+const Input = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))
 
-// ---------------------------------------------------------------- approve and sign in
+const inputOf = (text: string) =>
+  Effect.mapError(Schema.decodeUnknownEffect(Input)(text), () =>
+    usage(`the input of a tool is a JSON object, such as '{"path": "notes.txt"}'`)
+  )
 
 /** Accepts hidden tools of a server: one, or all of them. */
 export const approve = Effect.fnUntraced(function* (file: string, server: string, tool: string | undefined) {

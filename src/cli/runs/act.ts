@@ -11,8 +11,10 @@ import type { Answer } from "../../RunState.ts"
 import { RunStore } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
 import * as CliAgent from "../cliAgent.ts"
-import { CommandFailed, fromError, usage } from "../exit.ts"
-import { follow, type Options as FollowOptions } from "../followRun.ts"
+import type { Agent } from "../commands/flags.ts"
+import type { Answering, Resuming } from "../commands/runsCommand.ts"
+import { CommandFailed, asFailure, usage } from "../exit.ts"
+import { follow, type Form } from "../followRun.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
@@ -33,22 +35,9 @@ const headOf = Effect.fnUntraced(function* (id: string) {
   return Option.isSome(head) ? head.value : yield* notFound(id)
 })
 
-// ---------------------------------------------------------------- answer
-
-/** What a person decided. */
-export interface Decision extends Target {
-  readonly approved: boolean
-  /** The ids of calls; none stands for all that wait. */
-  readonly calls: ReadonlyArray<string>
-  readonly by: string
-  readonly reason?: string | undefined
-  /** JSON text: the input to run one call with, instead of its own. */
-  readonly input?: string | undefined
-}
-
 /** Records answers. Nothing runs: a worker continues the run, or `resume`. */
-export const answer = Effect.fnUntraced(function* (decision: Decision) {
-  const { approved, by, id, reason, revision } = decision
+export const answer = Effect.fnUntraced(function* (approved: boolean, decision: Answering) {
+  const { by, id, reason, revision } = decision
   const screen = yield* Screen
   const input = decision.input === undefined ? {} : { input: yield* inputOf(decision.input) }
   const store = yield* Store.openExisting(decision.store)
@@ -72,7 +61,7 @@ export const answer = Effect.fnUntraced(function* (decision: Decision) {
     }
     const left = questions.length - answers.length
     screen.progress(left > 0 ? `${left} more wait\n` : "a worker continues the run, or 'kernai runs resume'\n")
-  }).pipe(Effect.mapError(fromError), Effect.provide(store.runs))
+  }).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
 })
 
 // A skill takes an object, a protocol a text.
@@ -83,36 +72,21 @@ const inputOf = (text: string) =>
     usage("--input has to be a JSON object or a JSON text")
   )
 
-// ---------------------------------------------------------------- resume
-
-/** How a run is resumed. */
-export interface Resumption extends Target, Pick<FollowOptions, "form" | "color"> {
-  readonly agent: CliAgent.Options
-  /** What to do with calls in flight. */
-  readonly inFlight?: "retry" | "fail" | undefined
-  readonly rewind: boolean
-}
-
 /** Resumes a run, and follows it to its end. */
-export const resume = Effect.fnUntraced(function* (options: Resumption) {
+export const resume = Effect.fnUntraced(function* (described: Agent, options: Resuming & { readonly form: Form }) {
   const { id, inFlight, rewind } = options
   const store = yield* Store.openExisting(options.store)
-  const { agent, kernel } = yield* CliAgent.make(options.agent, store)
+  const { agent, kernel } = yield* CliAgent.make(described, store)
   return yield* Effect.gen(function* () {
     const head = yield* headOf(id)
-    const missing = yield* CliAgent.missingSkill(options.agent, id, options.revision)
+    const missing = yield* CliAgent.missingSkill(described, id, options.revision)
     if (missing !== undefined) return yield* usage(CliAgent.missing(missing))
     const calls = inFlight === undefined ? [] : yield* Session.inFlight(id)
     const recover = Object.fromEntries(calls.map(({ callId }) => [callId, inFlight ?? "fail"] as const))
     const events = Kernel.resumeStream(agent(head.agent), id, { recover, rewind, workerId: "cli", ...at(options) })
     return yield* follow(events, { ...options, title: `resuming ${id} at revision ${head.revision}` })
-  }).pipe(
-    Effect.catchTag("StoreError", (error) => Effect.fail(fromError(error))),
-    Effect.provide(kernel)
-  )
+  }).pipe(Effect.mapError(asFailure), Effect.provide(kernel))
 })
-
-// ---------------------------------------------------------------- fork and replay
 
 /** Creates a run from a revision of another, and prints its id. */
 export const fork = Effect.fnUntraced(function* (options: Target) {
@@ -125,27 +99,25 @@ export const fork = Effect.fnUntraced(function* (options: Target) {
       return yield* usage(`--revision is a number from 1 to ${head.revision}, the revision of the run`)
     }
     return yield* Kernel.fork(id, at(options))
-  }).pipe(Effect.mapError(fromError), Effect.provide(store.runs))
+  }).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
   screen.out(`${Text.flat(forkId)}\n`)
 })
 
 /** Replays a stored run: no model is asked, and no skill runs. */
-export const replay = Effect.fnUntraced(function* (
-  options: Target & { readonly agent: Omit<CliAgent.Options, "source"> }
-) {
+export const replay = Effect.fnUntraced(function* (described: Agent, options: Target) {
   const { id } = options
   const screen = yield* Screen
   const store = yield* Store.openExisting(options.store)
-  const stored = RunStore.use((runs) => runs.load(id)).pipe(Effect.mapError(fromError), Effect.provide(store.runs))
+  const stored = RunStore.use((runs) => runs.load(id)).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
   const state = Option.getOrUndefined(yield* stored)
   if (state === undefined) return yield* notFound(id)
   // Recorded as `<provider>/<id>`; the agent has the id.
   const model = [...state.turns, state.currentTurn].find((turn) => turn?.model !== undefined)?.model ?? "replay"
   const source = { _tag: "Unused", id: model.slice(model.indexOf("/") + 1) } as const
-  const { agent, kernel } = yield* CliAgent.make({ ...options.agent, source }, store)
+  const { agent, kernel } = yield* CliAgent.make({ ...described, source }, store)
   const { events, lives, runs } = yield* Kernel.replay(agent(state.agent), id).pipe(
     Effect.mapError((error) => {
-      const failure = fromError(error)
+      const failure = asFailure(error)
       if (error._tag !== "ReplayDiverged") return failure
       const hint = "; was it run with other flags, such as --system or --skills-from?"
       return new CommandFailed({ ...failure, reason: `${failure.reason}${hint}` })

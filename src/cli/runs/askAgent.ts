@@ -8,34 +8,26 @@ import * as Kernel from "../../Kernel.ts"
 import * as Media from "../../Media.ts"
 import * as Model from "../../Model.ts"
 import * as CliAgent from "../cliAgent.ts"
-import { fromError, usage } from "../exit.ts"
-import { follow, type Options as FollowOptions } from "../followRun.ts"
+import type { Agent } from "../commands/flags.ts"
+import type { Input } from "../commands/runCommand.ts"
+import { asFailure, usage } from "../exit.ts"
+import { follow, type Form } from "../followRun.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
 
-/** A question, and who is asked. */
-export interface Options extends Pick<FollowOptions, "form" | "color"> {
-  readonly agent: CliAgent.Options
-  readonly question: string
-  /** Files of pictures, inside `root`. */
-  readonly image: ReadonlyArray<string>
-  readonly root: string
-  /** Default: the run is not stored, and its calls are not asked about. */
-  readonly store?: string | undefined
-  /** A config of MCP servers. */
-  readonly mcp?: string | undefined
-}
+/** The flags of `kernai run`, with a question and a form. */
+type Options = Input & { readonly question: string; readonly form: Form }
 
-/** Asks, and follows the run to its end. */
-export const ask = Effect.fnUntraced(function* (options: Options) {
+/** Asks, and follows the run to its end. A run that is not stored does not ask before calls. */
+export const ask = Effect.fnUntraced(function* (described: Agent, options: Options) {
   const screen = yield* Screen
   const { form, mcp, question } = options
   const isStored = options.store !== undefined
   const images = yield* readImages(options)
   const store = options.store === undefined ? Store.memory : yield* Store.openOrCreate(options.store)
-  const described = { ...options.agent, yes: options.agent.yes || !isStored }
-  const { agent, kernel, model } = yield* CliAgent.make(described, store, mcp)
+  const yes = described.yes || !isStored
+  const { agent, kernel, model } = yield* CliAgent.make({ ...described, yes }, store, mcp)
   const name = described.source._tag === "Provider" ? described.source.name : "a scripted model"
   if (images.length > 0 && form === "text" && typeof model !== "string" && !Model.supports(model, "vision")) {
     screen.progress(`${Text.excerpt(name, 80)} is not known to see pictures: it only learns that there is one\n`)
@@ -46,12 +38,12 @@ export const ask = Effect.fnUntraced(function* (options: Options) {
 })
 
 /** Stores a question for a worker, and prints the id of its run. */
-export const submit = Effect.fnUntraced(function* (options: Options & { readonly store: string }) {
+export const submit = Effect.fnUntraced(function* (described: Agent, store: string, options: Options) {
   const screen = yield* Screen
   const images = yield* readImages(options)
-  const { agent, kernel } = yield* CliAgent.make(options.agent, yield* Store.openOrCreate(options.store))
+  const { agent, kernel } = yield* CliAgent.make(described, yield* Store.openOrCreate(store))
   const submitted = Kernel.submit(agent("agent"), [options.question, ...images])
-  const runId = yield* submitted.pipe(Effect.mapError(fromError), Effect.provide(kernel))
+  const runId = yield* submitted.pipe(Effect.mapError(asFailure), Effect.provide(kernel))
   const isPlain = options.form === "text" || options.form === "quiet"
   screen.out(`${isPlain ? Text.flat(runId) : Text.json({ runId })}\n`)
 })

@@ -15,7 +15,8 @@ import type { Status, RunState } from "../../RunState.ts"
 import * as RunStates from "../../RunState.ts"
 import { RunStore } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
-import { fromError, usage } from "../exit.ts"
+import type { Listing } from "../commands/runsCommand.ts"
+import { asFailure, usage } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
@@ -28,22 +29,14 @@ const timeOf = (at: number): string => {
   return Number.isNaN(date.getTime()) ? String(at) : date.toISOString()
 }
 
-// ---------------------------------------------------------------- list
-
 /** Lists the runs that are no tasks of another, newest first. */
-export const list = Effect.fnUntraced(function* (options: {
-  readonly store: string
-  readonly status: Status["type"] | undefined
-  readonly search: string | undefined
-  readonly limit: number
-  readonly json: boolean
-}) {
+export const list = Effect.fnUntraced(function* (options: Listing) {
   const screen = yield* Screen
   const { limit, search, status } = options
   const store = yield* Store.openExisting(options.store)
   const heads = yield* RunStore.use((runs) =>
     runs.list({ roots: true, limit, search, status: status === undefined ? undefined : [status] })
-  ).pipe(Effect.mapError(fromError), Effect.provide(store.runs))
+  ).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
   if (options.json) return screen.out(heads.map((head) => `${Text.json(head)}\n`).join(""))
   const width = Math.max(0, ...heads.map(({ runId }) => Text.flat(runId).length))
   for (const { agent, runId, status, turns, updatedAt } of heads) {
@@ -52,8 +45,6 @@ export const list = Effect.fnUntraced(function* (options: {
   }
   if (heads.length === 0) screen.progress("there are no such runs\n")
 })
-
-// ---------------------------------------------------------------- show
 
 /** Shows a run, and what it waits for. */
 export const show = Effect.fnUntraced(function* (options: {
@@ -77,7 +68,7 @@ export const show = Effect.fnUntraced(function* (options: {
       screen.out(`! ${Text.flat(callId)}: ${Text.flat(name ?? kind)} was started, its end is unknown\n${whole(input)}`)
     }
     if (state.status.type === "completed") screen.out(`\n${Text.paragraph((RunStates.answer(state) ?? "").trim())}`)
-  }).pipe(Effect.mapError(fromError), Effect.provide(store.runs))
+  }).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
 })
 
 const headOf = (state: RunState): ReadonlyArray<string> => {
@@ -123,8 +114,6 @@ const resultOf = (result: CallResult): string =>
 /** Prints an input in full: a person decides about it. */
 const whole = (input: unknown): string => Text.paragraph(JSON.stringify(input, null, 2) ?? "")
 
-// ---------------------------------------------------------------- export
-
 /** Writes the records of a run and of its tasks as JSON lines, to a new file or to the output. */
 export const exported = Effect.fnUntraced(function* (options: {
   readonly store: string
@@ -135,7 +124,7 @@ export const exported = Effect.fnUntraced(function* (options: {
   const store = yield* Store.openExisting(options.store)
   const lines = yield* Kernel.recordsOf(options.id).pipe(
     Effect.flatMap(Effect.forEach((record) => Effect.fromResult(RunCodec.encodeRecord(record)))),
-    Effect.mapError(fromError),
+    Effect.mapError(asFailure),
     Effect.provide(store.runs)
   )
   const text = lines.map((line) => `${Text.escaped(line)}\n`).join("")

@@ -10,38 +10,29 @@ import { type KernelError, ToolNotFound } from "../../KernelError.ts"
 import * as RunWorker from "../../RunWorker.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 import * as CliAgent from "../cliAgent.ts"
+import type { Agent } from "../commands/flags.ts"
+import type { Input } from "../commands/workerCommand.ts"
 import { Codes, CommandFailed, failed } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
 
-/** What a worker runs. */
-export interface Options {
-  readonly store: string
-  readonly agent: CliAgent.Options
-  /** The names of the agents whose runs it claims. */
-  readonly names: ReadonlyArray<string>
-  readonly concurrency: number
-  /** Seconds. */
-  readonly lease: number
-  readonly once: boolean
-}
-
 /**
  * Works until it is interrupted. With `once` it works until there is nothing to do, and fails when a run failed or
  * waits.
  */
-export const work = Effect.fnUntraced(function* (options: Options) {
+export const work = Effect.fnUntraced(function* (described: Agent, options: Input) {
   const screen = yield* Screen
   const store = yield* Store.openOrCreate(options.store)
-  const { agent, kernel } = yield* CliAgent.make(options.agent, store)
+  const { agent, kernel } = yield* CliAgent.make(described, store)
+  const names = options.agentName.length === 0 ? ["agent"] : options.agentName
   const codes = new Map<string, number>()
   const settings: RunWorker.Options<SkillRegistry> = {
-    agents: options.names.map(agent),
+    agents: names.map(agent),
     concurrency: options.concurrency,
     lease: `${options.lease} seconds`,
     resume: ({ runId }) =>
-      Effect.flatMap(CliAgent.missingSkill(options.agent, runId), (name) =>
+      Effect.flatMap(CliAgent.missingSkill(described, runId), (name) =>
         name === undefined ? Effect.succeed({}) : Effect.fail(new ToolNotFound({ name }))
       ),
     onRun: ({ runId }, exit) =>
@@ -50,10 +41,9 @@ export const work = Effect.fnUntraced(function* (options: Options) {
         screen.out(`${Text.flat(runId)}  ${endOf(exit)}\n`)
       })
   }
-  const names = options.names.map((name) => Text.excerpt(name, 40)).join(", ")
   yield* Effect.gen(function* () {
     if (!options.once) {
-      screen.progress(`waiting for runs of ${names}\n`)
+      screen.progress(`waiting for runs of ${names.map((name) => Text.excerpt(name, 40)).join(", ")}\n`)
       return yield* RunWorker.run(settings)
     }
     yield* RunWorker.runOnce(settings)
