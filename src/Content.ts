@@ -19,7 +19,6 @@ import type * as Type from "./internal/words/contentType.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
 import * as Snapshot from "./internal/base/snapshot.ts"
 import { BlockValidationError } from "./KernelError.ts"
-import * as Limits from "./Limits.ts"
 
 export type {
   Audio,
@@ -234,10 +233,8 @@ export const uiResource = (
  * @category codecs
  * @since 0.1.0
  */
-export const decode = (
-  input: unknown,
-  limits: Limits.Limits = Limits.defaults
-): Result.Result<Content, BlockValidationError> => Codec.decode(input, () => undefined, limits)
+export const decode = (input: unknown): Result.Result<Content, BlockValidationError> =>
+  Codec.decode(input, () => undefined)
 
 /**
  * Writes the wire form.
@@ -253,11 +250,8 @@ export const encode: (content: Content) => JsonObject = Codec.encode
  * @category codecs
  * @since 0.1.0
  */
-export const json = (
-  value: unknown,
-  limits: Limits.Limits = Limits.defaults
-): Result.Result<Json, BlockValidationError> =>
-  Result.mapError(Snapshot.take(value, limits), (fault) => new BlockValidationError(fault))
+export const json = (value: unknown): Result.Result<Json, BlockValidationError> =>
+  Result.mapError(Snapshot.take(value), (fault) => new BlockValidationError(fault))
 
 /**
  * The text form (CP-10).

@@ -86,7 +86,7 @@ export interface Query {
  * @category models
  * @since 0.1.0
  */
-export interface Shape {
+export interface MemoryShape {
   /**
    * Remembers, or gives what is remembered under the same key. Content or metadata over `Limits.resultBytes` is refused.
    */
@@ -103,7 +103,7 @@ export interface Shape {
  * @category services
  * @since 0.1.0
  */
-export class Memory extends Context.Service<Memory, Shape>()("kernai/Memory") {}
+export class Memory extends Context.Service<Memory, MemoryShape>()("kernai/Memory") {}
 
 /**
  * Turns a text into a vector of its meaning: of the same length for every text, alike for texts that mean alike.
@@ -141,7 +141,7 @@ interface Kept {
  * @category constructors
  * @since 0.1.0
  */
-export const makeMemory: Effect.Effect<Shape> = Effect.gen(function* () {
+export const makeMemory: Effect.Effect<MemoryShape> = Effect.gen(function* () {
   const embed = yield* embedding
   const kept = new Map<string, Kept>()
   const keys = new Map<string, string>()

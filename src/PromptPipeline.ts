@@ -55,7 +55,7 @@ export interface PromptContext {
   /** JSON Schema text of a typed answer. */
   readonly outputSchema: string | undefined
   /** Writes the rules of the dialect. */
-  readonly builder: InstructionBuilder.Builder
+  readonly builder: InstructionBuilder.InstructionBuilderShape
   /** Counts the tokens of a text; without one they are estimated (see `TokenCounter`). */
   readonly counter?: TokenCount | undefined
   /** Takes the secrets out of what is shown to whoever sums up (S-7). */
@@ -143,7 +143,7 @@ export const systemText = (context: PromptContext): string => {
 
 const written = new WeakMap<
   PromptContext["agent"],
-  InstructionBuilder.Options & { readonly builder: InstructionBuilder.Builder; readonly text: string }
+  InstructionBuilder.Options & { readonly builder: InstructionBuilder.InstructionBuilderShape; readonly text: string }
 >()
 
 const sameNames = (a: ReadonlyArray<string>, b: ReadonlyArray<string>): boolean =>

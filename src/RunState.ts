@@ -9,7 +9,7 @@
  * @since 0.1.0
  */
 
-import type { DialectName } from "./Agent.ts"
+import type { DialectName } from "./Dialect.ts"
 import type { Call, CallResult } from "./Call.ts"
 import * as Fold from "./internal/state/advance.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"

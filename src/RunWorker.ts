@@ -70,7 +70,7 @@ export interface Options<R = never> {
   readonly orphanAfter?: Duration.Input | undefined
   /**
    * How long a run may take to the end of its step when the worker is told to stop. Default: 4 seconds. What does not
-   * end then is interrupted, and left behind after `Limits.cleanUpMs`.
+   * end then is interrupted, and left behind after `Limits.cleanUpTimeout`.
    */
   readonly drain?: Duration.Input | undefined
   /**

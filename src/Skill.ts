@@ -10,6 +10,7 @@
  * @since 0.1.0
  */
 
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -111,8 +112,8 @@ export interface AnySkill<out R = never> {
   /** What the results may hold; information only. */
   readonly produces: ReadonlyArray<Kind>
   readonly source: Source
-  /** Milliseconds one call may take. Default: `Limits.skillMs`. */
-  readonly timeLimit?: number
+  /** How long one call may take. Default: `Limits.skillTimeout`. */
+  readonly timeout?: Duration.Duration
   /** JSON Schema (2020-12) of the input, always an object. Computed when first read. */
   readonly inputSchema: JsonObject
   /** The entry in `/skills` (BP-94). Computed when first read. */
@@ -181,8 +182,8 @@ export interface Options<
   readonly config?: (C & Settings.Exactly<C, Settings.ConfigSpec>) | undefined
   /** What `SkillContext.credential` may be asked for. */
   readonly credentials?: (K & Settings.Exactly<K, Settings.CredentialSpec>) | undefined
-  /** Milliseconds one call may take. Default: `Limits.skillMs`. */
-  readonly timeLimit?: number | undefined
+  /** How long one call may take. Default: `Limits.skillTimeout`. */
+  readonly timeout?: Duration.Input | undefined
   /** Default: `native`. */
   readonly source?: Source | undefined
 }

@@ -119,12 +119,12 @@ export interface Listing {
  * @category models
  * @since 0.1.0
  */
-export interface Shape {
+export interface SkillPackStoreShape {
   /** All skills, sorted by name. One bad folder never hides the others; a strict store fails for it. */
   readonly list: Effect.Effect<Listing, SkillPackInvalid>
-  /** A skill with its body, cut at `Limits.skillFileBytes`, and the names of its files, 1,000 of each folder at most. */
+  /** A skill with its body, cut at 200,000 bytes, and the names of its files, 1,000 of each folder at most. */
   readonly load: (name: string) => Effect.Effect<LoadedPack, SkillPackNotFound | SkillPackInvalid | InvalidSkillPath>
-  /** A file of a skill: text, or a medium. One over `Limits.skillFileBytes` fails with `FileTooLarge`. */
+  /** A file of a skill: text, or a medium. One over 200,000 bytes fails with `FileTooLarge`. */
   readonly readFile: (
     name: string,
     path: string
@@ -184,7 +184,7 @@ export interface Options {
  * @category services
  * @since 0.1.0
  */
-export class SkillPackStore extends Context.Service<SkillPackStore, Shape>()("kernai/SkillPack") {}
+export class SkillPackStore extends Context.Service<SkillPackStore, SkillPackStoreShape>()("kernai/SkillPack") {}
 
 // ---------------------------------------------------------------- constructors
 
@@ -194,7 +194,7 @@ export class SkillPackStore extends Context.Service<SkillPackStore, Shape>()("ke
  * @category constructors
  * @since 0.1.0
  */
-export const make: (files: Files, options?: Options) => Shape = Packs.make
+export const make: (files: Files, options?: Options) => SkillPackStoreShape = Packs.make
 
 /**
  * What a prompt holds of the skills: names and descriptions, nothing else (AC-16).

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Result, Schema } from "effect"
+import { Duration, Effect, Result, Schema } from "effect"
 import { Agent, Kernel, Model, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { Config } from "../src/internal/agent/agentConfig.ts"
@@ -38,7 +38,7 @@ const full = Agent.make({
     thinking: { effort: "low" },
     extra: { openai: { logprobs: true } }
   },
-  budget: { maxTokens: 1_000, maxCostUsd: 1.5, maxTurns: 5, deadlineMs: 30_000 },
+  budget: { maxTokens: 1_000, maxCostUsd: 1.5, deadline: Duration.seconds(30) },
   spawn: { maxAgents: 4, maxDepth: 2 },
   contextWindow: 500,
   reservedOutputTokens: 50
@@ -103,7 +103,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
       seed: 7,
       thinking: { effort: "low" },
       provider_options: { openai: { logprobs: true } },
-      budget: { max_tokens: 1_000, max_cost_usd: 1.5, max_turns: 5, deadline_s: 30 },
+      budget: { max_tokens: 1_000, max_cost_usd: 1.5, deadline_s: 30 },
       spawn: { max_agents: 4, max_depth: 2 },
       context_window: 500,
       reserved_output_tokens: 50
@@ -139,7 +139,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
   })
 
   it("may leave a limit open, and let a model think as much as it likes", () => {
-    const budget = { maxTokens: Infinity, maxTurns: Infinity, maxCostUsd: Infinity, deadlineMs: Infinity }
+    const budget = { maxTokens: Infinity, maxCostUsd: Infinity, deadline: Infinity }
     const open = Agent.make({
       instructions: "",
       model: { id: "m", capabilities: ["text"], price: { inputPerMillion: 1, outputPerMillion: 1 } },
@@ -151,19 +151,20 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
   })
 
   it("write an open limit as none, which says the same (AC-23)", () => {
-    const budget = { maxTokens: Infinity, maxTurns: Infinity, maxCostUsd: Infinity, deadlineMs: Infinity }
-    const open = Agent.make({ instructions: "", model: "m", budget: { ...budget, maxTurns: 3 } })
+    const budget = { maxTokens: Infinity, maxCostUsd: Infinity, deadline: Infinity }
+    const open = Agent.make({ instructions: "", model: "m", budget: { ...budget, maxTokens: 3 } })
     const config = Result.getOrThrow(Agent.toConfig(open))
-    assert.deepStrictEqual(config["budget"], { max_turns: 3 })
-    assert.deepStrictEqual(Result.getOrThrow(Agent.fromConfig(config)).budget, { maxTurns: 3 })
+    assert.deepStrictEqual(config["budget"], { max_tokens: 3 })
+    assert.deepStrictEqual(Result.getOrThrow(Agent.fromConfig(config)).budget, { maxTokens: 3 })
   })
 
   it("write a deadline to the microsecond, and one that no config may tell as none (AC-23)", () => {
-    const again = (deadlineMs: number) => {
-      const agent = Agent.make({ instructions: "", model: "m", budget: { deadlineMs } })
-      return Result.getOrThrow(Agent.fromConfig(Result.getOrThrow(Agent.toConfig(agent)))).budget.deadlineMs
+    const again = (deadline: number) => {
+      const agent = Agent.make({ instructions: "", model: "m", budget: { deadline } })
+      return Result.getOrThrow(Agent.fromConfig(Result.getOrThrow(Agent.toConfig(agent)))).budget.deadline
     }
-    for (const deadlineMs of [0, 0.4, 1_500.5, 2_000.001, 1e12]) assert.strictEqual(again(deadlineMs), deadlineMs)
+    for (const deadline of [0, 0.4, 1_500.5, 2_000.001, 1e12])
+      assert.strictEqual(Duration.toMillis(again(deadline) ?? 0), deadline)
     assert.isUndefined(again(Number.MAX_SAFE_INTEGER))
   })
 
@@ -201,7 +202,10 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.strictEqual(Result.getOrThrow(Agent.toConfig({ ...agent, model: "n" }))["model"], "n")
   })
 
-  it("read max_turns as another name of max_steps", () => {
+  it("read max_turns as another name of max_steps, also within the budget", () => {
+    const budget = { max_turns: 3, max_tokens: 5 }
+    const within = Result.getOrThrow(Agent.fromConfig({ system_prompt: "", model: "m", budget }))
+    assert.deepStrictEqual([within.maxSteps, within.budget], [3, { maxTokens: 5 }])
     const agent = Result.getOrThrow(Agent.fromConfig({ system_prompt: "", model: "m", max_turns: 7 }))
     assert.strictEqual(agent.maxSteps, 7)
     const both = Result.getOrThrow(Agent.fromConfig({ system_prompt: "", model: "m", max_turns: 7, max_steps: 2 }))
@@ -266,8 +270,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
       ["thinking.budget", { generation: { thinking: { budget: 0.5 } } }],
       ["budget.maxTokens", { budget: { maxTokens: -1 } }],
       ["budget.maxTokens", { budget: { maxTokens: 100.5 } }],
-      ["budget.maxTurns", { budget: { maxTurns: 1.5 } }],
-      ["budget.deadlineMs", { budget: { deadlineMs: Number.NaN } }],
+      ["budget.deadline", { budget: { deadline: Number.NaN } }],
       ["spawn.maxAgents", { spawn: { maxAgents: 1.5, maxDepth: 1 } }],
       ["spawn.maxDepth", { spawn: { maxAgents: 1, maxDepth: -1 } }],
       ["spawn.maxDepth", { spawn: { maxAgents: 1, maxDepth: 0.5 } }],

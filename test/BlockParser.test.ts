@@ -223,7 +223,7 @@ describe("stream", () => {
       ]
       assert.deepStrictEqual(yield* pieces.pipe(BlockParser.stream, collect), events)
       assert.deepStrictEqual(yield* pieces.pipe(Stream.rechunk(1), BlockParser.stream, collect), events)
-      assert.deepStrictEqual(yield* collect(BlockParser.stream(pieces, { tagBytes: 100 })), events)
+      assert.deepStrictEqual(yield* collect(BlockParser.stream(pieces, { tagLength: 100 })), events)
     })
   )
 
@@ -267,7 +267,7 @@ describe("stream", () => {
       const failure = yield* Stream.make("too long").pipe(
         BlockParser.stream,
         Stream.runDrain,
-        Effect.provideService(Limits.Limits, { ...Limits.defaults, replyBytes: 3 }),
+        Effect.provideService(Limits.Limits, { ...Limits.defaults, replyLength: 3 }),
         Effect.flip
       )
       assert.deepStrictEqual(failure, new LimitExceeded({ limit: "reply", value: 3 }))

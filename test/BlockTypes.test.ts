@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Result, Schema, Scope } from "effect"
-import { BlockTypes, Content, Limits } from "kernai"
+import { BlockTypes, Content } from "kernai"
+import * as Bounds from "../src/internal/base/bounds.ts"
 
 class Chart extends Schema.Class<Chart>("Chart")({ type: Schema.tag("chart"), series: Schema.Array(Schema.Finite) }) {}
 const OtherChart = Schema.Struct({ type: Schema.Literal("chart"), title: Schema.String })
@@ -23,15 +24,15 @@ describe("BlockTypes", () => {
     }).pipe(Effect.provide(BlockTypes.layer(Chart)))
   )
 
-  it.effect("reads no deeper than the limits of the host (CP-6)", () =>
+  it.effect("reads contents as deep as they may nest and not deeper (CP-6)", () =>
     Effect.gen(function* () {
       const { decode } = yield* BlockTypes.BlockTypes
-      const nested = { ...toolResult, content: [toolResult] }
-      assert.strictEqual((yield* decode(nested)).type, "tool_result")
-      const error = yield* Effect.flip(
-        Effect.provideService(decode(nested), Limits.Limits, { ...Limits.defaults, blockDepth: 1 })
-      )
-      assert.deepInclude(error, { path: "/content/0/content/0", reason: "contents nest too deeply" })
+      const nested = (levels: number): object =>
+        levels === 1 ? toolResult : { ...toolResult, content: [nested(levels - 1)] }
+      assert.strictEqual((yield* decode(nested(Bounds.blockDepth))).type, "tool_result")
+      const error = yield* Effect.flip(decode(nested(Bounds.blockDepth + 1)))
+      const path = "/content/0".repeat(Bounds.blockDepth + 1)
+      assert.deepInclude(error, { path, reason: "contents nest too deeply" })
     }).pipe(Effect.provide(BlockTypes.layer(Chart)))
   )
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result, Schema } from "effect"
+import { Duration, Result, Schema } from "effect"
 import { Agent, Budget } from "kernai"
 
 const tree = { parentRun: "r", depth: 0, agents: 1 }
@@ -29,7 +29,7 @@ describe("Budget", () => {
 
   it("takes a limit that is undefined for none, also where it is written", () => {
     const given: number | undefined = undefined
-    const budget = { maxTokens: given, maxCostUsd: given, maxTurns: given, deadlineMs: given }
+    const budget = { maxTokens: given, maxCostUsd: given, deadline: given }
     assert.isUndefined(Budget.beforeCall(budget, { tokens: 1e9, costUsd: 1e9 }))
     assert.deepStrictEqual(Budget.remaining(budget, Budget.nothing), {})
     assert.strictEqual(JSON.stringify(Schema.encodeSync(Budget.ExecutionBudget)(budget)), "{}")
@@ -52,13 +52,13 @@ describe("Budget", () => {
   })
 
   it("reads and writes its wire form, seconds for the deadline (CP-15, CP-17)", () => {
-    const wire = { max_tokens: 5, max_cost_usd: 0.25, max_turns: 3, deadline_s: 1.001 }
+    const wire = { max_tokens: 5, max_cost_usd: 0.25, deadline_s: 1.001 }
     const budget = Schema.decodeSync(Budget.ExecutionBudget)(wire)
-    assert.deepStrictEqual(budget, { maxTokens: 5, maxCostUsd: 0.25, maxTurns: 3, deadlineMs: 1001 })
+    assert.deepStrictEqual(budget, { maxTokens: 5, maxCostUsd: 0.25, deadline: Duration.millis(1001) })
     assert.deepStrictEqual(Schema.encodeSync(Budget.ExecutionBudget)(budget), wire)
-    for (const deadlineMs of [0, 0.4, 1.5, 2_000.001, 86_400_000.25]) {
-      const written = Schema.encodeSync(Budget.ExecutionBudget)({ deadlineMs })
-      assert.deepStrictEqual(Schema.decodeSync(Budget.ExecutionBudget)(written), { deadlineMs })
+    for (const deadline of [0, 0.4, 1.5, 2_000.001, 86_400_000.25].map(Duration.millis)) {
+      const written = Schema.encodeSync(Budget.ExecutionBudget)({ deadline })
+      assert.deepStrictEqual(Schema.decodeSync(Budget.ExecutionBudget)(written), { deadline })
     }
     assert.deepStrictEqual(Schema.decodeSync(Budget.SpawnBudget)({}), { maxAgents: 50, maxDepth: 1 })
     for (const bad of [
@@ -66,7 +66,7 @@ describe("Budget", () => {
       { deadline_s: -1 },
       { deadline_s: -1e-4 },
       { max_cost_usd: Infinity },
-      { max_turns: 1.5 }
+      { max_tokens: 1.5 }
     ]) {
       assert.throws(() => Schema.decodeSync(Budget.ExecutionBudget)(bad))
     }

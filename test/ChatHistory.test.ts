@@ -64,7 +64,7 @@ describe("ChatHistory.ofState", () => {
       ]
     })
     const hooks: Hooks.Hooks = {
-      onToolCallCompleted: () => Effect.succeed({ control: { type: "pause", reason: "wait" } })
+      onToolCallCompleted: () => Effect.succeed({ control: { _tag: "Pause", reason: "wait" } })
     }
     return Effect.gen(function* () {
       yield* Effect.flip(Kernel.run(agent("tools"), "go", { runId: "r" }))

@@ -48,7 +48,7 @@ describe("Dialect.of", () => {
       const reader = () =>
         Dialect.of(name).reader(
           { text: () => {}, block: () => {}, part: () => {} },
-          { ...Limits.defaults, replyBytes: 1_000 },
+          { ...Limits.defaults, replyLength: 1_000 },
           { provider: "p", model: "m" }
         )
       const noted = (type: "reasoning-start" | "reasoning-end", id: string, metadata: StreamPart.Metadata) =>

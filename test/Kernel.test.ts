@@ -313,7 +313,7 @@ describe("replies that must not pass for answers (R-10)", () => {
       const error = yield* Effect.flip(Kernel.run(agent, "go", { provider: endless }))
       assert.deepStrictEqual(error, new KernelError.LimitExceeded({ limit: "reply", value: 10_000 }))
       assert.isAtMost(heard, 12)
-    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, replyBytes: 10_000 }), Effect.provide(kernel()))
+    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, replyLength: 10_000 }), Effect.provide(kernel()))
   )
 
   it.effect("reports an unclosed block and asks again, instead of taking it for prose (BP-25)", () =>
@@ -559,7 +559,7 @@ describe("calls", () => {
       const stuck = Skill.make("stuck", {
         description: "",
         input: Schema.String,
-        timeLimit: 1000,
+        timeout: 1000,
         execute: () => Effect.never
       })
       yield* Effect.gen(function* () {
@@ -597,7 +597,7 @@ describe("calls", () => {
       const stubborn = Skill.make("stubborn", {
         description: "",
         input: Schema.String,
-        timeLimit: 1000,
+        timeout: 1000,
         execute: () => Effect.uninterruptible(Effect.never)
       })
       yield* Effect.gen(function* () {
@@ -614,8 +614,8 @@ describe("calls", () => {
 
   it.effect("to protocols may take as long as these say, longer than skills or not (R-15)", () =>
     Effect.gen(function* () {
-      const after = (name: string, timeLimit: number) =>
-        Protocol.make(name, { timeLimit, handle: () => Effect.delay(Effect.succeed("there"), "3 seconds") })
+      const after = (name: string, timeout: number) =>
+        Protocol.make(name, { timeout, handle: () => Effect.delay(Effect.succeed("there"), "3 seconds") })
       const registries = Layer.mergeAll(
         SkillRegistry.layer(),
         ProtocolRegistry.layer(after("patient", 5_000), after("hasty", 500)),
@@ -633,7 +633,7 @@ describe("calls", () => {
         ])
       }).pipe(
         Effect.provide(Kernel.layer.pipe(Layer.provide(registries))),
-        Effect.provideService(Limits.Limits, { ...Limits.defaults, skillMs: 1_000 })
+        Effect.provideService(Limits.Limits, Limits.make({ skillTimeout: 1_000 }))
       )
     })
   )
@@ -1019,7 +1019,7 @@ describe("interruption (R-15)", () => {
   it.effect("comes by itself when the deadline passes (DR-21)", () =>
     Effect.gen(function* () {
       const provider: Provider.ProviderShape = { name: "endless", stream: () => Stream.never }
-      const hasty = { ...agent, budget: { deadlineMs: 5000 } }
+      const hasty = { ...agent, budget: { deadline: 5000 } }
       const fiber = yield* Effect.forkChild(Effect.flip(Kernel.run(hasty, "go", { provider })))
       yield* TestClock.adjust("5 seconds")
       assert.deepInclude(yield* Fiber.join(fiber), { _tag: "CancellationError", reason: "deadline" })
@@ -1027,7 +1027,7 @@ describe("interruption (R-15)", () => {
   )
 
   it.effect("comes at the same deadline however often a run is resumed; a pause does not count (DR-21, R-19)", () => {
-    const timed = (deadlineMs: number): Settings => ({ skills: ["pay"], budget: { deadlineMs } })
+    const timed = (deadline: number): Settings => ({ skills: ["pay"], budget: { deadline } })
     const script = { root: [slow(4_000, command("pay")), slow(4_000, command("pay")), final("ok")], tasks: {} }
     const pay = Skill.dynamic("pay", {
       description: "pays",
@@ -1058,12 +1058,12 @@ describe("interruption (R-15)", () => {
 describe("a deadline", () => {
   it.effect("does not come nearer while a run that was submitted or forked waits to be taken up (DR-21)", () => {
     const script = { root: [slow(1_000, act("a")), slow(1_000, final("ok"))], tasks: {} }
-    const lateAfter = (runId: string, deadlineMs: number) => {
+    const lateAfter = (runId: string, deadline: number) => {
       const timed = Agent.make({
         instructions: "You test.",
         model: Model.textOnly,
         skills: "all",
-        budget: { deadlineMs }
+        budget: { deadline }
       })
       return follow(Kernel.resumeStream(timed, runId, { provider: Scenario.scripted(script) }))
     }
@@ -1403,7 +1403,7 @@ describe("a typed answer", () => {
     Effect.gen(function* () {
       const provider = MockProvider.make(final('{"count": 3}'))
       const hooks: Hooks.Hooks = {
-        onModelCompleted: () => Effect.succeed({ control: { type: "pause", reason: "look" } })
+        onModelCompleted: () => Effect.succeed({ control: { _tag: "Pause", reason: "look" } })
       }
       const paused = Kernel.run(typed, "go", { provider, runId: "r" }).pipe(Effect.provideService(Hooks.Hooks, hooks))
       assert.strictEqual((yield* Effect.flip(paused))._tag, "RunPaused")

@@ -202,7 +202,7 @@ describe("Plan.validate", () => {
 
   it("bounds the text and the number of tasks", () => {
     const text = JSON.stringify(chain(3, 1))
-    assert.strictEqual(refuse(text, { ...Limits.defaults, replyBytes: text.length - 1 }).reason, "too_large")
+    assert.strictEqual(refuse(text, { ...Limits.defaults, replyLength: text.length - 1 }).reason, "too_large")
     assert.strictEqual(refuse(chain(Plan.maxTasks + 1, 1)).reason, "too_large")
   })
 

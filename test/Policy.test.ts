@@ -498,7 +498,7 @@ describe("a run under rules", () => {
         const looked: Array<string> = []
         const stuck = Skill.make("stuck", {
           description: "Looks its input up",
-          timeLimit: 50,
+          timeout: 50,
           input: Schema.Struct({
             id: Schema.String.pipe(
               Schema.decode({
@@ -538,7 +538,7 @@ describe("a run under rules", () => {
 
   it.effect("asks again about arguments a hook changed (AC-19)", () => {
     const hooks = Hooks.layer({
-      onToolCallStarted: () => Effect.succeed({ value: { type: "rewrite", input: { amount: 9000 } } })
+      onToolCallStarted: () => Effect.succeed({ value: { _tag: "Rewrite", input: { amount: 9000 } } })
     })
     const { layer, mock } = kernel(
       Policy.layerRules({ deny: [{ tool: "charge", where: { amount: "9000" }, reason: "too much" }] }),
@@ -557,7 +557,7 @@ describe("a run under rules", () => {
   ] as const) {
     it.effect(`takes a call that a hook changed into ${title} (AC-19, R-25)`, () => {
       const hooks = Hooks.layer({
-        onToolCallStarted: () => Effect.succeed({ value: { type: "rewrite", input: { amount } } })
+        onToolCallStarted: () => Effect.succeed({ value: { _tag: "Rewrite", input: { amount } } })
       })
       const { layer } = kernel(Policy.layerRules({ confirm: [{ tool: "charge" }] }), hooks)
       return Effect.gen(function* () {

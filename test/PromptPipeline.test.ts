@@ -19,6 +19,7 @@ import {
   ProtocolRegistry,
   Provider,
   Redaction,
+  Replay,
   RunStore,
   Skill,
   SkillPack,
@@ -342,7 +343,7 @@ describe("PromptPipeline.layer", () => {
         yield* Effect.provide(Kernel.run(agent, "tea?", { runId }), pipeline)
         yield* memory.store({ content })
         const before = searches
-        const { state } = yield* Effect.provide(Kernel.replay(agent, runId), pipeline)
+        const { state } = yield* Effect.provide(Replay.run(agent, runId), pipeline)
         assert.strictEqual(searches, before)
         assert.strictEqual((state.system ?? "").includes("tea is green"), runId === "something")
       }
@@ -361,7 +362,7 @@ describe("PromptPipeline.layer", () => {
       const error = yield* Effect.flip(Effect.provide(Kernel.run(agent, "tea?", { runId: "run" }), pipeline))
       assert.strictEqual(error._tag, "ContextWindowExceeded")
       yield* memory.forget(id)
-      const { state } = yield* Effect.provide(Kernel.replay(agent, "run"), pipeline)
+      const { state } = yield* Effect.provide(Replay.run(agent, "run"), pipeline)
       assert.strictEqual(state.status.type, "failed")
     }).pipe(Effect.provide(world(MockProvider.make())))
   })
@@ -708,8 +709,8 @@ describe("compaction", () => {
           (state) => Usage.total(Option.getOrThrow(state).usage)
         )
       const ends = {
-        pause: () => Effect.succeed({ control: { type: "pause" as const, reason: "look at it" } }),
-        finish: () => Effect.succeed({ control: { type: "finish" as const, reason: "enough" } }),
+        pause: () => Effect.succeed({ control: { _tag: "Pause" as const, reason: "look at it" } }),
+        finish: () => Effect.succeed({ control: { _tag: "Finish" as const, reason: "enough" } }),
         fail: () => Effect.fail("no")
       }
       return Effect.gen(function* () {
@@ -735,7 +736,7 @@ describe("compaction", () => {
         const agent = small("tools", 1_500)
         const { usage } = yield* Kernel.run(agent, "the task", { runId: "run" })
         const calls = writer.callCount
-        const replayed = yield* Kernel.replay(agent, "run")
+        const replayed = yield* Replay.run(agent, "run")
         assert.strictEqual(writer.callCount, calls)
         assert.deepStrictEqual(replayed.state.usage, usage)
       }).pipe(Effect.provide(world))
@@ -749,9 +750,9 @@ describe("compaction", () => {
         const long = "question".repeat(600)
         const error = yield* Effect.flip(Kernel.run(agent, long, { history, runId: "too long" }))
         assert.strictEqual(error._tag, "ContextWindowExceeded")
-        assert.strictEqual((yield* Kernel.replay(agent, "too long")).state.status.type, "failed")
+        assert.strictEqual((yield* Replay.run(agent, "too long")).state.status.type, "failed")
         yield* Kernel.run(agent, "question", { history, runId: "no shorter" })
-        assert.strictEqual((yield* Kernel.replay(agent, "no shorter")).state.status.type, "completed")
+        assert.strictEqual((yield* Replay.run(agent, "no shorter")).state.status.type, "completed")
         assert.strictEqual(writer.callCount, 0)
       }).pipe(Effect.provide(world))
     })
@@ -882,7 +883,7 @@ describe("compaction", () => {
       assert.deepStrictEqual([...new Set(heard)], [11])
       assert.include(said(run, 30)[0] ?? "", "save space.]")
     }).pipe(
-      Effect.provideService(Limits.Limits, { ...Limits.defaults, replyBytes: 10_000 }),
+      Effect.provideService(Limits.Limits, { ...Limits.defaults, replyLength: 10_000 }),
       Effect.provide(world(run, pipeline))
     )
   })

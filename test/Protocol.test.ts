@@ -1,19 +1,22 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import * as Protocol from "../src/Protocol.ts"
 
 describe("Protocol", () => {
   it("is undocumented and a write protocol unless said otherwise", () => {
     const plain = Protocol.make("a2a", { handle: () => Effect.succeed("ok") })
     assert.deepStrictEqual([plain.documentation, plain.effects], [null, "write"])
-    assert.notProperty(plain, "timeLimit")
+    assert.notProperty(plain, "timeout")
     const told = Protocol.make("a2a", {
       documentation: "Talk to agents",
       effects: "read",
-      timeLimit: 5,
+      timeout: 5,
       handle: () => Effect.succeed("ok")
     })
-    assert.deepStrictEqual([told.documentation, told.effects, told.timeLimit], ["Talk to agents", "read", 5])
+    assert.deepStrictEqual(
+      [told.documentation, told.effects, told.timeout],
+      ["Talk to agents", "read", Duration.millis(5)]
+    )
   })
 
   it("cannot have a block type that means something else (BP-81)", () => {

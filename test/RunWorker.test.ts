@@ -37,7 +37,7 @@ const skills = (pay: Effect.Effect<string> = Effect.succeed("ok"), effects: Skil
   )
 
 /** A kernel of its own on a store that all share: what a process has. */
-const process = (store: RunStore.Shape, pay?: Effect.Effect<string>, effects?: Skill.Effects) =>
+const process = (store: RunStore.RunStoreShape, pay?: Effect.Effect<string>, effects?: Skill.Effects) =>
   Kernel.layer.pipe(
     Layer.provide([skills(pay, effects), ProtocolRegistry.layer(), MediaStore.layerMemory, clerk]),
     Layer.provideMerge(Layer.succeed(RunStore.RunStore, store))
@@ -61,17 +61,17 @@ const crowded = Effect.map(RunStore.makeMemory, (store) => {
 })
 
 /** A store that notes how many runs each list had. */
-const noting = (store: RunStore.Shape, pages: Array<number>): RunStore.Shape => ({
+const noting = (store: RunStore.RunStoreShape, pages: Array<number>): RunStore.RunStoreShape => ({
   ...store,
   list: (filter) => Effect.tap(store.list(filter), (heads) => Effect.sync(() => pages.push(heads.length)))
 })
 
 const unavailable = new RunStore.StoreError({ operation: "acquire", reason: "unavailable", detail: "cut off" })
 
-const statusOf = (store: RunStore.Shape, runId: string) =>
+const statusOf = (store: RunStore.RunStoreShape, runId: string) =>
   Effect.map(store.head(runId), (head) => Option.getOrThrow(head).status.type)
 
-const opsOf = (store: RunStore.Shape, runId: string) =>
+const opsOf = (store: RunStore.RunStoreShape, runId: string) =>
   Effect.map(Stream.runCollect(store.read(runId)), (records) => records.map((record) => record.op))
 
 describe("RunWorker", () => {
@@ -91,11 +91,11 @@ describe("RunWorker", () => {
       const store = yield* RunStore.makeMemory
       const lost = Effect.fail(new RunStore.StoreError({ operation: "acquire", reason: "unavailable", detail: "lost" }))
       let failures = 0
-      const hiccups: RunStore.Shape = {
+      const hiccups: RunStore.RunStoreShape = {
         ...store,
         acquire: (...claim) => (failures++ === 0 ? lost : store.acquire(...claim))
       }
-      const submit = (of: RunStore.Shape, runId: string) =>
+      const submit = (of: RunStore.RunStoreShape, runId: string) =>
         Effect.gen(function* () {
           const submitting = yield* Effect.forkChild(
             Effect.provide(Kernel.submit(agent, "pay eva", { runId }), process(of))
@@ -118,7 +118,7 @@ describe("RunWorker", () => {
   it.effect("finds what was submitted by who was interrupted as the store took it (R-1, R-23)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
-      const slow: RunStore.Shape = {
+      const slow: RunStore.RunStoreShape = {
         ...store,
         create: (record, state) => Effect.andThen(store.create(record, state), Effect.sleep("1 second"))
       }
@@ -141,7 +141,7 @@ describe("RunWorker", () => {
       let lists = 0
       let reads = 0
       let claims = 0
-      const mute: RunStore.Shape = {
+      const mute: RunStore.RunStoreShape = {
         ...store,
         list: (filter) => (lists++ === 0 ? Effect.never : store.list(filter)),
         read: (...of) => (reads++ === 0 ? Stream.never : store.read(...of)),
@@ -185,7 +185,7 @@ describe("RunWorker", () => {
   it.effect("takes up other runs when a store never answers that one is given back, or where it stands (F2)", () =>
     Effect.gen(function* () {
       /** Does not answer the question of this number about a run that has ended. */
-      const silentAt = (store: RunStore.Shape, number: number): RunStore.Shape => {
+      const silentAt = (store: RunStore.RunStoreShape, number: number): RunStore.RunStoreShape => {
         let asked = 0
         return {
           ...store,
@@ -218,7 +218,7 @@ describe("RunWorker", () => {
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const ends: Array<number> = []
-      const noted: RunStore.Shape = {
+      const noted: RunStore.RunStoreShape = {
         ...store,
         acquire: (runId, lease, now) => {
           ends.push(lease.expiresAt)
@@ -252,7 +252,7 @@ describe("RunWorker", () => {
       const { layer, store, submit } = yield* crowded
       yield* submit(agent, "r")
       const another = { workerId: "another", expiresAt: 0 }
-      const slow: RunStore.Shape = {
+      const slow: RunStore.RunStoreShape = {
         ...store,
         acquire: Effect.fnUntraced(function* (runId, lease, now) {
           yield* store.acquire(runId, lease, now)
@@ -286,7 +286,7 @@ describe("RunWorker", () => {
         detail: "Bearer SECRET-0123"
       })
       let looks = 0
-      const flaky: RunStore.Shape = {
+      const flaky: RunStore.RunStoreShape = {
         ...store,
         list: (filter) => Effect.suspend(() => (looks++ === 0 ? Effect.fail(refused) : store.list(filter)))
       }
@@ -479,7 +479,7 @@ describe("RunWorker", () => {
       const store = yield* RunStore.makeMemory
       const order: Array<string> = []
       let lists = 0
-      const counted: RunStore.Shape = {
+      const counted: RunStore.RunStoreShape = {
         ...store,
         list: (filter) => Effect.suspend(() => (lists++, store.list(filter)))
       }
@@ -520,7 +520,7 @@ describe("RunWorker", () => {
       yield* TestClock.adjust("1 milli")
       yield* submit(agent, "whole")
       const corrupt = new RunStore.StoreError({ operation: "read", reason: "corrupt", detail: "no record" })
-      const weak: RunStore.Shape = {
+      const weak: RunStore.RunStoreShape = {
         ...store,
         read: (runId, from) => (runId === "broken" ? Stream.fail(corrupt) : store.read(runId, from))
       }
@@ -641,7 +641,7 @@ describe("RunWorker", () => {
       yield* submit(agent, "r")
       yield* submit(agent, "s")
       const gone = new RunStore.StoreError({ operation: "load", reason: "invalid", detail: "no run" })
-      const odd: RunStore.Shape = { ...store, load: (id) => (id === "r" ? Effect.fail(gone) : store.load(id)) }
+      const odd: RunStore.RunStoreShape = { ...store, load: (id) => (id === "r" ? Effect.fail(gone) : store.load(id)) }
       const resume = ({ runId }: RunStore.RunHead) => (runId === "r" ? Effect.fail(gone) : Effect.succeed({}))
       const counts = [
         yield* Effect.provide(RunWorker.runOnce({ agents: [agent], resume }), layer),
@@ -656,7 +656,7 @@ describe("RunWorker", () => {
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       yield* submit(agent, "r")
-      const late: RunStore.Shape = {
+      const late: RunStore.RunStoreShape = {
         ...store,
         acquire: (runId, lease, now) =>
           Effect.andThen(
@@ -757,7 +757,7 @@ describe("RunWorker", () => {
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       let renewals = 0
-      const flaky: RunStore.Shape = {
+      const flaky: RunStore.RunStoreShape = {
         ...store,
         acquire: (...claim) => (++renewals % 4 === 0 ? Effect.fail(unavailable) : store.acquire(...claim))
       }
@@ -783,7 +783,7 @@ describe("RunWorker", () => {
       )
       // The store is cut off from this worker: it can neither renew nor commit.
       let cut = false
-      const cutOff: RunStore.Shape = {
+      const cutOff: RunStore.RunStoreShape = {
         ...store,
         acquire: (runId, lease, now) => (cut ? Effect.fail(unavailable) : store.acquire(runId, lease, now))
       }
@@ -818,7 +818,7 @@ describe("RunWorker", () => {
         const { store, submit } = yield* crowded
         yield* submit(agent, "r")
         let isFirst = true
-        const silent: RunStore.Shape = {
+        const silent: RunStore.RunStoreShape = {
           ...store,
           acquire: (runId, lease, now) => {
             if (!isFirst) return renewal
@@ -845,7 +845,7 @@ describe("RunWorker", () => {
       const { store, submit } = yield* crowded
       yield* submit(agent, "r")
       let isTaken = false
-      const taken: RunStore.Shape = {
+      const taken: RunStore.RunStoreShape = {
         ...store,
         acquire: (runId, lease, now) =>
           isTaken
@@ -867,7 +867,7 @@ describe("RunWorker", () => {
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       yield* submit(agent, "r")
-      const away: RunStore.Shape = {
+      const away: RunStore.RunStoreShape = {
         ...store,
         acquire: (runId, lease, now) =>
           now > 0 && now <= 30_000 ? Effect.fail(unavailable) : store.acquire(runId, lease, now)
@@ -893,7 +893,7 @@ describe("RunWorker", () => {
       yield* submit(agent, "r")
       const lost = new RunStore.StoreError({ operation: "acquire", reason: "unavailable", detail: "no answer" })
       let asked = 0
-      const flaky: RunStore.Shape = {
+      const flaky: RunStore.RunStoreShape = {
         ...store,
         acquire: (...lease) => Effect.andThen(store.acquire(...lease), asked++ === 0 ? Effect.fail(lost) : Effect.void)
       }
@@ -907,7 +907,7 @@ describe("RunWorker", () => {
       const { store, submit } = yield* crowded
       yield* submit(agent, "r")
       let asked = 0
-      const slower: RunStore.Shape = {
+      const slower: RunStore.RunStoreShape = {
         ...store,
         acquire: (...lease) => {
           asked++
@@ -932,7 +932,7 @@ describe("RunWorker", () => {
       yield* submit(agent, "r")
       const away = new RunStore.StoreError({ operation: "acquire", reason: "unavailable", detail: "away" })
       let asked = 0
-      const flaky: RunStore.Shape = {
+      const flaky: RunStore.RunStoreShape = {
         ...store,
         acquire: (...lease) => {
           asked++
@@ -968,7 +968,7 @@ describe("RunWorker", () => {
       const { store, submit } = yield* crowded
       yield* submit(agent, "r")
       let asked = 0
-      const stuck: RunStore.Shape = {
+      const stuck: RunStore.RunStoreShape = {
         ...store,
         acquire: (...lease) => (asked++ === 1 ? Effect.uninterruptible(Effect.never) : store.acquire(...lease))
       }
@@ -987,7 +987,7 @@ describe("RunWorker", () => {
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       let asked = 0
-      const slower: RunStore.Shape = {
+      const slower: RunStore.RunStoreShape = {
         ...store,
         acquire: (...lease) =>
           Effect.uninterruptible(Effect.delay(store.acquire(...lease), asked++ === 1 ? "400 millis" : 0))
@@ -1058,7 +1058,7 @@ describe("RunWorker", () => {
     "told to stop, it waits neither for a store that hangs nor for who is told of a run and never ends (R-17)",
     () =>
       Effect.gen(function* () {
-        const stops = Effect.fnUntraced(function* (store: RunStore.Shape, onRun: RunWorker.Options["onRun"]) {
+        const stops = Effect.fnUntraced(function* (store: RunStore.RunStoreShape, onRun: RunWorker.Options["onRun"]) {
           const worker = RunWorker.run({ agents: [agent], ...(onRun === undefined ? {} : { onRun }) })
           const working = yield* Effect.forkChild(Effect.provide(worker, process(store)))
           yield* TestClock.adjust("1 second")
@@ -1097,7 +1097,7 @@ describe("RunWorker", () => {
         yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), process(store))
         // The third commit of every life fails: the store is there, the run does not come on.
         let commits = 0
-        const weak: RunStore.Shape = {
+        const weak: RunStore.RunStoreShape = {
           ...store,
           commit: (record, state) =>
             record.op === "resume"
@@ -1166,7 +1166,7 @@ describe("RunWorker", () => {
       const provider = Scenario.scripted(minutes(3))
       yield* Effect.provide(Kernel.submit(planner(), "go", { runId: "r", provider }), process(store))
       // The store takes nothing of the second turn of the task.
-      const weak: RunStore.Shape = {
+      const weak: RunStore.RunStoreShape = {
         ...store,
         commit: (record, state) =>
           record.runId === "r:t1/a" && state.turns.length === 1 && record.op !== "resume"
@@ -1191,7 +1191,7 @@ describe("RunWorker", () => {
       const tasks = { ...minutes(3).tasks, b: [command("pay"), final("B")] }
       const provider = Scenario.scripted({ root: [plan(["a", "b"]), final("done")], tasks })
       yield* Effect.provide(Kernel.submit(planner(), "go", { runId: "r", provider }), process(store))
-      const weak: RunStore.Shape = {
+      const weak: RunStore.RunStoreShape = {
         ...store,
         commit: (record, state) =>
           record.runId === "r:t1/a" && state.turns.length === 1 && record.events[0]?.type === "model_completed"
@@ -1224,7 +1224,7 @@ describe("RunWorker", () => {
       const work = RunWorker.run({ agents: [planner()], resume: () => ({ provider }), onRun })
       // From the answer on the store takes nothing but that a run was taken up.
       let isWeak = false
-      const weak: RunStore.Shape = {
+      const weak: RunStore.RunStoreShape = {
         ...store,
         commit: (record, state) =>
           isWeak && record.op !== "resume"
@@ -1270,7 +1270,7 @@ describe("RunWorker", () => {
         ...scripted,
         stream: (request) => Stream.suspend(() => (asked++, scripted.stream(request)))
       }
-      const hasty = planner({ budget: { deadlineMs: 10_000 } })
+      const hasty = planner({ budget: { deadline: 10_000 } })
       yield* Effect.provide(Kernel.submit(hasty, "go", { runId: "r" }), process(store))
       yield* TestClock.adjust("1 hour")
       const ends: Array<string> = []
@@ -1299,7 +1299,7 @@ describe("RunWorker", () => {
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const provider = Scenario.scripted({ root: [slow(20_000, final("late"))], tasks: {} })
-      const within = (deadlineMs: number) => planner({ budget: { deadlineMs } })
+      const within = (deadline: number) => planner({ budget: { deadline } })
       const ends: Array<string> = []
       const onRun = (_: RunStore.RunHead, exit: Exit.Exit<unknown, unknown>) =>
         Effect.sync(() => void ends.push(Exit.isFailure(exit) ? String(exit.cause.reasons[0]) : "done"))
@@ -1355,7 +1355,7 @@ describe("RunWorker", () => {
       yield* submit(agent, "r")
       const away = Effect.fail(new RunStore.StoreError({ operation: "read", reason: "corrupt", detail: "away" }))
       const isOver = (head: RunStore.RunHead) => head.status.type === "completed"
-      const weak: RunStore.Shape = {
+      const weak: RunStore.RunStoreShape = {
         ...store,
         head: (runId) =>
           Effect.flatMap(store.head(runId), (head) => (Option.exists(head, isOver) ? away : Effect.succeed(head))),
@@ -1419,7 +1419,7 @@ describe("RunWorker", () => {
       const hiccup = Effect.fail(
         new RunStore.StoreError({ operation: "acquire", reason: "unavailable", detail: "a moment" })
       )
-      const flaky: RunStore.Shape = {
+      const flaky: RunStore.RunStoreShape = {
         ...store,
         acquire: (...asked) => (failures++ === 0 ? hiccup : store.acquire(...asked))
       }
@@ -1438,7 +1438,7 @@ describe("RunWorker", () => {
       const resuming = Effect.provide(Kernel.resume(agent, "r"), process(store, Effect.never))
       const live = yield* Effect.forkChild(Effect.andThen(Deferred.await(go), resuming))
       const goesOn = Effect.andThen(Deferred.succeed(go, undefined), Stream.runHead(store.tail("r", 2)))
-      const slow: RunStore.Shape = { ...store, list: (filter) => Effect.tap(store.list(filter), () => goesOn) }
+      const slow: RunStore.RunStoreShape = { ...store, list: (filter) => Effect.tap(store.list(filter), () => goesOn) }
       assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(slow)), 0)
       yield* Fiber.interrupt(live)
     })

@@ -251,17 +251,18 @@ describe("SkillPack.readFile", () => {
 
   it.effect("fails typed for what is missing or too large", () =>
     Effect.gen(function* () {
-      const packs = yield* store({ "s/SKILL.md": manifest("s"), "s/assets/big": "x".repeat(200_001) })
+      const packs = yield* store({
+        "s/SKILL.md": manifest("s"),
+        "s/assets/big": "x".repeat(200_001),
+        "s/assets/most": "x".repeat(200_000)
+      })
       assert.deepStrictEqual(
         yield* Effect.flip(packs.readFile("s", "assets/big")),
         new SkillPack.FileTooLarge({ path: "assets/big", bytes: 200_001, limit: 200_000 })
       )
+      assert.strictEqual(yield* packs.readFile("s", "assets/most"), "x".repeat(200_000))
       assert.strictEqual(yield* tagOf(packs.readFile("s", "assets/none")), "SkillFileNotFound")
       assert.strictEqual(yield* tagOf(packs.readFile("none", "assets/none")), "SkillPackNotFound")
-      const small = packs
-        .readFile("s", "assets/big")
-        .pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, skillFileBytes: 300_000 }))
-      assert.strictEqual(yield* small, "x".repeat(200_001))
     })
   )
 
@@ -358,7 +359,7 @@ describe("the three skills", () => {
         command("skills_load", { name: "t" }),
         `<block type="final">done</block>`
       ],
-      { "s/SKILL.md": manifest("s", "", "short"), "t/SKILL.md": manifest("t", "", "far too long") }
+      { "s/SKILL.md": manifest("s", "", "short"), "t/SKILL.md": manifest("t", "", "x".repeat(200_001)) }
     )
     return Effect.gen(function* () {
       yield* Kernel.run(agent, "go")
@@ -366,7 +367,7 @@ describe("the three skills", () => {
       assert.include(short, "short")
       assert.notMatch(short ?? "", /was cut|Files of/)
       assert.include(long, "the rest of these instructions is too long and was cut")
-    }).pipe(Effect.provide(layer), Effect.provideService(Limits.Limits, { ...Limits.defaults, skillFileBytes: 5 }))
+    }).pipe(Effect.provide(layer), Effect.provideService(Limits.Limits, Limits.make({ resultBytes: 300_000 })))
   })
 
   it.effect("tell the model what it did wrong", () => {

@@ -135,7 +135,7 @@ describe("SkillRegistry registration", () => {
         annotations: { openWorld: false },
         requires: ["vision"],
         produces: ["image"],
-        timeLimit: 50,
+        timeout: 50,
         execute: ({ at }) => Effect.succeed(at)
       })
       yield* registry.registerSource({ source: "mcp", skills: [given] })
@@ -148,8 +148,8 @@ describe("SkillRegistry registration", () => {
         listing,
         produces,
         requires,
-        timeLimit
-      }: Skill.AnySkill) => [annotations, description, effects, inputSchema, listing, produces, requires, timeLimit]
+        timeout
+      }: Skill.AnySkill) => [annotations, description, effects, inputSchema, listing, produces, requires, timeout]
       assert.deepStrictEqual(facts(found), facts(given))
       assert.deepStrictEqual([found.source, given.source], ["mcp", "native"])
       assert.deepStrictEqual(yield* found.normalize?.({ at: " here " }) ?? Effect.undefined, { at: "here" })

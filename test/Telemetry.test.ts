@@ -265,7 +265,7 @@ describe("Telemetry", () => {
           }
         ]
       }
-      const talk = ({ chat, tool, workflow }: Telemetry.Shape) =>
+      const talk = ({ chat, tool, workflow }: Telemetry.TelemetryShape) =>
         Effect.gen(function* () {
           const output = () => message("assistant", "hello")
           yield* chat(Effect.void, { provider: "openai", model: "gpt-4o", input }, () => ({ output }))

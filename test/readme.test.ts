@@ -17,7 +17,7 @@ const node = (args: ReadonlyArray<string>) =>
 
 /** What users may export: a declaration of it names what is public, for what is internal has no path outside. */
 const exported = `import { Effect, Schema, Stream } from "effect"
-import { Agent, Hooks, Kernel, Memory, Policy, PromptPipeline, RunStore, RunWorker, Skill, SkillRegistry } from "kernai"
+import { Agent, Hooks, Kernel, Memory, Policy, PromptPipeline, Replay, RunStore, RunWorker, Skill, SkillRegistry } from "kernai"
 
 export const search = Skill.make("search", {
   description: "Searches",
@@ -40,7 +40,7 @@ export const facts = events.pipe(
 export const verdicts = (options: Kernel.ResumeOptions) => options.recover
 export const answers = (options: Kernel.ResumeOptions) => options.answers?.map((answer) => answer.input)
 export const flight = RunStore.inFlight("run")
-export const replay = Kernel.replay(agent, "run")
+export const replay = Replay.run(agent, "run")
 
 export const hooks = Hooks.layer({ onToolCallStarted: ({ call }) => Effect.succeed(Hooks.rewrite(call.input)) })
 export const policy = Policy.rules({ default: "effects" })

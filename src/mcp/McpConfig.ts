@@ -18,6 +18,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import * as Bounds from "../internal/base/bounds.ts"
 import { ConfigInvalid } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import { type Expanded, expander, type Fields, isFields, Reader } from "./internal/fields.ts"
@@ -62,9 +63,9 @@ export interface CommonSettings {
   readonly name: string
   /** The revision to offer first; older ones follow when the server declines it. Default: 2025-11-25. */
   readonly protocolVersion: ProtocolVersion
-  /** How long the server may take to be ready, and to list what it has. Default: `Limits.headersMs`. */
+  /** How long the server may take to be ready, and to list what it has. Default: `Limits.headersTimeout`. */
   readonly connectTimeout: Duration.Duration
-  /** How long one call may take. Default: `Limits.skillMs`. */
+  /** How long one call may take. Default: `Limits.skillTimeout`. */
   readonly timeout: Duration.Duration
   /** Take the server's word for which of its tools may be called twice (AC-15). */
   readonly trustAnnotations: boolean
@@ -163,7 +164,7 @@ export interface Options {
  * Reads YAML text.
  *
  * Plain YAML only: no tags, no prototype keys, no key twice, at most
- * `Limits.yamlNodes` nodes with all aliases expanded (S-3).
+ * 10,000 nodes with all aliases expanded (S-3).
  *
  * @category constructors
  * @since 0.1.0
@@ -178,8 +179,7 @@ export const fromYaml = (text: string, options?: Options): Effect.Effect<McpConf
  * @since 0.1.0
  */
 export const fromValue = Effect.fnUntraced(function* (value: unknown, options?: Options) {
-  const limits = yield* Limits
-  const document = PlainValue.plain(value, { nodes: limits.yamlNodes, depth: limits.jsonDepth })
+  const document = PlainValue.plain(value, { nodes: Bounds.yamlNodes, depth: Bounds.jsonDepth })
   return yield* whole(yield* decode(yield* readable(document), options))
 })
 
@@ -195,8 +195,7 @@ export const inspectYaml = Effect.fnUntraced(function* (
   text: string,
   options?: Options
 ): Effect.fn.Return<Decoded, ConfigInvalid> {
-  const limits = yield* Limits
-  const document = PlainValue.parse(text, { nodes: limits.yamlNodes, depth: limits.jsonDepth })
+  const document = PlainValue.parse(text, { nodes: Bounds.yamlNodes, depth: Bounds.jsonDepth })
   return yield* decode(yield* readable(document), options)
 })
 
@@ -311,8 +310,8 @@ const decodeCommon = Effect.fnUntraced(function* (name: string, read: Reader) {
   const settings: CommonSettings = {
     name,
     protocolVersion: version,
-    connectTimeout: yield* read.duration("connectTimeout", limits.headersMs),
-    timeout: yield* read.duration("timeout", limits.skillMs),
+    connectTimeout: yield* read.duration("connectTimeout", limits.headersTimeout),
+    timeout: yield* read.duration("timeout", limits.skillTimeout),
     trustAnnotations: yield* read.flag("trustAnnotations")
   }
   return settings

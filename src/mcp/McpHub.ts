@@ -11,7 +11,7 @@
  */
 
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import type * as HttpClient from "effect/http/HttpClient"
@@ -95,7 +95,7 @@ export type {
  * @category models
  * @since 0.1.0
  */
-export interface Shape {
+export interface McpHubShape {
   /** Every server, in the order of the config. */
   readonly status: Effect.Effect<ReadonlyArray<ServerStatus>>
   /**
@@ -129,7 +129,7 @@ export interface Shape {
  * @category services
  * @since 0.1.0
  */
-export class McpHub extends Context.Service<McpHub, Shape>()("kernai/mcp/McpHub") {}
+export class McpHub extends Context.Service<McpHub, McpHubShape>()("kernai/mcp/McpHub") {}
 
 /**
  * How agents may use the servers. Default: in both ways.
@@ -311,7 +311,7 @@ const registerProtocol = Effect.fnUntraced(function* (
   const protocol = Protocol.make("mcp", {
     documentation: documentation(stations.map(({ name }) => name)),
     // A request may be for any of them.
-    timeLimit: Math.max(limits.cleanUpMs, ...stations.map((station) => station.timeLimit(limits))),
+    timeout: stations.reduce((most, station) => Duration.max(most, station.timeout(limits)), limits.cleanUpTimeout),
     handle: (block, scope) =>
       Effect.flatMap(McpProtocol.answer(catalogFor(scope), block.content), (answer) => Call.succeeded("", answer)),
     skillOf: ({ content }) => {

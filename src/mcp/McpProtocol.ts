@@ -10,11 +10,11 @@
 
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import * as Bounds from "../internal/base/bounds.ts"
 import * as Content from "../Content.ts"
 import type { Json } from "../internal/base/json.ts"
 import { isRecord, own, parseJson, strip } from "../internal/base/untrusted.ts"
 import { McpError } from "../KernelError.ts"
-import { Limits } from "../Limits.ts"
 import * as Definition from "./internal/definition.ts"
 import * as Render from "./internal/renderResult.ts"
 
@@ -154,8 +154,7 @@ export const textOf = ({ content }: Render.Rendered): string => {
  * @since 0.1.0
  */
 export const answer = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, text: string) {
-  const limits = yield* Limits
-  const request = yield* Effect.fromResult(parse(text, limits.jsonDepth))
+  const request = yield* Effect.fromResult(parse(text, Bounds.jsonDepth))
   const { params } = request
   const server = scalar(params, "server")
   switch (request.method) {

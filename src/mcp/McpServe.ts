@@ -15,6 +15,7 @@ import * as ByteSize from "effect/ByteSize"
 import * as Context from "effect/Context"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import { MaxBodySize } from "effect/http/HttpIncomingMessage"
@@ -29,6 +30,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { Stdio } from "effect/Stdio"
 import * as Stream from "effect/Stream"
+import * as Bounds from "../internal/base/bounds.ts"
 import type { Agent } from "../Agent.ts"
 import { type Admission, loopbackHosts, refusal } from "./internal/admission.ts"
 import * as Kernel from "../Kernel.ts"
@@ -164,7 +166,7 @@ export const http = Effect.fnUntraced(function* (
   const server = yield* listening({
     host,
     port: options.port ?? 0,
-    gracefulShutdownTimeout: limits.cleanUpMs / 5
+    gracefulShutdownTimeout: Duration.times(limits.cleanUpTimeout, 1 / 5)
   })
   const port = "port" in server.address ? server.address.port : 0
   const name = `${host.includes(":") ? `[${host}]` : host}:${port}`
@@ -174,7 +176,7 @@ export const http = Effect.fnUntraced(function* (
     origins: new Set(options.origins),
     token: token === undefined ? undefined : Redacted.value(token)
   })
-  yield* server.serve(Effect.provideService(app, MaxBodySize, ByteSize.bytes(limits.frameBytes)))
+  yield* server.serve(Effect.provideService(app, MaxBodySize, ByteSize.bytes(Bounds.frameLength)))
   return { url: `http://${name}${path}`, token }
 })
 
@@ -204,11 +206,10 @@ export const layerHttp = (options?: HttpOptions): Layer.Layer<McpServe, ServeErr
 // ---------------------------------------------------------------- private
 
 const overStreams = Effect.fnUntraced(function* (options: Options) {
-  const limits = yield* Limits
   const streams = yield* Stdio
   const ended = yield* Deferred.make<void>()
   const stdin = streams.stdin.pipe(
-    within(limits.frameBytes),
+    within(Bounds.frameLength),
     Stream.onEnd(Deferred.succeed(ended, undefined)),
     // An input that breaks is over: reading it again would only wait.
     Stream.catchCause(() => Stream.fromEffectDrain(Deferred.succeed(ended, undefined)))

@@ -163,7 +163,7 @@ const mediaOf = ({ kind, mimeType, source }: Media.Media) => ({
   bytes: source._tag === "Bytes" ? source.bytes.byteLength : 0
 })
 
-const throughAgent = (store: SkillPack.Shape, name: string) => {
+const throughAgent = (store: SkillPack.SkillPackStoreShape, name: string) => {
   const mock = MockProvider.make(
     `<block type="command" name="skills_load">${JSON.stringify({ name })}</block>`,
     `<block type="final">done</block>`

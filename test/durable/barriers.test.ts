@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, type Duration, Effect, Exit, Fiber, Layer, Logger, Option, Queue, Stream } from "effect"
+import { Clock, Duration, Effect, Exit, Fiber, Layer, Logger, Option, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { RunEvent } from "kernai"
 import {
@@ -45,18 +45,18 @@ const watched = Effect.fnUntraced(function* (world: World, isGrouped: boolean) {
     Effect.sync(() => {
       world.transactions.push(records.length)
     })
-  const one: RunStore.Shape = {
+  const one: RunStore.RunStoreShape = {
     ...store,
     commit: (record, state) => Effect.andThen(noted([record]), store.commit(record, state))
   }
-  const all: RunStore.Shape = {
+  const all: RunStore.RunStoreShape = {
     ...one,
     commitAll: (records, states) => Effect.andThen(noted(records), commitAll(records, states))
   }
   return isGrouped ? all : one
 })
 
-const skill = (world: World, store: RunStore.Shape, name: string, effects: "read" | "write") =>
+const skill = (world: World, store: RunStore.RunStoreShape, name: string, effects: "read" | "write") =>
   Skill.dynamic(name, {
     description: name,
     inputSchema: { type: "object" },
@@ -65,7 +65,7 @@ const skill = (world: World, store: RunStore.Shape, name: string, effects: "read
   })
 
 /** Notes the last record that is stored at this moment. */
-const see = (world: World, store: RunStore.Shape, what: string) =>
+const see = (world: World, store: RunStore.RunStoreShape, what: string) =>
   Effect.map(Stream.runCollect(Stream.orDie(store.read("run"))), (records) => {
     const last = records.at(-1)
     world.moments.push([what, last === undefined ? undefined : nameOf(last)])
@@ -73,7 +73,7 @@ const see = (world: World, store: RunStore.Shape, what: string) =>
 
 const kernelOn = (
   world: World,
-  store: RunStore.Shape,
+  store: RunStore.RunStoreShape,
   protocols: Layer.Layer<ProtocolRegistry.ProtocolRegistry> = Layer.orDie(ProtocolRegistry.layer())
 ) =>
   Kernel.layer.pipe(
@@ -85,7 +85,7 @@ const kernelOn = (
     ])
   )
 
-const watchedProvider = (world: World, store: RunStore.Shape): Provider.ProviderShape => {
+const watchedProvider = (world: World, store: RunStore.RunStoreShape): Provider.ProviderShape => {
   const inner = MockProvider.make(...replies)
   return {
     ...inner,
@@ -245,7 +245,7 @@ describe("a store that takes several revisions at once", () => {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
       let isLost = false
-      const lost: RunStore.Shape = {
+      const lost: RunStore.RunStoreShape = {
         ...store,
         commitAll: (records, states) =>
           isLost
@@ -281,7 +281,7 @@ describe("a store that takes several revisions at once", () => {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
       let asked = 0
-      const failing: RunStore.Shape = { ...store, commitAll: () => Effect.fail(broken) }
+      const failing: RunStore.RunStoreShape = { ...store, commitAll: () => Effect.fail(broken) }
       const hooks: Hooks.Hooks = {
         onRunFailed: () =>
           Effect.sync(() => {
@@ -329,8 +329,11 @@ const overtaken = Effect.fnUntraced(function* (isGrouped: boolean, revision: num
       const other = store.commit(taken, RunState.advance(state, taken))
       return Effect.andThen(Effect.andThen(written, other), Effect.fail(lost))
     })
-  const one: RunStore.Shape = { ...store, commit: (record, state) => late(store.commit(record, state), record, state) }
-  const all: RunStore.Shape =
+  const one: RunStore.RunStoreShape = {
+    ...store,
+    commit: (record, state) => late(store.commit(record, state), record, state)
+  }
+  const all: RunStore.RunStoreShape =
     commitAll === undefined
       ? one
       : { ...one, commitAll: (records, states) => late(commitAll(records, states), records.at(-1), states.at(-1)) }
@@ -433,7 +436,7 @@ describe("a store that throws", () => {
       const store = yield* watched(world, true)
       const defect = new Error("no handle")
       let asked = 0
-      const throwing: RunStore.Shape = {
+      const throwing: RunStore.RunStoreShape = {
         ...store,
         commitAll: (records, states) => {
           if (++asked === 4) throw defect
@@ -456,7 +459,7 @@ describe("a store that throws", () => {
 })
 
 describe("a store that has what happened before others' code runs", () => {
-  const run = (world: World, store: RunStore.Shape, options: Kernel.RunOptions = {}) =>
+  const run = (world: World, store: RunStore.RunStoreShape, options: Kernel.RunOptions = {}) =>
     Kernel.run(agent, "go", { runId: "run", provider: watchedProvider(world, store), ...options }).pipe(
       Effect.provide(kernelOn(world, store))
     )
@@ -542,7 +545,7 @@ describe("a store that has what happened before others' code runs", () => {
       const gone = new RunStore.StoreError({ operation: "commit", reason: "corrupt", detail: "gone" })
       const steering = yield* Queue.unbounded<Kernel.Input>()
       const isAsked = () => world.moments.some(([what]) => what === "model")
-      const leaving: RunStore.Shape = {
+      const leaving: RunStore.RunStoreShape = {
         ...store,
         commitAll: (records, states) =>
           isAsked() ? Effect.fail(gone) : (store.commitAll?.(records, states) ?? Effect.die("no transactions"))
@@ -569,7 +572,7 @@ describe("a store that has what happened before others' code runs", () => {
       const steering = yield* Queue.unbounded<Kernel.Input>()
       const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
       let isFull = false
-      const failing: RunStore.Shape = {
+      const failing: RunStore.RunStoreShape = {
         ...store,
         read: (runId, revision) => (isFull ? Stream.die("unreadable") : store.read(runId, revision)),
         commitAll: (records, states) => {
@@ -619,7 +622,7 @@ describe("a store that has what happened before others' code runs", () => {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, false)
       let asked = 0
-      const buggy: RunStore.Shape = {
+      const buggy: RunStore.RunStoreShape = {
         ...store,
         commit: (record, state) =>
           record.revision === 3 ? Effect.die("a bug with Bearer SECRET-0123") : store.commit(record, state)
@@ -637,7 +640,11 @@ describe("a store that has what happened before others' code runs", () => {
 })
 
 /** What is told of a run that is interrupted half a second after it began, and ends within a time. */
-const toldOfInterrupted = Effect.fnUntraced(function* (world: World, store: RunStore.Shape, within: Duration.Input) {
+const toldOfInterrupted = Effect.fnUntraced(function* (
+  world: World,
+  store: RunStore.RunStoreShape,
+  within: Duration.Input
+) {
   const told: Array<RunEvent.RunEvent> = []
   const running = yield* Kernel.run(agent, "go", { runId: "run", provider: watchedProvider(world, store) }).pipe(
     Effect.provideService(Recorder.Recorder, { record: (event) => told.push(event) }),
@@ -673,7 +680,7 @@ describe("a store that takes one revision at a time", () => {
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, false)
-      const slow: RunStore.Shape = {
+      const slow: RunStore.RunStoreShape = {
         ...store,
         create: (record, state) => Effect.andThen(store.create(record, state), Effect.sleep("1 second"))
       }
@@ -694,7 +701,7 @@ describe("a store that takes one revision at a time", () => {
       Effect.gen(function* () {
         const world: World = { transactions: [], moments: [] }
         const store = yield* watched(world, false)
-        const slow: RunStore.Shape = {
+        const slow: RunStore.RunStoreShape = {
           ...store,
           commit: (record, state) => Effect.andThen(store.commit(record, state), Effect.sleep("1 second"))
         }
@@ -722,7 +729,7 @@ describe("a store that takes one revision at a time", () => {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, false)
       // The third of those that wait until the model is asked.
-      const small: RunStore.Shape = {
+      const small: RunStore.RunStoreShape = {
         ...store,
         commit: (record, state) => (record.revision === 4 ? Effect.fail(full) : store.commit(record, state))
       }
@@ -746,7 +753,7 @@ describe("a store that does not answer", () => {
     const world: World = { transactions: [], moments: [] }
     const { commitAll: _, ...store } = yield* watched(world, false)
     let commits = 0
-    const slow: RunStore.Shape = {
+    const slow: RunStore.RunStoreShape = {
       ...store,
       commit: (record, state) =>
         Effect.suspend(() => {
@@ -762,11 +769,11 @@ describe("a store that does not answer", () => {
     return { fiber, commits: () => commits }
   })
 
-  it.effect("is asked once more for the same record after commitMs, whether it kept it or not (R-6)", () =>
+  it.effect("is asked once more for the same record after appendTimeout, whether it kept it or not (R-6)", () =>
     Effect.gen(function* () {
       for (const stored of [true, false]) {
         const { fiber } = yield* play(1, stored)
-        yield* TestClock.adjust(Limits.defaults.commitMs + 50)
+        yield* TestClock.adjust(Duration.toMillis(Limits.defaults.appendTimeout) + 50)
         assert.strictEqual((yield* Fiber.join(fiber)).text, "done")
       }
     }).pipe(Effect.scoped)
@@ -777,7 +784,7 @@ describe("a store that does not answer", () => {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, false)
       let creates = 0
-      const silent: RunStore.Shape = {
+      const silent: RunStore.RunStoreShape = {
         ...store,
         create: (record, state) => Effect.suspend(() => (creates++ === 0 ? Effect.never : store.create(record, state))),
         head: () => Effect.never
@@ -786,7 +793,7 @@ describe("a store that does not answer", () => {
         Effect.provide(kernelOn(world, silent)),
         Effect.forkChild({ startImmediately: true })
       )
-      yield* TestClock.adjust(3 * Limits.defaults.commitMs + 300)
+      yield* TestClock.adjust(3 * Duration.toMillis(Limits.defaults.appendTimeout) + 300)
       const error = yield* Effect.flip(Fiber.join(fiber))
       assert.isTrue(error._tag === "StoreError" && error.reason === "timeout")
     }).pipe(Effect.scoped)
@@ -797,7 +804,7 @@ describe("a store that does not answer", () => {
       const world: World = { transactions: [], moments: [] }
       const { commitAll: _, ...store } = yield* watched(world, false)
       const seen: Array<string> = []
-      const hanging: RunStore.Shape = {
+      const hanging: RunStore.RunStoreShape = {
         ...store,
         commit: () =>
           Effect.suspend(() => {
@@ -809,7 +816,7 @@ describe("a store that does not answer", () => {
         Effect.provide(kernelOn(world, hanging)),
         Effect.forkChild({ startImmediately: true })
       )
-      yield* TestClock.adjust(3 * Limits.defaults.commitMs + 300)
+      yield* TestClock.adjust(3 * Duration.toMillis(Limits.defaults.appendTimeout) + 300)
       assert.strictEqual((yield* Effect.flip(Fiber.join(fiber)))._tag, "StoreError")
       assert.deepStrictEqual(seen, ["asked", "stopped", "asked", "stopped", "asked", "stopped"])
     }).pipe(Effect.scoped)
@@ -819,13 +826,13 @@ describe("a store that does not answer", () => {
     Effect.gen(function* () {
       const { commits, fiber } = yield* play(Number.POSITIVE_INFINITY, false)
       const left = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
-      yield* TestClock.adjust(3 * Limits.defaults.commitMs + 300)
+      yield* TestClock.adjust(3 * Duration.toMillis(Limits.defaults.appendTimeout) + 300)
       yield* Fiber.join(left)
       assert.strictEqual(commits(), 3)
 
       // A store that is back a moment later is not given up.
       const other = yield* play(Number.POSITIVE_INFINITY, false)
-      yield* TestClock.adjust(3 * Limits.defaults.commitMs + 299)
+      yield* TestClock.adjust(3 * Duration.toMillis(Limits.defaults.appendTimeout) + 299)
       assert.isUndefined(other.fiber.pollUnsafe())
       yield* TestClock.adjust(1)
       const error = yield* Effect.flip(Fiber.join(other.fiber))

@@ -51,7 +51,7 @@ const world = Effect.gen(function* () {
   return { store, entered, layer }
 })
 
-const journalOf = (store: RunStore.Shape, runId: string) => Stream.runCollect(store.read(runId))
+const journalOf = (store: RunStore.RunStoreShape, runId: string) => Stream.runCollect(store.read(runId))
 
 /** A journal in which every kind of record names calls: those of its run, and one that is none of them. */
 const naming = (runId: string, options?: Journal.Options) => {
@@ -237,7 +237,7 @@ describe("Kernel.fork", () => {
       yield* TestClock.adjust("20 minutes")
       entered.length = 0
       const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), layer))
-      const sluggish: RunStore.Shape = {
+      const sluggish: RunStore.RunStoreShape = {
         ...store,
         commit: (record, state) => Effect.andThen(Effect.sleep("90 seconds"), store.commit(record, state))
       }
@@ -264,7 +264,7 @@ describe("Kernel.fork", () => {
       yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
       entered.length = 0
       const full = new RunStore.StoreError({ operation: "commit", reason: "unavailable", detail: "no space left" })
-      const fork = (commit: RunStore.Shape["commit"]) =>
+      const fork = (commit: RunStore.RunStoreShape["commit"]) =>
         Effect.provideService(Kernel.fork("run", { runId: "twin" }), RunStore.RunStore, { ...store, commit })
       const failing = fork((record, state) => (record.revision > 7 ? Effect.fail(full) : store.commit(record, state)))
       const refused = yield* Effect.forkChild(Effect.flip(failing))
@@ -277,7 +277,7 @@ describe("Kernel.fork", () => {
       yield* Fiber.interrupt(cutOff)
       assert.isTrue(Option.isNone(yield* store.head("twin")))
       // It was stored, but nobody was told so before he gave it up.
-      const late: RunStore.Shape = {
+      const late: RunStore.RunStoreShape = {
         ...store,
         create: (record, state) => Effect.andThen(store.create(record, state), Effect.sleep("1 second"))
       }
@@ -315,7 +315,7 @@ describe("Kernel.fork", () => {
             if (asked !== 1 && asked !== 4) return taken
             return takes ? Effect.andThen(taken, lost) : lost
           })
-        const weak: RunStore.Shape = {
+        const weak: RunStore.RunStoreShape = {
           ...store,
           create: (record, state) => flaky(store.create(record, state)),
           commit: (record, state) => flaky(store.commit(record, state))

@@ -388,7 +388,7 @@ describe("a hook", () => {
   for (const name of [...gates, ...settles].filter((name) => name !== "onTurnCompleted")) {
     it.effect(`${name} that says to go on changes nothing (DR-10)`, () =>
       Effect.gen(function* () {
-        const result = yield* runWith({ [name]: () => Effect.succeed({ control: { type: "continue" } }) })
+        const result = yield* runWith({ [name]: () => Effect.succeed({ control: { _tag: "Continue" } }) })
         assert.strictEqual(result.text, "done")
         assert.strictEqual(result.turns, 2)
       }).pipe(Effect.provide(stored))
@@ -481,7 +481,7 @@ describe("a run that is taken up", () => {
     [
       "at the beginning of another one",
       {
-        onTurnCompleted: () => Effect.succeed({ control: { type: "continue" } }),
+        onTurnCompleted: () => Effect.succeed({ control: { _tag: "Continue" } }),
         onTurnStarted: ({ state }) => Effect.succeed(state.turns.length < 2 ? undefined : Hooks.finish("over"))
       }
     ]

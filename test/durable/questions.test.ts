@@ -11,6 +11,7 @@ import {
   Policy,
   Protocol,
   ProtocolRegistry,
+  Replay,
   RunStore,
   RunWorker,
   Skill,
@@ -221,11 +222,13 @@ describe("Kernel.answer", () => {
   const [toA] = answers
 
   /** Answers on a store whose second commit is made another, if at all. */
-  const answerWith = (second: (commit: ReturnType<RunStore.Shape["commit"]>) => ReturnType<RunStore.Shape["commit"]>) =>
+  const answerWith = (
+    second: (commit: ReturnType<RunStore.RunStoreShape["commit"]>) => ReturnType<RunStore.RunStoreShape["commit"]>
+  ) =>
     Effect.gen(function* () {
       const store = yield* RunStore.RunStore
       let commits = 0
-      const commit: RunStore.Shape["commit"] = (record, state) =>
+      const commit: RunStore.RunStoreShape["commit"] = (record, state) =>
         Effect.suspend(() => (++commits === 2 ? second(store.commit(record, state)) : store.commit(record, state)))
       return yield* Effect.provideService(Kernel.answer("run", answers), RunStore.RunStore, { ...store, commit })
     })
@@ -236,7 +239,7 @@ describe("Kernel.answer", () => {
   const goesOn = Effect.gen(function* () {
     assert.deepStrictEqual(yield* Kernel.questions("run"), [])
     assert.strictEqual((yield* takeUp(script)).text, "done")
-    assert.strictEqual((yield* Kernel.replay(workflows(), "run")).state.status.type, "completed")
+    assert.strictEqual((yield* Replay.run(workflows(), "run")).state.status.type, "completed")
   })
 
   it.effect("is recorded for a run whose process died as it was taken up, and offers it (R-1, DR-22)", () =>
@@ -467,7 +470,7 @@ describe("Kernel.answer", () => {
       yield* Kernel.answer("run", answers.slice(1))
       yield* TestClock.adjust("10 seconds")
       assert.strictEqual((yield* Fiber.join(resuming)).text, "done")
-      assert.strictEqual((yield* Kernel.replay(one, "run")).state.status.type, "completed")
+      assert.strictEqual((yield* Replay.run(one, "run")).state.status.type, "completed")
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
@@ -476,7 +479,7 @@ describe("Kernel.answer", () => {
       yield* play(script)
       yield* Effect.flip(answerWith(failure("corrupt")))
       assert.strictEqual((yield* takeUp(script, { answers: answers })).text, "done")
-      assert.strictEqual((yield* Kernel.replay(workflows(), "run")).state.status.type, "completed")
+      assert.strictEqual((yield* Replay.run(workflows(), "run")).state.status.type, "completed")
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 })

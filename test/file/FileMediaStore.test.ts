@@ -17,7 +17,7 @@ const scope = Scope.makeUnsafe()
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 const at = (directory: string) => open(Layer.provide(FileMediaStore.layer(directory), NodeFileSystem.layer))
-const prune = (runs: RunStore.Shape, media: MediaStore.Shape) =>
+const prune = (runs: RunStore.RunStoreShape, media: MediaStore.MediaStoreShape) =>
   RunStore.prune({ updatedBefore: Infinity }).pipe(
     Effect.provideService(RunStore.RunStore, runs),
     Effect.provideService(MediaStore.MediaStore, media)

@@ -241,7 +241,7 @@ describe("JsonLinesRecorder", () => {
       )
       sink.record(plan("a"))
       const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
-      yield* TestClock.adjust(Limits.defaults.cleanUpMs)
+      yield* TestClock.adjust(Limits.defaults.cleanUpTimeout)
       yield* Fiber.join(closing)
       assert.isFalse(isLeft)
     })

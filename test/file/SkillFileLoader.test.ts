@@ -46,7 +46,7 @@ const setUp = Effect.gen(function* () {
 })
 
 /** Waits until these skills are there. */
-const until = (files: SkillFiles.Shape, ...skills: ReadonlyArray<string>) =>
+const until = (files: SkillFiles.SkillFilesShape, ...skills: ReadonlyArray<string>) =>
   files.changes.pipe(
     Stream.filter((status) => status.problem === undefined && status.skills.join() === skills.join()),
     Stream.runHead,

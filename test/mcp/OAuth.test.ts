@@ -844,7 +844,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
         )
         yield* Support.until(() => server.openSockets() === 0)
       }
-    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, connectMs: 60 }))
+    }).pipe(Effect.provideService(Limits.Limits, Limits.make({ connectTimeout: 60 })))
   )
 
   it.effect("tells nothing that an authorization server writes in place of a code (S-7)", () =>

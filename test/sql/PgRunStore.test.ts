@@ -182,7 +182,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
           ["timeout", "timeout", "timeout", "timeout"]
         )
         yield* Effect.all(ask("after"), { concurrency: "unbounded" })
-      }).pipe(Effect.scoped, Effect.provideService(Limits.Limits, { ...Limits.defaults, commitMs: 100 })),
+      }).pipe(Effect.scoped, Effect.provideService(Limits.Limits, Limits.make({ appendTimeout: 100 }))),
     60_000
   )
 
@@ -192,8 +192,8 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
       Effect.gen(function* () {
         const { port, url } = yield* Postgres.database
         const way = yield* wayTo(port)
-        const [commitMs, waited] = [200, 1200]
-        const limits = { ...Limits.defaults, commitMs }
+        const [appendTimeout, waited] = [200, 1200]
+        const limits = Limits.make({ appendTimeout })
         const store = yield* Effect.provideService(at(url.replace(`:${port}/`, `:${way.port}/`)), Limits.Limits, limits)
         const elsewhere = yield* at(url)
         const run = Journal.begin("run")

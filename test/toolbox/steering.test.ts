@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Option, Queue, Schema, Stream } from "effect"
-import { Agent, Hooks, Kernel, Limits, Media, MediaStore, type RunState, RunStore, Skill } from "kernai"
+import { Agent, Hooks, Kernel, Limits, Media, MediaStore, Replay, type RunState, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel, of } from "../support/kernel.ts"
 import { told } from "../support/toolbox.ts"
@@ -129,7 +129,7 @@ describe("steering", () => {
           return undefined
         })
         yield* Kernel.run(agent, "?", { provider, steering, runId: "r" })
-        const replayed = yield* Kernel.Kernel.use((kernel) => kernel.replay(agent, "r"))
+        const replayed = yield* Replay.run(agent, "r")
         assert.strictEqual(replayed.state.turns.length, 3)
         assert.lengthOf(replayed.state.turns[2]?.steering ?? [], 1)
       }).pipe(Effect.provide(kernel(work(Queue.offer(steering, "More.")))))
@@ -177,7 +177,7 @@ describe("steering", () => {
       })
       const asksForMore = Hooks.layer({
         onTurnCompleted: ({ state }) =>
-          Effect.succeed(state.turns.length === 1 ? { control: { type: "continue" } } : undefined)
+          Effect.succeed(state.turns.length === 1 ? { control: { _tag: "Continue" } } : undefined)
       })
       const few = Layer.succeed(Limits.Limits, { ...Limits.defaults, mediaBytes: 16 })
       const failure = yield* Kernel.run(agent, "?", { provider, steering, runId: "r" }).pipe(
@@ -200,7 +200,7 @@ describe("steering", () => {
         const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
         yield* Effect.gen(function* () {
           const store = RunStore.eachRevision(yield* RunStore.RunStore)
-          const broken: RunStore.Shape = {
+          const broken: RunStore.RunStoreShape = {
             ...store,
             commit: (record, state) =>
               record.events.some((event) => event.type === "turn_started" && event.steering !== undefined)

@@ -7,6 +7,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { storedAt } from "../../internal/store/stored.ts"
 import * as Kernel from "../../Kernel.ts"
+import * as Replay from "../../Replay.ts"
 import type { Answer } from "../../RunState.ts"
 import { RunStore } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
@@ -115,7 +116,7 @@ export const replay = Effect.fnUntraced(function* (described: Agent, options: Ta
   const model = [...state.turns, state.currentTurn].find((turn) => turn?.model !== undefined)?.model ?? "replay"
   const source = { _tag: "Unused", id: model.slice(model.indexOf("/") + 1) } as const
   const { agent, kernel } = yield* CliAgent.make({ ...described, source }, store)
-  const { events, lives, runs } = yield* Kernel.replay(agent(state.agent), id).pipe(
+  const { events, lives, runs } = yield* Replay.run(agent(state.agent), id).pipe(
     Effect.mapError((error) => {
       const failure = asFailure(error)
       if (error._tag !== "ReplayDiverged") return failure

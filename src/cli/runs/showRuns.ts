@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import type { CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import { plain } from "../../internal/base/plain.ts"
-import * as Kernel from "../../Kernel.ts"
+import * as Replay from "../../Replay.ts"
 import * as Messages from "../../Message.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { Status, RunState } from "../../RunState.ts"
@@ -122,7 +122,7 @@ export const exported = Effect.fnUntraced(function* (options: {
 }) {
   const screen = yield* Screen
   const store = yield* Store.openExisting(options.store)
-  const lines = yield* Kernel.recordsOf(options.id).pipe(
+  const lines = yield* Replay.recordsOf(options.id).pipe(
     Effect.flatMap(Effect.forEach((record) => Effect.fromResult(RunCodec.encodeRecord(record)))),
     Effect.mapError(asFailure),
     Effect.provide(store.runs)

@@ -5,6 +5,7 @@
  * cannot have is refused with its path.
  */
 
+import * as Duration from "effect/Duration"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Strings from "effect/String"
@@ -158,15 +159,20 @@ const toldOf = (fields: Fields): Told => {
     // Null says what leaving out says (AC-18).
     skills: rest.skills ?? undefined,
     protocols: rest.protocols ?? undefined,
-    maxSteps: rest.max_steps ?? max_turns,
+    maxSteps: rest.max_steps ?? max_turns ?? budget?.max_turns,
     generation: present<Generation>({ ...asked, extra: provider_options }),
     budget: budget === undefined ? undefined : budgetOf(budget),
     spawn: spawn === undefined ? undefined : { ...spawnDefaults, ...camel(spawn) }
   })
 }
 
-const budgetOf = ({ deadline_s, ...rest }: NonNullable<Fields["budget"]>): ExecutionBudget =>
-  present({ ...camel(rest), deadlineMs: deadline_s === undefined ? undefined : Math.round(deadline_s * 1e6) / 1e3 })
+const budgetOf = (fields: NonNullable<Fields["budget"]>): ExecutionBudget => {
+  const { deadline_s, max_turns: _, ...rest } = fields
+  return present({
+    ...camel(rest),
+    deadline: deadline_s === undefined ? undefined : Duration.millis(Math.round(deadline_s * 1e6) / 1e3)
+  })
+}
 
 const modelOf = ({ price, ...rest }: Exclude<Fields["model"], string>): Model =>
   present({ capabilities: textOnly, ...camel(rest), price: price === undefined ? undefined : camel(price) })
@@ -265,9 +271,10 @@ const schemaOf = (agent: Anyone): Result.Result<unknown, AgentConfigInvalid> =>
         catch: () => new AgentConfigInvalid({ path: "output", reason: "its schema cannot be written as JSON Schema" })
       })
 
-const writeBudget = ({ deadlineMs = Infinity, ...limits }: ExecutionBudget): object => {
+const writeBudget = ({ deadline = "Infinity", ...limits }: ExecutionBudget): object => {
   // JSON has no number for an open limit, and needs none: it is none. So is a time that no config may tell.
-  const deadline_s = deadlineMs > 1e12 ? Infinity : deadlineMs / 1000
+  const milliseconds = Duration.toMillis(deadline)
+  const deadline_s = milliseconds > 1e12 ? Infinity : milliseconds / 1000
   return Object.fromEntries(Object.entries({ ...snake(limits), deadline_s }).filter(([, limit]) => limit !== Infinity))
 }
 

@@ -2,6 +2,7 @@
  * Work of others that is given up when it takes too long.
  */
 
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 
@@ -17,7 +18,7 @@ export const begin = <A, E, B, E2>(
  */
 export const inTime = <A, E, B, E2>(
   work: Effect.Effect<A, E>,
-  limitMs: number,
+  limit: Duration.Input,
   orElse: () => Effect.Effect<B, E2>
 ): Effect.Effect<A | B, E | E2> =>
   Effect.uninterruptibleMask((restore) =>
@@ -27,7 +28,7 @@ export const inTime = <A, E, B, E2>(
       if (exit !== undefined) return exit
       const leave = Effect.sync(() => fiber.interruptUnsafe())
       const timed = Effect.timeoutOrElse(Fiber.join(fiber), {
-        duration: limitMs,
+        duration: limit,
         orElse: () => Effect.andThen(leave, orElse())
       })
       return Effect.onInterrupt(restore(timed), () => leave)

@@ -6,7 +6,7 @@
  * and the size is bounded.
  */
 
-import { defaults } from "../../Limits.ts"
+import * as Bounds from "./bounds.ts"
 import type { Json } from "./json.ts"
 import { holdsJson } from "./redact.ts"
 
@@ -46,7 +46,7 @@ const copy = (value: unknown, walk: Walk, isJson: boolean): Json => {
 
 const nested = (value: object, walk: Walk, isJson: boolean): Json => {
   if (walk.above.includes(value)) return "[cycle]"
-  if (walk.above.length >= defaults.jsonDepth || walk.left-- <= 0) return "[more]"
+  if (walk.above.length >= Bounds.jsonDepth || walk.left-- <= 0) return "[more]"
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`
   walk.above.push(value)
   try {

@@ -1,17 +1,12 @@
 /**
- * What two conversations have in common.
+ * Common beginnings of lists.
  */
 
-import type { Message } from "../../Message.ts"
-
-/**
- * How many messages two conversations share at their beginning. Messages are shared values, so by default only the same
- * object is the same message.
- */
-export const commonPrefix = (
-  before: ReadonlyArray<Message>,
-  after: ReadonlyArray<Message>,
-  isSame: (a: Message | undefined, b: Message | undefined) => boolean = isShared
+/** Returns how many items two lists share at their beginning. Shared values are the same object, by default. */
+export const commonPrefix = <A>(
+  before: ReadonlyArray<A>,
+  after: ReadonlyArray<A>,
+  isSame: (a: A | undefined, b: A | undefined) => boolean = (a, b) => a === b
 ): number => {
   if (before === after) return before.length
   const end = Math.min(before.length, after.length)
@@ -19,5 +14,3 @@ export const commonPrefix = (
   while (index < end && isSame(before[index], after[index])) index++
   return index
 }
-
-const isShared = (a: Message | undefined, b: Message | undefined): boolean => a === b

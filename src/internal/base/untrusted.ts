@@ -8,8 +8,6 @@
 
 import * as Result from "effect/Result"
 
-export { strip } from "../../Block.ts"
-
 /** Reads strict JSON no deeper than `depth`; a failure says in words what is wrong. */
 export const parseJson = (text: string, depth: number): Result.Result<unknown, string> =>
   isDeeperThan(text, depth)
@@ -65,3 +63,14 @@ const isDeeperThan = (text: string, limit: number): boolean => {
   }
   return false
 }
+
+/** Removes NUL, TAB, LF, VT, FF, CR and SPACE from both ends. Other Unicode space stays. */
+export const strip = (text: string): string => {
+  let start = 0
+  let end = text.length
+  while (start < end && isStripped(text.charCodeAt(start))) start++
+  while (end > start && isStripped(text.charCodeAt(end - 1))) end--
+  return text.slice(start, end)
+}
+
+const isStripped = (code: number) => code === 32 || code === 0 || (code >= 9 && code <= 13)

@@ -11,7 +11,7 @@ import * as Calls from "../../Call.ts"
 import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import type { RunState, Turn } from "../../RunState.ts"
 import { turnLog } from "../state/state.ts"
-import type { Intent } from "./intent.ts"
+import type { Intent } from "./meaning.ts"
 
 /** What a reply means when it closes a circle once more. */
 export interface Circle {
@@ -24,8 +24,8 @@ export interface Circle {
 /** How many calls or groups of calls may make one circle. */
 const longest = 3
 
-/** The circle a reply closes, if it does. `limit` is how often it may go round. */
-export const circle = (state: RunState, meaning: Intent, text: string, limit: number): Circle | undefined => {
+/** Returns the circle that a reply closes. `limit` is how often it may go round. */
+export const repetition = (state: RunState, meaning: Intent, text: string, limit: number): Circle | undefined => {
   const recent = turnLog(state).recent(limit * longest + limit)
   const told = trailing(recent)
   const before = told === 0 ? recent : recent.slice(0, -told)
@@ -56,6 +56,7 @@ const closed = (meaning: Intent, repeats: number, isStop: boolean): Circle => {
     repeats: repeats + 1,
     isStop,
     meaning: {
+      message: meaning.message,
       outcome: { type: "corrective", reason: "loop", corrective: InstructionBuilder.loop(repeats) },
       calls: [],
       facts: [...meaning.facts, { type: "loop_detected", repeats: repeats + 1, names }]

@@ -127,7 +127,7 @@ const fits = (rule: Compiled, call: PolicyCall, items: "some" | "every"): boolea
   })
 
 /** A protocol's request is a text of its own, however a native call wraps it; it goes by the name `request`. */
-const argumentOf = ({ input: input, kind }: PolicyCall, argument: string): Json | undefined => {
+const argumentOf = ({ input, kind }: PolicyCall, argument: string): Json | undefined => {
   if (argument === "request" && (kind === "protocol" || !isJsonObject(input))) return requestOf(input)
   return isJsonObject(input) && Object.hasOwn(input, argument) ? input[argument] : undefined
 }

@@ -2,6 +2,7 @@
  * What `Skill.make` and `Skill.dynamic` share: a skill from its options, its input and its call.
  */
 
+import * as Duration from "effect/Duration"
 import * as Blocks from "../../Block.ts"
 import type { AnySkill, CallScope, Made, Options } from "../../Skill.ts"
 import * as Input from "./skillInput.ts"
@@ -39,7 +40,7 @@ export const assemble = <Name extends string, I, A, R>(
     requires: options.requires ?? [],
     produces: options.produces ?? [],
     source: options.source ?? "native",
-    ...(options.timeLimit === undefined ? {} : { timeLimit: options.timeLimit }),
+    ...(options.timeout === undefined ? {} : { timeout: Duration.fromInputUnsafe(options.timeout) }),
     get inputSchema() {
       return input.schema()
     },

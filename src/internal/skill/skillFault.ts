@@ -8,8 +8,8 @@
 
 import * as Result from "effect/Result"
 import * as SchemaIssue from "effect/SchemaIssue"
+import * as Bounds from "../base/bounds.ts"
 import { InvalidArguments } from "../../KernelError.ts"
-import { defaults } from "../../Limits.ts"
 import type { CallScope } from "../../Skill.ts"
 import { shorten } from "../base/cut.ts"
 import type { JsonObject } from "../base/json.ts"
@@ -96,7 +96,7 @@ const hint = ({ dialect, input, params, skill }: Misfit): ReadonlyArray<string> 
   const text = name === undefined || others.length > 0 ? undefined : params[name]
   if (name === undefined || typeof text !== "string") return []
   if (text.startsWith("{")) {
-    const parsed = parseJson(text, defaults.jsonDepth)
+    const parsed = parseJson(text, Bounds.jsonDepth)
     return Result.isFailure(parsed) ? [`Hint: the content was read as text, for it is not JSON: ${parsed.failure}`] : []
   }
   const names = input.names()

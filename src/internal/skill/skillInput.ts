@@ -13,8 +13,8 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
+import * as Bounds from "../base/bounds.ts"
 import { escape } from "../../Block.ts"
-import { defaults } from "../../Limits.ts"
 import type { CallScope } from "../../Skill.ts"
 import type { Json, JsonObject } from "../base/json.ts"
 import { isJsonObject, jsonObject, requestOf } from "../base/json.ts"
@@ -117,7 +117,7 @@ const describe = (schema: () => JsonObject): Input => {
 const parameters = (content: string, names: () => ReadonlyArray<string>): JsonObject => {
   const text = strip(content)
   if (text.startsWith("{")) {
-    const parsed = Result.getOrUndefined(parseJson(text, defaults.jsonDepth))
+    const parsed = Result.getOrUndefined(parseJson(text, Bounds.jsonDepth))
     if (isJsonObject(parsed)) return overflows.test(text) ? withoutOverflow(text) : parsed
   }
   const declared = names()

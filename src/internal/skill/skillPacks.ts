@@ -8,6 +8,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import * as Bounds from "../base/bounds.ts"
 import {
   FileTooLarge,
   InvalidSkillPath,
@@ -15,7 +16,6 @@ import {
   SkillPackInvalid,
   SkillPackNotFound
 } from "../../KernelError.ts"
-import { Limits } from "../../Limits.ts"
 import * as Media from "../../Media.ts"
 import type {
   Files,
@@ -24,7 +24,7 @@ import type {
   LoadedPack,
   Options,
   Problem,
-  Shape,
+  SkillPackStoreShape,
   SkillPack,
   Warning
 } from "../../SkillPack.ts"
@@ -37,7 +37,7 @@ const tops = ["scripts", "references", "assets"] as const
 const maxIndexed = 1_000
 
 /** A store over files. */
-export const make = (files: Files, options: Options = {}): Shape => {
+export const make = (files: Files, options: Options = {}): SkillPackStoreShape => {
   const list = Effect.gen(function* () {
     const problems: Array<Problem> = []
     const folders: Array<Folder> = []
@@ -73,12 +73,11 @@ export const make = (files: Files, options: Options = {}): Shape => {
 
   const load = Effect.fnUntraced(function* (name: string) {
     const { folder, pack } = yield* find(name)
-    const limits = yield* Limits
-    const file = yield* readManifest(files, folder, limits.frontMatterBytes + limits.skillFileBytes + slack)
+    const file = yield* readManifest(files, folder, Bounds.frontMatterBytes + Bounds.skillFileBytes + slack)
     const parts = file === undefined ? undefined : Result.getOrUndefined(FrontMatter.split(file.text, file.isWhole))
     // Somebody took it away since it was found.
     if (file === undefined || parts === undefined) return yield* new SkillPackNotFound({ name })
-    const body = cut(parts.body, limits.skillFileBytes)
+    const body = cut(parts.body, Bounds.skillFileBytes)
     const [scripts, references, assets] = yield* Effect.forEach(tops, (top) => index(files, folder, top))
     const loaded: LoadedPack = {
       ...pack,
@@ -93,7 +92,7 @@ export const make = (files: Files, options: Options = {}): Shape => {
     const reason = refusal(path)
     if (reason !== undefined) return yield* new InvalidSkillPath({ path: shorten(path, 256), reason })
     const { folder } = yield* find(name)
-    const { skillFileBytes: limit } = yield* Limits
+    const limit = Bounds.skillFileBytes
     const found = yield* files.read(folder, path, limit)
     if (Option.isNone(found)) return yield* new SkillFileNotFound({ name, path })
     const { bytes, size } = found.value
@@ -126,14 +125,13 @@ const inspect = Effect.fnUntraced(function* (files: Files, folder: Folder) {
     warnings: [],
     refused
   })
-  const limits = yield* Limits
-  const read = yield* Effect.result(readManifest(files, folder, limits.frontMatterBytes + 1))
+  const read = yield* Effect.result(readManifest(files, folder, Bounds.frontMatterBytes + 1))
   if (Result.isFailure(read)) return bad("invalid_path", read.failure.reason, read.failure)
   const file = read.success
   if (file === undefined) return undefined
   const parts = FrontMatter.split(file.text, file.isWhole)
   if (Result.isFailure(parts)) return bad("invalid_front_matter", parts.failure)
-  const fields = FrontMatter.fields(parts.success.head, { nodes: limits.yamlNodes, depth: limits.jsonDepth })
+  const fields = FrontMatter.fields(parts.success.head, { nodes: Bounds.yamlNodes, depth: Bounds.jsonDepth })
   return Result.isFailure(fields) ? bad("invalid_front_matter", fields.failure) : judge(folder, dir, fields.success)
 })
 

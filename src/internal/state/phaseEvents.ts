@@ -2,7 +2,7 @@
  * The events a run is stored as: each is part of a commit, and the state is folded from them (DR-4).
  */
 
-import type { DialectName } from "../../Agent.ts"
+import type { DialectName } from "../../Dialect.ts"
 import type { Call, CallResult } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
 import type {

@@ -8,7 +8,7 @@
 
 import type { Part } from "../../Block.ts"
 import { LimitExceeded } from "../../KernelError.ts"
-import type { Limits } from "../../Limits.ts"
+import * as Bounds from "../base/bounds.ts"
 import { OpeningTag, REFUSED, UNDECIDED } from "./openingTag.ts"
 import { Pieces } from "../base/pieces.ts"
 import { isHighSurrogate, isSpace, own } from "../base/scan.ts"
@@ -25,7 +25,7 @@ const INSIDE = 2
 export class BlockFold {
   failure: LimitExceeded | undefined = undefined
 
-  private readonly replyBytes: number
+  private readonly replyLength: number
   private readonly blockDepth: number
   private readonly tag: OpeningTag
   private readonly content = new Pieces()
@@ -38,10 +38,10 @@ export class BlockFold {
   private name: string | null = null
   private closing = ""
 
-  constructor(bounds: Pick<Limits, "replyBytes" | "tagBytes" | "blockDepth">) {
-    this.replyBytes = bounds.replyBytes
-    this.blockDepth = bounds.blockDepth
-    this.tag = new OpeningTag(bounds.tagBytes)
+  constructor(bounds: { readonly replyLength: number; readonly tagLength?: number; readonly blockDepth?: number }) {
+    this.replyLength = bounds.replyLength
+    this.blockDepth = bounds.blockDepth ?? Bounds.blockDepth
+    this.tag = new OpeningTag(bounds.tagLength ?? Bounds.tagLength)
   }
 
   get state(): "text" | "tag_open" | "block_content" {
@@ -56,7 +56,7 @@ export class BlockFold {
       this.held !== "" ||
       indexOf.call(chunk, "<", 0) >= 0 ||
       isHighSurrogate(charCodeAt.call(chunk, size - 1)) ||
-      this.size + size > this.replyBytes ||
+      this.size + size > this.replyLength ||
       this.failure !== undefined
     ) {
       return false
@@ -115,10 +115,10 @@ export class BlockFold {
 
   private accept(chunk: string, out: Array<Part>): void {
     if (this.failure !== undefined) return
-    const room = this.replyBytes - this.size
+    const room = this.replyLength - this.size
     if (chunk.length > room) {
       this.accept(slice.call(chunk, 0, room), out)
-      return this.fail("reply", this.replyBytes)
+      return this.fail("reply", this.replyLength)
     }
     this.size += chunk.length
     if (this.place !== TAG) return this.goOn(chunk, out, false)

@@ -87,7 +87,7 @@ export const make = (
     )
 
   const short = (description: string | undefined): string | null =>
-    description === undefined ? null : shorten(description, limits.descriptionBytes)
+    description === undefined ? null : shorten(description, limits.descriptionLength)
 
   const toolEntry = (station: Station, { parts, tool }: StationTool): ToolEntry => ({
     name: tool.name,
@@ -95,10 +95,10 @@ export const make = (
     server: station.name,
     // Most who ask for tools look for one of thousands, or read no more than their names.
     get inputSchema() {
-      return jsonObject(Definition.readable(parts["inputSchema"] ?? {}, limits.descriptionBytes))
+      return jsonObject(Definition.readable(parts["inputSchema"] ?? {}, limits.descriptionLength))
     },
     get outputSchema() {
-      return Definition.readable(parts["outputSchema"] ?? null, limits.descriptionBytes)
+      return Definition.readable(parts["outputSchema"] ?? null, limits.descriptionLength)
     },
     annotations: parts["annotations"] ?? null
   })

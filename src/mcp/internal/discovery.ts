@@ -14,6 +14,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as Bounds from "../../internal/base/bounds.ts"
 import { parseJson } from "../../internal/base/untrusted.ts"
 import { McpError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
@@ -65,12 +66,15 @@ export const fetchJson = Effect.fnUntraced(function* (
       Stream.limitBytes(maxBytes, () => Stream.fail(failed("gave an answer that is too large"))),
       Stream.mkUint8Array
     )
-    const body = parseJson(new TextDecoder().decode(bytes), limits.jsonDepth)
+    const body = parseJson(new TextDecoder().decode(bytes), Bounds.jsonDepth)
     const answer: Answer = { status: response.status, body: Result.getOrUndefined(body) }
     return answer
   }).pipe(
     Effect.scoped,
-    Effect.timeoutOrElse({ duration: limits.connectMs, orElse: () => Effect.fail(failed("did not answer in time")) })
+    Effect.timeoutOrElse({
+      duration: limits.connectTimeout,
+      orElse: () => Effect.fail(failed("did not answer in time"))
+    })
   )
 })
 

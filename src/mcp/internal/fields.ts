@@ -117,9 +117,9 @@ export class Reader {
   }
 
   /** A duration has a unit, as in `30 seconds`: a bare number would be read as one or the other. */
-  duration(key: string, fallback: number): Effect.Effect<Duration.Duration, ConfigInvalid> {
+  duration(key: string, fallback: Duration.Duration): Effect.Effect<Duration.Duration, ConfigInvalid> {
     const value = this.get(key)
-    if (value === undefined) return Effect.succeed(Duration.millis(fallback))
+    if (value === undefined) return Effect.succeed(fallback)
     const parsed = decodeDuration(value)
     return Option.isSome(parsed) && Duration.isPositive(parsed.value) && Duration.isFinite(parsed.value)
       ? Effect.succeed(parsed.value)

@@ -12,10 +12,12 @@ import type * as McpClient from "effect/ai/McpClient"
 import { ClosedError, LimitError, McpClientError, ProtocolError, TransportError } from "effect/ai/McpClientError"
 import * as McpSchema from "effect/ai/McpSchema"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Bounds from "../../internal/base/bounds.ts"
 import { isRecord, own, parseJson } from "../../internal/base/untrusted.ts"
 import type { Limits } from "../../Limits.ts"
 
@@ -47,12 +49,12 @@ export const make = (options: {
   readonly hasLogs?: boolean
 }): Exchange => {
   const { hasLogs = false, limits } = options
-  const { cleanUpMs, frameBytes, jsonDepth } = limits
+  const { cleanUpTimeout } = limits
   const pending = new Map<McpSchema.RequestId, Deferred.Deferred<McpSchema.JsonRpcResponse, McpClientError>>()
   let closed = false
 
   const send = (message: McpSchema.JsonRpcMessage) =>
-    Effect.flatMap(encode(message, frameBytes), (text) => options.send(text))
+    Effect.flatMap(encode(message, Bounds.frameLength), (text) => options.send(text))
 
   const refuse = Effect.sync(() => {
     closed = true
@@ -88,7 +90,7 @@ export const make = (options: {
     close,
     notify: (message) => (closed ? Effect.fail(notSent) : send(message)),
     receive: Effect.fnUntraced(function* (text) {
-      const value = parseJson(text, jsonDepth)
+      const value = parseJson(text, Bounds.jsonDepth)
       if (Result.isFailure(value)) {
         if (hasLogs && !beginsMessage(text)) return
         return yield* broken(`the server sent unreadable JSON: ${value.failure}`)
@@ -106,7 +108,7 @@ export const make = (options: {
           // The protocol forbids cancelling the first request. Who takes nothing in any longer is not waited for.
           message.method === "initialize" || !pending.has(message.id)
             ? Effect.void
-            : Effect.ignore(Effect.timeoutOption(send(cancelled(message.id)), cleanUpMs / 5))
+            : Effect.ignore(Effect.timeoutOption(send(cancelled(message.id)), Duration.times(cleanUpTimeout, 1 / 5)))
         ),
         Effect.ensuring(Effect.sync(() => pending.delete(message.id)))
       )

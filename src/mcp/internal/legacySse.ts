@@ -11,6 +11,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import type * as Scope from "effect/Scope"
+import * as Bounds from "../../internal/base/bounds.ts"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer } from "../McpConfig.ts"
 import * as Exchange from "./jsonRpc.ts"
@@ -42,7 +43,7 @@ export const open = Effect.fnUntraced(function* (
   })
   if (!Http.isEventStream(response)) return yield* Exchange.broken("the server answered with no event stream")
 
-  yield* Http.forEachEvent(response, limits.frameBytes, (event) => {
+  yield* Http.forEachEvent(response, Bounds.frameLength, (event) => {
     if (event.event === "endpoint") return Deferred.complete(endpoint, resolve(server.url, event.data))
     return event.event === "message" && event.data !== "" ? line.receive(event.data) : Effect.void
   }).pipe(
@@ -54,7 +55,7 @@ export const open = Effect.fnUntraced(function* (
   )
   yield* Effect.addFinalizer(() => line.close(Exchange.lost("the connection was closed")))
   yield* Effect.timeoutOrElse(Deferred.await(endpoint), {
-    duration: limits.connectMs,
+    duration: limits.connectTimeout,
     orElse: () => Effect.fail(Exchange.broken("the server named no endpoint to post to"))
   })
   return line

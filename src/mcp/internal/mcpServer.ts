@@ -59,13 +59,13 @@ export class Station {
   }
 
   /**
-   * Milliseconds a call may take, a person's time to allow it included. The connection keeps the time itself and tells
+   * The time a call may take, a person's time to allow it included. The connection keeps the time itself and tells
    * the server when it gives up; this is for what it cannot see.
    */
-  timeLimit({ cleanUpMs }: Limits): number {
+  timeout({ cleanUpTimeout }: Limits): Duration.Duration {
     const { connectTimeout, timeout } = this.server
     const times = [timeout, connectTimeout, this.oauth?.patience ?? Duration.zero]
-    return times.reduce((sum, time) => sum + Duration.toMillis(time), cleanUpMs)
+    return times.reduce((sum, time) => Duration.sum(sum, Duration.fromInputUnsafe(time)), cleanUpTimeout)
   }
 
   /** Reads the list if there is a new one; tells whether anything is different now. No person is asked to allow it. */

@@ -8,6 +8,7 @@
 import * as McpSchema from "effect/ai/McpSchema"
 import { McpServer } from "effect/ai/McpServer"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -26,7 +27,7 @@ import { plain } from "../../internal/base/plain.ts"
 import { clean } from "../../internal/skill/skillOutput.ts"
 import { McpError, ToolNotFound } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
-import { MediaStore, type Shape as Media } from "../../MediaStore.ts"
+import { MediaStore, type MediaStoreShape as Media } from "../../MediaStore.ts"
 import * as Policy from "../../Policy.ts"
 import { Redaction } from "../../Redaction.ts"
 import type { AnySkill } from "../../Skill.ts"
@@ -138,7 +139,7 @@ const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], na
 
   const redactor = yield* Redaction
   const media = yield* (yield* MediaStore).run(callId)
-  const limit = skill.timeLimit ?? limits.skillMs
+  const limit = skill.timeout ?? limits.skillTimeout
   const body = Effect.gen(function* () {
     const value = yield* skill.call(input, {
       ...scopeOf(callId),
@@ -153,7 +154,13 @@ const call = Effect.fnUntraced(function* (registry: SkillRegistry["Service"], na
     return { output, content: yield* media.admit([...output.content, ...output.media]) }
   }).pipe(Effect.provideService(MediaStore, media))
   const late = () =>
-    Effect.fail(new McpError({ server: "", reason: "timeout", detail: `Skill '${name}' took longer than ${limit} ms` }))
+    Effect.fail(
+      new McpError({
+        server: "",
+        reason: "timeout",
+        detail: `Skill '${name}' took longer than ${Duration.toMillis(limit)} ms`
+      })
+    )
   // A skill that does not stop when it is told to is left behind.
   const exit = yield* Effect.exit(inTime(body, limit, late))
   if (Exit.isFailure(exit)) return failed((yield* explain({ redactor }, `Skill '${name}'`, exit.cause)).message)

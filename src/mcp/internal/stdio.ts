@@ -3,13 +3,14 @@
  *
  * The process leads a group of its own. When the scope closes, its input is
  * closed, then the group is asked to end, then killed: after
- * `Limits.cleanUpMs` neither it nor a grandchild is left (R-15). It sees the
+ * `Limits.cleanUpTimeout` neither it nor a grandchild is left (R-15). It sees the
  * variables it was given, and PATH, HOME and LANG (S-1).
  */
 
 import type { McpClientError } from "effect/ai/McpClientError"
 import type * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
@@ -19,6 +20,7 @@ import * as Queue from "effect/Queue"
 import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as Bounds from "../../internal/base/bounds.ts"
 import { visible } from "../../internal/base/visible.ts"
 import { Limits } from "../../Limits.ts"
 import type { StdioServer } from "../McpConfig.ts"
@@ -31,9 +33,9 @@ export const open = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Exchange.Exchange, McpClientError, ChildProcessSpawner | Scope.Scope> {
   const limits = yield* Limits
   // Most servers end by themselves when their input does; the rest of the time is for those that do not.
-  const grace = limits.cleanUpMs / 5
+  const grace = Duration.times(limits.cleanUpTimeout, 1 / 5)
   const spawner = yield* ChildProcessSpawner
-  const process = yield* spawner.spawn(command(server, limits.cleanUpMs - grace)).pipe(
+  const process = yield* spawner.spawn(command(server, Duration.subtract(limits.cleanUpTimeout, grace))).pipe(
     // The platform's message shows the command line; its kind says enough.
     Effect.mapError((error) =>
       Exchange.lost(`'${(server.written ?? server).command}' cannot be started (${error.reason._tag})`)
@@ -74,7 +76,7 @@ export const open = Effect.fnUntraced(function* (
     Effect.ignore,
     Effect.forkScoped
   )
-  const splitter = new Splitter(limits.frameBytes)
+  const splitter = new Splitter(Bounds.frameLength)
   yield* process.stdout.pipe(
     Stream.decodeText(),
     Stream.runForEach((chunk) => receive(line, splitter, chunk)),
@@ -109,7 +111,7 @@ export const open = Effect.fnUntraced(function* (
 
 const inherited = ["PATH", "HOME", "LANG"] as const
 
-const command = (server: StdioServer, forceKillAfter: number) => {
+const command = (server: StdioServer, forceKillAfter: Duration.Duration) => {
   const env: Record<string, string | Redacted.Redacted<string>> = {}
   for (const name of inherited) {
     const value = globalThis.process.env[name]

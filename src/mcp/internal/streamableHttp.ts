@@ -14,6 +14,7 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
+import * as Bounds from "../../internal/base/bounds.ts"
 import { isDeeper, parseJson } from "../../internal/base/untrusted.ts"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer } from "../McpConfig.ts"
@@ -49,7 +50,7 @@ export const open = Effect.fnUntraced(function* (
   const inner = yield* McpClient.http({
     url: server.url,
     protocol: modern ? McpProtocol.v2026_07_28 : McpProtocol.v2025_11_25,
-    maxMessageBytes: limits.frameBytes
+    maxMessageBytes: Bounds.frameLength
   }).pipe(Effect.provideService(HttpClient.HttpClient, client))
   const transport: McpClient.Transport = {
     ...inner,
@@ -63,8 +64,8 @@ export const open = Effect.fnUntraced(function* (
           : error
       })
       // Whoever writes a value as text again goes as deep as it does.
-      if (!isDeeper(response, limits.jsonDepth)) return response
-      return yield* Exchange.broken(`the server sent JSON that nests deeper than ${limits.jsonDepth} levels`)
+      if (!isDeeper(response, Bounds.jsonDepth)) return response
+      return yield* Exchange.broken(`the server sent JSON that nests deeper than ${Bounds.jsonDepth} levels`)
     })
   }
 
@@ -72,7 +73,7 @@ export const open = Effect.fnUntraced(function* (
     session === undefined ? request : HttpClientRequest.setHeader(request, "mcp-session-id", session)
 
   const answer = (text: string) => {
-    const message = Option.flatMap(Result.getSuccess(parseJson(text, limits.jsonDepth)), Exchange.decodeMessage)
+    const message = Option.flatMap(Result.getSuccess(parseJson(text, Bounds.jsonDepth)), Exchange.decodeMessage)
     if (Option.isNone(message)) return Effect.void
     if (Exchange.isNotification(message.value)) {
       listener.onNotification(message.value.method)
@@ -85,7 +86,7 @@ export const open = Effect.fnUntraced(function* (
       HttpClientRequest.bodyJsonUnsafe(Exchange.reply(message.value))
     )
     const told = Effect.scoped(HttpClient.withScope(client).execute(post))
-    return Effect.ignore(Effect.timeoutOption(told, limits.connectMs))
+    return Effect.ignore(Effect.timeoutOption(told, limits.connectTimeout))
   }
 
   const ask = modern
@@ -122,7 +123,7 @@ export const open = Effect.fnUntraced(function* (
     const onRetry = (asked: Duration.Duration) => {
       wait = Duration.toMillis(asked)
     }
-    yield* Http.forEachEvent(response, limits.frameBytes, (event) => answer(event.data), onRetry)
+    yield* Http.forEachEvent(response, Bounds.frameLength, (event) => answer(event.data), onRetry)
     return true
   }).pipe(
     Effect.scoped,

@@ -15,8 +15,8 @@ export const make = (station: Station, tool: StationTool, name: string, limits: 
   const hints = tool.tool.annotations
   const title = hints?.title ?? tool.tool.title
   return Skill.dynamic(name, {
-    description: Definition.describe(tool.tool, limits.descriptionBytes),
-    inputSchema: jsonObject(Definition.readable(tool.parts["inputSchema"] ?? {}, limits.descriptionBytes)),
+    description: Definition.describe(tool.tool, limits.descriptionLength),
+    inputSchema: jsonObject(Definition.readable(tool.parts["inputSchema"] ?? {}, limits.descriptionLength)),
     source: "mcp",
     effects: Call.effectsOf(station, tool),
     annotations: {
@@ -24,9 +24,9 @@ export const make = (station: Station, tool: StationTool, name: string, limits: 
       destructive: hints?.destructiveHint ?? true,
       idempotent: hints?.idempotentHint ?? false,
       openWorld: hints?.openWorldHint ?? true,
-      ...(title === undefined ? {} : { title: Definition.line(title, limits.descriptionBytes) })
+      ...(title === undefined ? {} : { title: Definition.line(title, limits.descriptionLength) })
     },
-    timeLimit: station.timeLimit(limits),
+    timeout: station.timeout(limits),
     execute: (input) =>
       Effect.flatMap(Call.callTool(station, tool, input), (answer) => Call.succeeded(station.name, answer))
   })

@@ -9,6 +9,7 @@
 
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Pull from "effect/Pull"
@@ -79,10 +80,10 @@ type PartsPull = Pull.Pull<Arr.NonEmptyReadonlyArray<StreamPart>, Fault>
 
 const cut: Fault = { reason: "incomplete" }
 
-const timely = <A>(pull: Pull.Pull<A, Fault>, { idleMs }: Limits): Pull.Pull<A, Fault> =>
+const timely = <A>(pull: Pull.Pull<A, Fault>, { idleTimeout }: Limits): Pull.Pull<A, Fault> =>
   Effect.timeoutOrElse(pull, {
-    duration: idleMs,
-    orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleMs is ${idleMs}` })
+    duration: idleTimeout,
+    orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleTimeout is ${Duration.format(idleTimeout)}` })
   })
 
 /** Thinking and calls of another package's model, told by its own ids; an id may come again (R-24). */

@@ -7,6 +7,7 @@
  * how much it counted of the same messages before.
  */
 
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
@@ -24,8 +25,8 @@ export type Line = string | ProviderError | Spoken
 /** A reply and its circumstances. */
 export interface Spoken {
   readonly text: string
-  /** Milliseconds until it comes. */
-  readonly delay?: number | undefined
+  /** How long it takes to arrive. */
+  readonly delay?: Duration.Input | undefined
   /** Tokens it reports; counted from the characters when absent. */
   readonly usage?: { readonly input: number; readonly output: number } | undefined
   /** Default: `stop`. */
