@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { fileURLToPath } from "node:url"
 import * as Logs from "../testing/internal/scenarioLog.ts"
-import type { Crossing } from "./commands/scenarioCommand.ts"
+import type { MatrixFlags } from "./commands/scenarioCommand.ts"
 import { Codes, failed, usage } from "./exit.ts"
 import { Screen } from "./screen.ts"
 import * as Text from "./terminalText.ts"
@@ -32,7 +32,7 @@ interface Cell {
 }
 
 /** Runs the matrix: a line for each pair as it ends, then a table. Fails when a pair failed or crashed. */
-export const runMatrix = Effect.fnUntraced(function* (options: Crossing) {
+export const runMatrix = Effect.fnUntraced(function* (options: MatrixFlags) {
   const screen = yield* Screen
   const { color, log, model: models } = options
   const look = { columns: screen.columns, colors: color ?? screen.colors }
@@ -68,7 +68,7 @@ export const runMatrix = Effect.fnUntraced(function* (options: Crossing) {
 const program = process.argv[1] ?? fileURLToPath(new URL("../../bin/kernai.mjs", import.meta.url))
 
 /** Runs a pair in a process, which writes its own logs, and reads the report that it prints. */
-const runPair = Effect.fnUntraced(function* (file: string, model: string, { log, timeout }: Crossing) {
+const runPair = Effect.fnUntraced(function* (file: string, model: string, { log, timeout }: MatrixFlags) {
   const path = yield* Path.Path
   const startedAt = yield* Clock.currentTimeMillis
   const args = ["scenario", "run", file, "--model", model, "--log", log, "--json"]

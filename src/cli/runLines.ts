@@ -23,10 +23,9 @@ export class RunLines {
     const piece = pieceOf(event)
     if (piece !== undefined) {
       const before = this.#streams.get(runId)
-      if (before?.label === piece.label)
-        return void this.#streams.set(runId, { ...before, text: before.text + piece.text })
-      this.#end(runId)
-      this.#streams.set(runId, { ...piece, depth })
+      const continued = before?.label === piece.label ? before.text : ""
+      if (continued === "") this.#end(runId)
+      this.#streams.set(runId, { label: piece.label, text: continued + piece.text, depth })
       return
     }
     const lines = linesOf(event, this.#lookAt(depth))

@@ -14,7 +14,7 @@ import { type ModuleHooks, registerHooks, type ResolveHookSync } from "node:modu
 import type { JsonObject } from "../internal/base/json.ts"
 import * as Model from "../Model.ts"
 import * as Scenario from "../testing/Scenario.ts"
-import type { Running } from "./commands/scenarioCommand.ts"
+import type { ScenarioFlags } from "./commands/scenarioCommand.ts"
 import { failed, unreadable, usage } from "./exit.ts"
 import type { Registries } from "./kernelLayer.ts"
 import { Screen } from "./screen.ts"
@@ -22,7 +22,7 @@ import * as Text from "./terminalText.ts"
 import { draw } from "./scenarioTree.ts"
 
 /** Runs scenarios. Fails when one failed, or when none could run. */
-export const runScenarios = Effect.fnUntraced(function* (options: Running) {
+export const runScenarios = Effect.fnUntraced(function* (options: ScenarioFlags) {
   const screen = yield* Screen
   const { json, log } = options
   const look = { columns: screen.columns, colors: options.color ?? screen.colors }

@@ -92,8 +92,7 @@ describe("a recorded conversation", () => {
       )
       assert.deepInclude(error, {
         code: 1,
-        reason:
-          'the run failed: anthropic: request 1 differs from the recording: message 4, result: expected "2", got "5"'
+        reason: 'anthropic: request 1 differs from the recording: message 4, result: expected "2", got "5"'
       })
       assert.strictEqual(screen.out(), "")
     })

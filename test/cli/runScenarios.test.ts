@@ -5,13 +5,13 @@ import { ChildProcessSpawner } from "effect/process"
 import { fileURLToPath } from "node:url"
 import { codeOf, CommandFailed } from "../../src/cli/exit.ts"
 import { runMatrix } from "../../src/cli/matrix.ts"
-import type { Running } from "../../src/cli/commands/scenarioCommand.ts"
+import type { ScenarioFlags } from "../../src/cli/commands/scenarioCommand.ts"
 import { runScenarios } from "../../src/cli/runScenarios.ts"
 import { call, kernai, memoryScreen } from "./support.ts"
 
 const catalogue = fileURLToPath(new URL("../../examples/scenarios", import.meta.url))
 
-const options: Running = { paths: [catalogue], model: undefined, log: undefined, json: false, color: undefined }
+const options: ScenarioFlags = { paths: [catalogue], model: undefined, log: undefined, json: false, color: undefined }
 
 const scenario = (name: string, body: string) => `
 import { Scenario } from "kernai/testing"
@@ -50,7 +50,7 @@ const saying = (next: () => string) =>
     )
   )
 
-const run = (more: Partial<Running>) => {
+const run = (more: Partial<ScenarioFlags>) => {
   const screen = memoryScreen()
   return Effect.map(
     Effect.result(Effect.provide(runScenarios({ ...options, ...more }), Layer.merge(screen.layer, NodeServices.layer))),

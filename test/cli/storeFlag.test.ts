@@ -7,7 +7,7 @@ import { chat } from "../../src/cli/chat/terminalChat.ts"
 import { LineReader } from "../../src/cli/chat/lineReader.ts"
 import { CommandFailed } from "../../src/cli/exit.ts"
 import { folder } from "../support/folder.ts"
-import { chatting, kernai, memoryScreen } from "./support.ts"
+import { chatFlags, kernai, memoryScreen } from "./support.ts"
 
 const place = Effect.map(folder, (folder) => {
   writeFileSync(join(folder, "script.json"), JSON.stringify(["First.", "Second."]))
@@ -18,7 +18,7 @@ const place = Effect.map(folder, (folder) => {
 const say = Effect.fn("say")(function* (folder: string, store: string, text: string) {
   const screen = memoryScreen()
   const left = [text]
-  const result = yield* chat({ ...chatting, store, script: join(folder, "script.json"), skills: false }).pipe(
+  const result = yield* chat({ ...chatFlags, store, script: join(folder, "script.json"), skills: false }).pipe(
     Effect.result,
     Effect.provideService(LineReader, {
       read: () => Effect.sync(() => Option.fromUndefinedOr(left.shift())),

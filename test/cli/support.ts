@@ -5,7 +5,7 @@ import { ConfigProvider, Deferred, Effect, Layer, type Scope } from "effect"
 import { spawn } from "node:child_process"
 import { closeSync, openSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import type { Chatting } from "../../src/cli/commands/chatCommand.ts"
+import type { ChatFlags } from "../../src/cli/commands/chatCommand.ts"
 import { codeOf } from "../../src/cli/exit.ts"
 import { program } from "../../src/cli/program.ts"
 import { Screen } from "../../src/cli/screen.ts"
@@ -38,7 +38,7 @@ export const memoryScreen = (colors = false): Written => {
 }
 
 /** The flags of a chat that has none. */
-export const chatting: Chatting = {
+export const chatFlags: ChatFlags = {
   agent: undefined,
   model: undefined,
   script: undefined,

@@ -9,7 +9,7 @@ import * as Agents from "../../Agent.ts"
 import * as ChatHistory from "../../ChatHistory.ts"
 import * as Kernel from "../../Kernel.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
-import type { Chatting } from "../commands/chatCommand.ts"
+import type { ChatFlags } from "../commands/chatCommand.ts"
 import { Codes, CommandFailed, failed } from "../exit.ts"
 import { Screen, type Shape } from "../screen.ts"
 import * as Text from "../terminalText.ts"
@@ -28,7 +28,7 @@ interface Chat {
 }
 
 /** Chats until the input ends. Without a terminal, a message that fails is the last. */
-export const chatLoop = Effect.fnUntraced(function* (agent: Agent<unknown>, { color, session, yes }: Chatting) {
+export const chatLoop = Effect.fnUntraced(function* (agent: Agent<unknown>, { color, session, yes }: ChatFlags) {
   const screen = yield* Screen
   const reader = yield* LineReader
   const look = { columns: screen.columns, colors: color ?? screen.colors }

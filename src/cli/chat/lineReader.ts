@@ -114,10 +114,10 @@ const interruptsOf = (
   reader.on("SIGINT", () => {
     if (listeners.size > 0) return listeners.forEach((listener) => listener())
     if (!isPrompting()) return
-    if (reader.line === "") output.write("\nCtrl-D or /exit ends the chat")
+    const hint = reader.line === "" ? "\nCtrl-D or /exit ends the chat\n" : "\n"
     reader.write(null, { ctrl: true, name: "e" })
     reader.write(null, { ctrl: true, name: "u" })
-    output.write("\n")
+    output.write(hint)
     reader.prompt()
   })
   return Effect.callback((resume) => {

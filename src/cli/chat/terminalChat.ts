@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Agent from "../../Agent.ts"
 import * as AgentFile from "../../file/AgentFile.ts"
-import type { Chatting } from "../commands/chatCommand.ts"
+import type { ChatFlags } from "../commands/chatCommand.ts"
 import { instructions, skillsOf, sourceOf } from "../commands/flags.ts"
 import { asFailure, asUsage, usage } from "../exit.ts"
 import * as KernelLayer from "../kernelLayer.ts"
@@ -16,13 +16,13 @@ import { chatLoop } from "./chatLoop.ts"
 import * as Session from "./chatSession.ts"
 
 /** Chats until the input ends. Settings that are not given are up to the agent. */
-export const chat = Effect.fnUntraced(function* (input: Chatting) {
+export const chat = Effect.fnUntraced(function* (input: ChatFlags) {
   if (!Session.isName(input.session)) return yield* usage(Session.nameRule)
   const file = yield* input.agent === undefined
     ? Effect.undefined
     : Effect.mapError(AgentFile.load(input.agent), (error) => asUsage(error))
-  const { model, provider } = yield* modelOf(input, file)
   const skills = yield* skillsOf(input)
+  const { model, provider } = yield* modelOf(input, file)
   const store = yield* Store.openOrCreate(Store.fromPath(input.store))
   const base = file ?? Agent.make({ name: "chat", instructions, model, maxSteps: 20, skills: "all" })
   const agent: Agent.Agent<unknown> = {
@@ -40,7 +40,7 @@ export const chat = Effect.fnUntraced(function* (input: Chatting) {
 })
 
 /** Returns the model of the command line, or else that of the agent. */
-const modelOf = Effect.fnUntraced(function* (input: Chatting, agent: Agent.Agent<unknown> | undefined) {
+const modelOf = Effect.fnUntraced(function* (input: ChatFlags, agent: Agent.Agent<unknown> | undefined) {
   const source = sourceOf(input)
   if (source !== undefined) return yield* Models.open(source)
   if (agent === undefined || input.model !== undefined) {

@@ -40,7 +40,7 @@ const flags = {
   color: Shared.color
 }
 
-export type Chatting = Shared.Values<typeof flags>
+export type ChatFlags = Shared.Values<typeof flags>
 
 export const chat = Command.make(
   "chat",

@@ -22,12 +22,12 @@ const list = Command.make(
   (input) => Effect.flatMap(tools, (module) => module.list(input.config, input.server, input.json))
 ).pipe(Command.withDescription("Connect the servers and list their tools"))
 
-const calling = { server, tool, input: Shared.optionalArgument("input", "A JSON object (default: {})"), config, json }
+const callFlags = { server, tool, input: Shared.optionalArgument("input", "A JSON object (default: {})"), config, json }
 
 /** The values of the flags of `call`. */
-export type Calling = Shared.Values<typeof calling>
+export type CallFlags = Shared.Values<typeof callFlags>
 
-const call = Command.make("call", calling, (input) => Effect.flatMap(tools, (module) => module.call(input))).pipe(
+const call = Command.make("call", callFlags, (input) => Effect.flatMap(tools, (module) => module.call(input))).pipe(
   Command.withDescription("Call a tool and print its result"),
   Command.withExamples([
     {
@@ -82,7 +82,7 @@ const serveFlags = {
 }
 
 /** The values of the flags of `serve`. */
-export type Serving = Shared.Values<typeof serveFlags>
+export type ServeFlags = Shared.Values<typeof serveFlags>
 
 const serve = Command.make(
   "serve",

@@ -36,7 +36,7 @@ const flags = {
   ...Shared.form
 }
 
-export type Input = Shared.Values<typeof flags>
+export type RunFlags = Shared.Values<typeof flags>
 
 export const run = Command.make("run", flags, (input) => start(input)).pipe(
   Command.withDescription(
@@ -57,7 +57,7 @@ export const run = Command.make("run", flags, (input) => start(input)).pipe(
   ])
 )
 
-const start = Effect.fnUntraced(function* (input: Input) {
+const start = Effect.fnUntraced(function* (input: RunFlags) {
   const form = yield* Shared.formOf(input)
   if (input.list) return yield* list(form)
   if (input.store === undefined) {
@@ -83,7 +83,7 @@ const list = Effect.fnUntraced(function* (form: Form) {
   )
 })
 
-type Flags = ReadonlyArray<readonly [flag: string, isGiven: (input: Input) => boolean]>
+type Flags = ReadonlyArray<readonly [flag: string, isGiven: (input: RunFlags) => boolean]>
 
 const agentFlags: Flags = [
   ["--system", ({ system }) => system !== undefined],
@@ -100,15 +100,15 @@ const workerFlags: Flags = [
   ["--max-steps", ({ maxSteps }) => maxSteps !== Shared.defaultSteps]
 ]
 
-const given = (flags: Flags, input: Input): string | undefined => flags.find(([, isGiven]) => isGiven(input))?.[0]
+const given = (flags: Flags, input: RunFlags): string | undefined => flags.find(([, isGiven]) => isGiven(input))?.[0]
 
-const recordingOf = Effect.fnUntraced(function* ({ replay, root }: Input) {
+const recordingOf = Effect.fnUntraced(function* ({ replay, root }: RunFlags) {
   const Recordings = yield* Effect.promise(() => import("../demo/recordings.ts"))
   return yield* Recordings.open(replay ?? Recordings.standard, root)
 })
 
 /** Plays a recorded conversation, or the script for MCP servers. */
-const play = Effect.fnUntraced(function* (input: Input, form: Form) {
+const play = Effect.fnUntraced(function* (input: RunFlags, form: Form) {
   if (input.question !== undefined) {
     return yield* usage("a question needs a model: kernai run --model <provider>/<model> <question>")
   }
@@ -126,14 +126,14 @@ const play = Effect.fnUntraced(function* (input: Input, form: Form) {
   return yield* replay(recording, { form, color: input.color, maxSteps: input.maxSteps, store })
 })
 
-const questionOf = Effect.fnUntraced(function* ({ question, replay }: Input) {
+const questionOf = Effect.fnUntraced(function* ({ question, replay }: RunFlags) {
   if (question === undefined) return yield* usage("--store needs a question: a recorded one is not stored with a model")
   if (replay !== undefined) return yield* usage("--replay brings its own question: give one or the other")
   return question
 })
 
 /** Asks a model; without a store it may be a recorded question. */
-const ask = Effect.fnUntraced(function* (input: Input, form: Form) {
+const ask = Effect.fnUntraced(function* (input: RunFlags, form: Form) {
   const recording = input.store === undefined && input.question === undefined ? yield* recordingOf(input) : undefined
   const question = recording === undefined ? yield* questionOf(input) : recording.question
   const agent = yield* Shared.agentOf(
@@ -146,7 +146,7 @@ const ask = Effect.fnUntraced(function* (input: Input, form: Form) {
 })
 
 /** Stores a question for a worker. */
-const submit = Effect.fnUntraced(function* (input: Input, form: Form, store: string) {
+const submit = Effect.fnUntraced(function* (input: RunFlags, form: Form, store: string) {
   const question = yield* questionOf(input)
   const idle = given(workerFlags, input)
   if (idle !== undefined) {

@@ -19,7 +19,7 @@ const revision = Flag.Int("revision").pipe(
   Shared.optional
 )
 
-const listing = {
+const listFlags = {
   store,
   status: Flag.Literals("status", ["running", "paused", "completed", "failed"]).pipe(
     Flag.withMetavar("<status>"),
@@ -32,9 +32,9 @@ const listing = {
 }
 
 /** The values of the flags of `list`. */
-export type Listing = Shared.Values<typeof listing>
+export type ListFlags = Shared.Values<typeof listFlags>
 
-const list = Command.make("list", listing, (input) => Effect.flatMap(showing, (module) => module.list(input))).pipe(
+const list = Command.make("list", listFlags, (input) => Effect.flatMap(showing, (module) => module.list(input))).pipe(
   Command.withDescription("List runs, newest first. --json prints a JSON line for each.")
 )
 
@@ -48,7 +48,7 @@ const exported = Command.make("export", { id, file, store }, (input) =>
   Effect.flatMap(showing, (module) => module.exported(input))
 ).pipe(Command.withDescription("Write the records of a run and of its tasks, a JSON line each."))
 
-const answering = {
+const answerFlags = {
   id,
   calls: Argument.String("call").pipe(
     Argument.withDescription("The ids of calls, as 'kernai runs show' prints them (default: all that wait)"),
@@ -63,9 +63,9 @@ const answering = {
 const input = Shared.optionalText("input", "json", "Run one call with this input instead of its own")
 
 /** The values of the flags of `approve` and `deny`. */
-export type Answering = Shared.Values<typeof answering> & { readonly input?: string | undefined }
+export type AnswerFlags = Shared.Values<typeof answerFlags> & { readonly input?: string | undefined }
 
-const approve = Command.make("approve", { ...answering, input }, (input) =>
+const approve = Command.make("approve", { ...answerFlags, input }, (input) =>
   Effect.flatMap(acting, (module) => module.answer(true, input))
 ).pipe(
   Command.withDescription(
@@ -74,7 +74,7 @@ const approve = Command.make("approve", { ...answering, input }, (input) =>
   Command.withShortDescription("Allow calls that a run waits for")
 )
 
-const deny = Command.make("deny", answering, (input) =>
+const deny = Command.make("deny", answerFlags, (input) =>
   Effect.flatMap(acting, (module) => module.answer(false, input))
 ).pipe(
   Command.withDescription(
@@ -83,7 +83,7 @@ const deny = Command.make("deny", answering, (input) =>
   Command.withShortDescription("Refuse calls that a run waits for")
 )
 
-const resuming = {
+const resumeFlags = {
   id,
   store,
   ...Shared.source,
@@ -101,11 +101,11 @@ const resuming = {
 }
 
 /** The values of the flags of `resume`. */
-export type Resuming = Shared.Values<typeof resuming>
+export type ResumeFlags = Shared.Values<typeof resumeFlags>
 
 const resume = Command.make(
   "resume",
-  resuming,
+  resumeFlags,
   Effect.fnUntraced(function* (input) {
     const form = yield* Shared.formOf(input)
     const agent = yield* Shared.agentOf(input, Shared.sourceOf(input))

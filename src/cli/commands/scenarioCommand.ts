@@ -17,7 +17,7 @@ const defaultLog = ".kernai/scenarios"
 
 const log = Shared.optionalText("log", "folder", `Where logs are written (${defaultLog})`)
 
-const running = {
+const runFlags = {
   paths,
   model: Shared.optionalText(
     "model",
@@ -34,11 +34,11 @@ const running = {
 }
 
 /** The values of the flags of `run`; without a log nothing is written. */
-export type Running = Omit<Shared.Values<typeof running>, "logs">
+export type ScenarioFlags = Omit<Shared.Values<typeof runFlags>, "logs">
 
 const run = Command.make(
   "run",
-  running,
+  runFlags,
   Effect.fnUntraced(function* (input) {
     if (!input.logs && input.log !== undefined) return yield* usage("--no-logs and --log exclude each other")
     const model = input.model ?? (yield* ofEnvironment(process.env))
@@ -52,7 +52,7 @@ const run = Command.make(
   Command.withShortDescription("Run scenarios and show what happened")
 )
 
-const crossing = {
+const matrixFlags = {
   paths,
   model: Shared.text(
     "model",
@@ -66,11 +66,11 @@ const crossing = {
 }
 
 /** The values of the flags of `matrix`. */
-export type Crossing = Shared.Values<typeof crossing> & { readonly log: string }
+export type MatrixFlags = Shared.Values<typeof matrixFlags> & { readonly log: string }
 
 const matrix = Command.make(
   "matrix",
-  crossing,
+  matrixFlags,
   Effect.fnUntraced(function* (input) {
     const model = input.model.length > 0 ? input.model : [(yield* ofEnvironment(process.env)) ?? "script/whole"]
     const { runMatrix } = yield* Effect.promise(() => import("../matrix.ts"))

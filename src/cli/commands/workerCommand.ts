@@ -24,7 +24,7 @@ const flags = {
   )
 }
 
-export type Input = Shared.Values<typeof flags>
+export type WorkerFlags = Shared.Values<typeof flags>
 
 export const worker = Command.make(
   "worker",

@@ -10,14 +10,14 @@ import * as McpServe from "../../mcp/McpServe.ts"
 import * as SkillRegistry from "../../SkillRegistry.ts"
 import * as CliAgent from "../cliAgent.ts"
 import { type Agent, defaultSteps } from "../commands/flags.ts"
-import type { Serving } from "../commands/mcpCommand.ts"
+import type { ServeFlags } from "../commands/mcpCommand.ts"
 import { asUsage, usage } from "../exit.ts"
 import * as KernelLayer from "../kernelLayer.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../storeFlag.ts"
 
 /** Serves until the input ends, or the process does. */
-export const serve = Effect.fnUntraced(function* ({ allowHost, model, skillsFrom, system, ...input }: Serving) {
+export const serve = Effect.fnUntraced(function* ({ allowHost, model, skillsFrom, system, ...input }: ServeFlags) {
   const screen = yield* Screen
   const { host = "127.0.0.1", port = 0 } = input
   const skills = skillsFrom === undefined ? "general" : { directory: skillsFrom }

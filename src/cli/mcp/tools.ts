@@ -12,7 +12,7 @@ import { McpHub, type Options, type ServerStatus } from "../../mcp/McpHub.ts"
 import * as McpProtocol from "../../mcp/McpProtocol.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
 import * as SkillRegistry from "../../SkillRegistry.ts"
-import type { Calling } from "../commands/mcpCommand.ts"
+import type { CallFlags } from "../commands/mcpCommand.ts"
 import { asFailure, failed, usage } from "../exit.ts"
 import { Screen, type Shape } from "../screen.ts"
 import * as Text from "../terminalText.ts"
@@ -77,7 +77,7 @@ const listHidden = (screen: Shape, { hidden, name }: ServerStatus): void => {
 }
 
 /** Calls a tool and prints its result. On a terminal the server may ask the person to sign in. */
-export const call = Effect.fnUntraced(function* (options: Calling) {
+export const call = Effect.fnUntraced(function* (options: CallFlags) {
   const { config: file, server, tool } = options
   const screen = yield* Screen
   const config = yield* Servers.readOne(file, server)

@@ -13,7 +13,7 @@ import { RunStore } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
 import * as CliAgent from "../cliAgent.ts"
 import type { Agent } from "../commands/flags.ts"
-import type { Answering, Resuming } from "../commands/runsCommand.ts"
+import type { AnswerFlags, ResumeFlags } from "../commands/runsCommand.ts"
 import { CommandFailed, asFailure, usage } from "../exit.ts"
 import { follow, type Form } from "../followRun.ts"
 import { Screen } from "../screen.ts"
@@ -37,7 +37,7 @@ const headOf = Effect.fnUntraced(function* (id: string) {
 })
 
 /** Records answers. Nothing runs: a worker continues the run, or `resume`. */
-export const answer = Effect.fnUntraced(function* (approved: boolean, decision: Answering) {
+export const answer = Effect.fnUntraced(function* (approved: boolean, decision: AnswerFlags) {
   const { by, id, reason, revision } = decision
   const screen = yield* Screen
   const input = decision.input === undefined ? {} : { input: yield* inputOf(decision.input) }
@@ -74,7 +74,7 @@ const inputOf = (text: string) =>
   )
 
 /** Resumes a run, and follows it to its end. */
-export const resume = Effect.fnUntraced(function* (described: Agent, options: Resuming & { readonly form: Form }) {
+export const resume = Effect.fnUntraced(function* (described: Agent, options: ResumeFlags & { readonly form: Form }) {
   const { id, inFlight, rewind } = options
   const store = yield* Store.openExisting(options.store)
   const { agent, kernel } = yield* CliAgent.make(described, store)

@@ -9,7 +9,7 @@ import * as Media from "../../Media.ts"
 import * as Model from "../../Model.ts"
 import * as CliAgent from "../cliAgent.ts"
 import type { Agent } from "../commands/flags.ts"
-import type { Input } from "../commands/runCommand.ts"
+import type { RunFlags } from "../commands/runCommand.ts"
 import { asFailure, usage } from "../exit.ts"
 import { follow, type Form } from "../followRun.ts"
 import { Screen } from "../screen.ts"
@@ -17,7 +17,7 @@ import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
 
 /** The flags of `kernai run`, with a question and a form. */
-type Options = Input & { readonly question: string; readonly form: Form }
+type Options = RunFlags & { readonly question: string; readonly form: Form }
 
 /** Asks, and follows the run to its end. A run that is not stored does not ask before calls. */
 export const ask = Effect.fnUntraced(function* (described: Agent, options: Options) {

@@ -15,7 +15,7 @@ import type { Status, RunState } from "../../RunState.ts"
 import * as RunStates from "../../RunState.ts"
 import { RunStore } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
-import type { Listing } from "../commands/runsCommand.ts"
+import type { ListFlags } from "../commands/runsCommand.ts"
 import { asFailure, usage } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../storeFlag.ts"
@@ -30,7 +30,7 @@ const timeOf = (at: number): string => {
 }
 
 /** Lists the runs that are no tasks of another, newest first. */
-export const list = Effect.fnUntraced(function* (options: Listing) {
+export const list = Effect.fnUntraced(function* (options: ListFlags) {
   const screen = yield* Screen
   const { limit, search, status } = options
   const store = yield* Store.openExisting(options.store)
@@ -61,11 +61,11 @@ export const show = Effect.fnUntraced(function* (options: {
     screen.out(`${headOf(state).join("\n")}\n${turnsOf(state)}`)
     for (const { callId, input, name, reason } of yield* Session.questions(state.runId)) {
       screen.out(
-        `? ${Text.flat(callId)}: ${Text.flat(name)} asks to run: ${Text.excerpt(reason, 200)}\n${whole(input)}`
+        `? ${Text.flat(callId)}: ${Text.flat(name)} asks to run: ${Text.excerpt(reason, 200)}\n${inFull(input)}`
       )
     }
     for (const { callId, input, kind, name } of yield* Session.inFlight(state.runId)) {
-      screen.out(`! ${Text.flat(callId)}: ${Text.flat(name ?? kind)} was started, its end is unknown\n${whole(input)}`)
+      screen.out(`! ${Text.flat(callId)}: ${Text.flat(name ?? kind)} was started, its end is unknown\n${inFull(input)}`)
     }
     if (state.status.type === "completed") screen.out(`\n${Text.paragraph((RunStates.answer(state) ?? "").trim())}`)
   }).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
@@ -112,7 +112,7 @@ const resultOf = (result: CallResult): string =>
     : Text.excerpt(`${result.error.name}: ${result.error.message}`, 200)
 
 /** Prints an input in full: a person decides about it. */
-const whole = (input: unknown): string => Text.paragraph(JSON.stringify(input, null, 2) ?? "")
+const inFull = (input: unknown): string => Text.paragraph(JSON.stringify(input, null, 2) ?? "")
 
 /** Writes the records of a run and of its tasks as JSON lines, to a new file or to the output. */
 export const exported = Effect.fnUntraced(function* (options: {

@@ -11,7 +11,7 @@ import * as RunWorker from "../../RunWorker.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 import * as CliAgent from "../cliAgent.ts"
 import type { Agent } from "../commands/flags.ts"
-import type { Input } from "../commands/workerCommand.ts"
+import type { WorkerFlags } from "../commands/workerCommand.ts"
 import { Codes, CommandFailed, failed } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../storeFlag.ts"
@@ -21,7 +21,7 @@ import * as Text from "../terminalText.ts"
  * Works until it is interrupted. With `once` it works until there is nothing to do, and fails when a run failed or
  * waits.
  */
-export const work = Effect.fnUntraced(function* (described: Agent, options: Input) {
+export const work = Effect.fnUntraced(function* (described: Agent, options: WorkerFlags) {
   const screen = yield* Screen
   const store = yield* Store.openOrCreate(options.store)
   const { agent, kernel } = yield* CliAgent.make(described, store)

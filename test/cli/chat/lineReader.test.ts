@@ -96,7 +96,7 @@ describe("lines from a terminal", () => {
       yield* until("> ")
       assert.notInclude(written, "Ctrl-D")
       input.write("\u0003")
-      yield* until("Ctrl-D or /exit ends the chat")
+      yield* until("Ctrl-D or /exit ends the chat\n")
       input.write("this\n")
       assert.deepStrictEqual(yield* Fiber.join(line), Option.some("this"))
     })

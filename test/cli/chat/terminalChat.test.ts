@@ -6,14 +6,14 @@ import { join } from "node:path"
 import { SqlRunStore } from "kernai/sql"
 import { RunStore } from "kernai"
 import { chat } from "../../../src/cli/chat/terminalChat.ts"
-import type { Chatting } from "../../../src/cli/commands/chatCommand.ts"
+import type { ChatFlags } from "../../../src/cli/commands/chatCommand.ts"
 import * as Reader from "../../../src/cli/chat/lineReader.ts"
 import * as Session from "../../../src/cli/chat/chatSession.ts"
 import { CommandFailed } from "../../../src/cli/exit.ts"
 import { command, final } from "../../support/blocks.ts"
 import { folder } from "../../support/folder.ts"
 import { plan } from "../../support/workflow.ts"
-import { chatting, kernai, memoryScreen, ollama, start } from "../support.ts"
+import { chatFlags, kernai, memoryScreen, ollama, start } from "../support.ts"
 
 /** A folder with skills that leave a trace when they run. */
 const place = Effect.map(folder, (folder) => {
@@ -63,7 +63,7 @@ const talk = Effect.fn("talk")(function* (
   folder: string,
   script: ReadonlyArray<unknown>,
   typed: ReadonlyArray<string>,
-  options: Partial<Chatting> & {
+  options: Partial<ChatFlags> & {
     readonly interrupted?: Effect.Effect<void>
     readonly isTerminal?: boolean
     readonly isColored?: boolean
@@ -77,7 +77,7 @@ const talk = Effect.fn("talk")(function* (
   const left = [...typed]
   const answers = options.answers === undefined ? left : [...options.answers]
   const result = yield* chat({
-    ...chatting,
+    ...chatFlags,
     store: join(folder, "kept", "chat.db"),
     script: file,
     system: "You send letters.",
@@ -258,7 +258,7 @@ describe("kernai chat", () => {
       const refused = yield* of("resume", "--in-flight", "fail", ...agent)
       assert.deepInclude(refused, {
         code: 1,
-        error: "kernai: the run failed: calls in flight with an unknown outcome: default-1:t1.0\n"
+        error: "kernai: calls in flight with an unknown outcome: default-1:t1.0\n"
       })
       assert.include((yield* of("show")).out, "status    failed: calls in flight")
       const second = yield* talk(folder, script, ["leave"], { yes: true })
