@@ -152,9 +152,9 @@ describe("kernai with --json", () => {
     Effect.gen(function* () {
       const { code, error, out } = yield* start(...args)
       assert.strictEqual(code, 2)
-      const told = JSON.parse(out)
-      assert.isFalse(told.ok)
-      assert.include(told.error.message, reason)
+      const printed = JSON.parse(out)
+      assert.isFalse(printed.ok)
+      assert.include(printed.error.message, reason)
       assert.include(error, reason)
     })
   )

@@ -172,34 +172,40 @@ export default Scenario.make({ name, instructions: "You test.", input: ["Go.", l
 })
 
 describe("kernai scenario matrix", () => {
-  it.live("reports a file as failed if one of its scenarios fails, and as an error if its process dies", () =>
-    Effect.gen(function* () {
-      const also = (body: string) =>
-        `export const also = Scenario.make({ name: "also", instructions: "", input: "", ${body} })`
-      const fails = `${says}, expect: () => ["it is wrong"]`
-      const directory = yield* folder({
-        "a.ts": `${scenario("z", says)}${also(fails)}`,
-        "b.ts": `import { Effect } from "effect"${scenario("b", "offline: Effect.sync(() => process.exit(7))")}${also(says)}`
-      })
-      const { code, out } = yield* call(["scenario", "matrix", directory, "--log", `${directory}/logs`])
-      assert.strictEqual(code, 1)
-      assert.match(out, /^fail {5}a with script\/whole .*it is wrong/m)
-      assert.match(out, /^error {4}b with script\/whole/m)
-    }).pipe(Effect.provide(NodeServices.layer))
+  it.live(
+    "reports a file as failed if one of its scenarios fails, and as an error if its process dies",
+    () =>
+      Effect.gen(function* () {
+        const also = (body: string) =>
+          `export const also = Scenario.make({ name: "also", instructions: "", input: "", ${body} })`
+        const fails = `${says}, expect: () => ["it is wrong"]`
+        const directory = yield* folder({
+          "a.ts": `${scenario("z", says)}${also(fails)}`,
+          "b.ts": `import { Effect } from "effect"${scenario("b", "offline: Effect.sync(() => process.exit(7))")}${also(says)}`
+        })
+        const { code, out } = yield* call(["scenario", "matrix", directory, "--log", `${directory}/logs`])
+        assert.strictEqual(code, 1)
+        assert.match(out, /^fail {5}a with script\/whole .*it is wrong/m)
+        assert.match(out, /^error {4}b with script\/whole/m)
+      }).pipe(Effect.provide(NodeServices.layer)),
+    60_000
   )
 
-  it.live("writes its report even if every pair crashed", () =>
-    Effect.gen(function* () {
-      const directory = yield* folder({ "a.ts": `process.exit(7)` })
-      const logs = `${directory}/kept/logs`
-      const ended = yield* call(["scenario", "matrix", directory, "-m", "script/chars", "--log", logs])
-      assert.strictEqual(ended.code, 1)
-      assert.include(ended.out, "0 ok, 0 failed, 0 skipped, 1 crashed")
-      const fs = yield* FileSystem.FileSystem
-      const kept = (yield* fs.readDirectory(logs)).join()
-      assert.match(kept, /^matrix_\w+\.json$/)
-      assert.deepInclude(JSON.parse(yield* fs.readFileString(`${logs}/${kept}`)), { models: ["script/chars"] })
-    }).pipe(Effect.provide(NodeServices.layer))
+  it.live(
+    "writes its report even if every pair crashed",
+    () =>
+      Effect.gen(function* () {
+        const directory = yield* folder({ "a.ts": `process.exit(7)` })
+        const logs = `${directory}/kept/logs`
+        const ended = yield* call(["scenario", "matrix", directory, "-m", "script/chars", "--log", logs])
+        assert.strictEqual(ended.code, 1)
+        assert.include(ended.out, "0 ok, 0 failed, 0 skipped, 1 crashed")
+        const fs = yield* FileSystem.FileSystem
+        const kept = (yield* fs.readDirectory(logs)).join()
+        assert.match(kept, /^matrix_\w+\.json$/)
+        assert.deepInclude(JSON.parse(yield* fs.readFileString(`${logs}/${kept}`)), { models: ["script/chars"] })
+      }).pipe(Effect.provide(NodeServices.layer)),
+    60_000
   )
 
   it.live("ends as its pairs did, and ignores output that is not a report", () =>
@@ -242,31 +248,34 @@ describe("kernai scenario matrix", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("runs each pair in a process of its own: a crash is an error of that pair only (BP-185)", () =>
-    Effect.gen(function* () {
-      const directory = yield* folder({
-        "a.ts": scenario("a", says),
-        "b.ts": `process.exit(7)`
-      })
-      const other = yield* folder({ "a.ts": scenario("a", `${says}, mcp: "none.yml"`) })
-      const args = ["scenario", "matrix", directory, other, "-m", "script/whole", "--log", `${directory}/logs`]
-      const { code, out } = yield* call(args)
-      assert.strictEqual(code, 1)
-      assert.match(out, /^ok {7}a with script\/whole/m)
-      assert.match(out, /^error {4}b with script\/whole/m)
-      assert.deepStrictEqual(
-        out.match(/^[ab] +(ok|error|skipped)/gm)?.map((row) => row.replace(/ +/, " ")),
-        ["a ok", "b error", "a skipped"]
-      )
-      assert.include(out, "1 ok, 0 failed, 1 skipped, 1 crashed")
-      const fs = yield* FileSystem.FileSystem
-      const files = yield* fs.readDirectory(`${directory}/logs`)
-      const matrix = files.find((name) => name.startsWith("matrix_")) ?? ""
-      const report: { readonly cells: ReadonlyArray<object>; readonly [key: string]: unknown } = JSON.parse(
-        yield* fs.readFileString(`${directory}/logs/${matrix}`)
-      )
-      assert.deepInclude(report, { totals: { ok: 1, fail: 0, skipped: 1, error: 1 } })
-      assert.deepInclude(report.cells[1], { scenario: "b", model: "script/whole", status: "error", log: null })
-    }).pipe(Effect.provide(NodeServices.layer))
+  it.live(
+    "runs each pair in a process of its own: a crash is an error of that pair only (BP-185)",
+    () =>
+      Effect.gen(function* () {
+        const directory = yield* folder({
+          "a.ts": scenario("a", says),
+          "b.ts": `process.exit(7)`
+        })
+        const other = yield* folder({ "a.ts": scenario("a", `${says}, mcp: "none.yml"`) })
+        const args = ["scenario", "matrix", directory, other, "-m", "script/whole", "--log", `${directory}/logs`]
+        const { code, out } = yield* call(args)
+        assert.strictEqual(code, 1)
+        assert.match(out, /^ok {7}a with script\/whole/m)
+        assert.match(out, /^error {4}b with script\/whole/m)
+        assert.deepStrictEqual(
+          out.match(/^[ab] +(ok|error|skipped)/gm)?.map((row) => row.replace(/ +/, " ")),
+          ["a ok", "b error", "a skipped"]
+        )
+        assert.include(out, "1 ok, 0 failed, 1 skipped, 1 crashed")
+        const fs = yield* FileSystem.FileSystem
+        const files = yield* fs.readDirectory(`${directory}/logs`)
+        const matrix = files.find((name) => name.startsWith("matrix_")) ?? ""
+        const report: { readonly cells: ReadonlyArray<object>; readonly [key: string]: unknown } = JSON.parse(
+          yield* fs.readFileString(`${directory}/logs/${matrix}`)
+        )
+        assert.deepInclude(report, { totals: { ok: 1, fail: 0, skipped: 1, error: 1 } })
+        assert.deepInclude(report.cells[1], { scenario: "b", model: "script/whole", status: "error", log: null })
+      }).pipe(Effect.provide(NodeServices.layer)),
+    60_000
   )
 })

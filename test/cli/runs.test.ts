@@ -137,8 +137,8 @@ describe("a stored run", () => {
         const finished = yield* callIn(folder, [...taken, `${Number(revision) + 1}`, ...sqlite, ...agent])
         assert.deepStrictEqual(finished, { code: 0, out: "All done.\n", error: "" })
         assert.strictEqual(traceOf(folder), "Rome\n")
-        const told = yield* kernai(["runs", "resume", id, ...sqliteOf(folder), ...script])
-        assert.match(told.progress, new RegExp(`^resuming ${id} at revision \\d+\nanswer`))
+        const resumed = yield* kernai(["runs", "resume", id, ...sqliteOf(folder), ...script])
+        assert.match(resumed.progress, new RegExp(`^resuming ${id} at revision \\d+\nanswer`))
 
         const again = yield* kernai(["runs", "approve", id, "--revision", revision, ...sqliteOf(folder)])
         assert.include(again.error, `expected ${revision}`)
