@@ -202,7 +202,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
     assert.strictEqual(Result.getOrThrow(Agent.toConfig({ ...agent, model: "n" }))["model"], "n")
   })
 
-  it("read max_turns as another name of max_steps, also within the budget", () => {
+  it("read max_turns as an alias of max_steps, also within the budget", () => {
     const budget = { max_turns: 3, max_tokens: 5 }
     const within = Result.getOrThrow(Agent.fromConfig({ system_prompt: "", model: "m", budget }))
     assert.deepStrictEqual([within.maxSteps, within.budget], [3, { maxTokens: 5 }])

@@ -24,7 +24,7 @@ describe("BlockTypes", () => {
     }).pipe(Effect.provide(BlockTypes.layer(Chart)))
   )
 
-  it.effect("reads contents as deep as they may nest and not deeper (CP-6)", () =>
+  it.effect("decodes contents up to the nesting limit and no deeper (CP-6)", () =>
     Effect.gen(function* () {
       const { decode } = yield* BlockTypes.BlockTypes
       const nested = (levels: number): object =>
