@@ -23,7 +23,7 @@ sqlSuite("SqliteClient in memory", SqliteClient.layer({ filename: ":memory:" }))
 sqlSuite("SqliteClient in a file", inFile)
 
 describe("SqliteClient", () => {
-  it.effect("keeps what was committed for the next who opens the file, and leaves only that file", () =>
+  it.effect("keeps committed rows for the next client, and leaves only the database file", () =>
     Effect.gen(function* () {
       const filename = yield* file
       yield* Effect.scoped(
@@ -40,7 +40,7 @@ describe("SqliteClient", () => {
     })
   )
 
-  it.effect("writes ahead and waits for the disk unless told otherwise", () =>
+  it.effect("uses a write-ahead log and full synchronization by default", () =>
     Effect.gen(function* () {
       const filename = yield* file
       const full = yield* open({ filename })
@@ -51,7 +51,7 @@ describe("SqliteClient", () => {
     })
   )
 
-  it.effect("fails typed, naming the file, where none can be opened", () =>
+  it.effect("fails with a typed error that names a file it cannot open", () =>
     Effect.gen(function* () {
       const home = yield* folder
       const missing = path.join(home, "missing", "runs.db")
@@ -68,7 +68,7 @@ describe("SqliteClient", () => {
     })
   )
 
-  it.effect("calls every key that is taken a UniqueViolation, with its columns", () =>
+  it.effect("reports every duplicate key as a UniqueViolation, with its columns", () =>
     Effect.gen(function* () {
       const sql = yield* open({ filename: ":memory:" })
       yield* sql`CREATE TABLE pairs (run TEXT, seq INTEGER, PRIMARY KEY (run, seq))`
@@ -84,7 +84,7 @@ describe("SqliteClient", () => {
     })
   )
 
-  it.effect("keeps U+0000 in texts and keys, and whole numbers in columns of text (R-8)", () =>
+  it.effect("keeps U+0000 in texts and keys, and integers in text columns (R-8)", () =>
     Effect.gen(function* () {
       const sql = yield* open({ filename: ":memory:" })
       yield* sql`CREATE TABLE t (id TEXT PRIMARY KEY, body)`
@@ -102,7 +102,7 @@ describe("SqliteClient", () => {
     })
   )
 
-  it.effect("tells with raw how many rows a statement changed", () =>
+  it.effect("returns the number of changed rows with raw", () =>
     Effect.gen(function* () {
       const sql = yield* open({ filename: ":memory:" })
       yield* sql`CREATE TABLE t (id INTEGER PRIMARY KEY)`
@@ -112,7 +112,7 @@ describe("SqliteClient", () => {
     })
   )
 
-  it.effect("runs more different statements than it keeps prepared", () =>
+  it.effect("runs more distinct statements than it caches", () =>
     Effect.gen(function* () {
       const sql = yield* open({ filename: ":memory:" })
       for (let round = 0; round < 2; round++) {
@@ -123,7 +123,7 @@ describe("SqliteClient", () => {
     })
   )
 
-  it.effect("waits for another client of the same process without stopping it, though time stands still", () =>
+  it.effect("waits for another client of the same process without blocking it, even under a test clock", () =>
     Effect.gen(function* () {
       const filename = yield* file
       const one = yield* open({ filename })
@@ -156,7 +156,7 @@ describe("SqliteClient", () => {
     })
   )
 
-  it.effect("gives up on a lock with an error that may be retried, and can be interrupted while it waits", () =>
+  it.effect("gives up on a lock with a retryable error, and can be interrupted while it waits", () =>
     Effect.gen(function* () {
       const filename = yield* file
       const holder = yield* open({ filename })
@@ -179,7 +179,7 @@ describe("SqliteClient", () => {
     })
   )
 
-  it.effect("does not wait where waiting cannot help: a reader that turns writer after another wrote", () =>
+  it.effect("does not wait when a reader upgrades to a writer after another write", () =>
     Effect.gen(function* () {
       const filename = yield* file
       const one = yield* open({ filename, busyTimeout: "1 hour" })
@@ -194,7 +194,7 @@ describe("SqliteClient", () => {
     })
   )
 
-  it.effect("leaves nothing half-done where a transaction cannot be rolled back, and says so (R-5)", () =>
+  it.effect("leaves no partial changes when a transaction cannot be rolled back, and reports it (R-5)", () =>
     Effect.gen(function* () {
       const filename = yield* file
       const client = yield* Effect.provide(SqliteClient.make({ filename }), Reactivity.layer)
@@ -234,7 +234,7 @@ describe("SqliteClient", () => {
     })
   )
 
-  it.effect("streams inside a transaction too, and the consumer may query", () =>
+  it.effect("streams inside a transaction, and the consumer may run queries", () =>
     Effect.gen(function* () {
       const sql = yield* open({ filename: ":memory:" })
       yield* sql`CREATE TABLE t (n INTEGER)`
@@ -248,7 +248,7 @@ describe("SqliteClient", () => {
     })
   )
 
-  it.effect("closes in the middle of a transaction: nothing of it stays, and later statements fail typed", () =>
+  it.effect("discards an open transaction when it closes, and later statements fail with a typed error", () =>
     Effect.gen(function* () {
       const filename = yield* file
       const scope = yield* Scope.make()
@@ -275,7 +275,7 @@ describe("SqliteClient", () => {
     })
   )
 
-  it.live("writes nothing into a file that was removed or replaced: nobody would find it again (R-1)", () =>
+  it.live("writes nothing into a file that was removed or replaced (R-1)", () =>
     Effect.gen(function* () {
       for (const replaced of [false, true]) {
         const filename = yield* file
@@ -294,7 +294,7 @@ describe("SqliteClient", () => {
     })
   )
 
-  it.live("writes nothing any more when its log was removed, or what others find the log by (R-1)", () =>
+  it.live("writes nothing after its log or shared memory file was removed (R-1)", () =>
     Effect.gen(function* () {
       for (const end of ["-wal", "-shm"]) {
         const filename = yield* file
@@ -308,7 +308,7 @@ describe("SqliteClient", () => {
     })
   )
 
-  it.live("ends a transaction in a file that was taken away meanwhile, and goes on when it is back", () =>
+  it.live("ends a transaction when the file was moved away, and continues when it is back", () =>
     Effect.gen(function* () {
       const filename = yield* file
       const sql = yield* open({ filename })
@@ -335,7 +335,7 @@ describe("SqliteClient", () => {
     })
   )
 
-  it.effect("goes on with a file that was named in a folder its process left", () =>
+  it.effect("keeps using a file with a relative name after its process changed directory", () =>
     Effect.gen(function* () {
       const filename = yield* file
       const script = fileURLToPath(new URL("../support/sqliteElsewhere.ts", import.meta.url))
@@ -349,7 +349,7 @@ describe("SqliteClient", () => {
   )
 
   it.effect(
-    "loses no update between processes",
+    "loses no updates between processes",
     () =>
       Effect.gen(function* () {
         const filename = yield* file
