@@ -1,5 +1,5 @@
 import { assert, describe, it, vi } from "@effect/vitest"
-import { Context, Deferred, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Schedule, Scope, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient } from "effect/sql"
 import { execFile } from "node:child_process"
@@ -18,6 +18,10 @@ const open = (options: SqliteClient.Options) =>
   Effect.map(Layer.build(SqliteClient.layer(options)), (context) => Context.get(context, SqlClient.SqlClient))
 
 const inFile = Layer.unwrap(Effect.map(file, (filename) => SqliteClient.layer({ filename })))
+
+/** Repeats a statement until it fails: a client looks at its file from time to time. */
+const refusal = <A, E>(statement: Effect.Effect<A, E>) =>
+  Effect.flip(Effect.repeat(statement, Schedule.spaced("5 millis")))
 
 sqlSuite("SqliteClient in memory", SqliteClient.layer({ filename: ":memory:" }))
 sqlSuite("SqliteClient in a file", inFile)
@@ -285,9 +289,8 @@ describe("SqliteClient", () => {
         for (const end of ["", "-wal", "-shm"]) fs.rmSync(filename + end, { force: true })
         if (replaced)
           yield* Effect.scoped(Effect.flatMap(open({ filename }), (other) => other`CREATE TABLE t (id TEXT)`))
-        yield* Effect.sleep(150)
         for (const asked of [sql`INSERT INTO t VALUES ('b')`, sql.withTransaction(sql`SELECT id FROM t`)]) {
-          const error = yield* Effect.flip(asked)
+          const error = yield* refusal(asked)
           assert.include(error.message, "runs.db is not the file that was opened any more")
         }
       }
@@ -301,8 +304,7 @@ describe("SqliteClient", () => {
         const sql = yield* open({ filename })
         yield* sql`CREATE TABLE t (id TEXT)`
         fs.rmSync(filename + end)
-        yield* Effect.sleep(150)
-        const error = yield* Effect.flip(sql`INSERT INTO t VALUES ('a')`)
+        const error = yield* refusal(sql`INSERT INTO t VALUES ('a')`)
         assert.include(error.message, `runs.db${end} is not the file that was opened any more`)
       }
     })
@@ -329,8 +331,7 @@ describe("SqliteClient", () => {
       assert.strictEqual(yield* Effect.flip(failed), "no")
       assert.include((yield* Effect.flip(Effect.asVoid(sql`SELECT id FROM t`))).message, "not the file that was opened")
       yield* move(`${filename}.away`, filename)
-      yield* Effect.sleep(150)
-      yield* sql.withTransaction(sql`INSERT INTO t VALUES ('b')`)
+      yield* Effect.retry(sql.withTransaction(sql`INSERT INTO t VALUES ('b')`), Schedule.spaced("5 millis"))
       assert.deepStrictEqual(yield* sql`SELECT id FROM t`, [{ id: "b" }])
     })
   )
