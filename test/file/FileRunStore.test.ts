@@ -2,7 +2,7 @@ import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { ByteSize, Effect, Exit, FileSystem, Layer, Logger, Option, PlatformError, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { RunStore } from "kernai"
+import { RunCodec, RunStore } from "kernai"
 import * as fs from "node:fs"
 import { FileRunStore } from "../../src/file/index.ts"
 import * as Name from "../../src/file/internal/fileName.ts"
@@ -674,7 +674,9 @@ describe("FileRunStore, on disk", () => {
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       yield* put(yield* at(directory), [Journal.begin("other").last()])
-      fs.appendFileSync(journal, '{"format":2,"revision":12,"shape":"unheard of"}\n{"format":1,"revision":13}\n')
+      const newer = { format: RunCodec.format + 1, revision: 12, shape: "unheard of" }
+      const known = { format: RunCodec.format, revision: 13 }
+      fs.appendFileSync(journal, `${JSON.stringify(newer)}\n${JSON.stringify(known)}\n`)
       const before = fs.readFileSync(journal, "utf8")
       const store = yield* at(directory)
       assert.strictEqual((yield* Effect.flip(store.load("run"))).reason, "format")

@@ -1,7 +1,7 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Fiber, Layer, Option, Schedule, Scope, Stream } from "effect"
 import { SqlClient } from "effect/sql"
-import type { RunStore } from "kernai"
+import { RunCodec, type RunStore } from "kernai"
 import { readdirSync, readFileSync, rmSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import { SqliteClient, SqlRunStore } from "../../src/sql/index.ts"
@@ -259,7 +259,8 @@ describe("SqlRunStore, in its tables", () => {
     Effect.gen(function* () {
       const { db, run, store } = yield* stored
       yield* put(store, [Journal.begin("other").last()])
-      db.exec("UPDATE kernai_runs SET format = 2 WHERE id = 'run'")
+      const [known, newer] = [RunCodec.format, RunCodec.format + 1]
+      db.exec(`UPDATE kernai_runs SET format = ${newer} WHERE id = 'run'`)
       const before = db.prepare("SELECT * FROM kernai_journal").all()
       const commit = next(run)
       assert.strictEqual(yield* reasonOf(store.load("run")), "format")
@@ -270,7 +271,8 @@ describe("SqlRunStore, in its tables", () => {
         ["other"]
       )
       db.exec(
-        "UPDATE kernai_runs SET format = 1; UPDATE kernai_journal SET body = replace(body, '\"format\":1', '\"format\":2')"
+        `UPDATE kernai_runs SET format = ${known};
+        UPDATE kernai_journal SET body = replace(body, '"format":${known}', '"format":${newer}')`
       )
       assert.strictEqual(yield* reasonOf(store.load("run")), "format")
     })
