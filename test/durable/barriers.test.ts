@@ -110,8 +110,8 @@ const still = (value: unknown): unknown =>
     JSON.stringify(value, (key, field) => (["at", "createdAt", "updatedAt", "workerId"].includes(key) ? 0 : field))
   )
 
-describe("a store that takes several revisions at once", () => {
-  it.effect("keeps the same journal and state, and tells the same events in the same order (R-23)", () =>
+describe("a store that commits several revisions at once", () => {
+  it.effect("keeps the same journal and state, with the same events in the same order (R-23)", () =>
     Effect.gen(function* () {
       const [apart, grouped] = [yield* play(false), yield* play(true)]
       assert.deepStrictEqual(still(grouped.journal), still(apart.journal))
@@ -121,7 +121,7 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is told of in order: what happened before what is said of it, each turn at its step (AC-20)", () =>
+  it.effect("publishes events in causal order, each with its turn (AC-20)", () =>
     Effect.gen(function* () {
       const { events } = yield* play(true)
       const isWhole = ({ type }: RunEvent.RunEvent) => !type.startsWith("block_")
@@ -138,7 +138,7 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has what a hook that gates a phase put into the context, in the record of that phase (DR-8)", () =>
+  it.effect("stores the context set by a gating hook in the record of that phase (DR-8)", () =>
     Effect.gen(function* () {
       const { journal } = yield* play(true, { onTurnPrepared: () => Effect.succeed({ context: { seen: true } }) })
       assert.deepStrictEqual(RunState.fold(journal)?.context, { seen: true })
@@ -148,7 +148,7 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has everything before the model is asked and before a call is launched (R-1, R-2)", () =>
+  it.effect("has stored everything before the model is called and before a call is launched (R-1, R-2)", () =>
     Effect.gen(function* () {
       const { moments } = yield* play(true)
       assert.deepStrictEqual(moments, [
@@ -160,7 +160,7 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has far fewer transactions than revisions", () =>
+  it.effect("needs far fewer transactions than revisions", () =>
     Effect.gen(function* () {
       const { journal, transactions } = yield* play(true)
       const sum = transactions.reduce((sum, count) => sum + count, 0)
@@ -169,7 +169,7 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has what a hook is asked about (DR-8)", () =>
+  it.effect("has stored the records a hook is asked about (DR-8)", () =>
     Effect.gen(function* () {
       const keys: Array<string> = []
       const { transactions } = yield* play(true, {
@@ -182,7 +182,7 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has the result of a call that is not repeated before anything else happens (R-2)", () =>
+  it.effect("has stored the result of an unrepeatable call before anything else happens (R-2)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
@@ -202,7 +202,7 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("gets what was done until then when the run is interrupted, and the run goes on from there (DR-7)", () =>
+  it.effect("receives pending records when the run is interrupted, and the run continues from there (DR-7)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
@@ -240,7 +240,7 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("and is taken over by another worker stops the run before it does anything more (R-5)", () =>
+  it.effect("stops the run before it does anything more when another worker took it over (R-5)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
@@ -275,7 +275,7 @@ describe("a store that takes several revisions at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("fails with what the store says, though onRunFailed is asked in between", () =>
+  it.effect("fails the run with the store's error, even when onRunFailed runs in between", () =>
     Effect.gen(function* () {
       const broken = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
       const world: World = { transactions: [], moments: [] }
@@ -348,8 +348,8 @@ const overtaken = Effect.fnUntraced(function* (isGrouped: boolean, revision: num
   return { ...world, told, error: yield* Fiber.join(fiber) }
 })
 
-describe("a store that takes records, does not say so, and is asked again", () => {
-  it.effect("stops the run whose worker was taken for dead meanwhile, and tells nothing of them (R-5, R-6)", () =>
+describe("a store that commits records without acknowledging them, and is asked again", () => {
+  it.effect("stops the run whose lease was taken over meanwhile, without publishing the records (R-5, R-6)", () =>
     Effect.gen(function* () {
       const { error, moments, told } = yield* overtaken(true, 4)
       assert.deepStrictEqual(error, new RunStore.ConcurrentAppendError({ runId: "run", expectedSeq: 3, actualSeq: 5 }))
@@ -360,7 +360,7 @@ describe("a store that takes records, does not say so, and is asked again", () =
 })
 
 describe("the memory store itself", () => {
-  it.effect("stops a run that another worker took over before it does anything more (R-5)", () =>
+  it.effect("stops a run that another worker took over, before it does anything more (R-5)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* RunStore.RunStore
@@ -404,7 +404,7 @@ describe("the memory store itself", () => {
     }).pipe(Effect.provide(RunStore.layerMemory))
   )
 
-  it.effect("gives what it takes at once one time", () =>
+  it.effect("stamps records committed at once with one time", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
@@ -430,7 +430,7 @@ describe("the memory store itself", () => {
 })
 
 describe("a store that throws", () => {
-  it.effect("is told as what it is, and asked once more for what happened until then (R-6, DR-7)", () =>
+  it.effect("fails the run with its error, and is asked once more to store pending records (R-6, DR-7)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
@@ -458,13 +458,13 @@ describe("a store that throws", () => {
   )
 })
 
-describe("a store that has what happened before others' code runs", () => {
+describe("a store that has all records before foreign code runs", () => {
   const run = (world: World, store: RunStore.RunStoreShape, options: Kernel.RunOptions = {}) =>
     Kernel.run(agent, "go", { runId: "run", provider: watchedProvider(world, store), ...options }).pipe(
       Effect.provide(kernelOn(world, store))
     )
 
-  it.effect("has it when a pipeline of the host's own builds the prompt (AC-10)", () =>
+  it.effect("has them when the host's own pipeline builds the prompt (AC-10)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
@@ -482,41 +482,43 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has it when tokens are counted, a policy is asked, or an empty reply is waited after (R-14, AC-19)", () =>
-    Effect.gen(function* () {
-      const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world, true)
-      const window = { ...agent, contextWindow: 100_000 }
-      const count = () => Effect.as(see(world, store, "count"), 1)
-      const policy: Policy.PolicyShape = {
-        authorize: () => Effect.as(see(world, store, "policy"), Policy.allowed)
-      }
-      const fiber = yield* Kernel.run(window, "go", {
-        runId: "run",
-        provider: MockProvider.make(look, "", replies[1])
-      }).pipe(
-        Effect.provide([
-          kernelOn(world, store),
-          Layer.succeed(PromptPipeline.TokenCounter, count),
-          Layer.succeed(Policy.Policy, policy)
-        ]),
-        Effect.forkChild({ startImmediately: true })
-      )
-      yield* TestClock.adjust(249)
-      yield* see(world, store, "wait")
-      yield* TestClock.adjust(1)
-      yield* Fiber.join(fiber)
-      const lastAt = (moment: string) => [
-        ...new Set(world.moments.flatMap(([what, last]) => (what === moment ? [last] : [])))
-      ]
-      assert.deepStrictEqual(
-        [lastAt("count"), lastAt("policy"), lastAt("wait")],
-        [["turn_started"], ["model_completed"], ["turn_completed"]]
-      )
-    }).pipe(Effect.scoped)
+  it.effect(
+    "has them when tokens are counted, a policy is asked, or the run waits after an empty reply (R-14, AC-19)",
+    () =>
+      Effect.gen(function* () {
+        const world: World = { transactions: [], moments: [] }
+        const store = yield* watched(world, true)
+        const window = { ...agent, contextWindow: 100_000 }
+        const count = () => Effect.as(see(world, store, "count"), 1)
+        const policy: Policy.PolicyShape = {
+          authorize: () => Effect.as(see(world, store, "policy"), Policy.allowed)
+        }
+        const fiber = yield* Kernel.run(window, "go", {
+          runId: "run",
+          provider: MockProvider.make(look, "", replies[1])
+        }).pipe(
+          Effect.provide([
+            kernelOn(world, store),
+            Layer.succeed(PromptPipeline.TokenCounter, count),
+            Layer.succeed(Policy.Policy, policy)
+          ]),
+          Effect.forkChild({ startImmediately: true })
+        )
+        yield* TestClock.adjust(249)
+        yield* see(world, store, "wait")
+        yield* TestClock.adjust(1)
+        yield* Fiber.join(fiber)
+        const lastAt = (moment: string) => [
+          ...new Set(world.moments.flatMap(([what, last]) => (what === moment ? [last] : [])))
+        ]
+        assert.deepStrictEqual(
+          [lastAt("count"), lastAt("policy"), lastAt("wait")],
+          [["turn_started"], ["model_completed"], ["turn_completed"]]
+        )
+      }).pipe(Effect.scoped)
   )
 
-  it.effect("has it when a policy is asked about what a person made of each call (AC-19)", () =>
+  it.effect("has them when a policy is asked about the arguments a person changed (AC-19)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
@@ -538,7 +540,7 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("or what is said to the run stays where it is, when the store is gone", () =>
+  it.effect("keeps steering input queued when the store is gone", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
@@ -565,7 +567,7 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("or what is said to the run stays where it is, when nobody can tell whether it was stored", () =>
+  it.effect("keeps steering input queued when it is unknown whether it was stored", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
@@ -591,7 +593,7 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("gets a long batch in parts, in order", () =>
+  it.effect("receives a long batch in parts, in order", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, true)
@@ -617,7 +619,7 @@ describe("a store that has what happened before others' code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("or has a bug, and nothing more is tried (DR-6)", () =>
+  it.effect("with a bug is not asked again (DR-6)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, false)
@@ -658,8 +660,8 @@ const toldOfInterrupted = Effect.fnUntraced(function* (
   return told
 })
 
-describe("a store that takes one revision at a time", () => {
-  it.effect("has a revision, and none after it, when its event is told (R-23)", () =>
+describe("a store that commits one revision at a time", () => {
+  it.effect("has stored a revision, and none after it, when its event is published (R-23)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, false)
@@ -676,7 +678,7 @@ describe("a store that takes one revision at a time", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has the beginning of a run told that it took while the run was interrupted (R-23)", () =>
+  it.effect("publishes the start of a run that it stored during interruption (R-23)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, false)
@@ -697,7 +699,7 @@ describe("a store that takes one revision at a time", () => {
     ["the model is asked", {}, ["run_started", "turn_started", "turn_prepared", "model_started"]],
     ["a hook is heard", { onTurnPrepared: () => Effect.succeed({}) }, ["run_started", "turn_started"]]
   ] as const) {
-    it.effect(`has all told that it took before ${before}, though the run was interrupted (DR-7, R-23)`, () =>
+    it.effect(`publishes all records stored before ${before}, even during interruption (DR-7, R-23)`, () =>
       Effect.gen(function* () {
         const world: World = { transactions: [], moments: [] }
         const store = yield* watched(world, false)
@@ -714,7 +716,7 @@ describe("a store that takes one revision at a time", () => {
     )
   }
 
-  it.effect("tells nothing of a revision that is acknowledged when another has gone on from it (R-5, R-23)", () =>
+  it.effect("publishes no revision that is acknowledged after another worker continued from it (R-5, R-23)", () =>
     Effect.gen(function* () {
       const { error, moments, told } = yield* overtaken(false, 3)
       assert.deepStrictEqual(error, new RunStore.ConcurrentAppendError({ runId: "run", expectedSeq: 2, actualSeq: 4 }))
@@ -723,7 +725,7 @@ describe("a store that takes one revision at a time", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("keeps and tells what came before the one it refuses, and nothing after it", () =>
+  it.effect("stores and publishes the revisions before a rejected one, and none after it", () =>
     Effect.gen(function* () {
       const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
       const world: World = { transactions: [], moments: [] }
@@ -748,7 +750,7 @@ describe("a store that takes one revision at a time", () => {
   )
 })
 
-describe("a store that does not answer", () => {
+describe("a store that does not respond", () => {
   const play = Effect.fnUntraced(function* (hanging: number, stored: boolean) {
     const world: World = { transactions: [], moments: [] }
     const { commitAll: _, ...store } = yield* watched(world, false)
@@ -769,7 +771,7 @@ describe("a store that does not answer", () => {
     return { fiber, commits: () => commits }
   })
 
-  it.effect("is asked once more for the same record after appendTimeout, whether it kept it or not (R-6)", () =>
+  it.effect("is asked once more for the same record after appendTimeout, whether it stored it or not (R-6)", () =>
     Effect.gen(function* () {
       for (const stored of [true, false]) {
         const { fiber } = yield* play(1, stored)
@@ -779,7 +781,7 @@ describe("a store that does not answer", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("holds nobody when it does not tell either where the run stands since (R-6, R-16)", () =>
+  it.effect("blocks no caller when it does not return the head either (R-6, R-16)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world, false)
@@ -799,7 +801,7 @@ describe("a store that does not answer", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is told to stop when its time is over, and is not asked before it has (R-15)", () =>
+  it.effect("is interrupted at its timeout, and not asked again before it has stopped (R-15)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const { commitAll: _, ...store } = yield* watched(world, false)
@@ -822,7 +824,7 @@ describe("a store that does not answer", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("fails the run when it never does, and holds neither it nor who interrupts it", () =>
+  it.effect("fails the run when it never stops, and blocks neither the run nor its interruption", () =>
     Effect.gen(function* () {
       const { commits, fiber } = yield* play(Number.POSITIVE_INFINITY, false)
       const left = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
