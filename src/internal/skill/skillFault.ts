@@ -10,7 +10,7 @@ import * as Result from "effect/Result"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as Bounds from "../base/bounds.ts"
 import { InvalidArguments } from "../../KernelError.ts"
-import type { CallScope } from "../../Skill.ts"
+import type { DialectName } from "../../Dialect.ts"
 import { shorten } from "../base/cut.ts"
 import type { JsonObject } from "../base/json.ts"
 import { at, typeNames } from "../base/jsonSchema.ts"
@@ -26,7 +26,7 @@ export interface Misfit {
   readonly params: JsonObject
   readonly issue: SchemaIssue.Issue
   /** The form the call came in. Default: `blocks`. */
-  readonly dialect?: CallScope["dialect"]
+  readonly dialect?: DialectName | undefined
 }
 
 interface Fault {

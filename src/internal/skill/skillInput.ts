@@ -15,7 +15,7 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import * as Bounds from "../base/bounds.ts"
 import { escape } from "../../Block.ts"
-import type { CallScope } from "../../Skill.ts"
+import type { DialectName } from "../../Dialect.ts"
 import type { Json, JsonObject } from "../base/json.ts"
 import { isJsonObject, jsonObject, requestOf } from "../base/json.ts"
 import { properties, required, resolve, typeName, withDefinitions } from "../base/jsonSchema.ts"
@@ -70,7 +70,7 @@ export const paramsOf = ({ parameters }: Pick<Input, "parameters">, given: Json)
   isJsonObject(given) ? given : parameters(requestOf(given))
 
 /** What a model would write to call a skill (BP-87). */
-export const usage = (skill: string, names: ReadonlyArray<string>, dialect?: CallScope["dialect"]): string =>
+export const usage = (skill: string, names: ReadonlyArray<string>, dialect?: DialectName): string =>
   command(
     skill,
     names.length === 1 && dialect !== "tools"
@@ -80,7 +80,7 @@ export const usage = (skill: string, names: ReadonlyArray<string>, dialect?: Cal
   )
 
 /** A command block; of a native call only its arguments, for the rest is the vendor's. */
-export const command = (skill: string, content: string, dialect?: CallScope["dialect"]): string =>
+export const command = (skill: string, content: string, dialect?: DialectName): string =>
   dialect === "tools" ? visible(content) : `<block type="command" name="${skill}">${escape(visible(content))}</block>`
 
 /** The inputs in one line: names, types, defaults (BP-94). */

@@ -27,7 +27,7 @@ import type {
   SkillPackStoreShape,
   SkillPack,
   Warning
-} from "../../SkillPack.ts"
+} from "./skillPackType.ts"
 import { cut, shorten } from "../base/cut.ts"
 import * as FrontMatter from "./frontMatter.ts"
 
