@@ -12,7 +12,7 @@
 
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import { defineBytes } from "./internal/base/bytes.ts"
+import { defineBytes } from "./internal/base/snapshot.ts"
 import * as Codec from "./internal/words/contentCodec.ts"
 import * as Text from "./internal/words/contentText.ts"
 import type * as Type from "./internal/words/contentType.ts"

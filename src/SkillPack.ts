@@ -14,10 +14,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Agents from "./Agent.ts"
-import { entities } from "./internal/base/entities.ts"
+import { entities, visible } from "./internal/base/text.ts"
 import * as Packs from "./internal/prompt/skillPacks.ts"
 import type { Files, Options, SkillPack, SkillPackStoreShape } from "./internal/prompt/skillPackType.ts"
-import { visible } from "./internal/base/visible.ts"
 import type { ToolNameConflict } from "./KernelError.ts"
 import {
   FileTooLarge,

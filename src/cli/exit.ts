@@ -5,7 +5,7 @@
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
-import type { Refusal } from "../internal/base/readFile.ts"
+import type { Refusal } from "../internal/base/files.ts"
 
 /** The exit codes. */
 export const Codes = {

@@ -6,7 +6,7 @@
  * escapes. Only line ends and tabs of a text that is printed as a text remain.
  */
 
-import { visible } from "../internal/base/visible.ts"
+import { visible } from "../internal/base/text.ts"
 
 /** A text of several lines, each made visible. Ends with a line end. */
 export const paragraph = (text: string): string =>

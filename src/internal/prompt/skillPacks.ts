@@ -28,7 +28,7 @@ import type {
   SkillPack,
   Warning
 } from "./skillPackType.ts"
-import { cut, shorten } from "../base/cut.ts"
+import { cut, shorten } from "../base/text.ts"
 import * as FrontMatter from "./frontMatter.ts"
 
 const tops = ["scripts", "references", "assets"] as const

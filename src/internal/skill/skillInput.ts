@@ -17,11 +17,10 @@ import * as Bounds from "../base/bounds.ts"
 import { escape } from "../../Block.ts"
 import type { DialectName } from "../../Dialect.ts"
 import type { Json, JsonObject } from "../base/json.ts"
-import { isJsonObject, jsonObject, requestOf } from "../base/json.ts"
+import { isJsonObject, jsonObject, parseJson, requestOf } from "../base/json.ts"
 import { properties, required, resolve, typeName, withDefinitions } from "../base/jsonSchema.ts"
 import * as Snapshot from "../base/snapshot.ts"
-import { parseJson, strip } from "../base/untrusted.ts"
-import { visible } from "../base/visible.ts"
+import { strip, visible } from "../base/text.ts"
 
 /** The name of the only input of a skill whose schema is no object, and of text nobody claimed (BP-68). */
 const fallback = "input"

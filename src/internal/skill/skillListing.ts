@@ -3,7 +3,7 @@
  */
 
 import { escape } from "../../Block.ts"
-import { visible } from "../base/visible.ts"
+import { visible } from "../base/text.ts"
 import * as Input from "./skillInput.ts"
 import type { Configs, Credentials } from "./skillSettings.ts"
 
