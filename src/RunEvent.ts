@@ -11,7 +11,7 @@
 
 import type { Block } from "./Block.ts"
 import type { Json, JsonObject } from "./internal/base/json.ts"
-import { plain } from "./internal/base/plain.ts"
+import { plain } from "./internal/base/json.ts"
 import type { PhaseEvent, RunScope } from "./RunRecord.ts"
 import type { ProviderReason } from "./KernelError.ts"
 import type { Message } from "./Message.ts"

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import type { Refusal } from "../internal/base/readFile.ts"
+import type { Refusal } from "../internal/base/files.ts"
 import { excerpt } from "./terminalText.ts"
 
 export const Codes = {

@@ -4,7 +4,7 @@
  */
 
 import { displayWidth } from "effect/cli/CliOutput"
-import { visible } from "../internal/base/visible.ts"
+import { visible } from "../internal/base/text.ts"
 
 /** How wide a line may be, and whether it may have colours. */
 export interface Look {

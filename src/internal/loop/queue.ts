@@ -20,7 +20,7 @@ import type { Question, Answer, Delta, RunRecord, RunState } from "../../RunStat
 import { advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import type { AnswerOptions } from "../../RunOptions.ts"
-import { randomId } from "../base/randomId.ts"
+import { randomId } from "../base/ids.ts"
 import type { Environment } from "./run.ts"
 import { patient } from "../store/patientStore.ts"
 import { stored, storedAt, storedTasks } from "../store/stored.ts"

@@ -3,7 +3,7 @@
  */
 
 import type { Delta } from "../../RunModel.ts"
-import { Growing } from "../base/growing.ts"
+import { Growing } from "../base/lists.ts"
 import { running, type State } from "./state.ts"
 import { none, openTurn } from "./turnFold.ts"
 

@@ -14,7 +14,7 @@ import { ConcurrentAppendError, type RunExists, StoreError } from "../../KernelE
 import type { Limits } from "../../Limits.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
-import { inTime } from "../base/inTime.ts"
+import { inTime } from "../base/effects.ts"
 import { redact } from "../base/redact.ts"
 import { isHiccup } from "../base/transient.ts"
 

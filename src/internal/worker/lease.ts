@@ -10,7 +10,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type { KernelError, StoreError } from "../../KernelError.ts"
 import type { RunStoreShape as RunStore } from "../../RunStore.ts"
-import { inTime } from "../base/inTime.ts"
+import { inTime } from "../base/effects.ts"
 import { ifHeld, offer } from "../loop/queue.ts"
 import { isHalf } from "../store/stored.ts"
 

@@ -1,5 +1,5 @@
 /**
- * Reads whole files that came from outside: never more than so many bytes of them.
+ * Reads whole files within a size limit, and writes files into folders that may not exist yet.
  */
 
 import * as Effect from "effect/Effect"
@@ -7,20 +7,20 @@ import type * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
 import * as Stream from "effect/Stream"
 
-/** Why a file is not read: what it is instead, or what the file system said. */
+/** Why a file was not read: a reason of ours, or an error of the file system. */
 export type Refusal = string | PlatformError
 
-/** The bytes of a plain file of at most `maxBytes`. */
+/** Reads the bytes of a plain file of at most `maxBytes`. */
 export const bytes = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
   maxBytes: number
 ): Effect.fn.Return<Uint8Array, Refusal> {
-  // What is no plain file may wait for ever when it is opened.
+  // Opening anything but a plain file, such as a pipe, may block forever.
   const { size, type } = yield* files.stat(path)
   if (type !== "File") return yield* Effect.fail("not a plain file")
   if (Number(size) > maxBytes) return yield* Effect.fail(tooLarge(maxBytes))
-  // It may grow meanwhile, and one that is made as it is read has no size.
+  // The file may grow meanwhile, and files of /proc report no size.
   const pieces = yield* Stream.runCollect(files.stream(path, { bytesToRead: maxBytes + 1 }))
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
   if (length > maxBytes) return yield* Effect.fail(tooLarge(maxBytes))
@@ -33,9 +33,27 @@ export const bytes = Effect.fnUntraced(function* (
   return whole
 })
 
-/** The same as text. */
+/** Reads a plain file of at most `maxBytes` as UTF-8. */
 export const text = (files: FileSystem.FileSystem, path: string, maxBytes: number): Effect.Effect<string, Refusal> =>
   Effect.map(bytes(files, path, maxBytes), (read) => new TextDecoder().decode(read))
 
-/** The refusal of a file of more bytes than these. */
+/** The refusal of a file of more than `maxBytes`. */
 export const tooLarge = (maxBytes: number): string => `larger than ${maxBytes} bytes`
+
+/** Runs `write`, which opens or writes the file at `path`. If its folder is missing, creates it and runs `write` again. */
+export const inMadeFolder = <A, R>(
+  files: FileSystem.FileSystem,
+  path: string,
+  write: Effect.Effect<A, PlatformError, R>,
+  options?: { readonly mode: number }
+): Effect.Effect<A, PlatformError, R> =>
+  Effect.catchIf(
+    write,
+    ({ reason }) => reason._tag === "NotFound",
+    (error) => {
+      const folder = path.replace(/[/\\][^/\\]*$/, "")
+      return folder === "" || folder === path
+        ? Effect.fail(error)
+        : Effect.andThen(files.makeDirectory(folder, { recursive: true, ...options }), write)
+    }
+  )

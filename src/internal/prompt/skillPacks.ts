@@ -27,8 +27,8 @@ import type {
   SkillPackStoreShape,
   SkillPack,
   Warning
-} from "../../SkillPack.ts"
-import { cut, shorten } from "../base/cut.ts"
+} from "./skillPackType.ts"
+import { cut, shorten } from "../base/text.ts"
 import * as FrontMatter from "./frontMatter.ts"
 
 const tops = ["scripts", "references", "assets"] as const

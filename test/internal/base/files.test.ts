@@ -9,7 +9,7 @@ import { McpHub, TokenStore, ToolPins } from "kernai/mcp"
 import * as Script from "../../../src/cli/chat/scriptedChat.ts"
 import { examine } from "../../../src/cli/mcp/serverDoctor.ts"
 import { make as mediaReader } from "../../../src/internal/words/mediaFile.ts"
-import * as Read from "../../../src/internal/base/readFile.ts"
+import * as Read from "../../../src/internal/base/files.ts"
 import { memoryScreen } from "../../cli/support.ts"
 
 /** A folder, and files in it. */
@@ -43,7 +43,7 @@ const growing = (files: FileSystem.FileSystem) => {
   return { disk, read: () => read }
 }
 
-describe("readFile", () => {
+describe("files", () => {
   it.effect("reads a plain file of at most so many bytes, and tells why another is none", () =>
     Effect.gen(function* () {
       const { files, folder, write } = yield* place
