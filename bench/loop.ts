@@ -15,7 +15,6 @@ import * as MediaStore from "../src/MediaStore.ts"
 import * as ProtocolRegistry from "../src/ProtocolRegistry.ts"
 import * as Provider from "../src/Provider.ts"
 import * as RunStore from "../src/RunStore.ts"
-import * as MemoryRuns from "../src/internal/store/memoryRuns.ts"
 import * as Skill from "../src/Skill.ts"
 import * as SkillRegistry from "../src/SkillRegistry.ts"
 import * as StreamPart from "../src/StreamPart.ts"
@@ -45,12 +44,10 @@ const agentOf = (steps: number) =>
 const kernelOn = (store: Layer.Layer<RunStore.RunStore>) =>
   Kernel.layer.pipe(Layer.provide([SkillRegistry.layer(noop), ProtocolRegistry.layer(), MediaStore.layerMemory, store]))
 
-/** Accepts every commit, by the same call, and keeps nothing: what is left is the price of the store. */
+/** Accepts every append and keeps nothing: what is left is the price of the store. */
 const forgetful: Layer.Layer<RunStore.RunStore> = Layer.effect(
   RunStore.RunStore,
-  Effect.map(RunStore.makeMemory, (memory) =>
-    MemoryRuns.taking({ ...memory, create: () => Effect.void, commit: () => Effect.void }, () => undefined)
-  )
+  Effect.map(RunStore.makeMemory, (memory) => ({ ...memory, append: () => Effect.void }))
 )
 
 type Runtime = ManagedRuntime.ManagedRuntime<Kernel.Kernel, unknown>

@@ -36,9 +36,6 @@ import { median, type Row, table } from "./support.ts"
 
 type Synchronous = "full" | "normal"
 
-/** Every revision by itself, or what happened between two effects at once. */
-type Commits = NonNullable<SqlRunStore.Options["commits"]>
-
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "kernai-bench-"))
 let files = 0
 const newFile = () => path.join(folder, `${files++}.db`)
@@ -98,9 +95,9 @@ const timed = async <A, E, R, E2>(body: Effect.Effect<A, E, R>, layer: Layer.Lay
   return took
 }
 
-const onSqlite = async (turns: number, synchronous: Synchronous, commits: Commits, meanwhile = nothing) => {
+const onSqlite = async (turns: number, synchronous: Synchronous, meanwhile = nothing) => {
   const filename = newFile()
-  const ms = await timed(run(turns, meanwhile), kernel(SqlRunStore.layerSqlite({ filename, synchronous, commits })))
+  const ms = await timed(run(turns, meanwhile), kernel(SqlRunStore.layerSqlite({ filename, synchronous })))
   return { ms, filename }
 }
 
@@ -113,24 +110,18 @@ const textsOf = (filename: string, tables: ReadonlyArray<string> = ["kernai_jour
 
 const asks = '"type":"model_started"'
 
-/** After these, something outside is asked: whoever groups has stored everything by then. */
-const isLast = (text: string) => text.includes(asks) || /"op":"launch"|"type":"run_completed"/.test(text)
-
-/** A loop that inserts texts and does nothing else. `turn` inserts those up to the next question to a model. */
-const bareLoop = (texts: ReadonlyArray<string>, synchronous: Synchronous, commits: Commits) => {
+/** A loop that inserts texts, each in a transaction. `turn` inserts those up to the next question to a model. */
+const bareLoop = (texts: ReadonlyArray<string>, synchronous: Synchronous) => {
   const db = new DatabaseSync(newFile())
   db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}`)
   db.exec("CREATE TABLE journal (run INTEGER, revision INTEGER, body TEXT, PRIMARY KEY (run, revision))")
   const insert = db.prepare("INSERT INTO journal VALUES (1, ?, ?)")
-  const ends = texts.map(isLast)
   let [at, ms] = [0, 0]
   const turn = () => {
     const from = performance.now()
     for (let isOver = false; at < texts.length && !isOver; at++) {
       const text = texts[at] ?? ""
-      if (commits === "grouped" && (at === 0 || ends[at - 1] === true)) db.exec("BEGIN IMMEDIATE")
       insert.run(at + 1, text)
-      if (commits === "grouped" && ends[at] === true) db.exec("COMMIT")
       isOver = text.includes(asks)
     }
     ms += performance.now() - from
@@ -178,10 +169,10 @@ const long = async (turns: number) => {
   const fill = RunStore.RunStore.use(
     Effect.fnUntraced(function* (store) {
       const first = journal.last()
-      yield* store.create(first.record, first.state)
+      yield* store.append([first.record], first.state)
       for (let turn = 0; turn < turns; turn++) {
         for (const { record, state } of Journal.turn(journal, { text: said, output: [Content.text(told)] })) {
-          yield* store.commit(record, state)
+          yield* store.append([record], state)
         }
       }
     })
@@ -248,15 +239,15 @@ const atMost = (name: string, value: number, bound: number): Row => ({ name, val
  * Both go on turn by turn beside each other: a disk is not as fast now as it is in a second. The first rounds, where
  * much of the code is not compiled yet, do not count.
  */
-const speed = async (synchronous: Synchronous, commits: Commits, least: number): Promise<Row> => {
+const speed = async (synchronous: Synchronous, least: number): Promise<Row> => {
   const turns = 1_000
-  const { filename } = await onSqlite(turns, synchronous, commits)
+  const { filename } = await onSqlite(turns, synchronous)
   const texts = textsOf(filename)
   const ours: Array<number> = []
   const theirs: Array<number> = []
   for (let round = 0; round < 9; round++) {
-    const loop = bareLoop(texts, synchronous, commits)
-    const { ms } = await onSqlite(turns, synchronous, commits, loop.turn)
+    const loop = bareLoop(texts, synchronous)
+    const { ms } = await onSqlite(turns, synchronous, loop.turn)
     // What is left is the last turn's.
     const before = loop.ms()
     loop.turn()
@@ -267,12 +258,7 @@ const speed = async (synchronous: Synchronous, commits: Commits, least: number):
   }
   const ratio = median(ours.map((ms, round) => ms / (theirs[round] ?? Number.NaN)))
   const perSecond = `${((turns / median(ours)) * 1000).toFixed(0)} turns/s, ${(1 / ratio).toFixed(2)} of the loop's`
-  const what = commits === "each" ? "" : ", commits grouped"
-  return atMost(
-    `SQLite, synchronous ${synchronous}${what}: bare loop's turns/s over a run's (${perSecond})`,
-    ratio,
-    1 / least
-  )
+  return atMost(`SQLite, synchronous ${synchronous}: bare loop's turns/s over a run's (${perSecond})`, ratio, 1 / least)
 }
 
 const langGraph: Row = {
@@ -289,7 +275,7 @@ const againstWorkflow = async (synchronous: Synchronous, bound: number): Promise
   const theirs: Array<number> = []
   for (let round = 0; round < 4; round++) {
     theirs.push((await workflow(other, synchronous)) / other)
-    ours.push((await onSqlite(mine, synchronous, "grouped")).ms / mine)
+    ours.push((await onSqlite(mine, synchronous)).ms / mine)
   }
   const ratio = median(ours.slice(1).map((ms, round) => ms / (theirs[round + 1] ?? Number.NaN)))
   const times = `${median(ours.slice(1)).toFixed(2)} against ${median(theirs.slice(1)).toFixed(1)} ms`
@@ -301,7 +287,7 @@ const againstWorkflow = async (synchronous: Synchronous, bound: number): Promise
 }
 
 const size = async (): Promise<ReadonlyArray<Row>> => {
-  const [half, whole] = [await onSqlite(500, "normal", "each"), await onSqlite(1_000, "normal", "each")]
+  const [half, whole] = [await onSqlite(500, "normal"), await onSqlite(1_000, "normal")]
   const weigh = ({ filename }: typeof half) => bytes(textsOf(filename, ["kernai_journal", "kernai_parts"]))
   const disk = fs.statSync(whole.filename).size / (1_000 * payload)
   return [
@@ -333,10 +319,8 @@ const resuming = async (): Promise<Row> => {
 export const storeBench = async (): Promise<ReadonlyArray<Row>> => {
   try {
     return [
-      await speed("full", "each", 0.8),
-      await speed("normal", "each", 0.35),
-      await speed("full", "grouped", 0),
-      await speed("normal", "grouped", 0),
+      await speed("full", 0),
+      await speed("normal", 0),
       await againstWorkflow("normal", 0.1),
       // Both wait for the disk: 2 times a turn, and about 6 times.
       await againstWorkflow("full", Infinity),

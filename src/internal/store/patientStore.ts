@@ -5,13 +5,11 @@
  * more are no second ones. Nothing interrupts a run that stores, so a store that hangs is given up after a while.
  */
 
-import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { ConcurrentAppendError, type RunExists, StoreError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
-import type { RunRecord, RunState } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { inTime } from "../base/inTime.ts"
 import { redact } from "../base/redact.ts"
@@ -22,33 +20,8 @@ type Failure = ConcurrentAppendError | StoreError
 /** Why records were not stored. Nothing else may be tried on the run then. */
 export type AppendError = Failure | RunExists
 
-/** Until stores have one verb: appends by the verbs there are. */
-export interface PatientStore extends RunStore.Shape {
-  readonly append: (
-    records: Arr.NonEmptyReadonlyArray<RunRecord>,
-    states: Arr.NonEmptyReadonlyArray<RunState>
-  ) => Effect.Effect<void, RunExists | Failure>
-}
-
-const appendTo = (
-  store: RunStore.Shape,
-  records: Arr.NonEmptyReadonlyArray<RunRecord>,
-  states: Arr.NonEmptyReadonlyArray<RunState>
-): Effect.Effect<void, RunExists | Failure> => {
-  if (records[0].revision === 1) {
-    const [, ...later] = records
-    const created = store.create(records[0], states[0])
-    const laterStates = states.slice(1)
-    return Arr.isArrayNonEmpty(later) && Arr.isArrayNonEmpty(laterStates)
-      ? Effect.andThen(created, appendTo(store, later, laterStates))
-      : created
-  }
-  if (store.commitAll !== undefined) return store.commitAll(records, states)
-  return Effect.forEach(records, (record, index) => store.commit(record, states[index] ?? states[0]), { discard: true })
-}
-
 /** Wraps a store so that what it did not take, or did not acknowledge, is sent again. */
-export const patient = (store: RunStore.Shape, { commitMs }: Pick<Limits, "commitMs">): PatientStore => {
+export const patient = (store: RunStore.Shape, { commitMs }: Pick<Limits, "commitMs">): RunStore.Shape => {
   const wrapped = patientStores.get(store)
   if (wrapped !== undefined && wrapped.commitMs === commitMs) return wrapped.store
   const retried = <E, E2 = never>(
@@ -56,12 +29,9 @@ export const patient = (store: RunStore.Shape, { commitMs }: Pick<Limits, "commi
     write: () => Effect.Effect<void, E>,
     isOurs: Effect.Effect<void, E2>
   ) => again(operation, commitMs, Effect.suspend(write), isOurs, [50, 250])
-  const made: PatientStore = {
+  const made: RunStore.Shape = {
     ...store,
-    append: (records, states) => {
-      const last = records.at(-1) ?? records[0]
-      return retried("append", () => appendTo(store, records, states), stillLast(store, last))
-    },
+    append: (records, state) => retried("append", () => store.append(records, state), stillLast(store, state)),
     acquire: (runId, lease, now) => retried("acquire", () => store.acquire(runId, lease, now), Effect.void),
     release: (runId, workerId) => retried("release", () => store.release(runId, workerId), Effect.void)
   }
@@ -69,7 +39,7 @@ export const patient = (store: RunStore.Shape, { commitMs }: Pick<Limits, "commi
   return made
 }
 
-const patientStores = new WeakMap<RunStore.Shape, { readonly commitMs: number; readonly store: PatientStore }>()
+const patientStores = new WeakMap<RunStore.Shape, { readonly commitMs: number; readonly store: RunStore.Shape }>()
 
 const again = <E, E2>(
   operation: string,
