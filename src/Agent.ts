@@ -143,39 +143,32 @@ type Optional<A> = { readonly [K in keyof A]?: A[K] | undefined }
  * @category models
  * @since 0.1.0
  */
-export interface Options<R> extends Optional<
-  Pick<
-    Agent,
-    | "name"
-    | "description"
-    | "gate"
-    | "protocols"
-    | "maxSteps"
-    | "prose"
-    | "dialect"
-    | "markups"
-    | "grammar"
-    | "concurrency"
-    | "taskConcurrency"
-    | "maxRepeats"
-    | "generation"
-    | "budget"
-    | "spawn"
-    | "contextWindow"
-    | "reservedOutputTokens"
-  >
-> {
-  /** The instructions for the model: a text, or an Effect that runs at every turn. */
-  readonly instructions: string | Effect.Effect<string, never, R>
-  /**
-   * The name or value of a model of the provider in the layer, or `<provider>/<model>` for the ModelRegistry. A model
-   * given by an unknown name has text input and output; give its capabilities with `Model.make(id, { capabilities: …
-   * })`.
-   */
-  readonly model: Model | string
-  /**
-   * Only agents have this field, so the compiler rejects an agent as options: `make` would encode its `output` twice.
-   */
+export interface Options<R>
+  extends
+    Pick<Agent<string, AnySkill<unknown>, R>, "instructions" | "model">,
+    Optional<
+      Pick<
+        Agent,
+        | "name"
+        | "description"
+        | "gate"
+        | "protocols"
+        | "maxSteps"
+        | "prose"
+        | "dialect"
+        | "markups"
+        | "grammar"
+        | "concurrency"
+        | "taskConcurrency"
+        | "maxRepeats"
+        | "generation"
+        | "budget"
+        | "spawn"
+        | "contextWindow"
+        | "reservedOutputTokens"
+      >
+    > {
+  /** Only agents have this field: passing an agent as options is an error, since its `output` would be encoded twice. */
   readonly typed?: undefined
 }
 

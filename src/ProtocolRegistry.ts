@@ -30,14 +30,10 @@ export interface ProtocolRegistryShape {
   readonly register: <R>(
     protocol: AnyProtocol<R>
   ) => Effect.Effect<void, ToolNameConflict | DefinitionInvalid, R | Scope.Scope>
-  /** Is this the block type of a protocol? */
-  readonly isRegistered: (name: string | null) => boolean
   /** Returns the protocol with exactly this block type. */
   readonly find: (name: string) => Option.Option<AnyProtocol>
   /** All protocols, in order of registration. */
   readonly all: Effect.Effect<ReadonlyArray<AnyProtocol>>
-  /** Their block types, in order of registration. */
-  readonly names: Effect.Effect<ReadonlyArray<string>>
 }
 
 /**
@@ -114,9 +110,7 @@ const make = (): ProtocolRegistryShape => {
         }
         return Effect.acquireRelease(add(closed), () => Effect.sync(() => protocols.delete(closed.name)))
       }),
-    isRegistered: (name) => name !== null && protocols.has(name),
     find: (name) => Option.fromUndefinedOr(protocols.get(name)),
-    all: Effect.sync(() => Array.from(protocols.values())),
-    names: Effect.sync(() => Array.from(protocols.keys()))
+    all: Effect.sync(() => Array.from(protocols.values()))
   }
 }
