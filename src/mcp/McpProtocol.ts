@@ -10,6 +10,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
+import * as Strings from "effect/String"
 import * as Content from "../Content.ts"
 import type { Json } from "../internal/base/json.ts"
 import { isRecord, own, parseJson, strip } from "../internal/base/untrusted.ts"
@@ -168,16 +169,16 @@ export const answer = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, text:
     case "tools/describe": {
       const name = yield* required(request, "name")
       const tool = (yield* catalog.tools(server)).find((tool) => tool.name === name)
-      return tool === undefined ? yield* toolNotFound(name, server) : listed(description(tool))
+      return tool === undefined ? yield* notFound("tool", name, server) : listed(wire(tool))
     }
     case "tools/call":
       return yield* catalog.callTool(yield* required(request, "name"), record(params, "arguments"), server)
     case "resources/list":
-      return listed((yield* catalog.resources(server)).map(resource))
+      return listed((yield* catalog.resources(server)).map(wire))
     case "resources/read":
       return yield* catalog.readResource(yield* required(request, "uri"), server)
     case "prompts/list":
-      return listed((yield* catalog.prompts(server)).map(prompt))
+      return listed((yield* catalog.prompts(server)).map(wire))
     case "prompts/get":
       return yield* catalog.getPrompt(yield* required(request, "name"), record(params, "arguments"), server)
     default:
@@ -201,7 +202,7 @@ export const toolCallOf = (text: string): ToolCall | undefined => {
 }
 
 /**
- * The tool is there, but not for the agent that asks (BP-66, S-15).
+ * The agent may not call the tool.
  *
  * @category errors
  * @since 0.1.0
@@ -210,17 +211,15 @@ export const toolRefused = (name: string, server: string, refusal: string): McpE
   new McpError({ server, reason: "not_allowed", detail: `tool '${name}' ${refusal}` })
 
 /**
- * No server has a tool of this name (BP-175).
+ * No server, or not this one, has a tool, resource or prompt of this name.
  *
  * @category errors
  * @since 0.1.0
  */
-export const toolNotFound = (name: string, server: string | undefined): McpError =>
-  new McpError({
-    server: server ?? "",
-    reason: "not_found",
-    detail: `tool not found: ${name}${server === undefined ? "" : ` (server=${server})`}`
-  })
+export const notFound = (kind: "tool" | "resource" | "prompt", name: string, server: string | undefined): McpError => {
+  const where = server === undefined ? "" : ` (server=${server})`
+  return new McpError({ server: server ?? "", reason: "not_found", detail: `${kind} not found: ${name}${where}` })
+}
 
 interface Request {
   readonly method: string
@@ -278,32 +277,8 @@ const listed = (value: unknown): Render.Rendered => ({
   isError: false
 })
 
-const description = (tool: ToolEntry) =>
-  withoutNulls({
-    name: tool.name,
-    description: tool.description,
-    server: tool.server,
-    input_schema: tool.inputSchema,
-    output_schema: tool.outputSchema,
-    annotations: tool.annotations
-  })
-
-const resource = (entry: ResourceEntry) =>
-  withoutNulls({
-    uri: entry.uri,
-    name: entry.name,
-    description: entry.description,
-    mime_type: entry.mimeType,
-    server: entry.server
-  })
-
-const prompt = (entry: PromptEntry) =>
-  withoutNulls({
-    name: entry.name,
-    description: entry.description,
-    arguments: entry.arguments,
-    server: entry.server
-  })
-
-const withoutNulls = (fields: { readonly [key: string]: Json }) =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+/** An entry with the names of the wire, without what its server left out. */
+const wire = (entry: ToolEntry | ResourceEntry | PromptEntry) =>
+  Object.fromEntries(
+    Object.entries(entry).flatMap(([key, value]) => (value === null ? [] : [[Strings.camelToSnake(key), value]]))
+  )

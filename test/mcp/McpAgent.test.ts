@@ -412,7 +412,7 @@ describe("an agent with MCP servers", () => {
 
     it.live("what a policy lets its skills do, and no more (AC-19)", () =>
       Effect.gen(function* () {
-        const policy = Policy.layer(({ input: input, kind, name }) =>
+        const policy = Policy.layer(({ input, kind, name }) =>
           Effect.succeed(
             name === "mcp_s__wipe" && kind === "skill" && JSON.stringify(input) === "{}"
               ? Policy.denied("no wiping")

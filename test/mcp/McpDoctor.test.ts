@@ -42,12 +42,12 @@ layer(Support.platform, { excludeTestServices: true, timeout: "20 seconds" })("M
       [
         "a variable that is not set",
         { command: "node", args: ["${KERNAI_TEST_NOT_SET}"] },
-        /'servers\.files\.args' asks for \$\{KERNAI_TEST_NOT_SET\}, but KERNAI_TEST_NOT_SET is not set/,
+        /'args\[0\]' of MCP server 'files' asks for \$\{KERNAI_TEST_NOT_SET\}, but KERNAI_TEST_NOT_SET is not set/,
         /^Set KERNAI_TEST_NOT_SET/
       ],
       ["a quote that is never closed", { command: "node 'server.js" }, /has a quote that is never closed$/],
       ["a time without a unit", { command: "node", timeout: 30 }, /'timeout' of MCP server 'files' must be a duration/],
-      ["an unknown revision", { command: "node", protocolVersion: "2020-01-01" }, /known: 2024-11-05, /],
+      ["an unknown revision", { command: "node", protocolVersion: "2020-01-01" }, /must be one of 2024-11-05, /],
       [
         "a program that is not installed",
         { command: "kernai-no-such-program --stdio" },

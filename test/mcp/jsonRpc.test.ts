@@ -1,15 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { Limits } from "kernai"
-import * as Exchange from "../../src/mcp/internal/jsonRpc.ts"
+import * as JsonRpc from "../../src/mcp/internal/jsonRpc.ts"
 
 /** A line, and what was sent over it. */
 const line = (limits = Limits.defaults) => {
   const sent: Array<unknown> = []
   const heard: Array<string> = []
-  const exchange = Exchange.make({
+  const exchange = JsonRpc.make({
     send: (text) => Effect.sync(() => void sent.push(JSON.parse(text))),
-    listener: { onNotification: (method) => void heard.push(method) },
+    onNotification: (method) => Effect.sync(() => void heard.push(method)),
     limits
   })
   return { ...exchange, sent, heard }
@@ -24,7 +24,7 @@ describe("an exchange", () => {
       const told = { jsonrpc: "2.0", method: "notifications/initialized" } as const
       yield* notify(told)
       assert.isTrue(yield* isOpen)
-      yield* close(Exchange.lost("gone"))
+      yield* close(JsonRpc.lost("gone"))
       assert.isFalse(yield* isOpen)
       for (const late of [ask(request(1, "tools/list")), notify(told)]) {
         const { reason } = yield* Effect.flip(late)

@@ -1,0 +1,66 @@
+/**
+ * Registers the block type `mcp`, which reaches everything the servers have.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Block from "../../Block.ts"
+import { jsonObject } from "../../internal/base/json.ts"
+import { visible } from "../../internal/base/visible.ts"
+import * as Protocol from "../../Protocol.ts"
+import { ProtocolRegistry } from "../../ProtocolRegistry.ts"
+import * as McpProtocol from "../McpProtocol.ts"
+import * as Call from "./callTool.ts"
+import * as Catalog from "./catalog.ts"
+import * as Names from "./toolNames.ts"
+import type { ToolSkills } from "./toolSkills.ts"
+
+/** Registers the block for the time of the scope. Without `nameOf` tools have no skills, and the block reaches them all. */
+export const register = Effect.fnUntraced(function* (source: Catalog.Source, nameOf: ToolSkills["nameOf"] | undefined) {
+  const registry = yield* ProtocolRegistry
+  const servers = [...source.servers.values()]
+  const { limits } = source
+  const catalogFor = ({ refusal }: Protocol.ProtocolScope) =>
+    Catalog.make(
+      nameOf === undefined ? source : { ...source, refusal: (server, tool) => refusal(nameOf(server, tool) ?? "") }
+    )
+  /** The skill whose rules a call has to keep. */
+  const skillOf = ({ name, server }: McpProtocol.ToolCall, nameOf: ToolSkills["nameOf"]): string | undefined => {
+    const holder = servers.find(
+      (candidate) =>
+        (server === undefined ? candidate.problem === undefined : candidate.name === server) &&
+        candidate.shown.some(({ tool }) => tool.name === name)
+    )
+    // A tool that appears before it is called is judged by the name it would have.
+    return holder === undefined ? Names.plainly({ server: server ?? "", tool: name }) : nameOf(holder.name, name)
+  }
+  const protocol = Protocol.make("mcp", {
+    documentation: documentation(servers.map(({ name }) => name)),
+    // A request may be for any server.
+    timeLimit: Math.max(limits.cleanUpMs, ...servers.map((server) => server.timeLimit(limits))),
+    handle: (block, scope) => Effect.flatMap(McpProtocol.answer(catalogFor(scope), block.content), Call.contentOf("")),
+    skillOf: ({ content }) => {
+      const call = nameOf === undefined ? undefined : McpProtocol.toolCallOf(content)
+      const name = call === undefined || nameOf === undefined ? undefined : skillOf(call, nameOf)
+      return call === undefined || name === undefined ? undefined : { name, input: jsonObject(call.input) }
+    }
+  })
+  yield* Effect.catchTag(registry.register(protocol), "DefinitionInvalid", Effect.die)
+})
+
+/** The instructions for a model. */
+const documentation = (servers: ReadonlyArray<string>): string =>
+  `Reaches MCP servers: ${servers.map((name) => Block.escape(visible(name))).join(", ")}. Write one JSON object with a method and its params into the block:
+
+<block type="mcp">{"method": "tools/list", "params": {"server": "NAME"}}</block>
+
+Methods:
+- servers/list: the names of the servers.
+- tools/list: what can be called. params: server (all servers when left out).
+- tools/describe: the input of one tool. params: name, server?
+- tools/call: calls a tool. params: name, arguments?, server?
+- resources/list: what can be read; an address with {braces} is a pattern to be filled in. params: server?
+- resources/read: reads one. params: uri, server?
+- prompts/list: the prompts there are. params: server?
+- prompts/get: the messages of one. params: name, arguments?, server?
+
+The answer comes as a result block named mcp; what went wrong comes as an error block. The name of a tool is not a method: put it into the params of tools/call. Ask tools/describe before you call a tool for the first time.`
