@@ -22,6 +22,16 @@ import { Limits } from "../Limits.ts"
 import * as ServerEntry from "./internal/serverEntry.ts"
 
 export { ConfigInvalid }
+export {
+  /**
+   * Infers the transport of a server that does not name it: `stdio` with a command, `sse` when a whole segment of the
+   * address's path is `sse`, else `streamable_http`.
+   *
+   * @category combinators
+   * @since 0.1.0
+   */
+  inferTransport
+} from "./internal/serverEntry.ts"
 
 type Entry = typeof ServerEntry.Entry.Type
 
@@ -41,16 +51,8 @@ export type Transport = "stdio" | "sse" | "streamable_http"
  */
 export type ProtocolVersion = Entry["protocolVersion"]
 
-/**
- * The settings of every server, whatever its transport.
- *
- * @category models
- * @since 0.1.0
- */
-export interface CommonSettings extends Pick<
-  Entry,
-  "protocolVersion" | "connectTimeout" | "timeout" | "trustAnnotations"
-> {
+/** The settings of every server, whatever its transport. */
+interface Settings extends Pick<Entry, "protocolVersion" | "connectTimeout" | "timeout" | "trustAnnotations"> {
   readonly name: string
 }
 
@@ -60,7 +62,7 @@ export interface CommonSettings extends Pick<
  * @category models
  * @since 0.1.0
  */
-export interface StdioServer extends CommonSettings, Pick<Entry, "env"> {
+export interface StdioServer extends Settings, Pick<Entry, "env"> {
   readonly transport: "stdio"
   readonly command: string
   /** An argument that holds the value of a variable is redacted. */
@@ -84,7 +86,7 @@ export type OAuthSettings = typeof ServerEntry.OAuthEntry.Type
  * @category models
  * @since 0.1.0
  */
-export interface HttpServer extends CommonSettings, Pick<Entry, "headers" | "oauth"> {
+export interface HttpServer extends Settings, Pick<Entry, "headers" | "oauth"> {
   readonly transport: "sse" | "streamable_http"
   /** Whether the transport was inferred from the address, so that the other one may be tried. */
   readonly inferred: boolean
@@ -112,14 +114,6 @@ export type McpServer = StdioServer | HttpServer
 export interface McpConfig {
   readonly servers: ReadonlyMap<string, McpServer>
 }
-
-/**
- * Each server by name, or what is wrong with it.
- *
- * @category models
- * @since 0.1.0
- */
-export type Decoded = ReadonlyMap<string, Result.Result<McpServer, ConfigInvalid>>
 
 /**
  * Where `${NAME}` is looked up. Default: the ConfigProvider.
@@ -156,32 +150,24 @@ export const fromValue = (value: unknown, options?: Options): Effect.Effect<McpC
   )
 
 /**
- * Reads YAML text server by server, so that an error in one entry hides no other. Fails only when there is no server.
+ * Reads YAML text server by server: each is decoded, or has its error. Fails only when there is no server.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const inspectYaml = (text: string, options?: Options): Effect.Effect<Decoded, ConfigInvalid> =>
+export const inspectYaml = (
+  text: string,
+  options?: Options
+): Effect.Effect<ReadonlyMap<string, Result.Result<McpServer, ConfigInvalid>>, ConfigInvalid> =>
   decode((bounds) => PlainValue.parse(text, bounds), options)
 
-/**
- * Infers the transport of a server that does not name it: `stdio` with a command, `sse` when a whole segment of the
- * address's path is `sse`, else `streamable_http`.
- *
- * @category combinators
- * @since 0.1.0
- */
-export const inferTransport: (server: {
-  readonly command?: string | null | undefined
-  readonly url?: string | null | undefined
-}) => Transport = ServerEntry.inferTransport
+type Decoded = ReadonlyMap<string, Result.Result<McpServer, ConfigInvalid>>
 
 const whole = (decoded: Decoded): Effect.Effect<McpConfig, ConfigInvalid> =>
-  Effect.map(
-    Effect.forEach(decoded, ([name, server]) =>
-      Effect.map(Effect.fromResult(server), (server) => [name, server] as const)
-    ),
-    (servers) => ({ servers: new Map(servers) })
+  Effect.fromResult(
+    Result.map(Result.all([...decoded.values()]), (servers) => ({
+      servers: new Map(servers.map((server) => [server.name, server]))
+    }))
   )
 
 const decode = Effect.fnUntraced(function* (
@@ -199,19 +185,18 @@ const decode = Effect.fnUntraced(function* (
     const other = document instanceof Map && document.has("mcpServers") ? ", not under 'mcpServers:'" : ""
     return yield* fail(`MCP config must declare at least one server under 'servers:'${other}`)
   }
-  const lookup = yield* variables(options?.env)
+  const given = Object.entries(options?.env ?? {}).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value]]
+  )
+  const provider =
+    options?.env === undefined
+      ? yield* ConfigProvider.ConfigProvider
+      : ConfigProvider.fromEnv({ env: Object.fromEntries(given) })
   const servers = new Map<string, Result.Result<McpServer, ConfigInvalid>>()
   for (const [name, value] of declared) {
     if (name === "" || name.length > 128) return yield* fail("the name of an MCP server must have 1 to 128 characters")
-    const server = Effect.provideService(ServerEntry.decode(name, value), ServerEntry.Variables, lookup)
+    const server = Effect.provideService(ServerEntry.decode(name, value), ConfigProvider.ConfigProvider, provider)
     servers.set(name, yield* Effect.result(server))
   }
   return servers
 })
-
-const variables = (env: Options["env"]) =>
-  Effect.map(ConfigProvider.ConfigProvider, (provider) => (name: string): Effect.Effect<string | undefined> => {
-    if (env !== undefined) return Effect.succeed(Object.hasOwn(env, name) ? env[name] : undefined)
-    const found = Effect.map(provider.load([name]), (node) => node?.value)
-    return Effect.orElseSucceed(found, () => undefined)
-  })

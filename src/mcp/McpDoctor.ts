@@ -60,13 +60,7 @@ export const examine = Effect.fnUntraced(function* (
   return findings.flat()
 })
 
-/**
- * Examines one server.
- *
- * @category running
- * @since 0.1.0
- */
-export const examineServer = Effect.fnUntraced(function* (
+const examineServer = Effect.fnUntraced(function* (
   server: McpConfig.McpServer
 ): Effect.fn.Return<ReadonlyArray<Finding>, never, Platform> {
   if (server.transport !== "stdio") return yield* connect(server)

@@ -1,9 +1,8 @@
 /**
- * The language of the `mcp` protocol block: a closed set of methods, as JSON.
+ * Answers the `mcp` protocol block: a closed set of methods, as JSON.
  *
- * A request is read, answered from a catalog and rendered. What is wrong with a
- * request is said in words that teach the right one (BP-175, BP-176). Nothing
- * here knows a connection: the catalog does.
+ * A request is parsed, answered from a catalog and rendered. The error of a
+ * wrong request teaches the right one.
  *
  * @since 0.1.0
  */
@@ -21,7 +20,7 @@ import * as Render from "./internal/renderResult.ts"
 
 export type {
   /**
-   * An answer for the model: contents, and whether the server calls them an error.
+   * An answer for the model.
    *
    * @category models
    * @since 0.1.0
@@ -30,7 +29,7 @@ export type {
 } from "./internal/renderResult.ts"
 
 /**
- * A tool of a server. `null` is what a server left out.
+ * A tool of a server. A value that the server left out is null.
  *
  * @category models
  * @since 0.1.0
@@ -72,7 +71,7 @@ export interface PromptEntry {
 }
 
 /**
- * A call of a tool as a request asks for it.
+ * A request to call a tool.
  *
  * @category models
  * @since 0.1.0
@@ -84,8 +83,8 @@ export interface ToolCall {
 }
 
 /**
- * What requests are answered from. A server that is `undefined` means all of
- * them in a list, and the first that has it otherwise; an unknown one has nothing.
+ * Answers requests. A list is of one server, or of all when `server` is undefined; other requests go to the first server
+ * that has what is asked for. An unknown server has nothing.
  *
  * @category models
  * @since 0.1.0
@@ -97,19 +96,19 @@ export interface Catalog<out R = never> {
   readonly prompts: (server: string | undefined) => Effect.Effect<ReadonlyArray<PromptEntry>, McpError, R>
   readonly callTool: (
     name: string,
-    input: Readonly<Record<string, unknown>>,
+    input: ToolCall["input"],
     server: string | undefined
   ) => Effect.Effect<Render.Rendered, McpError, R>
   readonly readResource: (uri: string, server: string | undefined) => Effect.Effect<Render.Rendered, McpError, R>
   readonly getPrompt: (
     name: string,
-    input: Readonly<Record<string, unknown>>,
+    input: ToolCall["input"],
     server: string | undefined
   ) => Effect.Effect<Render.Rendered, McpError, R>
 }
 
 /**
- * Renders whatever a server answered (BP-177, W-15).
+ * Renders the result of a tool call, or any other value.
  *
  * @category combinators
  * @since 0.1.0
@@ -117,7 +116,7 @@ export interface Catalog<out R = never> {
 export const render: (value: unknown) => Render.Rendered = Render.render
 
 /**
- * Renders what was read of a resource.
+ * Renders the contents of a resource.
  *
  * @category combinators
  * @since 0.1.0
@@ -133,7 +132,7 @@ export const renderResource: (value: unknown) => Render.Rendered = Render.resour
 export const renderPrompt: (value: unknown) => Render.Rendered = Render.prompt
 
 /**
- * An answer as one text (BP-177): a line names each medium; data stands only where there is nothing else.
+ * Returns an answer as one text. A line names each medium; data stands only where there is nothing else.
  *
  * @category combinators
  * @since 0.1.0
@@ -149,7 +148,7 @@ export const textOf = ({ content }: Render.Rendered): string => {
 }
 
 /**
- * Reads a request and answers it.
+ * Answers a request. Fails with a sentence that says what is wrong with it.
  *
  * @category combinators
  * @since 0.1.0
@@ -169,7 +168,10 @@ export const answer = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, text:
     case "tools/describe": {
       const name = yield* required(request, "name")
       const tool = (yield* catalog.tools(server)).find((tool) => tool.name === name)
-      return tool === undefined ? yield* notFound("tool", name, server) : listed(wire(tool))
+      if (tool !== undefined) return listed(wire(tool))
+      const where = server === undefined ? "" : ` (server=${server})`
+      const detail = `tool not found: ${name}${where}`
+      return yield* new McpError({ server: server ?? "", reason: "not_found", detail })
     }
     case "tools/call":
       return yield* catalog.callTool(yield* required(request, "name"), record(params, "arguments"), server)
@@ -187,13 +189,13 @@ export const answer = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, text:
 })
 
 /**
- * The call of a tool that a request is, if it is one.
+ * Returns the tool call of a request; undefined when it is none.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const toolCallOf = (text: string): ToolCall | undefined => {
-  // How deep a request may be is said where it is answered: what is answered must have been judged.
+  // Without a limit on depth, which `answer` keeps: a policy has to see every call that may be answered.
   const parsed = parse(text, Infinity)
   if (Result.isFailure(parsed) || parsed.success.method !== "tools/call") return undefined
   const { params } = parsed.success
@@ -201,30 +203,12 @@ export const toolCallOf = (text: string): ToolCall | undefined => {
   return name === undefined ? undefined : { name, server: scalar(params, "server"), input: record(params, "arguments") }
 }
 
-/**
- * The agent may not call the tool.
- *
- * @category errors
- * @since 0.1.0
- */
-export const toolRefused = (name: string, server: string, refusal: string): McpError =>
-  new McpError({ server, reason: "not_allowed", detail: `tool '${name}' ${refusal}` })
-
-/**
- * No server, or not this one, has a tool, resource or prompt of this name.
- *
- * @category errors
- * @since 0.1.0
- */
-export const notFound = (kind: "tool" | "resource" | "prompt", name: string, server: string | undefined): McpError => {
-  const where = server === undefined ? "" : ` (server=${server})`
-  return new McpError({ server: server ?? "", reason: "not_found", detail: `${kind} not found: ${name}${where}` })
-}
-
 interface Request {
   readonly method: string
-  readonly params: Readonly<Record<string, unknown>>
+  readonly params: Fields
 }
+
+type Fields = Readonly<Record<string, unknown>>
 
 const invalid = (detail: string) => new McpError({ server: "", reason: "invalid_request", detail })
 
@@ -234,31 +218,29 @@ const parse = (text: string, depth: number): Result.Result<Request, McpError> =>
   const json = parseJson(stripped, depth)
   if (Result.isFailure(json)) return Result.fail(invalid(`invalid MCP request JSON: ${json.failure}`))
   if (!isRecord(json.success)) return Result.fail(invalid("MCP request must be a JSON object"))
-  const method = own(json.success, "method")
-  if (method === undefined || method === null || method === "")
-    return Result.fail(invalid("MCP request missing method"))
-  return Result.succeed({ method: word(method), params: record(json.success, "params") })
+  const method = scalar(json.success, "method")
+  if (method === undefined) return Result.fail(invalid("MCP request missing method"))
+  return Result.succeed({ method, params: record(json.success, "params") })
 }
 
-const record = (from: Readonly<Record<string, unknown>>, key: string): Readonly<Record<string, unknown>> => {
+const record = (from: Fields, key: string): Fields => {
   const value = own(from, key)
   return isRecord(value) ? value : {}
 }
 
-const scalar = (from: Readonly<Record<string, unknown>>, key: string): string | undefined => {
+/** A value as text. An object is its JSON, since it may have a `toString` of its own. */
+const scalar = (from: Fields, key: string): string | undefined => {
   const value = own(from, key)
-  return value === undefined || value === null || value === "" ? undefined : word(value)
+  if (value === undefined || value === null || value === "") return undefined
+  return typeof value === "object" ? JSON.stringify(value) : String(value)
 }
-
-/** A value where a word belongs; an object of the model may hold a `toString` of its own. */
-const word = (value: unknown): string => (typeof value === "object" ? JSON.stringify(value) : String(value))
 
 const required = ({ method, params }: Request, key: string): Effect.Effect<string, McpError> => {
   const value = scalar(params, key)
   return value === undefined ? Effect.fail(invalid(`${method} requires params.${key}`)) : Effect.succeed(value)
 }
 
-// A model that writes the name of a tool where the method stands has understood everything but the envelope.
+/** Shows the right call to a model that wrote the name of a tool as the method. */
 const unknownMethod = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, { method, params }: Request) {
   const short = `unknown MCP method: ${method}`
   const tools = yield* Effect.orElseSucceed(catalog.tools(undefined), () => [])

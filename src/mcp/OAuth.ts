@@ -23,14 +23,6 @@ import type { Credentials } from "./McpConnection.ts"
 import { TokenStore } from "./TokenStore.ts"
 
 /**
- * Whether there is a sign-in for the server.
- *
- * @category models
- * @since 0.1.0
- */
-export type State = "signed-in" | "needs-sign-in"
-
-/**
  * The sign-in of one server.
  *
  * @category models
@@ -39,7 +31,7 @@ export type State = "signed-in" | "needs-sign-in"
 export interface OAuth {
   /** For the connection to that server. */
   readonly credentials: Credentials
-  readonly state: Effect.Effect<State>
+  readonly state: Effect.Effect<"signed-in" | "needs-sign-in">
   /**
    * Signs in. `show` receives the address to open in a browser: always https, or http on loopback; it must not pass
    * through a shell. Default of `timeout`: 5 minutes.

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scheduler } from "effect"
 import { once } from "node:events"
 import { connect } from "node:net"
-import { listening } from "../../src/mcp/internal/listening.ts"
+import { listening } from "../../src/mcp/internal/localServer.ts"
 import { interruptingAt } from "../support/interrupting.ts"
 import * as Support from "../support/mcp/connect.ts"
 

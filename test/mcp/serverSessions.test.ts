@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { bounded } from "../../src/mcp/internal/serverSessions.ts"
+import { bounded } from "../../src/mcp/internal/localServer.ts"
 
 const url = "http://127.0.0.1/mcp"
 

@@ -1,6 +1,5 @@
 /**
- * The authorization of one MCP server: the grant in use here, and the one in the store that other connections and
- * processes share.
+ * The grant of one MCP server: the one in use here, and the stored one that other connections and processes share.
  */
 
 import * as Clock from "effect/Clock"
@@ -16,7 +15,6 @@ import type { Grant, TokenStore } from "../TokenStore.ts"
 import * as Challenge from "./challenge.ts"
 import { askForTokens, readTokens, signIn } from "./signIn.ts"
 
-/** The state of one authorization. */
 export interface Authorization {
   readonly server: HttpServer
   readonly client: HttpClient.HttpClient

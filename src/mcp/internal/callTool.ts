@@ -1,9 +1,5 @@
 /**
- * Sends a request to a server and fits the answer for a model.
- *
- * A page for the user becomes a `ui_resource`, which no model reads. Of an
- * answer that is too long the model gets the beginning, and the whole is kept
- * among the media of the run.
+ * Sends requests to a server and fits the answers for a model.
  */
 
 import * as Effect from "effect/Effect"

@@ -1,8 +1,5 @@
 /**
- * Answers the `mcp` block from the servers of a hub.
- *
- * A list over all servers leaves out those that are away. A server that is
- * asked by name fails with the reason.
+ * Answers the `mcp` block from the servers of a hub. A list over all servers leaves out those that are away.
  */
 
 import * as Effect from "effect/Effect"
@@ -12,12 +9,10 @@ import { plain } from "../../internal/base/plain.ts"
 import { McpError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
 import type { Catalog, PromptEntry, ResourceEntry, ToolEntry } from "../McpProtocol.ts"
-import { notFound, toolRefused } from "../McpProtocol.ts"
 import * as Call from "./callTool.ts"
 import * as Definition from "./definition.ts"
 import { type HubServer, type HubTool, reasons } from "./hubServer.ts"
 
-/** The servers, and how they are asked. */
 export interface Source {
   /** By name, in the order of the config. */
   readonly servers: ReadonlyMap<string, HubServer>
@@ -48,8 +43,9 @@ export const make = (source: Source): Catalog => {
       const found = (yield* tools(server)).find(({ tool }) => tool.tool.name === name)
       if (found === undefined) return yield* hiddenTool(source, name, server) ?? notFound("tool", name, server)
       const refused = refusal(found.server.name, name)
-      if (refused !== undefined) return yield* toolRefused(name, found.server.name, refused)
-      return yield* Call.callTool(found.server, found.tool, input)
+      if (refused === undefined) return yield* Call.callTool(found.server, found.tool, input)
+      const detail = `tool '${name}' ${refused}`
+      return yield* new McpError({ server: found.server.name, reason: "not_allowed", detail })
     }),
     readResource: Effect.fnUntraced(function* (uri, server) {
       // An address is never sent to a server that did not offer it.
@@ -62,6 +58,11 @@ export const make = (source: Source): Catalog => {
       return owner === undefined ? yield* notFound("prompt", name, server) : yield* Call.getPrompt(owner, name, input)
     })
   }
+}
+
+const notFound = (kind: string, name: string, server: string | undefined) => {
+  const where = server === undefined ? "" : ` (server=${server})`
+  return new McpError({ server: server ?? "", reason: "not_found", detail: `${kind} not found: ${name}${where}` })
 }
 
 const named = ({ servers }: Source, name: string | undefined): ReadonlyArray<HubServer> =>

@@ -1,36 +1,28 @@
 /**
- * What a server says when it refuses a token: where to sign in, and what for.
+ * The challenges of a server that refuses a token, and lists of scopes.
  */
 
 import * as Context from "effect/Context"
 
-/** Whether somebody is there for whom a person may be asked to allow more. */
+/** Whether a person may be asked to allow more. */
 export const Attended: Context.Reference<boolean> = Context.Reference<boolean>("kernai/mcp/Attended", {
   defaultValue: () => true
 })
 
-/** The parameters of challenges, such as `Bearer resource_metadata="…", scope="…"`: the last counts where they differ. */
+/** The parameters of challenges, such as `Bearer resource_metadata="…", scope="…"`. Of two the last one counts. */
 export const parametersOf = (...challenges: ReadonlyArray<string>): ReadonlyMap<string, string> => {
-  const parameters = new Map<string, string>()
-  for (const challenge of challenges) {
-    for (const [, name = "", quoted, bare = ""] of challenge
-      .slice(0, 4096)
-      .matchAll(/([a-z_]+)=(?:"([^"]*)"|([^\s",]+))/gi)) {
-      parameters.set(name.toLowerCase(), quoted ?? bare)
-    }
-  }
-  return parameters
+  const parameter = /([a-z_]+)=(?:"([^"]*)"|([^\s",]+))/gi
+  const found = challenges.flatMap((challenge) => [...challenge.slice(0, 4096).matchAll(parameter)])
+  return new Map(found.map(([, name = "", quoted, bare = ""]) => [name.toLowerCase(), quoted ?? bare]))
 }
 
-/** The scopes a token lacked, if that is what it was refused for; none when the server does not name them. */
+/** The scopes a token lacked; undefined when it was refused for another reason. */
 export const lacked = (challenge: string): ReadonlyArray<string> | undefined => {
   const parameters = parametersOf(challenge)
   return parameters.get("error") === "insufficient_scope" ? scopesOf(parameters.get("scope")) : undefined
 }
 
-/** The scopes of a list that is written as OAuth does. */
 export const scopesOf = (list = ""): ReadonlyArray<string> => list.split(" ").filter((scope) => scope !== "")
 
-/** All scopes of some lists, each once. */
 export const union = (...lists: ReadonlyArray<string | undefined>): string =>
   [...new Set(lists.flatMap((list) => scopesOf(list)))].join(" ")

@@ -1,9 +1,5 @@
 /**
- * The definition of a tool: as it is pinned, and as it is shown.
- *
- * A definition is pinned whole, so no word of it changes unseen. What a model
- * and a person read of it is bounded and has no hidden characters; names and
- * values inside a schema stay as they are, because calls need them.
+ * The definition of a tool: as it is pinned, which is whole, and as it is shown, which is bounded and hides nothing.
  */
 
 import type * as McpSchema from "effect/ai/McpSchema"
@@ -31,7 +27,6 @@ export const make = (tool: McpSchema.Tool): Effect.Effect<Definition> => {
   return Effect.map(sha256(text), (hash) => ({ tool, text, hash, parts: partsOf(tool) }))
 }
 
-/** A definition as one text. */
 export const textOf = (tool: McpSchema.Tool): string => {
   const known = texts.get(tool)
   if (known !== undefined) return known
@@ -53,7 +48,6 @@ const sorted = (value: Json): Json => {
   return Object.fromEntries(entries.map(([key, item]) => [key, sorted(item)]))
 }
 
-/** SHA-256 of a text, as hex. */
 export const sha256 = (text: string): Effect.Effect<string> =>
   Digest.Digest.use((digest) => digest.digestHex(Digest.sha256, new TextEncoder().encode(text))).pipe(
     Effect.provide(Digest.layerWebCrypto)

@@ -1,10 +1,6 @@
 /**
- * Finds the authorization server of an MCP server.
- *
- * The MCP server's own origin names it, and the document of the authorization
- * server names the addresses to sign in at. Addresses are https, or http on
- * loopback for a server that is itself on loopback, and every document has to
- * name what it was asked about, so no server can pass itself off as another.
+ * Finds the authorization server of an MCP server. Addresses are https, or http on loopback for a server on loopback,
+ * and every document has to name what it was asked about, so no server can pass itself off as another.
  */
 
 import * as Effect from "effect/Effect"
@@ -98,7 +94,6 @@ const faultOf = (metadata: typeof Metadata.Type, issuer: string, url: URL): stri
     : undefined
 }
 
-/** Nobody is signed in to the server, with the reason. */
 export const needsSignIn = (server: HttpServer, detail: string) =>
   new McpError({ server: server.name, reason: "needs_sign_in", detail })
 

@@ -1,11 +1,7 @@
 /**
- * Agrees on a revision of the protocol.
- *
- * A client offers one revision and the server answers with the one it will
- * speak, so one step is enough for most old servers. effect's client accepts
- * only what it offered itself: the transport here offers another revision and
- * reports to the client that its own was accepted. All revisions that have a
- * handshake are read with the schemas of the newest of them.
+ * Agrees on a revision of the protocol. effect's client accepts only the revision it offered itself: the transport here
+ * offers another one, and reports to the client that its own was accepted. All revisions with a handshake are read with
+ * the schemas of the newest of them.
  */
 
 import type * as McpClient from "effect/ai/McpClient"

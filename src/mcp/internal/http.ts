@@ -1,9 +1,6 @@
 /**
- * Builds the HTTP clients for MCP and authorization servers.
- *
- * Headers of the config and the access token are added as a request leaves, so
- * no error, span or log holds them. Redirects are not followed, so they reach
- * no other origin, and requests carry no trace.
+ * HTTP clients for MCP and authorization servers. Headers and the token are added as a request leaves, so no error,
+ * span or log holds them; redirects are not followed, so they reach no other origin.
  */
 
 import type { McpClientError } from "effect/ai/McpClientError"

@@ -1,10 +1,6 @@
 /**
- * One server of a hub: its connection, and which of its tools are shown.
- *
- * A list is compared with the pins. A tool is hidden and cannot be called when
- * its definition changed since it was accepted, when it repeats a name, or when
- * it is new and there is no room for its pin. Pins are never dropped, however
- * often a server renames its tools.
+ * One server of a hub: its connection, and which of its tools are shown. A tool is hidden and cannot be called while its
+ * definition is not the accepted one. Pins are never dropped, however often a server renames its tools.
  */
 
 import type * as McpSchema from "effect/ai/McpSchema"
@@ -21,12 +17,10 @@ import type { Pins, ToolPins } from "../ToolPins.ts"
 import * as Challenge from "./challenge.ts"
 import * as Definition from "./definition.ts"
 
-/** A tool, and why it is hidden when it is. */
 export interface HubTool extends Definition.Definition {
   readonly hidden: HiddenTool["reason"] | undefined
 }
 
-/** One server. */
 export class HubServer {
   readonly config: McpServer
   readonly connection: McpConnection

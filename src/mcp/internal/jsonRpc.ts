@@ -1,11 +1,7 @@
 /**
- * Sends JSON-RPC requests over one two-way line and matches the answers.
- *
- * An answer reaches the one request whose id it carries, once; foreign,
- * repeated and early answers are dropped. Requests of the server are declined,
- * except `ping`. A request that was never sent fails as an expired session, so
- * it may be sent again; one that was cut off fails as a transport error, since
- * the server may have acted on it.
+ * Sends JSON-RPC requests over one two-way line. An answer reaches the one request whose id it carries, once; foreign,
+ * repeated and early answers are dropped. A request that was never sent fails as an expired session, so it may be sent
+ * again; one that was cut off fails as a transport error, since the server may have acted on it.
  */
 
 import type * as McpClient from "effect/ai/McpClient"
@@ -22,7 +18,6 @@ import type { Limits } from "../../Limits.ts"
 /** Receives the method of every notification. */
 export type OnNotification = (method: string) => Effect.Effect<void>
 
-/** One line to a server. */
 export interface Line extends Pick<McpClient.Transport, "request" | "notify"> {
   /** Takes one message, or one batch, as it was received. */
   readonly receive: (text: string) => Effect.Effect<void, McpClientError>
@@ -55,7 +50,7 @@ export const make = (options: {
     const message = decoded.value
     // Answers may still arrive on a line that sends no more.
     if (isRequest(message)) return yield* Effect.catchIf(send(reply(message)), isNotSent, () => Effect.void)
-    if (isNotification(message)) return yield* onNotification(message.method)
+    if ("method" in message) return yield* onNotification(message.method)
     // An error without an id may answer any request.
     if (message.id === undefined || message.id === null) return yield* broken("the server could not read a message")
     const answer = pending.get(message.id)
@@ -88,10 +83,15 @@ export const make = (options: {
       const answer = yield* Deferred.make<McpSchema.JsonRpcResponse, McpClientError>()
       pending.set(message.id, answer)
       // The protocol forbids cancelling the first request. A server that reads nothing any more is not waited for.
+      const cancelled = {
+        jsonrpc: "2.0",
+        method: "notifications/cancelled",
+        params: { requestId: message.id }
+      } as const
       const cancel = Effect.suspend(() =>
         message.method === "initialize" || !pending.has(message.id)
           ? Effect.void
-          : Effect.ignore(Effect.timeoutOption(send(cancelled(message.id)), limits.cleanUpMs / 5))
+          : Effect.ignore(Effect.timeoutOption(send(cancelled), limits.cleanUpMs / 5))
       )
       return yield* send(message).pipe(
         Effect.andThen(Deferred.await(answer)),
@@ -108,7 +108,6 @@ type Pending = Map<McpSchema.RequestId, Deferred.Deferred<McpSchema.JsonRpcRespo
 export const lost = (description: string, cause?: unknown) =>
   new McpClientError({ reason: new TransportError({ description, cause }) })
 
-/** The line was closed before anything was sent. */
 export const notSent = new McpClientError({ reason: new ClosedError({ sessionExpired: true }) })
 
 const isNotSent = (error: McpClientError): boolean => error === notSent
@@ -116,18 +115,14 @@ const isNotSent = (error: McpClientError): boolean => error === notSent
 /** Something the server sent, or should get, is larger than a limit. */
 export const tooLarge = (description: string) => new McpClientError({ reason: new LimitError({ description }) })
 
-/** The server does not keep to the protocol. */
 export const broken = (description: string) => new McpClientError({ reason: new ProtocolError({ description }) })
 
 /** Answers a request of the server: kernai offers no sampling, no elicitation and no roots. */
-export const reply = ({ id, method }: McpSchema.JsonRpcRequest): McpSchema.JsonRpcResponse =>
-  method === "ping"
-    ? { jsonrpc: "2.0", id, result: {} }
-    : {
-        jsonrpc: "2.0",
-        id,
-        error: { code: McpSchema.METHOD_NOT_FOUND_ERROR_CODE, message: `Method not found: ${method}` }
-      }
+export const reply = ({ id, method }: McpSchema.JsonRpcRequest): McpSchema.JsonRpcResponse => {
+  if (method === "ping") return { jsonrpc: "2.0", id, result: {} }
+  const error = { code: McpSchema.METHOD_NOT_FOUND_ERROR_CODE, message: `Method not found: ${method}` }
+  return { jsonrpc: "2.0", id, error }
+}
 
 /** Tells a message from a log entry, which may have an id as well: it names the protocol, or answers a request. */
 const isMessage = (value: unknown, pending: ReadonlyMap<unknown, unknown>): boolean =>
@@ -149,16 +144,7 @@ export const decodeMessage = (value: unknown): Option.Option<McpSchema.JsonRpcMe
 const decode = Schema.decodeUnknownOption(McpSchema.JsonRpcMessage)
 
 export const isRequest = (message: McpSchema.JsonRpcMessage): message is McpSchema.JsonRpcRequest =>
-  "method" in message && "id" in message && message.id !== undefined
-
-export const isNotification = (message: McpSchema.JsonRpcMessage): message is McpSchema.JsonRpcNotification =>
-  "method" in message && !isRequest(message)
-
-const cancelled = (requestId: McpSchema.RequestId): McpSchema.JsonRpcNotification => ({
-  jsonrpc: "2.0",
-  method: "notifications/cancelled",
-  params: { requestId }
-})
+  "method" in message && "id" in message
 
 const encode = Effect.fnUntraced(function* (message: McpSchema.JsonRpcMessage, limit: number) {
   const text = yield* Effect.try({

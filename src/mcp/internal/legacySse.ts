@@ -1,9 +1,6 @@
 /**
- * The two-endpoint transport of the first revision.
- *
- * The server sends messages on one stream of events, whose first event names
- * the address that messages are posted to. That address has to be on the
- * server's own origin, because messages carry the token.
+ * The transport of the first revision: one stream of events from the server, whose first event names the address that
+ * messages are posted to. Messages carry the token, so that address has to be on the server's own origin.
  */
 
 import { HttpError, McpClientError, TimeoutError } from "effect/ai/McpClientError"

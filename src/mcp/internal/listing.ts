@@ -1,7 +1,5 @@
 /**
- * Reads the lists of a server page by page, within limits.
- *
- * effect's client follows the pages of three lists and counts them. Here their
+ * Reads the lists of a server page by page. effect's client follows the pages of three lists and counts them; here their
  * bytes are counted too, and the resource templates are read.
  */
 
@@ -71,7 +69,10 @@ export const resourceTemplates = (
         }
       })
       if (error?.code === McpSchema.METHOD_NOT_FOUND_ERROR_CODE) return []
-      if (error !== undefined) return yield* refused(error)
+      if (error !== undefined) {
+        const { code, message: description } = error
+        return yield* new McpClientError({ reason: new ProtocolError({ code, description }) })
+      }
       const decoded = decodeTemplates(result)
       if (Option.isNone(decoded)) return yield* JsonRpc.broken("the server's list of resource templates is malformed")
       items.push(...decoded.value.resourceTemplates)
@@ -88,15 +89,5 @@ export const resourceTemplates = (
 
 let nextId = 1
 const maxPages = 100
-
-const refused = ({
-  code,
-  data,
-  message
-}: {
-  readonly code: number
-  readonly message: string
-  readonly data?: unknown
-}) => new McpClientError({ reason: new ProtocolError({ code, description: message, data }) })
 
 const decodeTemplates = Schema.decodeUnknownOption(McpSchema.ListResourceTemplatesResult)

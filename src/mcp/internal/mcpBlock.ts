@@ -11,6 +11,7 @@ import { ProtocolRegistry } from "../../ProtocolRegistry.ts"
 import * as McpProtocol from "../McpProtocol.ts"
 import * as Call from "./callTool.ts"
 import * as Catalog from "./catalog.ts"
+import type { HubServer } from "./hubServer.ts"
 import * as Names from "./toolNames.ts"
 import type { ToolSkills } from "./toolSkills.ts"
 
@@ -23,31 +24,26 @@ export const register = Effect.fnUntraced(function* (source: Catalog.Source, nam
     Catalog.make(
       nameOf === undefined ? source : { ...source, refusal: (server, tool) => refusal(nameOf(server, tool) ?? "") }
     )
-  /** The skill whose rules a call has to keep. */
-  const skillOf = ({ name, server }: McpProtocol.ToolCall, nameOf: ToolSkills["nameOf"]): string | undefined => {
-    const holder = servers.find(
-      (candidate) =>
-        (server === undefined ? candidate.problem === undefined : candidate.name === server) &&
-        candidate.shown.some(({ tool }) => tool.name === name)
-    )
-    // A tool that appears before it is called is judged by the name it would have.
-    return holder === undefined ? Names.plainly({ server: server ?? "", tool: name }) : nameOf(holder.name, name)
-  }
   const protocol = Protocol.make("mcp", {
     documentation: documentation(servers.map(({ name }) => name)),
     // A request may be for any server.
     timeLimit: Math.max(limits.cleanUpMs, ...servers.map((server) => server.timeLimit(limits))),
     handle: (block, scope) => Effect.flatMap(McpProtocol.answer(catalogFor(scope), block.content), Call.contentOf("")),
+    // The skill whose rules the call of a tool has to keep.
     skillOf: ({ content }) => {
-      const call = nameOf === undefined ? undefined : McpProtocol.toolCallOf(content)
-      const name = call === undefined || nameOf === undefined ? undefined : skillOf(call, nameOf)
-      return call === undefined || name === undefined ? undefined : { name, input: jsonObject(call.input) }
+      const call = McpProtocol.toolCallOf(content)
+      if (call === undefined || nameOf === undefined) return undefined
+      const { input, name: tool, server } = call
+      const isAsked = (owner: HubServer) => (server === undefined ? owner.problem === undefined : owner.name === server)
+      const owner = servers.find((owner) => isAsked(owner) && owner.shown.some((shown) => shown.tool.name === tool))
+      // A tool that appears before it is called is judged by the name it would have.
+      const name = owner === undefined ? Names.plainly({ server: server ?? "", tool }) : nameOf(owner.name, tool)
+      return name === undefined ? undefined : { name, input: jsonObject(input) }
     }
   })
   yield* Effect.catchTag(registry.register(protocol), "DefinitionInvalid", Effect.die)
 })
 
-/** The instructions for a model. */
 const documentation = (servers: ReadonlyArray<string>): string =>
   `Reaches MCP servers: ${servers.map((name) => Block.escape(visible(name))).join(", ")}. Write one JSON object with a method and its params into the block:
 

@@ -1,10 +1,5 @@
 /**
- * One session with a server: its transport, the agreed revision, and effect's
- * client over both.
- *
- * Revisions are offered one by one, each over a fresh transport, until the
- * server takes one. An address whose transport was inferred is tried with
- * legacy SSE when it knows nothing of Streamable HTTP.
+ * One session with a server: its transport, the agreed revision, and effect's client over both.
  */
 
 import * as McpClient from "effect/ai/McpClient"
@@ -39,7 +34,6 @@ export interface List<A> {
   readonly forget: Effect.Effect<void>
 }
 
-/** One session. */
 export interface Session {
   readonly client: McpClient.McpClient
   readonly protocolVersion: ProtocolVersion

@@ -1,9 +1,6 @@
 /**
- * Shares one session with a server and replaces it when it ends.
- *
- * A session that failed is retired: later requests get another one, and it is
- * closed when its last user leaves, so the failure of one request never decides
- * the fate of another.
+ * Shares one session with a server and replaces it when it ends. A session that failed is closed when its last user
+ * leaves, so the failure of one request never decides the fate of another.
  */
 
 import { isMcpClientError, type McpClientError } from "effect/ai/McpClientError"

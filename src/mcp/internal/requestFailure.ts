@@ -1,9 +1,6 @@
 /**
- * Classifies failed requests and describes them to the caller.
- *
- * A message holds the server's own words and fixed sentences. Causes stay here:
- * they hold requests, and requests hold keys. Words that repeat a secret of the
- * config are masked.
+ * Classifies failed requests and describes them. A message holds the server's own words, masked where they repeat a
+ * secret of the config, and fixed sentences; causes hold requests with keys, and stay here.
  */
 
 import type { McpClientError } from "effect/ai/McpClientError"
@@ -55,7 +52,6 @@ export const challengeOf = ({ reason }: McpClientError): string | undefined => {
   return asks ? challenge : undefined
 }
 
-/** The errors of one server. */
 export class Failures {
   readonly server: McpServer
   private readonly secrets: ReadonlyArray<string>

@@ -1,11 +1,9 @@
 /**
- * Decodes one server of a config.
- *
- * Variables are replaced in texts that are already parsed: a value with quotes
- * or line breaks stays one text.
+ * Decodes one server of a config. Variables are replaced in texts that are already parsed: a value with quotes or line
+ * breaks stays one text.
  */
 
-import * as Context from "effect/Context"
+import * as ConfigProvider from "effect/ConfigProvider"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as JsonPointer from "effect/JsonPointer"
@@ -21,12 +19,6 @@ import type { Plain } from "../../internal/base/yaml.ts"
 import { ConfigInvalid } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { McpServer, Transport } from "../McpConfig.ts"
-import * as CommandLine from "./commandLine.ts"
-
-/** Looks up a variable by name; undefined when it is not set. */
-export class Variables extends Context.Service<Variables, (name: string) => Effect.Effect<string | undefined>>()(
-  "kernai/mcp/Variables"
-) {}
 
 /** A text with its variables replaced, as it was written, and the values of its variables. */
 const Filled = Schema.Struct({
@@ -36,12 +28,12 @@ const Filled = Schema.Struct({
 })
 type Filled = typeof Filled.Type
 
-/** Replaces every `${NAME}` once: a replaced value is not searched again. */
-const fill = Effect.fnUntraced(function* (written: string): Effect.fn.Return<Filled, string, Variables> {
-  const lookup = yield* Variables
+/** Replaces every `${NAME}` once by its value in the ConfigProvider: a value is not searched again. */
+const fill = Effect.fnUntraced(function* (written: string): Effect.fn.Return<Filled, string> {
+  const provider = yield* ConfigProvider.ConfigProvider
   const values = new Map<string, string>()
   for (const [, name = ""] of written.matchAll(variable)) {
-    const value = yield* lookup(name)
+    const value = (yield* Effect.orElseSucceed(provider.load([name]), () => undefined))?.value
     if (value === undefined || value === "") return yield* Effect.fail(`asks for \${${name}}, but ${name} is not set`)
     values.set(name, value)
   }
@@ -111,7 +103,6 @@ const Version = Text.pipe(Schema.decodeTo(must(`must be one of ${versions.join("
 const or = Schema.withDecodingDefaultTypeKey
 const limit = (name: "headersMs" | "skillMs") => Effect.map(Limits, (limits) => Duration.millis(limits[name]))
 
-/** What the entry of a server says about signing in. */
 export const OAuthEntry = Schema.Struct({
   /** A client registered by hand. Default: kernai registers itself where the server allows that. */
   clientId: Schema.optionalKey(Text),
@@ -122,7 +113,6 @@ export const OAuthEntry = Schema.Struct({
   redirectPort: Port.pipe(or(Effect.succeed(0)))
 }).annotate(mapping)
 
-/** The entry of a server. */
 export const Entry = Schema.Struct({
   transport: Schema.optionalKey(Template),
   /** The revision to offer first; older ones follow when the server declines it. Default: 2025-11-25. */
@@ -148,11 +138,10 @@ type Entry = typeof Entry.Type
 
 const decodeEntry = Schema.decodeUnknownEffect(Entry, { onExcessProperty: "error" })
 
-/** Decodes the server with this name. */
 export const decode = Effect.fnUntraced(function* (
   name: string,
   value: Plain
-): Effect.fn.Return<McpServer, ConfigInvalid, Variables> {
+): Effect.fn.Return<McpServer, ConfigInvalid> {
   const entry = yield* Effect.mapError(decodeEntry(objectOf(value ?? new Map())), (error) => invalid(name, error))
   const common = { name, ...Struct.pick(entry, ["protocolVersion", "connectTimeout", "timeout", "trustAnnotations"]) }
   const { cwd, env, headers, oauth, transport: given, url } = entry
@@ -194,7 +183,7 @@ const isHttpUrl = (text: string): boolean => {
 /** The program and its arguments. With `args` the command is one word; without, it is a line to split. */
 const commandOf = Effect.fnUntraced(function* (name: string, command: string, given: Entry["args"]) {
   const fail = (reason: string) => wrong(name, "command", `the 'command' of MCP server '${name}' ${reason}`)
-  const words = given === undefined ? CommandLine.split(command) : [command]
+  const words = given === undefined ? split(command) : [command]
   if (words === undefined) return yield* fail("has a quote that is never closed")
   const [program, ...args] = yield* Effect.mapError(Effect.forEach(words, fill), fail)
   return program === undefined || program.text === ""
@@ -202,7 +191,6 @@ const commandOf = Effect.fnUntraced(function* (name: string, command: string, gi
     : { program, args: given ?? args.map(argument) }
 })
 
-/** Infers how a server is reached. An address is legacy SSE only when a whole segment of its path is `sse`. */
 export const inferTransport = (server: {
   readonly command?: string | null | undefined
   readonly url?: string | null | undefined
@@ -211,6 +199,26 @@ export const inferTransport = (server: {
   const path = server.url?.replace(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#]*/, "").replace(/[?#].*$/s, "") ?? ""
   return path.split("/").includes("sse") ? "sse" : "streamable_http"
 }
+
+/** Splits a line into words as a POSIX shell does, without variables and operators. Undefined for a quote never closed. */
+const split = (line: string): ReadonlyArray<string> | undefined => {
+  const words: Array<string> = []
+  let word: string | undefined
+  for (const [text, blank, single, double, escaped] of line.matchAll(part)) {
+    if (text === "'" || text === '"') return undefined
+    if (blank === undefined) {
+      // Between double quotes a backslash escapes only what is special there.
+      const quoted = single ?? double?.replace(/\\(["\\$`\n])/g, (_, char) => (char === "\n" ? "" : char))
+      word = `${word ?? ""}${quoted ?? escaped ?? text}`
+    } else if (blank !== "\\\n" && word !== undefined) {
+      words.push(word)
+      word = undefined
+    }
+  }
+  return word === undefined ? words : [...words, word]
+}
+
+const part = /(\s+|\\\n)|'([^']*)'|"((?:\\[^]|[^"\\])*)"|\\([^])|[^\s'"\\]+|[^]/g
 
 /** Plain data as objects. A key without a value counts as left out. */
 const objectOf = (value: Plain): unknown => {
@@ -234,7 +242,7 @@ const invalid = (server: string, error: Schema.SchemaError): ConfigInvalid => {
   return wrong(server, place.slice(1), `'${place.slice(1)}' of MCP server '${server}' ${reason}${advice}`)
 }
 
-/** Names the known key that takes the fewest edits, or all keys when none is near. */
+/** Names the known key that takes the fewest edits, or all keys when it takes many. */
 const nearest = (key: string, { fields }: { readonly fields: object }): string => {
   const known = Object.keys(fields)
   const edits = (other: string) => editsBetween(key.slice(0, 60).toLowerCase(), other.toLowerCase())
@@ -245,12 +253,10 @@ const nearest = (key: string, { fields }: { readonly fields: object }): string =
 const editsBetween = (from: string, to: string): number => {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (const [at, letter] of [...from].entries()) {
-    let before = at
     const next = [at + 1]
     for (const [index, other] of [...to].entries()) {
-      const above = row[index + 1] ?? 0
-      next.push(Math.min((next[index] ?? 0) + 1, above + 1, before + (letter === other ? 0 : 1)))
-      before = above
+      const [left = 0, above = 0, both = 0] = [next[index], row[index + 1], row[index]]
+      next.push(Math.min(left + 1, above + 1, both + (letter === other ? 0 : 1)))
     }
     row = next
   }

@@ -22,9 +22,8 @@ import type { Grant } from "../TokenStore.ts"
 import * as Challenge from "./challenge.ts"
 import { type Answer, type AuthorizationServer, discover, fetchJson, needsSignIn } from "./discovery.ts"
 import { clientInfo } from "./handshake.ts"
-import * as Loopback from "./loopback.ts"
+import { openRedirectPage } from "./localServer.ts"
 
-/** One sign-in. */
 export interface Options<E, R> {
   readonly server: HttpServer
   readonly client: HttpClient.HttpClient
@@ -46,7 +45,7 @@ export const signIn = <E, R>(options: Options<E, R>): Effect.Effect<Grant, McpEr
     const verifier = Base64Url.encode(yield* random.randomBytes(32))
     const digest = yield* (yield* Digest.Digest).digest(Digest.sha256, new TextEncoder().encode(verifier))
     const { redirectPort } = server.oauth
-    const page = yield* Effect.mapError(Loopback.listen(redirectPort, state), () =>
+    const page = yield* Effect.mapError(openRedirectPage(redirectPort, state), () =>
       refuse(`the sign-in cannot listen on port ${redirectPort} of this computer`)
     )
     const registered = yield* register(server, client, found, page.redirectUri)
@@ -136,7 +135,6 @@ const register = Effect.fnUntraced(function* (
   return { ...at, clientId: client_id, clientSecret: secret, clientAuth }
 })
 
-/** Asks the token endpoint. */
 export const askForTokens = (
   server: HttpServer,
   http: HttpClient.HttpClient,

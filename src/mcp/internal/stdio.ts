@@ -1,10 +1,6 @@
 /**
- * A server as a child process: newline-delimited JSON-RPC on its standard streams.
- *
- * The process leads a group of its own. When the scope closes, its input is
- * closed, then the group is asked to end, then killed: after
- * `Limits.cleanUpMs` neither it nor a grandchild is left. It sees the variables
- * it was given, and PATH, HOME and LANG.
+ * A server as a child process: newline-delimited JSON-RPC on its standard streams. The process leads a group of its own,
+ * of which nothing is left `Limits.cleanUpMs` after the scope closes.
  */
 
 import type { McpClientError } from "effect/ai/McpClientError"
@@ -98,7 +94,7 @@ const follow = Effect.fnUntraced(function* (
   grace: number
 ) {
   const drained = yield* Deferred.make<void>()
-  const complaints = new Complaints()
+  const complaints = openComplaints()
   const complained = yield* process.stderr.pipe(
     Stream.decodeText(),
     Stream.runForEach((chunk) => Effect.sync(() => complaints.add(chunk))),
@@ -124,7 +120,7 @@ const follow = Effect.fnUntraced(function* (
     Effect.andThen(Effect.timeoutOption(exited, grace)),
     Effect.tap((exit) => (Option.isSome(exit) ? Effect.timeoutOption(read, grace) : Effect.void)),
     Effect.map(Option.getOrElse(() => "the server closed its output")),
-    Effect.flatMap((description) => line.close(JsonRpc.lost(`${description}${complaints.last}`))),
+    Effect.flatMap((description) => line.close(JsonRpc.lost(`${description}${complaints.last()}`))),
     Effect.forkScoped
   )
 })
@@ -143,26 +139,22 @@ const receiver = ({ receive }: JsonRpc.Line, frameBytes: number) => {
   })
 }
 
-/** The end of what a server wrote to its error stream, which says most often why it ended. */
-class Complaints {
-  private text = ""
-  private isCut = false
-
-  add(chunk: string): void {
-    const text = `${this.text}${chunk}`
-    this.isCut ||= text.length > 4096
-    this.text = text.slice(-4096)
+/** The end of what a server writes to its error stream, which says most often why it ended. */
+const openComplaints = () => {
+  let text = ""
+  let isCut = false
+  const add = (chunk: string): void => {
+    isCut ||= text.length + chunk.length > 4096
+    text = `${text}${chunk}`.slice(-4096)
   }
-
-  get last(): string {
+  const last = (): string => {
     // A word that is cut might be half of a secret, which is not recognized.
-    const lines = (this.isCut ? this.text.replace(/^\S+/, "") : this.text)
-      .split("\n")
-      .filter((line) => line.trim() !== "")
+    const lines = (isCut ? text.replace(/^\S+/, "") : text).split("\n").filter((line) => line.trim() !== "")
     // The last line of a stack trace says least.
     const line = lines.find((line) => /error|cannot|not found|no such/i.test(line)) ?? lines.at(-1)
     if (line === undefined) return ""
     const shown = visible(line.trim())
     return `; it wrote: ${shown.length > 300 ? `${shown.slice(0, 300).replace(/\S+$/, "")}…` : shown}`
   }
+  return { add, last }
 }

@@ -1,6 +1,5 @@
 /**
- * The one-endpoint transport: effect's, with the stream beside it on which a
- * server announces that its lists changed.
+ * The transport of one endpoint: effect's, with the stream beside it on which a server announces changes.
  */
 
 import * as McpClient from "effect/ai/McpClient"
@@ -36,12 +35,12 @@ export const open = Effect.fnUntraced(function* (
 ): Effect.fn.Return<StreamableHttp, McpClientError, Scope.Scope> {
   const limits = yield* Limits
   const modern = handshake.offer === "2026-07-28"
-  const session: Session = { id: undefined }
+  let session: string | undefined
   const client = base.pipe(
     HttpClient.mapRequest((request) => (modern ? request : withVersion(request, handshake))),
     HttpClient.transformResponse(
       Effect.map((response) => {
-        session.id ??= response.headers["mcp-session-id"]
+        session ??= response.headers["mcp-session-id"]
         return explained(response, server.url)
       })
     )
@@ -60,13 +59,12 @@ export const open = Effect.fnUntraced(function* (
         () => JsonRpc.broken(`the server sent JSON that nests deeper than ${limits.jsonDepth} levels`)
       )
   }
-  return { transport, listen: follow({ server, client, session, limits, onNotification }, askFor(server, handshake)) }
+  const inSession = HttpClient.mapRequest(client, (request) =>
+    session === undefined ? request : HttpClientRequest.setHeader(request, "mcp-session-id", session)
+  )
+  const listen = follow({ url: server.url, client: inSession, limits, onNotification }, askFor(server, handshake))
+  return { transport, listen }
 })
-
-/** The session as the server named it first. */
-interface Session {
-  id: string | undefined
-}
 
 // A server that refuses a revision by this header is offered the next one, as if it had declined.
 const withVersion = (request: HttpClientRequest.HttpClientRequest, handshake: Handshake.Handshake) =>
@@ -84,9 +82,8 @@ const explained = (response: HttpClientResponse.HttpClientResponse, base: string
 // ---------------------------------------------------------------- the server's own stream
 
 interface Listening {
-  readonly server: HttpServer
+  readonly url: string
   readonly client: HttpClient.HttpClient
-  readonly session: Session
   readonly limits: Limits
   readonly onNotification: JsonRpc.OnNotification
 }
@@ -103,12 +100,9 @@ const askFor = (server: HttpServer, handshake: Handshake.Handshake): HttpClientR
       )
     : HttpClientRequest.get(server.url).pipe(HttpClientRequest.setHeader("accept", "text/event-stream"))
 
-const inSession = (request: HttpClientRequest.HttpClientRequest, { id }: Session) =>
-  id === undefined ? request : HttpClientRequest.setHeader(request, "mcp-session-id", id)
-
 /** Opens the stream again whenever it ends: less and less often while the server is away or ends it at once. */
 const follow = Effect.fnUntraced(function* (listening: Listening, ask: HttpClientRequest.HttpClientRequest) {
-  const { client, limits, onNotification, session } = listening
+  const { client, limits, onNotification } = listening
   let wasOpen = false
   let wait = 0
   // Changes while no stream was open were not announced.
@@ -119,7 +113,7 @@ const follow = Effect.fnUntraced(function* (listening: Listening, ask: HttpClien
   const read = Effect.fnUntraced(
     function* (attempt: number) {
       wait = 0
-      const response = yield* HttpClient.withScope(client).execute(inSession(ask, session))
+      const response = yield* HttpClient.withScope(client).execute(ask)
       const { status } = response
       if (status !== 200 || !Http.isEventStream(response)) {
         if (isTransient(status) || (wasOpen && status < 400)) return true
@@ -149,16 +143,15 @@ const follow = Effect.fnUntraced(function* (listening: Listening, ask: HttpClien
   }
 })
 
-const receive = ({ client, limits, onNotification, server, session }: Listening, text: string): Effect.Effect<void> => {
+const receive = ({ client, limits, onNotification, url }: Listening, text: string): Effect.Effect<void> => {
   const message = Option.flatMap(Result.getSuccess(parseJson(text, limits.jsonDepth)), JsonRpc.decodeMessage)
-  if (Option.isNone(message)) return Effect.void
-  if (JsonRpc.isNotification(message.value)) return onNotification(message.value.method)
-  if (!JsonRpc.isRequest(message.value)) return Effect.void
-  const answer = HttpClientRequest.post(server.url).pipe(
+  if (Option.isNone(message) || !("method" in message.value)) return Effect.void
+  if (!JsonRpc.isRequest(message.value)) return onNotification(message.value.method)
+  const answer = HttpClientRequest.post(url).pipe(
     HttpClientRequest.setHeader("accept", "application/json, text/event-stream"),
     HttpClientRequest.bodyJsonUnsafe(JsonRpc.reply(message.value))
   )
-  const sent = Effect.scoped(HttpClient.withScope(client).execute(inSession(answer, session)))
+  const sent = Effect.scoped(HttpClient.withScope(client).execute(answer))
   return Effect.ignore(Effect.timeoutOption(sent, limits.connectMs))
 }
 

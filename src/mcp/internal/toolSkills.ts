@@ -18,7 +18,6 @@ import * as Definition from "./definition.ts"
 import type { HubServer, HubTool } from "./hubServer.ts"
 import * as Names from "./toolNames.ts"
 
-/** The skills of a hub. */
 export interface ToolSkills {
   /** The name of a tool's skill; undefined while it has none. */
   readonly nameOf: (server: string, tool: string) => string | undefined
