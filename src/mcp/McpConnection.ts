@@ -156,9 +156,17 @@ export const make = Effect.fnUntraced(function* (
   const use = yield* Reconnect.make({ failures, open, renew })
   const { timeout } = server
 
-  const connection: McpConnection = {
+  return {
     server,
-    info: use("initialize", always, (session) => Effect.succeed(infoOf(session))),
+    info: use("initialize", always, ({ capabilities, client: { instructions, serverInfo }, protocolVersion }) =>
+      Effect.succeed({
+        protocolVersion,
+        name: serverInfo?.name,
+        version: serverInfo?.version,
+        instructions,
+        capabilities
+      })
+    ),
     tools: use("tools/list", always, ({ lists }) => lists.tools.get),
     resources: use("resources/list", always, ({ lists }) => lists.resources.get),
     resourceTemplates: use("resources/templates/list", always, ({ lists }) => lists.resourceTemplates.get),
@@ -172,7 +180,6 @@ export const make = Effect.fnUntraced(function* (
       use("prompts/get", always, ({ client }) => client.getPrompt({ prompt: { name }, arguments: input }, { timeout })),
     awaitChanges: changes.take
   }
-  return connection
 })
 
 const always = () => true
@@ -213,14 +220,6 @@ const findTool = Effect.fnUntraced(function* ({ lists: { tools } }: McpSession.S
 
 const saysRepeatable = (tool: McpSchema.Tool | undefined): boolean =>
   tool?.annotations?.readOnlyHint === true || tool?.annotations?.idempotentHint === true
-
-const infoOf = ({ capabilities, client, protocolVersion }: McpSession.Session): ServerInfo => ({
-  protocolVersion,
-  name: client.serverInfo?.name,
-  version: client.serverInfo?.version,
-  instructions: client.instructions,
-  capabilities
-})
 
 /** The kinds of change that were not taken yet. */
 class Changes {

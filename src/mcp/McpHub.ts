@@ -21,13 +21,14 @@ import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
+import type { JsonObject } from "../internal/base/json.ts"
 import { latest } from "../internal/base/latest.ts"
 import * as Read from "../internal/base/readFile.ts"
 import { ConfigInvalid, McpError, type ToolNameConflict } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import type { ProtocolRegistry } from "../ProtocolRegistry.ts"
 import type { SkillRegistry } from "../SkillRegistry.ts"
-import { type Page, readPage } from "./internal/callTool.ts"
+import { readPage } from "./internal/callTool.ts"
 import * as Catalog from "./internal/catalog.ts"
 import { follow, HubServer } from "./internal/hubServer.ts"
 import * as McpBlock from "./internal/mcpBlock.ts"
@@ -78,15 +79,19 @@ export interface ServerStatus {
   readonly hidden: ReadonlyArray<HiddenTool>
 }
 
-export type {
-  /**
-   * A page for the user as its server wrote it: hostile until a sandbox holds it.
-   *
-   * @category models
-   * @since 0.1.0
-   */
-  Page
-} from "./internal/callTool.ts"
+/**
+ * A page for the user as its server wrote it: hostile until a sandbox holds it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Page {
+  readonly uri: string
+  readonly mimeType: string
+  readonly html: string
+  /** What the page asks for, such as hosts it wants to reach. */
+  readonly meta: JsonObject
+}
 
 /**
  * The operations of a hub.
@@ -230,34 +235,36 @@ const make = Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: 
 
   const find = (name: string): Effect.Effect<HubServer, McpError> => {
     const server = servers.get(name)
+    if (server !== undefined) return Effect.succeed(server)
     const detail = `there is no MCP server '${name}' in the config`
-    return server === undefined
-      ? Effect.fail(new McpError({ server: name, reason: "not_found", detail }))
-      : Effect.succeed(server)
+    return Effect.fail(new McpError({ server: name, reason: "not_found", detail }))
   }
-  const findOAuth = (name: string): Effect.Effect<{ server: HubServer; oauth: OAuth.OAuth }, McpError> =>
-    Effect.flatMap(find(name), (server) => {
+  const findOAuth = (name: string): Effect.Effect<OAuth.OAuth, McpError> =>
+    Effect.flatMap(find(name), ({ oauth }) => {
       const detail = `MCP server '${name}' is a local process: there is no sign-in`
-      return server.oauth === undefined
-        ? Effect.fail(new McpError({ server: name, reason: "config", detail }))
-        : Effect.succeed({ server, oauth: server.oauth })
+      return Effect.fromNullishOr(oauth).pipe(
+        Effect.mapError(() => new McpError({ server: name, reason: "config", detail }))
+      )
     })
+  const readAnew = (name: string) =>
+    Effect.flatMap(find(name), (server) => Effect.andThen(server.connection.forget, refresh(server)))
   return McpHub.of({
     status: SubscriptionRef.get(status),
     changes: yield* latest(status),
     catalog: Catalog.make(source),
-    refresh: (name) =>
-      Effect.flatMap(find(name), (server) => Effect.andThen(server.connection.forget, refresh(server))),
+    refresh: readAnew,
     readPage: (name, uri) => Effect.flatMap(find(name), (server) => readPage(server, uri)),
-    approve: ({ hash, server, tool }) =>
-      Effect.tap(servers.get(server)?.approve(tool, hash) ?? Effect.succeed(false), (approved) =>
-        approved ? publish : Effect.void
-      ),
+    approve: Effect.fnUntraced(function* ({ hash, server, tool }) {
+      const approved = yield* servers.get(server)?.approve(tool, hash) ?? Effect.succeed(false)
+      if (approved) yield* publish
+      return approved
+    }),
     signIn: (name, show, options) =>
-      Effect.flatMap(findOAuth(name), ({ oauth, server }) =>
-        Effect.andThen(oauth.signIn(show, options), refresh(server))
+      Effect.andThen(
+        Effect.flatMap(findOAuth(name), (oauth) => oauth.signIn(show, options)),
+        readAnew(name)
       ),
-    signOut: (name) => Effect.flatMap(findOAuth(name), ({ oauth }) => oauth.signOut)
+    signOut: (name) => Effect.flatMap(findOAuth(name), (oauth) => oauth.signOut)
   })
 })
 

@@ -18,15 +18,17 @@ import { Limits } from "../Limits.ts"
 import * as Definition from "./internal/definition.ts"
 import * as Render from "./internal/renderResult.ts"
 
-export type {
-  /**
-   * An answer for the model.
-   *
-   * @category models
-   * @since 0.1.0
-   */
-  Rendered as Answer
-} from "./internal/renderResult.ts"
+/**
+ * An answer for the model.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Answer {
+  readonly content: ReadonlyArray<Content.Content>
+  /** Whether the server calls the answer an error. */
+  readonly isError: boolean
+}
 
 /**
  * A tool of a server. A value that the server left out is null.
@@ -98,13 +100,13 @@ export interface Catalog<out R = never> {
     name: string,
     input: ToolCall["input"],
     server: string | undefined
-  ) => Effect.Effect<Render.Rendered, McpError, R>
-  readonly readResource: (uri: string, server: string | undefined) => Effect.Effect<Render.Rendered, McpError, R>
+  ) => Effect.Effect<Answer, McpError, R>
+  readonly readResource: (uri: string, server: string | undefined) => Effect.Effect<Answer, McpError, R>
   readonly getPrompt: (
     name: string,
     input: ToolCall["input"],
     server: string | undefined
-  ) => Effect.Effect<Render.Rendered, McpError, R>
+  ) => Effect.Effect<Answer, McpError, R>
 }
 
 /**
@@ -113,7 +115,7 @@ export interface Catalog<out R = never> {
  * @category combinators
  * @since 0.1.0
  */
-export const render: (value: unknown) => Render.Rendered = Render.render
+export const render: (value: unknown) => Answer = Render.render
 
 /**
  * Renders the contents of a resource.
@@ -121,7 +123,7 @@ export const render: (value: unknown) => Render.Rendered = Render.render
  * @category combinators
  * @since 0.1.0
  */
-export const renderResource: (value: unknown) => Render.Rendered = Render.resource
+export const renderResource: (value: unknown) => Answer = Render.resource
 
 /**
  * Renders the messages of a prompt.
@@ -129,7 +131,7 @@ export const renderResource: (value: unknown) => Render.Rendered = Render.resour
  * @category combinators
  * @since 0.1.0
  */
-export const renderPrompt: (value: unknown) => Render.Rendered = Render.prompt
+export const renderPrompt: (value: unknown) => Answer = Render.prompt
 
 /**
  * Returns an answer as one text. A line names each medium; data stands only where there is nothing else.
@@ -137,7 +139,7 @@ export const renderPrompt: (value: unknown) => Render.Rendered = Render.prompt
  * @category combinators
  * @since 0.1.0
  */
-export const textOf = ({ content }: Render.Rendered): string => {
+export const textOf = ({ content }: Answer): string => {
   const shown = content.filter((part) => part.type !== "data")
   return (shown.length === 0 ? content : shown)
     .map((part) => {
@@ -254,7 +256,7 @@ const unknownMethod = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, { met
   return yield* invalid(`${short}. '${method}' looks like a tool name. To call that tool, write: ${right}`)
 })
 
-const listed = (value: unknown): Render.Rendered => ({
+const listed = (value: unknown): Answer => ({
   content: [Content.text(Definition.json(value))],
   isError: false
 })

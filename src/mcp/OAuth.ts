@@ -84,7 +84,7 @@ export const make = Effect.fnUntraced(function* (
     held: undefined,
     stored: undefined
   }
-  const oauth: OAuth = {
+  return {
     credentials: {
       accessToken: Authorization.accessToken(auth),
       renew: (challenge) => Authorization.renew(auth, challenge)
@@ -95,5 +95,4 @@ export const make = Effect.fnUntraced(function* (
     patience: show === undefined ? Duration.zero : Duration.minutes(5),
     signOut: Authorization.signOut(auth)
   }
-  return oauth
 })

@@ -6,7 +6,6 @@
 
 import * as Context from "effect/Context"
 import * as Digest from "effect/crypto/Digest"
-import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
@@ -87,10 +86,9 @@ export const layerMemory: Layer.Layer<TokenStore> = Layer.sync(TokenStore, () =>
  * @since 0.1.0
  */
 export const layerFile = (folder: string): Layer.Layer<TokenStore, never, FileSystem.FileSystem | Path.Path> =>
-  Layer.effect(TokenStore, fromFolder(folder)).pipe(Layer.provide([Digest.layerWebCrypto, SecureRandom.layerWebCrypto]))
+  Layer.effect(TokenStore, fromFolder(folder)).pipe(Layer.provide(Digest.layerWebCrypto))
 
 const fromFolder = Effect.fnUntraced(function* (folder: string) {
-  const context = yield* Effect.context<FileSystem.FileSystem | SecureRandom.SecureRandom>()
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const digest = yield* Digest.Digest
@@ -113,7 +111,7 @@ const fromFolder = Effect.fnUntraced(function* (folder: string) {
         yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 })
         yield* replaceFile(file, text)
       },
-      Effect.provideContext(context),
+      Effect.provideService(FileSystem.FileSystem, fs),
       Effect.catch(() => Effect.logWarning("the sign-in could not be kept: its file cannot be written"))
     ),
     remove: (url) => Effect.ignore(Effect.flatMap(fileOf(url), (file) => fs.remove(file)))

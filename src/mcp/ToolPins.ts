@@ -9,7 +9,6 @@
  */
 
 import * as Context from "effect/Context"
-import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
@@ -66,10 +65,9 @@ export const layerMemory: Layer.Layer<ToolPins> = Layer.sync(ToolPins, () => {
  * @since 0.1.0
  */
 export const layerFile = (file: string): Layer.Layer<ToolPins, ConfigInvalid, FileSystem.FileSystem | Path.Path> =>
-  Layer.effect(ToolPins, fromFile(file)).pipe(Layer.provide(SecureRandom.layerWebCrypto))
+  Layer.effect(ToolPins, fromFile(file))
 
 const fromFile = Effect.fnUntraced(function* (file: string) {
-  const context = yield* Effect.context<FileSystem.FileSystem | SecureRandom.SecureRandom>()
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const lock = yield* Semaphore.make(1)
@@ -105,7 +103,7 @@ const fromFile = Effect.fnUntraced(function* (file: string) {
       unwritten.clear()
     },
     lock.withPermits(1),
-    Effect.provideContext(context),
+    Effect.provideService(FileSystem.FileSystem, fs),
     Effect.catch(() => Effect.logWarning(`the pins of MCP tools could not be kept: '${file}' cannot be written`))
   )
   return ToolPins.of({ load: (server) => Effect.map(current, (servers) => servers.get(server) ?? new Map()), save })

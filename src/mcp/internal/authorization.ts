@@ -13,6 +13,7 @@ import type { McpError } from "../../KernelError.ts"
 import type { HttpServer } from "../McpConfig.ts"
 import type { Grant, TokenStore } from "../TokenStore.ts"
 import * as Challenge from "./challenge.ts"
+import type { AuthorizationServer } from "./discovery.ts"
 import { askForTokens, readTokens, signIn } from "./signIn.ts"
 
 export interface Authorization {
@@ -162,29 +163,20 @@ export const authorize = <E, R>(
   lacking: string | undefined,
   show: (url: string) => Effect.Effect<unknown, E, R>,
   timeout: Duration.Input = "5 minutes"
-): Effect.Effect<void, McpError | E, R> => {
-  const { client, server } = auth
-  const signingIn = signIn({
-    server,
-    client,
-    challenges: lacking === undefined ? [auth.challenge] : [auth.challenge, lacking],
-    scopeFor: ({ scope }) => {
+): Effect.Effect<void, McpError | E, R> =>
+  Effect.gen(function* () {
+    const { client, server } = auth
+    const challenges = lacking === undefined ? [auth.challenge] : [auth.challenge, lacking]
+    const scopeFor = ({ scope }: AuthorizationServer): string => {
       const configured = server.oauth.scopes?.join(" ")
-      return Challenge.lacked(lacking ?? auth.challenge) === undefined
-        ? (configured ?? scope ?? "")
-        : Challenge.union(auth.held?.scope, configured, scope)
-    },
-    show,
-    timeout
-  })
-  // A refresh that is under way replaces only the grant before.
-  return Effect.map(
-    Effect.flatMap(signingIn, (grant) => auth.lock.withPermits(1)(keep(auth, grant))),
-    () => {
-      auth.ask = auth.show
+      if (Challenge.lacked(lacking ?? auth.challenge) === undefined) return configured ?? scope ?? ""
+      return Challenge.union(auth.held?.scope, configured, scope)
     }
-  )
-}
+    const grant = yield* signIn({ server, client, challenges, scopeFor, show, timeout })
+    // A refresh that is under way replaces only the grant before.
+    yield* auth.lock.withPermits(1)(keep(auth, grant))
+    auth.ask = auth.show
+  })
 
 /** Asks a person about one server at a time: the next connection finds in the store what was allowed. */
 const personOf = (url: string): Semaphore.Semaphore => {

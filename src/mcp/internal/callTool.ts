@@ -6,13 +6,15 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Content from "../../Content.ts"
 import { cut } from "../../internal/base/cut.ts"
-import { isJsonObject, type JsonObject, jsonObject } from "../../internal/base/json.ts"
+import { isJsonObject, jsonObject } from "../../internal/base/json.ts"
 import { plain } from "../../internal/base/plain.ts"
 import { McpError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import * as Media from "../../Media.ts"
 import { MediaStore } from "../../MediaStore.ts"
 import type { Effects } from "../../Skill.ts"
+import type { Page } from "../McpHub.ts"
+import type { Answer } from "../McpProtocol.ts"
 import * as Definition from "./definition.ts"
 import type { HubServer, HubTool } from "./hubServer.ts"
 import * as Render from "./renderResult.ts"
@@ -47,17 +49,8 @@ export const callTool = Effect.fnUntraced(function* (
   return yield* fit(server, { ...answer, content: [...answer.content, shown] })
 })
 
-export const readResource = (server: HubServer, uri: string): Effect.Effect<Render.Rendered, McpError> =>
+export const readResource = (server: HubServer, uri: string): Effect.Effect<Answer, McpError> =>
   Effect.flatMap(server.connection.readResource(uri), (result) => fit(server, Render.resource(result)))
-
-/** A page as its server wrote it. */
-export interface Page {
-  readonly uri: string
-  readonly mimeType: string
-  readonly html: string
-  /** What the page asks for, such as hosts it wants to reach. */
-  readonly meta: JsonObject
-}
 
 export const readPage = Effect.fnUntraced(function* (server: HubServer, uri: string): Effect.fn.Return<Page, McpError> {
   const [page] = (yield* server.connection.readResource(uri)).contents
@@ -74,7 +67,7 @@ export const getPrompt = (
   server: HubServer,
   name: string,
   input: { readonly [key: string]: unknown }
-): Effect.Effect<Render.Rendered, McpError> => {
+): Effect.Effect<Answer, McpError> => {
   const texts = Object.fromEntries(
     Object.entries(input).map(([key, value]) => [key, typeof value === "string" ? value : JSON.stringify(plain(value))])
   )
@@ -84,7 +77,7 @@ export const getPrompt = (
 /** The contents of an answer. Fails with its text when the server calls it an error. */
 export const contentOf =
   (server: string) =>
-  ({ content, isError }: Render.Rendered): Effect.Effect<ReadonlyArray<Content.Content>, McpError> => {
+  ({ content, isError }: Answer): Effect.Effect<ReadonlyArray<Content.Content>, McpError> => {
     if (!isError) return Effect.succeed(content)
     const texts = content.map((part) => {
       if (part.type === "error") return part.message
@@ -95,7 +88,7 @@ export const contentOf =
   }
 
 /** Adds the server to its pages, and shortens the text of an answer that is too long. */
-const fit = Effect.fnUntraced(function* (server: HubServer, answer: Render.Rendered) {
+const fit = Effect.fnUntraced(function* (server: HubServer, answer: Answer) {
   const { resultBytes } = yield* Limits
   const content = onLines(answer.content).map((part) =>
     part.type === "ui_resource" ? Object.freeze({ ...part, server: server.name }) : part

@@ -27,16 +27,7 @@ export const make = (tool: McpSchema.Tool): Effect.Effect<Definition> => {
   return Effect.map(sha256(text), (hash) => ({ tool, text, hash, parts: partsOf(tool) }))
 }
 
-export const textOf = (tool: McpSchema.Tool): string => {
-  const known = texts.get(tool)
-  if (known !== undefined) return known
-  const text = JSON.stringify(sorted(partsOf(tool)))
-  texts.set(tool, text)
-  return text
-}
-
-// Every call asks for the text of a tool in the same list.
-const texts = new WeakMap<McpSchema.Tool, string>()
+export const textOf = (tool: McpSchema.Tool): string => JSON.stringify(sorted(partsOf(tool)))
 
 const partsOf = ({ annotations, description, inputSchema, name, outputSchema, title }: McpSchema.Tool): JsonObject =>
   jsonObject(plain({ annotations, description, inputSchema, name, outputSchema, title }))
@@ -62,8 +53,6 @@ export const pageOf = ({ _meta }: McpSchema.Tool): string | undefined => {
 }
 
 export const isPage = (uri: string): boolean => /^ui:\/\/\S+$/.test(uri)
-
-// ---------------------------------------------------------------- showing
 
 /** A text on one line without hidden characters, which neither opens nor closes a block. */
 export const line = (text: string, limit: number): string =>
@@ -95,8 +84,6 @@ export const namesOf = (tools: ReadonlyArray<McpSchema.Tool>): string => {
   const first = tools.slice(0, 5).map(({ name }) => quote(shorten(name, 60)))
   return `${first.join(", ")}${tools.length > 5 ? ` and ${tools.length - 5} more` : ""}`
 }
-
-// ---------------------------------------------------------------- self-containment
 
 /** The tools whose schemas refer to no other document: kernai fetches nothing to understand a tool. */
 export const usableTools = Effect.fnUntraced(function* (server: string, tools: ReadonlyArray<McpSchema.Tool>) {

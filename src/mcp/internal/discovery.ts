@@ -97,8 +97,6 @@ const faultOf = (metadata: typeof Metadata.Type, issuer: string, url: URL): stri
 export const needsSignIn = (server: HttpServer, detail: string) =>
   new McpError({ server: server.name, reason: "needs_sign_in", detail })
 
-// ---------------------------------------------------------------- requests
-
 /** An HTTP answer; the body is undefined when it is no JSON. */
 export interface Answer {
   readonly status: number
@@ -143,8 +141,6 @@ const readFirst = Effect.fnUntraced(function* <S extends Schema.ConstraintDecode
   }
   return undefined
 })
-
-// ---------------------------------------------------------------- addresses
 
 const stripSlash = (text: string) => (text.endsWith("/") ? text.slice(0, -1) : text)
 

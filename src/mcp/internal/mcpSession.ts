@@ -135,8 +135,6 @@ const listOf = <A>(read: Effect.Effect<ReadonlyArray<A>, McpClientError>): Effec
 const announcesChanges = (capabilities: Readonly<Record<string, unknown>>): boolean =>
   Object.values(capabilities).some((capability) => isRecord(capability) && own(capability, "listChanged") === true)
 
-// ---------------------------------------------------------------- the wire
-
 interface Wire extends Pick<Session, "isOpen" | "probe"> {
   readonly transport: McpClient.Transport
   /** Receives the server's announcements, where that takes a request. */

@@ -16,17 +16,13 @@ import type { McpError } from "../../KernelError.ts"
 import type { Session } from "./mcpSession.ts"
 import { challengeOf, type Failures, fateOf } from "./requestFailure.ts"
 
-type Failure = McpClientError | McpError
+type Request<A> = (session: Session) => Effect.Effect<A, McpClientError | McpError>
 
 /**
  * Runs a request in the current session, and connects first when there is none. `mayRepeat` decides whether a request
  * that was cut off is sent again in another session.
  */
-export type Use = <A>(
-  operation: string,
-  mayRepeat: () => boolean,
-  body: (session: Session) => Effect.Effect<A, Failure>
-) => Effect.Effect<A, McpError>
+export type Use = <A>(operation: string, mayRepeat: () => boolean, request: Request<A>) => Effect.Effect<A, McpError>
 
 /** Prepares `use` for the time of the scope. */
 export const make = Effect.fnUntraced(function* (options: {
@@ -38,11 +34,7 @@ export const make = Effect.fnUntraced(function* (options: {
   const { failures } = options
   const sessions = yield* openSessions(options.open)
   let renewals = 0
-  return Effect.fnUntraced(function* <A>(
-    operation: string,
-    mayRepeat: () => boolean,
-    body: (session: Session) => Effect.Effect<A, Failure>
-  ) {
+  return Effect.fnUntraced(function* <A>(operation: string, mayRepeat: () => boolean, request: Request<A>) {
     // One repetition for a session that is gone, and one for a token that expired or allows too little.
     for (let repetitions = 2; ; repetitions--) {
       const before = renewals
@@ -50,7 +42,7 @@ export const make = Effect.fnUntraced(function* (options: {
       const attempt = yield* Effect.result(
         sessions.use((open) => {
           session = open
-          return body(open)
+          return request(open)
         })
       )
       if (Result.isSuccess(attempt)) return attempt.success
@@ -110,16 +102,16 @@ const openSessions = Effect.fnUntraced(function* (open: Effect.Effect<Session, M
       current = undefined
       return RcRef.invalidate(ref)
     })
-  const attempt = <A>(body: (session: Session) => Effect.Effect<A, Failure>) =>
+  const attempt = <A>(request: Request<A>) =>
     Effect.scoped(
       Effect.gen(function* () {
         const session = yield* RcRef.get(ref)
-        if (yield* session.isOpen) return Option.some(yield* body(session))
+        if (yield* session.isOpen) return Option.some(yield* request(session))
         yield* retire(session)
         return Option.none<A>()
       })
     )
-  const use = <A>(body: (session: Session) => Effect.Effect<A, Failure>): Effect.Effect<A, Failure> =>
-    Effect.flatMap(attempt(body), Option.match({ onNone: () => use(body), onSome: Effect.succeed }))
+  const use = <A>(request: Request<A>): Effect.Effect<A, McpClientError | McpError> =>
+    Effect.flatMap(attempt(request), Option.match({ onNone: () => use(request), onSome: Effect.succeed }))
   return { use, retire }
 })

@@ -10,16 +10,11 @@ import { plain } from "../../internal/base/plain.ts"
 import { isRecord, own } from "../../internal/base/untrusted.ts"
 import { mediumOf } from "../../internal/store/medium.ts"
 import * as Media from "../../Media.ts"
+import type { Answer } from "../McpProtocol.ts"
 import { isPage } from "./definition.ts"
 
-export interface Rendered {
-  readonly content: ReadonlyArray<Content.Content>
-  /** Whether the server calls the answer an error. */
-  readonly isError: boolean
-}
-
 /** Renders the result of a tool call, or any other value. */
-export const render = (value: unknown): Rendered => {
+export const render = (value: unknown): Answer => {
   const parts = joined(itemsOf(value).map(contentOf))
   const structured = field(value, "structuredContent")
   const content = structured === undefined ? parts : withStructured(parts, plain(structured))
@@ -29,13 +24,13 @@ export const render = (value: unknown): Rendered => {
   return { content: [Content.error("McpToolError", text), ...others], isError: true }
 }
 
-export const resource = (value: unknown): Rendered => {
+export const resource = (value: unknown): Answer => {
   const contents = field(value, "contents")
   return Array.isArray(contents) ? { content: joined(contents.map(embedded)), isError: false } : render(value)
 }
 
 /** Renders the messages of a prompt, each after its role. */
-export const prompt = (value: unknown): Rendered => {
+export const prompt = (value: unknown): Answer => {
   const messages = field(value, "messages")
   if (!Array.isArray(messages)) return render(value)
   const parts = messages.flatMap((message: unknown) => {

@@ -166,8 +166,6 @@ const retryAfter = (header: string | undefined): string => {
   return date === undefined ? "" : `; it can be asked again at ${new Date(date).toISOString()}`
 }
 
-// ---------------------------------------------------------------- secrets
-
 /** The values of the config that may be keys. Shorter values are no secrets, and masking them would garble the text. */
 const secretsOf = (server: McpServer): ReadonlyArray<string> =>
   (server.transport === "stdio"

@@ -79,8 +79,6 @@ const explained = (response: HttpClientResponse.HttpClientResponse, base: string
   return HttpClientResponse.fromWeb(response.request, Response.json(body, { status }))
 }
 
-// ---------------------------------------------------------------- the server's own stream
-
 interface Listening {
   readonly url: string
   readonly client: HttpClient.HttpClient
