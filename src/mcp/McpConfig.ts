@@ -1,13 +1,10 @@
 /**
  * Describes MCP servers and how each is reached.
  *
- * A config is YAML text or a plain value: `servers` maps names to commands or
- * addresses. A time has a unit, as in `30 seconds`. `${NAME}` is replaced in
- * the values after parsing, so a variable never changes the structure, and a
- * name that is not set is an error. No shell sees a command: its words become
- * arguments as they stand. Headers, environment entries and arguments with a
- * variable are redacted; messages show a command, a folder and an address as
- * they were written.
+ * A config is YAML text or a plain value: `servers` maps names to commands or addresses. A time has a unit, as in `30
+ * seconds`. `${NAME}` is replaced in the values after parsing, so a variable never changes the structure; one that is not
+ * set is an error. No shell sees a command: its words become arguments as they stand. Headers, environment entries and
+ * arguments with a variable are redacted; messages show a command, a folder and an address as they were written.
  *
  * @since 0.1.0
  */
@@ -185,13 +182,8 @@ const decode = Effect.fnUntraced(function* (
     const other = document instanceof Map && document.has("mcpServers") ? ", not under 'mcpServers:'" : ""
     return yield* fail(`MCP config must declare at least one server under 'servers:'${other}`)
   }
-  const given = Object.entries(options?.env ?? {}).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, value]]
-  )
-  const provider =
-    options?.env === undefined
-      ? yield* ConfigProvider.ConfigProvider
-      : ConfigProvider.fromEnv({ env: Object.fromEntries(given) })
+  const { env } = options ?? {}
+  const provider = env === undefined ? yield* ConfigProvider.ConfigProvider : ConfigProvider.fromUnknown(env)
   const servers = new Map<string, Result.Result<McpServer, ConfigInvalid>>()
   for (const [name, value] of declared) {
     if (name === "" || name.length > 128) return yield* fail("the name of an MCP server must have 1 to 128 characters")

@@ -1,11 +1,9 @@
 /**
  * Keeps one MCP server connected.
  *
- * The connection opens with the first use, and again after the server was
- * restarted or forgot the session; its lists are then read anew. A request is
- * sent again only when the first one cannot have had an effect or may be
- * repeated: a write that was cut off fails with `outcome_unknown`. When the
- * scope closes, no process, socket or timer is left.
+ * The connection opens with the first use, and again after the server was restarted or forgot the session. A request is
+ * sent again only when the first one cannot have had an effect or may be repeated: a write that was cut off fails with
+ * `outcome_unknown`. When the scope closes, no process, socket or timer is left.
  *
  * @since 0.1.0
  */

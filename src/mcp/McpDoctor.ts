@@ -1,9 +1,8 @@
 /**
  * Examines a config of MCP servers and says what is wrong with each.
  *
- * Every server is examined, whatever the others are like: its entry is decoded,
- * its program or folder is looked for, it is connected to and asked for its
- * tools. No tool is called, and no finding holds a secret.
+ * Every server is examined: its entry is decoded, its program or folder is looked for, it is connected to and asked for
+ * its tools. No tool is called, and no finding holds a secret.
  *
  * @since 0.1.0
  */
@@ -146,25 +145,25 @@ const entryAdvice = (reason: string): string | undefined => {
   return undefined
 }
 
-const serverAdvice = ({ name, transport }: McpConfig.McpServer, { reason }: McpError): string | undefined => {
-  const isLocal = transport === "stdio"
-  const start = "Start it by hand: it should wait for input and print nothing."
-  switch (reason) {
-    case "needs_sign_in":
-      return `Sign in: kernai mcp sign-in ${name}. Or send a key in 'headers'.`
-    case "connect":
-    case "disconnected":
-      return isLocal ? start : "Is the server running, and are host and port right?"
-    case "timeout":
-      return `${isLocal ? `${start} ` : ""}If it is only slow, raise 'connectTimeout'.`
-    case "version":
-      return "Set 'protocolVersion' to one the server knows, or update the server."
-    case "protocol":
-    case "remote":
-      return isLocal
-        ? "This may be no MCP server."
-        : "Is this the address of its MCP endpoint? Most end in /mcp, older ones in /sse."
-    default:
-      return undefined
-  }
+const serverAdvice = ({ name, transport }: McpConfig.McpServer, { reason }: McpError): string | undefined =>
+  reason === "needs_sign_in"
+    ? `Sign in: kernai mcp sign-in ${name}. Or send a key in 'headers'.`
+    : advice[reason]?.[transport === "stdio" ? "local" : "remote"]
+
+const start = "Start it by hand: it should wait for input and print nothing."
+const slow = "If it is only slow, raise 'connectTimeout'."
+const away = { local: start, remote: "Is the server running, and are host and port right?" }
+const version = "Set 'protocolVersion' to one the server knows, or update the server."
+const other = {
+  local: "This may be no MCP server.",
+  remote: "Is this the address of its MCP endpoint? Most end in /mcp, older ones in /sse."
+}
+
+const advice: { readonly [reason in McpError["reason"]]?: typeof other } = {
+  connect: away,
+  disconnected: away,
+  timeout: { local: `${start} ${slow}`, remote: slow },
+  version: { local: version, remote: version },
+  protocol: other,
+  remote: other
 }

@@ -1,11 +1,9 @@
 /**
  * Connects the MCP servers of an application: one connection each, used in two ways.
  *
- * Tools become skills of the registry, and the protocol block `mcp` reaches
- * everything a server has. A server that is away fails nothing: its status says
- * so, it is tried again, and its tools appear when it answers. A tool whose
- * definition changes is hidden until it is approved. When the scope closes,
- * skills, protocol, processes and sockets are gone.
+ * Tools become skills of the registry, and the protocol block `mcp` reaches everything a server has. A server that is
+ * away fails nothing: it is tried again, and its tools appear when it answers. A tool whose definition changes is hidden
+ * until it is approved. When the scope closes, skills, protocol, processes and sockets are gone.
  *
  * @since 0.1.0
  */
@@ -233,19 +231,18 @@ const make = Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: 
   const source = { servers, refresh, limits }
   if (protocol) yield* McpBlock.register(source, skills ? nameOf : undefined)
 
-  const find = (name: string): Effect.Effect<HubServer, McpError> => {
+  const find = Effect.fnUntraced(function* (name: string): Effect.fn.Return<HubServer, McpError> {
     const server = servers.get(name)
-    if (server !== undefined) return Effect.succeed(server)
+    if (server !== undefined) return server
     const detail = `there is no MCP server '${name}' in the config`
-    return Effect.fail(new McpError({ server: name, reason: "not_found", detail }))
-  }
-  const findOAuth = (name: string): Effect.Effect<OAuth.OAuth, McpError> =>
-    Effect.flatMap(find(name), ({ oauth }) => {
-      const detail = `MCP server '${name}' is a local process: there is no sign-in`
-      return Effect.fromNullishOr(oauth).pipe(
-        Effect.mapError(() => new McpError({ server: name, reason: "config", detail }))
-      )
-    })
+    return yield* new McpError({ server: name, reason: "not_found", detail })
+  })
+  const findOAuth = Effect.fnUntraced(function* (name: string): Effect.fn.Return<OAuth.OAuth, McpError> {
+    const { oauth } = yield* find(name)
+    if (oauth !== undefined) return oauth
+    const detail = `MCP server '${name}' is a local process: there is no sign-in`
+    return yield* new McpError({ server: name, reason: "config", detail })
+  })
   const readAnew = (name: string) =>
     Effect.flatMap(find(name), (server) => Effect.andThen(server.connection.forget, refresh(server)))
   return McpHub.of({
@@ -260,10 +257,7 @@ const make = Effect.fnUntraced(function* (config: McpConfig.McpConfig, options: 
       return approved
     }),
     signIn: (name, show, options) =>
-      Effect.andThen(
-        Effect.flatMap(findOAuth(name), (oauth) => oauth.signIn(show, options)),
-        readAnew(name)
-      ),
+      Effect.flatMap(findOAuth(name), (oauth) => Effect.andThen(oauth.signIn(show, options), readAnew(name))),
     signOut: (name) => Effect.flatMap(findOAuth(name), (oauth) => oauth.signOut)
   })
 })

@@ -1,8 +1,5 @@
 /**
- * Answers the `mcp` protocol block: a closed set of methods, as JSON.
- *
- * A request is parsed, answered from a catalog and rendered. The error of a
- * wrong request teaches the right one.
+ * Answers the `mcp` protocol block: a closed set of methods, as JSON. The error of a wrong request teaches the right one.
  *
  * @since 0.1.0
  */
@@ -171,8 +168,7 @@ export const answer = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, text:
       const name = yield* required(request, "name")
       const tool = (yield* catalog.tools(server)).find((tool) => tool.name === name)
       if (tool !== undefined) return listed(wire(tool))
-      const where = server === undefined ? "" : ` (server=${server})`
-      const detail = `tool not found: ${name}${where}`
+      const detail = `tool not found: ${name}${server === undefined ? "" : ` (server=${server})`}`
       return yield* new McpError({ server: server ?? "", reason: "not_found", detail })
     }
     case "tools/call":

@@ -1,10 +1,9 @@
 /**
  * Serves skills, or an agent, as an MCP server.
  *
- * Every registered skill is a tool, over standard streams or Streamable HTTP;
- * `agent` makes a skill of an agent. Tools come and go with the registry. Over
- * HTTP the server listens on loopback, requires a token that is new at every
- * start, and refuses web pages by their headers.
+ * Every registered skill is a tool, over standard streams or Streamable HTTP; `agent` makes a skill of an agent. Tools
+ * come and go with the registry. Over HTTP the server listens on loopback, requires a token that is new at every start,
+ * and refuses web pages by their headers.
  *
  * @since 0.1.0
  */
@@ -124,7 +123,27 @@ export const agent = <Output, S extends Skill.AnySkill<unknown>, R = never>(
  * @since 0.1.0
  */
 export const stdio = (options: Options = {}): Effect.Effect<void, never, SkillRegistry | Stdio | Scope.Scope> =>
-  Effect.provideService(overStreams(options), LogToStderr, true)
+  Effect.gen(function* () {
+    const { frameBytes } = yield* Limits
+    const streams = yield* Stdio
+    const ended = yield* Deferred.make<void>()
+    const end = Deferred.succeed(ended, undefined)
+    const stdin = streams.stdin.pipe(
+      within(frameBytes),
+      Stream.onEnd(end),
+      // An input that broke has ended: the transport would read it again, and wait.
+      Stream.catchCause(() => Stream.fromEffectDrain(end))
+    )
+    const tools = yield* ServeTools.make
+    const server = McpServer.layerStdio(settings(options, tools)).pipe(
+      Layer.provide(Layer.succeed(Stdio, { ...streams, stdin })),
+      Layer.orDie
+    )
+    // At its end the transport interrupts the fiber it was made in, which therefore is not the caller's.
+    yield* Effect.forkScoped(Layer.launch(server))
+    yield* Deferred.await(ended)
+    yield* tools.idle
+  }).pipe(Effect.provideService(LogToStderr, true))
 
 /**
  * Serves Streamable HTTP for the time of the scope, and returns when the server listens.
@@ -147,22 +166,21 @@ export const http = Effect.fnUntraced(function* (
   const token = options.token === "none" ? undefined : (options.token ?? (yield* newToken))
   const built = yield* Layer.build(
     McpServer.layerHttp({
-      ...about(options),
+      ...settings(options, yield* ServeTools.make),
       path,
       allowedOrigins: options.origins,
-      allowSessionTermination: true,
-      registrations: registrations(yield* ServeTools.make, options)
+      allowSessionTermination: true
     }).pipe(Layer.provideMerge(HttpRouter.layer), Layer.orDie)
   )
   const gracefulShutdownTimeout = limits.cleanUpMs / 5
   const server = yield* LocalServer.listening({ host, port: options.port ?? 0, gracefulShutdownTimeout })
   const port = "port" in server.address ? server.address.port : 0
-  const name = `${host.includes(":") ? `[${host}]` : host}:${port}`
-  const url = `http://${name}${path}`
+  const name = host.includes(":") ? `[${host}]` : host
+  const url = `http://${name}:${port}${path}`
   const routes = Context.get(built, HttpRouter.HttpRouter).asHttpEffect()
-  const hosts = [name, ...LocalServer.loopbackHosts(port), ...(options.hosts ?? [])]
+  const own = [name, "127.0.0.1", "localhost", "[::1]"].map((host) => `${host}:${port}`)
   const app = LocalServer.admitted(LocalServer.bounded(routes, url, options.sessions ?? 10_000), {
-    hosts: new Set(hosts.map((host) => host.toLowerCase())),
+    hosts: new Set([...own, ...(options.hosts ?? [])].map((host) => host.toLowerCase())),
     origins: new Set(options.origins),
     token: token === undefined ? undefined : Redacted.value(token)
   })
@@ -193,47 +211,20 @@ export const layerStdio = (options?: Options): Layer.Layer<never, never, SkillRe
 export const layerHttp = (options?: HttpOptions): Layer.Layer<McpServe, ServeError | ConfigInvalid, SkillRegistry> =>
   Layer.effect(McpServe, http(options))
 
-const overStreams = Effect.fnUntraced(function* (options: Options) {
-  const { frameBytes } = yield* Limits
-  const streams = yield* Stdio
-  const ended = yield* Deferred.make<void>()
-  const end = Deferred.succeed(ended, undefined)
-  const stdin = streams.stdin.pipe(
-    within(frameBytes),
-    Stream.onEnd(end),
-    // An input that broke has ended: the transport would read it again, and wait.
-    Stream.catchCause(() => Stream.fromEffectDrain(end))
-  )
-  const tools = yield* ServeTools.make
-  const server = McpServer.layerStdio({ ...about(options), registrations: registrations(tools, options) }).pipe(
-    Layer.provide(Layer.succeed(Stdio, { ...streams, stdin })),
-    Layer.orDie
-  )
-  // At its end the transport interrupts the fiber it was made in, which therefore is not the caller's.
-  yield* Effect.forkScoped(Layer.launch(server))
-  yield* Deferred.await(ended)
-  yield* tools.idle
-})
-
-const about = ({ instructions, name, version }: Options) => ({
-  name: name ?? clientInfo.name,
-  version: version ?? clientInfo.version,
-  instructions,
-  protocols: [
-    McpProtocol.v2026_07_28,
-    McpProtocol.v2025_11_25,
-    McpProtocol.v2025_06_18,
-    McpProtocol.v2025_03_26,
-    McpProtocol.v2024_11_05
-  ] as const
-})
-
-const registrations = (tools: ServeTools.Tools, { skills = "all" }: Options) => {
+const settings = ({ instructions, name, skills = "all", version }: Options, tools: ServeTools.Tools) => {
   const offered = McpServer.visibility(
     ({ method, target }) => Effect.sync(() => !method.startsWith("tools/") || tools.isOffered(target)),
     { global: true }
   )
-  return Layer.merge(Layer.effectDiscard(tools.register(skills)), offered).pipe(Layer.provide(MediaStore.layerMemory))
+  const registered = Layer.merge(Layer.effectDiscard(tools.register(skills)), offered)
+  const { v2024_11_05, v2025_03_26, v2025_06_18, v2025_11_25, v2026_07_28 } = McpProtocol
+  return {
+    name: name ?? clientInfo.name,
+    version: version ?? clientInfo.version,
+    instructions,
+    protocols: [v2026_07_28, v2025_11_25, v2025_06_18, v2025_03_26, v2024_11_05] as const,
+    registrations: Layer.provide(registered, MediaStore.layerMemory)
+  }
 }
 
 const newToken = SecureRandom.SecureRandom.use((random) => random.randomBytes(32)).pipe(

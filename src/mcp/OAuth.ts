@@ -1,12 +1,10 @@
 /**
  * Signs in to MCP servers: OAuth 2.1 with PKCE.
  *
- * A connection is given tokens, which are renewed without asking anyone. The
- * first sign-in needs a person: `signIn` shows an address and waits for the
- * browser to return to loopback. Without a sign-in the state is
- * `needs-sign-in`, and calls fail with `needs_sign_in`. A call that needs more
- * than was allowed fails likewise, unless `show` of the options finds a person
- * who allows it. Tokens are sent only to the server they were made for.
+ * The first sign-in needs a person: `signIn` shows an address and waits for the browser to return to loopback. After
+ * that, tokens are renewed without asking anyone. Without a sign-in calls fail with `needs_sign_in`. A call that needs
+ * more than was allowed fails likewise, unless `show` of the options finds a person who allows it. Tokens are sent only
+ * to the server they were made for.
  *
  * @since 0.1.0
  */

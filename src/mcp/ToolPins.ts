@@ -1,9 +1,6 @@
 /**
- * Keeps the accepted definition of each tool.
- *
- * A tool is pinned by a hash when it is first seen. A tool whose definition is
- * another one later is hidden until a person approves it, in this process and
- * the next ones.
+ * Keeps the accepted definition of each tool: a hash, taken when the tool is first seen. A tool whose definition is
+ * another one later is hidden until a person approves it.
  *
  * @since 0.1.0
  */

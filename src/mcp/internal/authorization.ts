@@ -3,6 +3,7 @@
  */
 
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
@@ -12,9 +13,14 @@ import * as Semaphore from "effect/Semaphore"
 import type { McpError } from "../../KernelError.ts"
 import type { HttpServer } from "../McpConfig.ts"
 import type { Grant, TokenStore } from "../TokenStore.ts"
-import * as Challenge from "./challenge.ts"
 import type { AuthorizationServer } from "./discovery.ts"
+import { lacked as lackedBy, scopesOf, union } from "./requestFailure.ts"
 import { askForTokens, readTokens, signIn } from "./signIn.ts"
+
+/** Whether a person may be asked to allow more. */
+export const Attended: Context.Reference<boolean> = Context.Reference<boolean>("kernai/mcp/Attended", {
+  defaultValue: () => true
+})
 
 export interface Authorization {
   readonly server: HttpServer
@@ -89,7 +95,7 @@ const refresh = Effect.fnUntraced(function* (auth: Authorization, grant: Grant) 
   const fresh = yield* readTokens(answer.value)
   if (fresh !== undefined) {
     const { expiresAt: _, ...lasting } = grant
-    yield* keep(auth, { ...lasting, ...fresh, scope: Challenge.union(grant.scope, fresh.scope) })
+    yield* keep(auth, { ...lasting, ...fresh, scope: union(grant.scope, fresh.scope) })
     return true
   }
   if (answer.value.status !== 400 && answer.value.status !== 401) return false
@@ -111,11 +117,11 @@ export const accessToken = Effect.fnUntraced(function* (auth: Authorization) {
 /** Gets another token after a challenge. Returns false when a person has to sign in. */
 export const renew = Effect.fnUntraced(function* (auth: Authorization, challenge: string) {
   const refused = auth.held
-  const lacked = Challenge.lacked(challenge)
+  const lacked = lackedBy(challenge)
   if (refused !== undefined && lacked !== undefined) {
     auth.lacking = challenge
     const wider = widen(auth, refused, challenge, lacked)
-    return yield* (yield* Challenge.Attended) ? personOf(auth.server.url).withPermits(1)(wider) : wider
+    return yield* (yield* Attended) ? personOf(auth.server.url).withPermits(1)(wider) : wider
   }
   auth.challenge = challenge
   auth.lacking = undefined
@@ -137,12 +143,11 @@ const widen = Effect.fnUntraced(function* (
   challenge: string,
   lacked: ReadonlyArray<string>
 ) {
-  if (auth.held !== refused || (yield* auth.lock.withPermits(1)(isReplaced(auth, refused)))) {
-    return auth.held !== undefined
-  }
-  const known = Challenge.scopesOf(refused.scope)
+  const replaced = auth.held !== refused || (yield* auth.lock.withPermits(1)(isReplaced(auth, refused)))
+  if (replaced) return auth.held !== undefined
+  const known = scopesOf(refused.scope)
   const show = auth.ask
-  if (show === undefined || !(yield* Challenge.Attended)) return false
+  if (show === undefined || !(yield* Attended)) return false
   if (lacked.every((scope) => known.includes(scope))) return false
   let isShown = false
   const showing = (url: string) => {
@@ -169,8 +174,8 @@ export const authorize = <E, R>(
     const challenges = lacking === undefined ? [auth.challenge] : [auth.challenge, lacking]
     const scopeFor = ({ scope }: AuthorizationServer): string => {
       const configured = server.oauth.scopes?.join(" ")
-      if (Challenge.lacked(lacking ?? auth.challenge) === undefined) return configured ?? scope ?? ""
-      return Challenge.union(auth.held?.scope, configured, scope)
+      if (lackedBy(lacking ?? auth.challenge) === undefined) return configured ?? scope ?? ""
+      return union(auth.held?.scope, configured, scope)
     }
     const grant = yield* signIn({ server, client, challenges, scopeFor, show, timeout })
     // A refresh that is under way replaces only the grant before.

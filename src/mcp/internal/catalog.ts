@@ -61,8 +61,8 @@ export const make = (source: Source): Catalog => {
 }
 
 const notFound = (kind: string, name: string, server: string | undefined) => {
-  const where = server === undefined ? "" : ` (server=${server})`
-  return new McpError({ server: server ?? "", reason: "not_found", detail: `${kind} not found: ${name}${where}` })
+  const detail = `${kind} not found: ${name}${server === undefined ? "" : ` (server=${server})`}`
+  return new McpError({ server: server ?? "", reason: "not_found", detail })
 }
 
 const named = ({ servers }: Source, name: string | undefined): ReadonlyArray<HubServer> =>

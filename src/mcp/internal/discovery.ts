@@ -14,7 +14,7 @@ import { parseJson } from "../../internal/base/untrusted.ts"
 import { McpError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer } from "../McpConfig.ts"
-import * as Challenge from "./challenge.ts"
+import { parametersOf } from "./requestFailure.ts"
 
 const Resource = Schema.Struct({
   resource: Schema.String,
@@ -52,7 +52,7 @@ export const discover = Effect.fnUntraced(function* (
   if (!isSafe(server.url, url)) {
     return yield* refuse(`${named} must be reached by https: a token would be sent to it`)
   }
-  const asked = Challenge.parametersOf(...challenges)
+  const asked = parametersOf(...challenges)
   const place = asked.get("resource_metadata")
   if (place !== undefined && URL.parse(place)?.origin !== url.origin) {
     return yield* refuse(`${named} is described on another origin, which is not trusted`)

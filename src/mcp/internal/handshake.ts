@@ -21,17 +21,14 @@ export interface Handshake {
 
 export const clientInfo = { name: "kernai", version: "0.1.0" } as const
 
+const _meta = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": clientInfo,
+  "io.modelcontextprotocol/clientCapabilities": {}
+} as const
+
 /** The metadata of a request, which the revision without a handshake carries everywhere. */
-export const requestMeta = (protocolVersion: ProtocolVersion): { readonly _meta?: Readonly<Record<string, unknown>> } =>
-  protocolVersion === "2026-07-28"
-    ? {
-        _meta: {
-          "io.modelcontextprotocol/protocolVersion": protocolVersion,
-          "io.modelcontextprotocol/clientInfo": clientInfo,
-          "io.modelcontextprotocol/clientCapabilities": {}
-        }
-      }
-    : {}
+export const requestMeta = (protocolVersion: ProtocolVersion) => (protocolVersion === "2026-07-28" ? { _meta } : {})
 
 /** Asks for notifications in the revision without a handshake, as long as the answer stays open. */
 export const subscription: McpSchema.JsonRpcRequest = {
@@ -39,7 +36,7 @@ export const subscription: McpSchema.JsonRpcRequest = {
   id: "changes",
   method: "subscriptions/listen",
   params: {
-    ...requestMeta("2026-07-28"),
+    _meta,
     notifications: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
   }
 }

@@ -12,6 +12,7 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
+import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import type { HttpServer } from "../McpConfig.ts"
@@ -35,10 +36,8 @@ export const client = (
 ): HttpClient.HttpClient =>
   HttpClient.mapRequestEffect(discreet(base), (request) =>
     Effect.map(accessToken, (token) => {
-      const sent = Object.entries(server.headers).reduce(
-        (sent, [name, value]) => HttpClientRequest.setHeader(sent, name, Redacted.value(value)),
-        request
-      )
+      const headers = Record.map(server.headers, (value) => Redacted.value(value))
+      const sent = HttpClientRequest.setHeaders(request, headers)
       return Option.isSome(token) ? HttpClientRequest.bearerToken(sent, token.value) : sent
     })
   )

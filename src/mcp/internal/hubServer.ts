@@ -6,6 +6,7 @@
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Semaphore from "effect/Semaphore"
 import type { McpError } from "../../KernelError.ts"
 import type { Limits } from "../../Limits.ts"
@@ -14,7 +15,7 @@ import type { McpConnection, ServerInfo } from "../McpConnection.ts"
 import type { HiddenTool } from "../McpHub.ts"
 import type { OAuth } from "../OAuth.ts"
 import type { Pins, ToolPins } from "../ToolPins.ts"
-import * as Challenge from "./challenge.ts"
+import { Attended } from "./authorization.ts"
 import * as Definition from "./definition.ts"
 
 export interface HubTool extends Definition.Definition {
@@ -58,7 +59,7 @@ export class HubServer {
 
   /** Reads the list of tools when it may have changed. Returns whether anything is different. Asks no person. */
   readonly read: Effect.Effect<boolean, McpError> = Effect.suspend(() =>
-    Effect.provideService(this.lock.withPermits(1)(this.readList), Challenge.Attended, false)
+    Effect.provideService(this.lock.withPermits(1)(this.readList), Attended, false)
   )
 
   /** Accepts a hidden tool as it was shown. Returns false when it changed again. */
@@ -77,11 +78,9 @@ export class HubServer {
 
   private readonly readList = Effect.gen({ self: this }, function* () {
     const before = this.problem
-    const listed = yield* Effect.tapError(this.connection.tools, (problem) =>
-      Effect.sync(() => {
-        this.problem = problem
-      })
-    )
+    const read = yield* Effect.result(this.connection.tools)
+    if (Result.isFailure(read)) return yield* (this.problem = read.failure)
+    const listed = read.success
     this.info = yield* this.connection.info
     this.problem = undefined
     if (listed === this.listed) return before !== undefined

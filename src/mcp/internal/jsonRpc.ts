@@ -40,10 +40,6 @@ export const make = (options: {
   const pending: Pending = new Map()
   let closed = false
   const send = (message: McpSchema.JsonRpcMessage) => Effect.flatMap(encode(message, limits.frameBytes), options.send)
-  const refuse = Effect.sync(() => {
-    closed = true
-  })
-
   const take = Effect.fnUntraced(function* (value: unknown) {
     const decoded = decodeMessage(value)
     if (Option.isNone(decoded)) return yield* broken("the server sent something that is no JSON-RPC message")
@@ -51,16 +47,12 @@ export const make = (options: {
     // Answers may still arrive on a line that sends no more.
     if (isRequest(message)) return yield* Effect.catchIf(send(reply(message)), isNotSent, () => Effect.void)
     if ("method" in message) return yield* onNotification(message.method)
-    // An error without an id may answer any request.
-    if (message.id === undefined || message.id === null) return yield* broken("the server could not read a message")
-    const answer = pending.get(message.id)
-    pending.delete(message.id)
-    if (answer !== undefined) yield* Deferred.succeed(answer, message)
+    yield* settle(pending, message)
   })
 
   return {
     isOpen: Effect.sync(() => !closed),
-    refuse,
+    refuse: Effect.sync(() => void (closed = true)),
     close: (error) =>
       Effect.suspend(() => {
         closed = true
@@ -71,27 +63,22 @@ export const make = (options: {
     notify: (message) => (closed ? Effect.fail(notSent) : send(message)),
     receive: Effect.fnUntraced(function* (text) {
       const value = parseJson(text, limits.jsonDepth)
-      if (Result.isFailure(value)) {
-        if (hasLogs && !beginsMessage(text)) return
+      if (Result.isSuccess(value)) {
+        const messages: ReadonlyArray<unknown> = Array.isArray(value.success) ? value.success : [value.success]
+        for (const message of messages) if (!hasLogs || isMessage(message, pending)) yield* take(message)
+      } else if (!hasLogs || beginsMessage(text)) {
         return yield* broken(`the server sent unreadable JSON: ${value.failure}`)
       }
-      const messages: ReadonlyArray<unknown> = Array.isArray(value.success) ? value.success : [value.success]
-      for (const message of messages) if (!hasLogs || isMessage(message, pending)) yield* take(message)
     }),
     request: Effect.fnUntraced(function* (message) {
       if (closed) return yield* notSent
       const answer = yield* Deferred.make<McpSchema.JsonRpcResponse, McpClientError>()
       pending.set(message.id, answer)
       // The protocol forbids cancelling the first request. A server that reads nothing any more is not waited for.
-      const cancelled = {
-        jsonrpc: "2.0",
-        method: "notifications/cancelled",
-        params: { requestId: message.id }
-      } as const
       const cancel = Effect.suspend(() =>
         message.method === "initialize" || !pending.has(message.id)
           ? Effect.void
-          : Effect.ignore(Effect.timeoutOption(send(cancelled), limits.cleanUpMs / 5))
+          : Effect.ignore(Effect.timeoutOption(send(cancelled(message.id)), limits.cleanUpMs / 5))
       )
       return yield* send(message).pipe(
         Effect.andThen(Deferred.await(answer)),
@@ -103,6 +90,17 @@ export const make = (options: {
 }
 
 type Pending = Map<McpSchema.RequestId, Deferred.Deferred<McpSchema.JsonRpcResponse, McpClientError>>
+
+const cancelled = (requestId: McpSchema.RequestId) =>
+  ({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId } }) as const
+
+const settle = Effect.fnUntraced(function* (pending: Pending, message: McpSchema.JsonRpcResponse) {
+  // An error without an id may answer any request.
+  if (message.id === undefined || message.id === null) return yield* broken("the server could not read a message")
+  const answer = pending.get(message.id)
+  pending.delete(message.id)
+  if (answer !== undefined) yield* Deferred.succeed(answer, message)
+})
 
 /** The line broke during a request. The cause is for `errorCode` only: it may hold secrets. */
 export const lost = (description: string, cause?: unknown) =>

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as HttpEffect from "effect/http/HttpEffect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import { timingSafeEqual } from "node:crypto"
 import { createServer } from "node:http"
 
 /** Listens until the scope closes, and leaves neither a port nor an idle connection open. */
@@ -26,8 +27,6 @@ export const listening = (options: Parameters<typeof NodeHttpServer.make>[1]) =>
     })
   )
 
-// ---------------------------------------------------------------- admission
-
 export interface Admission {
   /** Values of the `Host` header in lower case, such as `127.0.0.1:3000`. */
   readonly hosts: ReadonlySet<string>
@@ -36,9 +35,6 @@ export interface Admission {
   /** The bearer token; undefined admits requests without one. */
   readonly token: string | undefined
 }
-
-export const loopbackHosts = (port: number): ReadonlyArray<string> =>
-  ["127.0.0.1", "localhost", "[::1]"].map((host) => `${host}:${port}`)
 
 /** Refuses what is not admitted: with status 401 when the token is missing or wrong, else 403. */
 export const admitted = <E, R>(
@@ -75,14 +71,10 @@ const refusal = (
 
 const noToken = "the token is missing or wrong; it is sent as 'Authorization: Bearer TOKEN'"
 
-/** Compares in a time that does not depend on how far two texts agree. */
 const isSame = (given: string, expected: string): boolean => {
-  let difference = given.length ^ expected.length
-  for (let at = 0; at < expected.length; at++) difference |= (given.charCodeAt(at) || 0) ^ expected.charCodeAt(at)
-  return difference === 0
+  const [one, other] = [Buffer.from(given), Buffer.from(expected)]
+  return one.length === other.length && timingSafeEqual(one, other)
 }
-
-// ---------------------------------------------------------------- sessions
 
 /**
  * Ends sessions beyond a limit: the one that was used longest ago first, and none in use.
@@ -129,8 +121,6 @@ export const bounded = <E, R>(
 }
 
 const header = "mcp-session-id"
-
-// ---------------------------------------------------------------- redirects
 
 /**
  * Opens the page that a browser returns to after a sign-in: one address on loopback, for requests with the state of this

@@ -71,9 +71,8 @@ export const open = Effect.fnUntraced(function* (
     if (!Handshake.declines(error)) return yield* challengeOf(error) === undefined ? (declined ?? error) : error
     declined ??= error
   }
-  return yield* (
-    declined ?? new McpClientError({ reason: new UnsupportedError({ description: "no revision to offer" }) })
-  )
+  const reason = new UnsupportedError({ description: "no revision to offer" })
+  return yield* declined ?? new McpClientError({ reason })
 })
 
 // What a server of legacy SSE answers to a message posted to the address of its stream.

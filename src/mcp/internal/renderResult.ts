@@ -122,13 +122,10 @@ const withStructured = (parts: ReadonlyArray<Content.Content>, structured: Json)
   return isWrapped ? rest : [...rest, Content.data(structured)]
 }
 
-const canonical = (text: string): string =>
-  /^[{[]/.test(text)
-    ? Result.getOrElse(
-        Result.try(() => JSON.stringify(JSON.parse(text))),
-        () => text
-      )
-    : text
+const canonical = (text: string): string => {
+  const json = Result.try(() => JSON.stringify(JSON.parse(text)))
+  return Result.isSuccess(json) ? json.success : text
+}
 
 /** Joins neighbouring texts, a line each. */
 const joined = (parts: ReadonlyArray<Content.Content>): ReadonlyArray<Content.Content> => {

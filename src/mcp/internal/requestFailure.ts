@@ -11,7 +11,6 @@ import { redact } from "../../internal/base/redact.ts"
 import * as RetryAfter from "../../internal/base/retryAfter.ts"
 import { McpError } from "../../KernelError.ts"
 import type { HttpServer, McpServer } from "../McpConfig.ts"
-import * as Challenge from "./challenge.ts"
 
 /**
  * `refused`: the server did not take the request, which may be sent again. `lost`: the server may have acted on it.
@@ -44,11 +43,29 @@ const unsent: ReadonlySet<string> = new Set([
   "UND_ERR_CONNECT_TIMEOUT"
 ])
 
+/** The parameters of challenges, such as `Bearer resource_metadata="…", scope="…"`. Of two the last one counts. */
+export const parametersOf = (...challenges: ReadonlyArray<string>): ReadonlyMap<string, string> => {
+  const parameter = /([a-z_]+)=(?:"([^"]*)"|([^\s",]+))/gi
+  const found = challenges.flatMap((challenge) => [...challenge.slice(0, 4096).matchAll(parameter)])
+  return new Map(found.map(([, name = "", quoted, bare = ""]) => [name.toLowerCase(), quoted ?? bare]))
+}
+
+/** The scopes a token lacked; undefined when it was refused for another reason. */
+export const lacked = (challenge: string): ReadonlyArray<string> | undefined => {
+  const parameters = parametersOf(challenge)
+  return parameters.get("error") === "insufficient_scope" ? scopesOf(parameters.get("scope")) : undefined
+}
+
+export const scopesOf = (list = ""): ReadonlyArray<string> => list.split(" ").filter((scope) => scope !== "")
+
+export const union = (...lists: ReadonlyArray<string | undefined>): string =>
+  [...new Set(lists.flatMap((list) => scopesOf(list)))].join(" ")
+
 /** The challenge of a server that asks for a sign-in, or for one that allows more; "" when it sent none. */
 export const challengeOf = ({ reason }: McpClientError): string | undefined => {
   if (reason._tag !== "HttpError") return undefined
   const challenge = reason.wwwAuthenticate ?? ""
-  const asks = reason.status === 401 || (reason.status === 403 && Challenge.lacked(challenge) !== undefined)
+  const asks = reason.status === 401 || (reason.status === 403 && lacked(challenge) !== undefined)
   return asks ? challenge : undefined
 }
 
@@ -153,7 +170,7 @@ const describe = (
 }
 
 const allowing = (challenge: string): string => {
-  const scopes = Challenge.lacked(challenge)
+  const scopes = lacked(challenge)
   if (scopes === undefined) return ""
   return ` that allows ${scopes.length === 0 ? "more" : `"${scopes.join(" ")}"`}`
 }

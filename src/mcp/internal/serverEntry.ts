@@ -44,8 +44,6 @@ const fill = Effect.fnUntraced(function* (written: string): Effect.fn.Return<Fil
 
 const variable = /\$\{([A-Z0-9_]+)\}/g
 
-// ---------------------------------------------------------------- schemas
-
 const misfit = (message: string) => new SchemaIssue.InvalidValue({ message })
 
 /** Fails with the end of a sentence that begins with the key. */
@@ -133,8 +131,6 @@ export const Entry = Schema.Struct({
   oauth: OAuthEntry.pipe(or(Effect.succeed({ redirectPort: 0 })))
 }).annotate(mapping)
 type Entry = typeof Entry.Type
-
-// ---------------------------------------------------------------- decoding
 
 const decodeEntry = Schema.decodeUnknownEffect(Entry, { onExcessProperty: "error" })
 
@@ -226,8 +222,6 @@ const objectOf = (value: Plain): unknown => {
   if (!(value instanceof Map)) return value
   return Object.fromEntries([...value].flatMap(([key, item]) => (item === null ? [] : [[key, objectOf(item)]])))
 }
-
-// ---------------------------------------------------------------- errors
 
 const wrong = (server: string, key: string, reason: string) =>
   new ConfigInvalid({ path: `servers.${server}.${key}`, reason })

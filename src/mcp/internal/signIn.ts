@@ -19,12 +19,13 @@ import { isRecord, own } from "../../internal/base/untrusted.ts"
 import type { McpError } from "../../KernelError.ts"
 import type { HttpServer } from "../McpConfig.ts"
 import type { Grant } from "../TokenStore.ts"
-import * as Challenge from "./challenge.ts"
 import { type Answer, type AuthorizationServer, discover, fetchJson, needsSignIn } from "./discovery.ts"
 import { clientInfo } from "./handshake.ts"
 import { openRedirectPage } from "./localServer.ts"
+import { union } from "./requestFailure.ts"
 
-export interface Options<E, R> {
+/** Shows an address to a person, waits for the browser to return, and gets the grant. */
+export const signIn = <E, R>(options: {
   readonly server: HttpServer
   readonly client: HttpClient.HttpClient
   /** What the server sent when it refused a token. */
@@ -32,10 +33,7 @@ export interface Options<E, R> {
   readonly scopeFor: (found: AuthorizationServer) => string
   readonly show: (url: string) => Effect.Effect<unknown, E, R>
   readonly timeout: Duration.Input
-}
-
-/** Shows an address to a person, waits for the browser to return, and gets the grant. */
-export const signIn = <E, R>(options: Options<E, R>): Effect.Effect<Grant, McpError | E, R> =>
+}): Effect.Effect<Grant, McpError | E, R> =>
   Effect.gen(function* () {
     const { client, server } = options
     const refuse = (detail: string) => needsSignIn(server, detail)
@@ -72,7 +70,7 @@ export const signIn = <E, R>(options: Options<E, R>): Effect.Effect<Grant, McpEr
     const fresh = yield* readTokens(token)
     return fresh === undefined
       ? yield* refuse(`the authorization server of MCP server '${server.name}' gave no token${errorOf(token)}`)
-      : { ...registered, ...fresh, scope: Challenge.union(scope, fresh.scope) }
+      : { ...registered, ...fresh, scope: union(scope, fresh.scope) }
   }).pipe(Effect.scoped, Effect.provide(crypto))
 
 const crypto = Layer.merge(SecureRandom.layerWebCrypto, Digest.layerWebCrypto)

@@ -3,7 +3,6 @@
  */
 
 import * as McpClient from "effect/ai/McpClient"
-import type { McpClientError } from "effect/ai/McpClientError"
 import * as McpProtocol from "effect/ai/McpProtocol"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -12,7 +11,6 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
-import type * as Scope from "effect/Scope"
 import { isDeeper, parseJson } from "../../internal/base/untrusted.ts"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer } from "../McpConfig.ts"
@@ -20,19 +18,13 @@ import * as Handshake from "./handshake.ts"
 import * as Http from "./http.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 
-/** A transport, and an effect that follows the server's own stream until it is interrupted or the server has none. */
-export interface StreamableHttp {
-  readonly transport: McpClient.Transport
-  readonly listen: Effect.Effect<void>
-}
-
-/** Prepares the transport for the time of the scope. */
+/** Prepares the transport. `listen` follows the server's own stream until it is interrupted or the server has none. */
 export const open = Effect.fnUntraced(function* (
   server: HttpServer,
   base: HttpClient.HttpClient,
   onNotification: JsonRpc.OnNotification,
   handshake: Handshake.Handshake
-): Effect.fn.Return<StreamableHttp, McpClientError, Scope.Scope> {
+) {
   const limits = yield* Limits
   const modern = handshake.offer === "2026-07-28"
   let session: string | undefined

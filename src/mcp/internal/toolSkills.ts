@@ -41,10 +41,9 @@ export const make = Effect.fnUntraced(function* (
   const registration = yield* Effect.orDie(registry.registerSource({ source: "mcp", skills: [] }))
   // A skill is kept as long as its tool is, so that a change to one tool makes no other skill anew.
   const made = new WeakMap<McpSchema.Tool, Skill.AnySkill>()
-  const skillOf = (server: HubServer, tool: HubTool, name: string): Skill.AnySkill => {
+  const skillOf = ({ name, server, tool }: { server: HubServer; tool: HubTool; name: string }): Skill.AnySkill => {
     const before = made.get(tool.tool)
-    if (before?.name === name) return before
-    const skill = skillOfTool(server, tool, name, limits)
+    const skill = before?.name === name ? before : skillOfTool(server, tool, name, limits)
     made.set(tool.tool, skill)
     return skill
   }
@@ -59,7 +58,7 @@ export const make = Effect.fnUntraced(function* (
     })
     const next = named.map(({ name, tool }) => `${name} ${tool.hash}`).join()
     if (next === registered) return
-    yield* registration.replace(named.map(({ name, server, tool }) => skillOf(server, tool, name)))
+    yield* registration.replace(named.map(skillOf))
     registered = next
   })
   // Another registration may take a name in between: the tool then gets another one.
