@@ -13,7 +13,7 @@ const argv = (server: McpConfig.McpServer) =>
     : []
 
 describe("McpConfig", () => {
-  it.effect("reads servers in the order they are written", () =>
+  it.effect("reads servers in their order", () =>
     Effect.gen(function* () {
       const config = yield* McpConfig.fromYaml(`
 servers:
@@ -45,7 +45,7 @@ servers:
     })
   )
 
-  describe("says what is wrong (BP-171)", () => {
+  describe("names what is wrong (BP-171)", () => {
     const cases: ReadonlyArray<readonly [unknown, string]> = [
       [null, "MCP config must declare at least one server under 'servers:'"],
       [{}, "MCP config must declare at least one server under 'servers:'"],
@@ -168,7 +168,7 @@ servers:
     })
   )
 
-  it.effect("takes what a server says of itself, and says what nobody did", () =>
+  it.effect("reads the settings of a server, and fills in defaults", () =>
     Effect.gen(function* () {
       const odd = "n".repeat(128)
       const { servers } = yield* McpConfig.fromValue({
@@ -232,7 +232,7 @@ servers:
       })
     )
 
-    it.effect("redacts what holds a value, and nothing else (S-7)", () =>
+    it.effect("redacts texts with a variable, and no others (S-7)", () =>
       Effect.gen(function* () {
         const server = yield* one({ command: "x", args: ["plain", "${KEY}"] }, { KEY: "k" })
         assert(server.transport === "stdio")
@@ -253,14 +253,14 @@ servers:
       })
     )
 
-    it.effect("does not look at what was put in again", () =>
+    it.effect("does not search a replaced value again", () =>
       Effect.gen(function* () {
         const server = yield* one({ command: "x", args: ["${A}$B${c}${D:-e}"] }, { A: "${B}", B: "no" })
         assert.deepStrictEqual(argv(server), ["x", "${B}$B${c}${D:-e}"])
       })
     )
 
-    it.effect("replaces them in what is asked for at a sign-in, too", () =>
+    it.effect("replaces them in the settings of a sign-in", () =>
       Effect.gen(function* () {
         const oauth = { clientId: "${ID}", scopes: ["read", "${AREA}.write"] }
         const server = yield* one({ url: "https://h/", oauth }, { ID: "me", AREA: "files" })
@@ -275,7 +275,7 @@ servers:
       })
     )
 
-    it.effect("names a variable that is not set, or set to nothing", () =>
+    it.effect("names a variable that is unset or empty", () =>
       Effect.gen(function* () {
         for (const env of [{}, { UNSET: "" }]) {
           const error = yield* fail({ servers: { n: { url: "http://h", headers: { A: "Bearer ${UNSET}" } } } }, env)
@@ -307,7 +307,7 @@ servers:
       Effect.map(one({ command }), (server) => assert.deepStrictEqual(argv(server), [...words]))
     )
 
-    it.effect("takes arguments as they stand", () =>
+    it.effect("passes arguments as they are", () =>
       Effect.map(one({ command: "my server", args: ["$(touch pwned)", "a b", "; id", 1, true] }), (server) =>
         assert.deepStrictEqual(argv(server), ["my server", "$(touch pwned)", "a b", "; id", "1", "true"])
       )
@@ -332,9 +332,9 @@ servers:
       ["a run of digits", `servers: ${"1".repeat(100_000)}x`, "a run of more than"],
       ["a run of backslashes", `servers: "x${"\\".repeat(100_000)}y\n  z"`, "a run of more than"],
       ["a collection of many lines", "\n{".repeat(100_000), "too many lines"],
-      ["tags among texts that begin like one", `a: !x y\nb: '${"-#|".repeat(80_000)}'`, "tags are not allowed"],
-      ["too much of anything", "# x\n".repeat(100_000), "longer than"],
-      ["a document that is no YAML", "servers: [", "flow offset"]
+      ["tags among texts that look like one", `a: !x y\nb: '${"-#|".repeat(80_000)}'`, "tags are not allowed"],
+      ["a document that is too long", "# x\n".repeat(100_000), "longer than"],
+      ["a document that is not YAML", "servers: [", "flow offset"]
     ]
     it.effect.each(cases)("%s", ([, text, reason]) =>
       Effect.gen(function* () {
@@ -345,7 +345,7 @@ servers:
       })
     )
 
-    it.effect("allows aliases, and a quoted text that begins like a tag", () =>
+    it.effect("allows aliases, and quoted texts that look like a tag", () =>
       Effect.gen(function* () {
         const config = yield* McpConfig.fromYaml(
           "defaults: &d {A: '!x'}\nservers:\n  a: {command: x, env: *d}\n  b: {command: y, env: *d}\n"
@@ -357,7 +357,7 @@ servers:
       })
     )
 
-    it.effect("refuses values that are no plain data", () =>
+    it.effect("refuses values that are not plain data", () =>
       Effect.gen(function* () {
         const cycle: { servers?: unknown } = {}
         cycle.servers = { a: cycle }

@@ -65,7 +65,7 @@ const station = Effect.map(ToolPins.ToolPins, (pins) => {
 }).pipe(Effect.provide(ToolPins.layerMemory))
 
 describe("the catalog of a server with a thousand tools", () => {
-  it.effect("reads the schemas of the tool that is described, and of none that is only listed", () =>
+  it.effect("reads the schemas of a described tool, and of no listed one", () =>
     Effect.gen(function* () {
       const { catalog, reads } = yield* station
       const ask = (request: unknown) =>

@@ -17,8 +17,8 @@ const line = (limits = Limits.defaults) => {
 
 const request = (id: number, method: string) => ({ jsonrpc: "2.0", id, method }) as const
 
-describe("an exchange", () => {
-  it.effect("sends nothing once it is closed, and says so of what is asked or told then", () =>
+describe("a line", () => {
+  it.effect("sends nothing once it is closed, and fails late messages as not sent", () =>
     Effect.gen(function* () {
       const { close, isOpen, notify, request: ask, sent } = line()
       const told = { jsonrpc: "2.0", method: "notifications/initialized" } as const
@@ -34,7 +34,7 @@ describe("an exchange", () => {
     })
   )
 
-  it.effect("tells the server of a request that is given up, but not of the first one", () =>
+  it.effect("notifies the server of a cancelled request, except the first one", () =>
     Effect.gen(function* () {
       const { request: ask, sent } = line()
       for (const asked of [request(1, "initialize"), request(2, "tools/list")]) {
@@ -48,7 +48,7 @@ describe("an exchange", () => {
     })
   )
 
-  it.effect("sends no message that is larger than a frame may be, and no reply either", () =>
+  it.effect("sends no message or reply that exceeds the frame limit", () =>
     Effect.gen(function* () {
       const told = { jsonrpc: "2.0", method: "notifications/initialized" } as const
       const { notify, receive, sent } = line({ ...Limits.defaults, frameBytes: JSON.stringify(told).length })
@@ -61,7 +61,7 @@ describe("an exchange", () => {
     })
   )
 
-  it.effect("answers a ping, and refuses whatever else a server asks for (S-18)", () =>
+  it.effect("answers a ping, and declines other requests of a server (S-18)", () =>
     Effect.gen(function* () {
       const { heard, receive, sent } = line()
       yield* receive(JSON.stringify([request(7, "ping"), request(8, "sampling/createMessage")]))

@@ -9,7 +9,7 @@ import * as Support from "../support/mcp/connect.ts"
 describe("an HTTP server for the time of a scope", () => {
   const free = { host: "127.0.0.1", port: 0 }
 
-  it.live("listens no more wherever it was given up (R-15)", () =>
+  it.live("stops listening, wherever it is interrupted (R-15)", () =>
     Effect.gen(function* () {
       const there = () => process.getActiveResourcesInfo().filter((name) => name === "TCPServerWrap").length
       const before = there()
@@ -22,7 +22,7 @@ describe("an HTTP server for the time of a scope", () => {
     })
   )
 
-  it.live.each(["", "POST /mcp HTTP/1.1\r\nHost: "])("lets go of who connected and wrote no more than %j", (text) =>
+  it.live.each(["", "POST /mcp HTTP/1.1\r\nHost: "])("drops a connection that sent only %j", (text) =>
     Effect.gen(function* () {
       const socket = yield* Effect.scoped(
         Effect.gen(function* () {

@@ -9,7 +9,7 @@ const known = { nextIntUnsafe: () => 0x07070707, nextDoubleUnsafe: () => 0 }
 const draftOf = (file: string) => `${file}.${"07".repeat(8)}`
 
 layer(NodeServices.layer)("replaceFile", (it) => {
-  it.effect("writes into no draft that somebody else made, a link say", () =>
+  it.effect("writes into no existing draft, such as a link", () =>
     Effect.gen(function* () {
       const place = yield* folder
       const [file, victim] = [`${place}/file`, `${place}/victim`]
@@ -23,7 +23,7 @@ layer(NodeServices.layer)("replaceFile", (it) => {
     }).pipe(Effect.provideService(Random.Random, known))
   )
 
-  it.effect("replaces a link, and does not follow it", () =>
+  it.effect("replaces a link without following it", () =>
     Effect.gen(function* () {
       const place = yield* folder
       const [file, victim] = [`${place}/file`, `${place}/victim`]

@@ -4,8 +4,8 @@ import { HttpError, McpClientError } from "effect/ai/McpClientError"
 import { McpConfig } from "kernai/mcp"
 import { Failures } from "../../src/mcp/internal/requestFailure.ts"
 
-describe("what is told of a server", () => {
-  it.effect("holds neither the token of the moment nor the keys of the config, however many tokens there were", () =>
+describe("the errors of a server", () => {
+  it.effect("hold neither current tokens nor keys of the config", () =>
     Effect.gen(function* () {
       const headers = { "x-key": "the key of the config" }
       const { servers } = yield* McpConfig.fromValue({ servers: { it: { url: "https://a.example/mcp", headers } } })
@@ -21,13 +21,13 @@ describe("what is told of a server", () => {
     })
   )
 
-  it.effect("says when it can be asked again, where it said so", () =>
+  it.effect("say when the server can be asked again", () =>
     Effect.gen(function* () {
       const { servers } = yield* McpConfig.fromValue({ servers: { it: { url: "https://a.example/mcp" } } })
       for (const server of servers.values()) {
         for (const [retryAfter, told] of [
-          ["30", "; it can be asked again after 30 s"],
-          ["Wed, 21 Oct 2026 07:28:00 GMT", "; it can be asked again at 2026-10-21T07:28:00.000Z"],
+          ["30", "; retry after 30 s"],
+          ["Wed, 21 Oct 2026 07:28:00 GMT", "; retry at 2026-10-21T07:28:00.000Z"],
           ["soon (at 5)", ""],
           [undefined, ""]
         ] as const) {

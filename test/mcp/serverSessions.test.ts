@@ -36,7 +36,7 @@ const served = () => {
 }
 
 describe("the sessions of a server", () => {
-  it.live("end where there are too many: first the one that was used longest ago", () =>
+  it.live("end beyond the limit, the least recently used first", () =>
     Effect.gen(function* () {
       const { ask, kept } = served()
       for (let count = 0; count < 3; count++) yield* ask()

@@ -83,7 +83,7 @@ export const contentOf =
       if (part.type === "error") return part.message
       return Content.isMedia(part) ? `[${part.type} left out]` : Content.toText(part)
     })
-    const detail = texts.filter((text) => text !== "").join("\n") || "the tool failed and did not say why"
+    const detail = texts.filter((text) => text !== "").join("\n") || "the tool failed without a message"
     return Effect.fail(new McpError({ server, reason: "remote", detail }))
   }
 

@@ -55,12 +55,12 @@ export const discover = Effect.fnUntraced(function* (
   const asked = parametersOf(...challenges)
   const place = asked.get("resource_metadata")
   if (place !== undefined && URL.parse(place)?.origin !== url.origin) {
-    return yield* refuse(`${named} is described on another origin, which is not trusted`)
+    return yield* refuse(`${named} has its metadata on another origin, which is not trusted`)
   }
   const places = place === undefined ? wellKnown(url, "oauth-protected-resource") : [place]
   const resource = yield* readFirst(server, client, places, Resource)
   if (resource !== undefined && !covers(resource.resource, url)) {
-    return yield* refuse(`the description of ${named} is about another server`)
+    return yield* refuse(`the metadata of ${named} is about another resource`)
   }
 
   const issuer = resource?.authorization_servers[0] ?? url.origin
@@ -74,7 +74,7 @@ export const discover = Effect.fnUntraced(function* (
     const registration_endpoint = `${origin}/register`
     return { issuer, authorization_endpoint, token_endpoint, registration_endpoint, resource: canonical(url), scope }
   }
-  const fault = metadata === undefined ? "does not describe itself" : faultOf(metadata, issuer, url)
+  const fault = metadata === undefined ? "publishes no metadata" : faultOf(metadata, issuer, url)
   if (metadata === undefined || fault !== undefined) {
     return yield* refuse(`the authorization server of ${named} ${fault}`)
   }
@@ -86,11 +86,11 @@ export const discover = Effect.fnUntraced(function* (
 })
 
 const faultOf = (metadata: typeof Metadata.Type, issuer: string, url: URL): string | undefined => {
-  if (stripSlash(metadata.issuer) !== stripSlash(issuer)) return "describes another one"
+  if (stripSlash(metadata.issuer) !== stripSlash(issuer)) return "publishes metadata of another issuer"
   if (!metadata.code_challenge_methods_supported?.includes("S256")) return "does not offer PKCE with S256"
   const endpoints = [metadata.authorization_endpoint, metadata.token_endpoint, metadata.registration_endpoint]
   return endpoints.some((endpoint) => endpoint !== undefined && !isSafe(endpoint, url))
-    ? "names an address that is not https"
+    ? "has an endpoint that is not https"
     : undefined
 }
 

@@ -110,7 +110,7 @@ export class HubServer {
 export const reasons: { readonly [reason in HiddenTool["reason"]]: string } = {
   changed: "because its definition changed since it was accepted; approve it to use it again",
   repeated: "because another tool of the server has the same name",
-  excess: "because so many tools of the server were accepted that no more are by themselves; approve it to use it"
+  excess: "because too many tools of the server were accepted already; approve it to use it"
 }
 
 /** Decides which tools are hidden. New ones are accepted, and pinned, as long as there is room. */

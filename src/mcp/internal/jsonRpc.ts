@@ -42,7 +42,7 @@ export const make = (options: {
   const send = (message: McpSchema.JsonRpcMessage) => Effect.flatMap(encode(message, limits.frameBytes), options.send)
   const take = Effect.fnUntraced(function* (value: unknown) {
     const decoded = decodeMessage(value)
-    if (Option.isNone(decoded)) return yield* broken("the server sent something that is no JSON-RPC message")
+    if (Option.isNone(decoded)) return yield* broken("the server sent something that is not a JSON-RPC message")
     const message = decoded.value
     // Answers may still arrive on a line that sends no more.
     if (isRequest(message)) return yield* Effect.catchIf(send(reply(message)), isNotSent, () => Effect.void)

@@ -55,21 +55,21 @@ const refusal = (
 ): string | undefined => {
   const { authorization = "", host, origin } = headers
   if (host === undefined || !hosts.has(host.toLowerCase())) {
-    return "this server does not go by the name in the Host header; 'hosts' (--allow-host) adds names"
+    return "the Host header does not name this server; 'hosts' (--allow-host) adds names"
   }
   if (origin !== undefined && !origins.has(origin))
-    return "no page of this origin may ask; 'origins' names those that may"
-  if (method === "OPTIONS" && origin === undefined) return "only a page asks beforehand, and names its origin"
+    return "pages of this origin are not admitted; 'origins' adds origins"
+  if (method === "OPTIONS" && origin === undefined) return "a preflight request needs an Origin header"
   // A page may send these types anywhere without asking beforehand.
   if (
     /^\s*(?:text\/plain|application\/x-www-form-urlencoded|multipart\/form-data)/i.test(headers["content-type"] ?? "")
   ) {
-    return "the body has to be sent as application/json"
+    return "the body has to be application/json"
   }
   return token === undefined || isSame(authorization, `Bearer ${token}`) ? undefined : noToken
 }
 
-const noToken = "the token is missing or wrong; it is sent as 'Authorization: Bearer TOKEN'"
+const noToken = "the token is missing or wrong; send 'Authorization: Bearer TOKEN'"
 
 const isSame = (given: string, expected: string): boolean => {
   const [one, other] = [Buffer.from(given), Buffer.from(expected)]
@@ -133,12 +133,12 @@ export const openRedirectPage = Effect.fnUntraced(function* (port: number, state
   yield* server.serve(
     Effect.gen(function* () {
       const request = yield* HttpServerRequest.HttpServerRequest
-      if (request.headers["host"] !== host) return page(403, "This address is not for you.")
+      if (request.headers["host"] !== host) return page(403, "This host is not served here.")
       const url = URL.parse(request.url, `http://${host}`)
-      if (request.method !== "GET" || url?.pathname !== path) return page(404, "There is nothing here.")
-      if (url.searchParams.get("state") !== state) return page(400, "This sign-in was not asked for.")
+      if (request.method !== "GET" || url?.pathname !== path) return page(404, "Not found.")
+      if (url.searchParams.get("state") !== state) return page(400, "This sign-in was not requested.")
       yield* Deferred.succeed(answer, url.searchParams)
-      return page(200, "You can close this window and go back.")
+      return page(200, "You can close this window and return to the program.")
     })
   )
   return { redirectUri: `http://${host}${path}`, answer: Deferred.await(answer) }

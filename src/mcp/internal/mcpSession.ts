@@ -148,7 +148,7 @@ const openWire = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Wire, McpClientError, ChildProcessSpawner | Scope.Scope> {
   const badHeader = server.transport === "stdio" ? undefined : Http.badHeader(server)
   if (badHeader !== undefined) {
-    const description = `the header '${badHeader}' of MCP server '${server.name}' holds what no header can carry`
+    const description = `the header '${badHeader}' of MCP server '${server.name}' is not a valid HTTP header`
     return yield* new McpClientError({ reason: new ConfigurationError({ description }) })
   }
   switch (server.transport) {

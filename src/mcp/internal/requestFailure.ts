@@ -178,9 +178,9 @@ const allowing = (challenge: string): string => {
 /** When the server wants to be asked again, by its `retry-after`: in seconds or as a date. */
 const retryAfter = (header: string | undefined): string => {
   const seconds = RetryAfter.numberOf(header)
-  if (seconds !== undefined && Number.isInteger(seconds)) return `; it can be asked again after ${seconds} s`
+  if (seconds !== undefined && Number.isInteger(seconds)) return `; retry after ${seconds} s`
   const date = RetryAfter.dateOf(header)
-  return date === undefined ? "" : `; it can be asked again at ${new Date(date).toISOString()}`
+  return date === undefined ? "" : `; retry at ${new Date(date).toISOString()}`
 }
 
 /** The values of the config that may be keys. Shorter values are no secrets, and masking them would garble the text. */

@@ -62,7 +62,7 @@ export const signIn = <E, R>(options: {
     for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
     const answer = yield* Effect.timeoutOrElse(Effect.andThen(options.show(url.href), page.answer), {
       duration: options.timeout,
-      orElse: () => Effect.fail(refuse(`nobody signed in to MCP server '${server.name}' in time`))
+      orElse: () => Effect.fail(refuse(`the sign-in to MCP server '${server.name}' timed out`))
     })
     const code = yield* codeOf(server, found, answer)
     const asked = { grant_type: "authorization_code", code, redirect_uri: page.redirectUri, code_verifier: verifier }
@@ -125,7 +125,7 @@ const register = Effect.fnUntraced(function* (
   const answer = yield* fetchJson(server, http, request)
   const registered = decodeRegistration(answer.body)
   if (answer.status < 200 || answer.status > 299 || Option.isNone(registered)) {
-    return yield* needsSignIn(server, `${authority} did not register us${errorOf(answer)}`)
+    return yield* needsSignIn(server, `${authority} did not register kernai${errorOf(answer)}`)
   }
   const { client_id, client_secret: secret, token_endpoint_auth_method: method } = registered.value
   if (secret === undefined || method === "none") return { ...at, clientId: client_id, clientAuth: "none" }
